@@ -1,0 +1,87 @@
+//! A typed look at one tool call, and the machine each call walks through.
+//!
+//! Reads nothing, writes nothing. Invariant: `CallState::may_become` is the whole machine; whatever it does not list is
+//! an invalid transition.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a call stands. Moore machine: the state alone says what the host was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum CallState {
+    Pending,
+    Authorized,
+    Denied,
+    Executing,
+    Completed,
+    Failed,
+}
+
+impl CallState {
+    pub const ALL: [CallState; 6] = [
+        CallState::Pending,
+        CallState::Authorized,
+        CallState::Denied,
+        CallState::Executing,
+        CallState::Completed,
+        CallState::Failed,
+    ];
+
+    pub fn may_become(self, next: CallState) -> bool {
+        use CallState::{Authorized, Completed, Denied, Executing, Failed, Pending};
+        matches!(
+            (self, next),
+            (Pending, Authorized | Denied) | (Authorized, Executing) | (Executing, Completed | Failed)
+        )
+    }
+
+    pub fn is_terminal(self) -> bool {
+        matches!(self, CallState::Denied | CallState::Completed | CallState::Failed)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            CallState::Pending => "PENDING",
+            CallState::Authorized => "AUTHORIZED",
+            CallState::Denied => "DENIED",
+            CallState::Executing => "EXECUTING",
+            CallState::Completed => "COMPLETED",
+            CallState::Failed => "FAILED",
+        }
+    }
+}
+
+/// What makes two calls the same call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallKey {
+    pub id: String,
+    pub server: String,
+    pub tool: String,
+}
+
+/// One tool call as the host sent it.
+#[derive(Clone, Debug, Default)]
+pub struct ToolCall {
+    pub key: CallKey,
+    /// The tool's input as the host wrote it, valid JSON text.
+    pub input: String,
+    /// The input for the ledger: canonical, redacted, clipped.
+    pub clipped: String,
+    /// SHA-256 of the canonical, redacted, whole input.
+    pub input_sha256: String,
+    pub duration_ms: Option<u64>,
+    /// PostToolUseFailure: what went wrong, clipped.
+    pub error: String,
+    /// Length of the tool's response as JSON text.
+    pub response_bytes: Option<u64>,
+    /// A todo list in the input: done, all.
+    pub todos: Option<(u64, u64)>,
+}
+
+impl CallKey {
+    /// `mcp__server__tool` belongs to its server, all else to the host.
+    pub fn of(tool_name: &str, id: &str) -> Self {
+        let server = tool_name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next());
+        Self { id: id.to_owned(), server: server.unwrap_or("builtin").to_owned(), tool: tool_name.to_owned() }
+    }
+}

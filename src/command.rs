@@ -1,0 +1,135 @@
+//! What a person can ask: one row in `COMMANDS`, one file in `command/` each.
+//!
+//! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
+//! command speaks JSON when asked.
+
+use crate::env::Env;
+use clap::{Arg, ArgAction, ArgMatches};
+use std::io::{self, IsTerminal, Write};
+
+/// One command for people.
+pub struct Command {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Shown under EXAMPLES in `--help`: command line, what it does.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// Changes who may do what: refused inside a tool call and, without `--yes`, without a terminal.
+    pub person_only: bool,
+    pub arguments: fn(clap::Command) -> clap::Command,
+    pub run: fn(&ArgMatches, &mut Desk) -> anyhow::Result<u8>,
+}
+
+/// Where a command does its work: the world, the way out, and how to say it.
+pub struct Desk<'a> {
+    pub env: &'a Env,
+    pub out: &'a mut dyn Write,
+    pub json: bool,
+    pub terminal: bool,
+    pub color: bool,
+    pub yes: bool,
+}
+
+/// Every command, in the order of `--help`.
+pub static COMMANDS: &[Command] = &[];
+
+/// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
+pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
+    let matches = match parser().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let Some((name, given)) = matches.subcommand() else { return 2 };
+    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else { return 2 };
+    let terminal = io::stdout().is_terminal();
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut desk = Desk {
+        env,
+        out: &mut out,
+        json: given.get_flag("json"),
+        terminal,
+        color: terminal && !env.no_color,
+        yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
+    };
+    let said = person(command, &desk).unwrap_or_else(|| (command.run)(given, &mut desk));
+    let flushed = out.flush();
+    match (said, flushed) {
+        (Err(error), _) => complain(&format!("{error:#}"), exit_code(&error)),
+        (Ok(_), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => complain(&error.to_string(), 1),
+        (Ok(code), _) => code,
+    }
+}
+
+/// An error that ends a command with a code of its own.
+#[derive(Debug)]
+pub struct Refused {
+    pub code: u8,
+    pub words: String,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// `Err` with exit code 2: refused, or asked wrongly.
+pub fn refused<T>(words: impl Into<String>) -> anyhow::Result<T> {
+    Err(Refused { code: 2, words: words.into() }.into())
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    error.downcast_ref::<Refused>().map_or(1, |refused| refused.code)
+}
+
+/// A person's verb, asked by somebody who may not be one.
+fn person(command: &Command, desk: &Desk) -> Option<anyhow::Result<u8>> {
+    if !command.person_only {
+        return None;
+    }
+    let name = command.name;
+    if desk.env.inside_client {
+        return Some(refused(format!(
+            "`{name}` is a person's to run, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in a terminal of their own"
+        )));
+    }
+    if !desk.yes && !io::stdin().is_terminal() {
+        return Some(refused(format!("`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`")));
+    }
+    None
+}
+
+/// The whole command line as clap sees it; also what completions are made from.
+pub fn parser() -> clap::Command {
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, for programs");
+    let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("I am a person; do not ask for a terminal");
+    let rows = COMMANDS.iter().map(|command| {
+        let examples: String =
+            command.examples.iter().map(|(line, what)| format!("  {line}\n      {what}\n")).collect();
+        let mut row = clap::Command::new(command.name)
+            .about(command.about)
+            .after_help(format!("Examples:\n{examples}"))
+            .arg(json.clone());
+        if command.person_only {
+            row = row.arg(yes.clone());
+        }
+        (command.arguments)(row)
+    });
+    clap::Command::new("aops-hook")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("The guard and memory of Claude Code: every event a fact in a tamper-evident ledger")
+        .after_help("Called with an event's name (`aops-hook PreToolUse`) it is the hook itself and reads the event from stdin.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(rows)
+}
+
+#[expect(clippy::print_stderr, reason = "the one place where a command complains")]
+fn complain(words: &str, code: u8) -> u8 {
+    eprintln!("aops-hook: {words}");
+    code
+}

@@ -1,0 +1,89 @@
+//! Folders, variables and time, read once at the start.
+//!
+//! Reads the environment and the clock; nothing else in the program does. Invariant: an `Env` never changes, so every
+//! decision of one process sees the same world.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The world as this process found it.
+#[derive(Clone, Debug, Default)]
+pub struct Env {
+    pub home: PathBuf,
+    /// `$CLAUDE_CONFIG_DIR`, else `$HOME/.claude`: where Claude Code keeps settings and sessions.
+    pub config: PathBuf,
+    /// Our own user configuration folder: `$XDG_CONFIG_HOME/aops` or the platform's.
+    pub user_config: PathBuf,
+    /// `$ACA_DATA` or the platform's data folder.
+    pub data: PathBuf,
+    pub cwd: PathBuf,
+    /// Inside a tool call or hook of the client.
+    pub inside_client: bool,
+    /// A person sits at the client.
+    pub attended: bool,
+    pub no_color: bool,
+    /// The variables that decide where we live, as given: a later difference is an attempt to move us.
+    pub folders: Vec<(String, String)>,
+    /// Milliseconds since 1970, UTC.
+    pub now_ms: i64,
+}
+
+/// Variables that move our folders.
+const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
+
+impl Env {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn read() -> Self {
+        let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let path = |name: &str| var(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let home = path("HOME").unwrap_or_default();
+        let mac = cfg!(target_os = "macos");
+        let platform = |xdg: &str, unix: &str| {
+            let base = path(xdg).unwrap_or_else(|| match mac {
+                true => home.join("Library/Application Support"),
+                false => home.join(unix),
+            });
+            base.join("aops")
+        };
+        Self {
+            config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
+            user_config: platform("XDG_CONFIG_HOME", ".config"),
+            data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
+            cwd: std::env::current_dir().unwrap_or_default(),
+            inside_client: var("CLAUDECODE").is_some(),
+            attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
+            no_color: var("NO_COLOR").is_some(),
+            folders: FOLDER_VARIABLES
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), var(name)?.to_string_lossy().into_owned())))
+                .collect(),
+            now_ms: now_ms(),
+            home,
+        }
+    }
+
+    /// Where Claude Code and we keep the sessions of all projects.
+    pub fn projects(&self) -> PathBuf {
+        self.config.join("projects")
+    }
+
+    /// The file that keeps heads apart from their ledgers.
+    pub fn heads(&self) -> PathBuf {
+        self.config.join("aops/heads.jsonl")
+    }
+
+    /// A path a person typed, from where they stand.
+    pub fn from_here(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+fn now_ms() -> i64 {
+    #[cfg(debug_assertions)]
+    if let Some(fixed) = std::env::var("AOPS_TEST_NOW_MS").ok().and_then(|v| v.parse().ok()) {
+        return fixed;
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

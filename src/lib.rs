@@ -1,0 +1,30 @@
+//! `aops-hook`: the guard and memory of Claude Code.
+//!
+//! The host runs us at every hook event. One event is one walk down this page: [`wire`] reads it, [`ledger`] locks the
+//! session, [`gate`] judges it, the ledger records what was said, and [`wire`] answers. Everything a person asks later
+//! ([`command`]) is derived from the ledger.
+//!
+//! Four floors, in reading order; **a module may name only modules declared above it** (a test reads this list):
+//!
+//! 1. *Vocabulary*: plain data.
+//! 2. *Rules*: pure functions; deciding cannot fail.
+//! 3. *Edges*: the only code that touches files, clock, environment, processes and the host's JSON.
+//! 4. *Doors*: join the floors, decide nothing.
+//!
+//! # Glossary
+//!
+//! An **event** is what the host told us once; a **call** is the tool call in it. The **ledger** is the chained list of
+//! **entries** of one session, each holding one **fact**; the **session** is those entries folded into what we know now.
+//! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
+//! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
+//! never a ruling. An **asset** is a shipped text.
+
+// -- vocabulary
+pub mod call;
+pub mod event;
+pub mod verdict;
+// -- rules
+// -- edges
+pub mod env;
+// -- doors
+pub mod command;

@@ -1,0 +1,87 @@
+//! What a gate says, and how several sayings become one: the strictest wins.
+//!
+//! Reads nothing, writes nothing. Invariant: joining never makes anything laxer, and `Pass` is silence.
+
+/// From silence to refusal. The order is the strictness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ruling {
+    #[default]
+    Pass,
+    /// Skips the user's own permission prompt, so it needs a reason. No gate of ours says it today.
+    Allow,
+    /// A person decides.
+    Ask,
+    Deny,
+}
+
+impl Ruling {
+    pub fn name(self) -> &'static str {
+        match self {
+            Ruling::Pass => "pass",
+            Ruling::Allow => "allow",
+            Ruling::Ask => "ask",
+            Ruling::Deny => "deny",
+        }
+    }
+}
+
+/// One ruling with its reason, and what goes to the model and the user beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    pub ruling: Ruling,
+    /// The gate that spoke; empty on silence.
+    pub gate: &'static str,
+    /// For the model: what was refused and the next step.
+    pub reason: String,
+    /// For the model, beside any ruling.
+    pub context: String,
+    /// For the user only.
+    pub notice: String,
+    /// Ends the turn.
+    pub halt: bool,
+}
+
+impl Verdict {
+    pub fn pass() -> Self {
+        Self::default()
+    }
+
+    pub fn deny(gate: &'static str, reason: impl Into<String>) -> Self {
+        Self { ruling: Ruling::Deny, gate, reason: reason.into(), ..Self::default() }
+    }
+
+    /// A refusal that also ends the turn.
+    pub fn halt(gate: &'static str, reason: impl Into<String>) -> Self {
+        Self { halt: true, ..Self::deny(gate, reason) }
+    }
+
+    pub fn notice(gate: &'static str, text: impl Into<String>) -> Self {
+        Self { gate, notice: text.into(), ..Self::default() }
+    }
+
+    pub fn context(gate: &'static str, text: impl Into<String>) -> Self {
+        Self { gate, context: text.into(), ..Self::default() }
+    }
+
+    /// The stricter of the two speaks; at equal strictness the first. Context and notices add up.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        let (mut first, second) = if other.ruling > self.ruling { (other, self) } else { (self, other) };
+        if first.gate.is_empty() {
+            first.gate = second.gate;
+        }
+        first.halt |= second.halt;
+        add(&mut first.context, &second.context);
+        add(&mut first.notice, &second.notice);
+        first
+    }
+}
+
+fn add(to: &mut String, more: &str) {
+    if !more.is_empty() && to != more {
+        if !to.is_empty() {
+            to.push('\n');
+        }
+        to.push_str(more);
+    }
+}

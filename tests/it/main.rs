@@ -1,0 +1,1 @@
+//! One integration binary: every feature is a file here.
