@@ -119,7 +119,8 @@ fn write(json: &Json, longest: usize, out: &mut String) {
 }
 
 fn write_object(members: &[(Cow<str>, Json)], longest: usize, out: &mut String) {
-    let mut sorted: Vec<_> = members.iter().map(|(name, value)| (member_name(name, longest), value)).collect();
+    let mut sorted: Vec<_> =
+        members.iter().map(|(name, value)| (member_name(name, longest), value)).collect();
     sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
     let mut first = true;
     out.push('{');
