@@ -27,6 +27,8 @@ pub mod verdict;
 pub mod digest;
 pub mod redact;
 pub mod json;
+pub mod settings;
+pub mod diff;
 // -- edges
 pub mod env;
 // -- doors
