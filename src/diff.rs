@@ -46,7 +46,7 @@ fn hunk(lines: &[Line], start: usize, end: usize, out: &mut String) {
         let (before, size) = (count(&lines[..start], wanted), count(&lines[start..end], wanted));
         format!("{},{size}", if size == 0 { before } else { before + 1 })
     };
-    out.push_str(&format!("@@ -{} +{} @@\n", range(old), range(new)));
+    out.push_str(&["@@ -", &range(old), " +", &range(new), " @@\n"].concat());
     for line in &lines[start..end] {
         let (mark, text) = match *line {
             Line::Same(text) => (' ', text),

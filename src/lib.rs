@@ -31,5 +31,9 @@ pub mod settings;
 pub mod diff;
 // -- edges
 pub mod env;
+pub mod asset;
+pub mod disk;
+pub mod process;
+pub mod receipt;
 // -- doors
 pub mod command;

@@ -68,9 +68,8 @@ fn value_end(text: &str, start: usize) -> usize {
         match bytes[at] {
             b'"' => at = text_end(bytes, at),
             b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
-            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' | b',' | b' ' | b'\t' | b'\r' | b'\n' if depth == 0 => return at,
             b'}' | b']' => (at, depth) = (at + 1, depth - 1),
-            b',' | b' ' | b'\t' | b'\r' | b'\n' if depth == 0 => return at,
             _ => {
                 at += 1;
                 continue;
