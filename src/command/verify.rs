@@ -146,7 +146,7 @@ fn set_aside(desk: &Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Resul
             ts: crate::moment::timestamp(env.now_ms),
         },
     )?;
-    let ledger = Ledger::at(env, shelved.path.clone(), &shelved.session_id)?;
+    let mut ledger = Ledger::at(env, shelved.path.clone(), &shelved.session_id)?;
     let folder = aside.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let previous = Previous { folder, head: checked.session.head.clone(), seq: checked.session.seq };
     let mut facts = vec![Fact::Open(Opened {
