@@ -98,7 +98,9 @@ fn person(command: &Command, desk: &Desk) -> Option<anyhow::Result<u8>> {
         )));
     }
     if !desk.yes && !io::stdin().is_terminal() {
-        return Some(refused(format!("`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`")));
+        return Some(refused(format!(
+            "`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`"
+        )));
     }
     None
 }
@@ -106,7 +108,10 @@ fn person(command: &Command, desk: &Desk) -> Option<anyhow::Result<u8>> {
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, for programs");
-    let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("I am a person; do not ask for a terminal");
+    let yes = Arg::new("yes")
+        .long("yes")
+        .action(ArgAction::SetTrue)
+        .help("I am a person; do not ask for a terminal");
     let rows = COMMANDS.iter().map(|command| {
         let examples: String =
             command.examples.iter().map(|(line, what)| format!("  {line}\n      {what}\n")).collect();

@@ -29,7 +29,8 @@ pub struct Env {
 }
 
 /// Variables that move our folders.
-const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
+const FOLDER_VARIABLES: [&str; 5] =
+    ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
 impl Env {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]

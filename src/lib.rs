@@ -24,6 +24,9 @@ pub mod call;
 pub mod event;
 pub mod verdict;
 // -- rules
+pub mod digest;
+pub mod redact;
+pub mod json;
 // -- edges
 pub mod env;
 // -- doors
