@@ -27,6 +27,11 @@ impl<'a> Client<'a> {
         Self { sandbox, model }
     }
 
+    /// The client as it is without us.
+    pub(crate) fn unguarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
+        Self { sandbox, model }
+    }
+
     /// A new session.
     pub(crate) fn run(&self, prompt: &str) -> Run {
         self.start(prompt, &[])
@@ -46,13 +51,16 @@ impl<'a> Client<'a> {
             .args(arguments)
             .env_clear()
             .envs(self.sandbox.environment())
-            .envs([("ANTHROPIC_BASE_URL", self.model.url()), ("ANTHROPIC_API_KEY", "sk-ant-made-up".to_owned())])
+            .envs([
+                ("ANTHROPIC_BASE_URL", self.model.url()),
+                ("ANTHROPIC_API_KEY", "sk-ant-made-up".to_owned()),
+            ])
             .envs(["HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, self.model.url())))
             .env("NO_PROXY", "127.0.0.1")
             .envs(QUIET.map(|name| (name, "1")))
             .current_dir(self.sandbox.project());
         let run = Run::of(command);
-        assert_eq!(self.model.astray(), [""; 0], "the client asked for something else: {run:#?}");
+        assert_eq!(self.model.astray(), [""; 0], "the client asked for something else: {run:?}");
         run
     }
 }
@@ -90,14 +98,22 @@ fn the_client_calls_a_hook_at_every_step() {
         let args = ["-c", script, "recorder", log.to_str().unwrap()];
         ("/bin/sh".to_owned(), args.map(str::to_owned).to_vec())
     });
-    let model = Model::new([Turn::call("Bash", json!({"command": "echo $((6 * 7))"})), Turn::text("Good bye.")]);
-    Client { sandbox: &sandbox, model: &model }.run("how much is it?").ended("Good bye.");
+    let model =
+        Model::new([Turn::call("Bash", json!({"command": "echo $((6 * 7))"})), Turn::text("Good bye.")]);
+    Client::unguarded(&sandbox, &model).run("how much is it?").ended("Good bye.");
 
     let lines = fs::read_to_string(&log).unwrap();
     let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let names: Vec<_> = events.iter().map(|event| event["hook_event_name"].as_str().unwrap()).collect();
-    let expected =
-        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolBatch", "Stop", "SessionEnd"];
+    let expected = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolBatch",
+        "Stop",
+        "SessionEnd",
+    ];
     assert_eq!(names, expected);
     assert_eq!(events[3]["tool_response"]["stdout"], "42");
     assert_eq!(model.tool_results()[0].text, "42");

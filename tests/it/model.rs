@@ -123,7 +123,13 @@ fn answer(received: &Received, desk: &Mutex<Desk>) -> (&'static str, &'static st
     match (received.method.as_str(), path) {
         ("POST", "/v1/messages") => {
             let body: Value = serde_json::from_slice(&received.body).unwrap();
-            let message = say(Request { agent: received.headers.get("x-claude-code-agent-id").cloned(), body: body.clone() }, desk);
+            let message = say(
+                Request {
+                    agent: received.headers.get("x-claude-code-agent-id").cloned(),
+                    body: body.clone(),
+                },
+                desk,
+            );
             if body["stream"] == true {
                 ("200 OK", "text/event-stream", turn::stream(&message))
             } else {

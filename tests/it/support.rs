@@ -7,12 +7,12 @@ mod answer;
 mod session;
 
 pub(crate) use answer::Answer;
-pub(crate) use session::{Call, Session};
+pub(crate) use session::Session;
 
 use serde_json::Value;
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, fs};
 use tempfile::TempDir;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Sandbox {
     root: TempDir,
     variables: Vec<(String, OsString)>,
-    sessions: Cell<u32>,
+    sessions: AtomicU32,
 }
 
 impl Sandbox {
@@ -34,7 +34,7 @@ impl Sandbox {
     #[track_caller]
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("aops-").tempdir().unwrap();
-        let sandbox = Self { root, variables: Vec::new(), sessions: Cell::new(0) };
+        let sandbox = Self { root, variables: Vec::new(), sessions: AtomicU32::new(0) };
         for folder in [sandbox.home(), sandbox.project(), sandbox.data(), sandbox.tmp()] {
             fs::create_dir(folder).unwrap();
         }
@@ -74,7 +74,9 @@ impl Sandbox {
     /// The folder of this project's sessions, as the client names it.
     pub(crate) fn sessions(&self) -> PathBuf {
         let dashed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        self.config().join("projects").join(self.project().to_str().unwrap().chars().map(dashed).collect::<String>())
+        self.config()
+            .join("projects")
+            .join(self.project().to_str().unwrap().chars().map(dashed).collect::<String>())
     }
 
     /// A file below the project.
@@ -87,8 +89,8 @@ impl Sandbox {
 
     /// A session with an id nobody else has.
     pub(crate) fn session(&self) -> Session<'_> {
-        self.sessions.set(self.sessions.get() + 1);
-        Session::new(self, &session::uuid(&format!("{}:{}", self.root.path().display(), self.sessions.get())))
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        Session::new(self, &session::uuid(&format!("{}:{number}", self.root.path().display())))
     }
 
     /// The hook as the client runs it: one event on stdin.

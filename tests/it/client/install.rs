@@ -14,7 +14,7 @@ const PACKAGE: &str = "@anthropic-ai/claude-code";
 
 /// The client's program, fetched if this target folder does not have it yet.
 pub(crate) fn program() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let target = target();
     let folder = target.join(format!("client-{VERSION}"));
     let program = folder.join("node_modules").join(format!("{PACKAGE}-{}", platform())).join("claude");
     if program.exists() {
@@ -23,10 +23,17 @@ pub(crate) fn program() -> PathBuf {
     let lock = File::create(target.join(format!("client-{VERSION}.lock"))).unwrap();
     lock.lock().unwrap();
     if !program.exists() {
-        fetch(target, &folder);
+        fetch(&target, &folder);
     }
     assert!(program.exists(), "npm brought no client for this platform: `{}` is missing", program.display());
     program
+}
+
+/// The target folder itself, so that all its builds share one client.
+fn target() -> PathBuf {
+    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let tagged = tmp.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
+    tagged.or(tmp.parent()).unwrap().to_owned()
 }
 
 /// npm's name for this machine.
@@ -40,14 +47,22 @@ fn platform() -> String {
 fn fetch(target: &Path, folder: &Path) {
     let scratch = tempfile::Builder::new().prefix("client-").tempdir_in(target).unwrap();
     let output = assert_cmd::Command::new("npm")
-        .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error"])
+        .args([
+            "install",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--loglevel",
+            "error",
+        ])
         .arg("--prefix")
         .arg(scratch.path())
         .arg("--cache")
         .arg(scratch.path().join("cache"))
         .arg(format!("{PACKAGE}@{VERSION}"))
         .current_dir(scratch.path())
-        .timeout(Duration::from_secs(240))
+        .timeout(Duration::from_mins(4))
         .output()
         .unwrap_or_else(|error| panic!("`npm` cannot be run: {error}\nhint: {}", by_hand(folder)));
     let words = String::from_utf8_lossy(&output.stderr);

@@ -30,7 +30,13 @@ pub(super) fn receive(from: &mut BufReader<TcpStream>) -> io::Result<Option<Rece
 }
 
 /// A whole answer with its length, so that the connection stays usable.
-pub(super) fn send(to: &mut TcpStream, status: &str, kind: &str, body: &[u8], head_only: bool) -> io::Result<()> {
+pub(super) fn send(
+    to: &mut TcpStream,
+    status: &str,
+    kind: &str,
+    body: &[u8],
+    head_only: bool,
+) -> io::Result<()> {
     let length = body.len();
     let mut answer =
         format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nrequest-id: req_scripted\r\n\r\n")

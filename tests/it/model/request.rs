@@ -25,7 +25,10 @@ impl Request {
 
     /// Every message of this role, oldest first. What hooks add comes with the role `system`.
     pub(crate) fn said_by(&self, role: &str) -> Vec<String> {
-        self.messages().filter(|message| message["role"] == role).map(|message| text(&message["content"])).collect()
+        self.messages()
+            .filter(|message| message["role"] == role)
+            .map(|message| text(&message["content"]))
+            .collect()
     }
 
     pub(crate) fn tool_results(&self) -> Vec<ToolResult> {

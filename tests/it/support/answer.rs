@@ -17,7 +17,12 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn of(event: &str, output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr), event: event.to_owned() }
+        Self {
+            code: output.status.code(),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+            event: event.to_owned(),
+        }
     }
 
     /// Passed, and not a byte on either stream.
@@ -68,7 +73,8 @@ impl Answer {
     /// The reason where this event's form keeps it.
     #[track_caller]
     pub(crate) fn reason(&self) -> String {
-        let value: Value = serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
+        let value: Value =
+            serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
         let specific = &value["hookSpecificOutput"];
         let reason = match self.event.as_str() {
             "PreToolUse" => {

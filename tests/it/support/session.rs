@@ -4,9 +4,10 @@ use super::{Answer, Sandbox};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) struct Session<'a> {
     sandbox: &'a Sandbox,
@@ -15,7 +16,7 @@ pub(crate) struct Session<'a> {
     calls: Cell<u32>,
 }
 
-/// One tool call, from PreToolUse to PostToolBatch.
+/// One tool call, from `PreToolUse` to `PostToolBatch`.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) id: String,
@@ -66,7 +67,8 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn post(&self, call: &Call) -> Answer {
-        let done = json!({"tool_response": {"stdout": "", "stderr": "", "interrupted": false}, "duration_ms": 3});
+        let done =
+            json!({"tool_response": {"stdout": "", "stderr": "", "interrupted": false}, "duration_ms": 3});
         self.event("PostToolUse", join(call.fields(), done))
     }
 
@@ -119,15 +121,16 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
-        let digest = hex(&self.id);
-        let ours = |name: &str| {
-            name.split_once('-').is_some_and(|(day, hash)| {
-                day.len() == 8 && (hash == &digest[..8] || hash == &digest[..16])
-            })
-        };
         let Ok(listing) = fs::read_dir(self.sandbox.sessions()) else { return Vec::new() };
-        let paths = listing.map(|entry| entry.unwrap().path());
-        paths.filter(|path| path.file_name().is_some_and(|name| ours(&name.to_string_lossy()))).collect()
+        listing.map(|entry| entry.unwrap().path()).filter(|path| self.owns(path)).collect()
+    }
+
+    /// Whether a folder of this name is this session's.
+    pub(crate) fn owns(&self, path: &Path) -> bool {
+        let digest = hex(&self.id);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let parts = name.split_once('-');
+        parts.is_some_and(|(day, hash)| day.len() == 8 && (hash == &digest[..8] || hash == &digest[..16]))
     }
 
     /// Every entry of the ledger, oldest first.
@@ -135,6 +138,17 @@ impl<'a> Session<'a> {
     pub(crate) fn entries(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder().join("ledger.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Every call of the ledger with the states it went through.
+    #[track_caller]
+    pub(crate) fn calls(&self) -> BTreeMap<String, Vec<String>> {
+        let mut calls: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for entry in self.entries().iter().filter(|entry| entry["type"] == "call") {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            calls.entry(text(&entry["with"]["call"]["id"])).or_default().push(text(&entry["with"]["to"]));
+        }
+        calls
     }
 
     #[track_caller]
