@@ -93,11 +93,7 @@ fn register(sandbox: &Sandbox, program: impl Fn(&str) -> (String, Vec<String>)) 
 fn the_client_calls_a_hook_at_every_step() {
     let sandbox = Sandbox::new();
     let log = sandbox.tmp().join("events");
-    let script = r#"cat > "$1.$$" && cat "$1.$$" >> "$1" && rm "$1.$$""#;
-    register(&sandbox, |_| {
-        let args = ["-c", script, "recorder", log.to_str().unwrap()];
-        ("/bin/sh".to_owned(), args.map(str::to_owned).to_vec())
-    });
+    script(&sandbox, &format!(r#"cat >> "{}""#, log.display()));
     let model =
         Model::new([Turn::call("Bash", json!({"command": "echo $((6 * 7))"})), Turn::text("Good bye.")]);
     Client::unguarded(&sandbox, &model).run("how much is it?").ended("Good bye.");
@@ -118,4 +114,32 @@ fn the_client_calls_a_hook_at_every_step() {
     assert_eq!(events[3]["tool_response"]["stdout"], "42");
     assert_eq!(model.tool_results()[0].text, "42");
     assert_eq!(model.requests().len(), 2);
+}
+
+/// What a hook says where the model can hear it: context by the role `system`, a refusal as the call's result.
+#[test]
+fn what_a_hook_says_reaches_the_model() {
+    let sandbox = Sandbox::new();
+    script(&sandbox, "case $1 in SessionStart) echo be kind;; PreToolUse) echo not today >&2; exit 2;; esac");
+    let model = Model::new([Turn::call("Bash", json!({"command": "touch it"})), Turn::text("Then not.")]);
+    Client::unguarded(&sandbox, &model).run("touch it").ended("Then not.");
+
+    let heard = model.requests()[0].said_by("system");
+    assert!(
+        heard.iter().any(|text| text.contains("SessionStart:startup hook success: be kind")),
+        "{heard:?}"
+    );
+    let results = model.tool_results();
+    assert!(
+        results.len() == 1 && results[0].is_error && results[0].text.contains("not today"),
+        "{results:?}"
+    );
+    assert!(!sandbox.project().join("it").exists());
+}
+
+/// A shell script in our place; `$1` is the event.
+fn script(sandbox: &Sandbox, text: &str) {
+    register(sandbox, |event| {
+        ("/bin/sh".to_owned(), ["-c", text, "script", event].map(str::to_owned).to_vec())
+    });
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
@@ -80,7 +81,7 @@ impl Model {
         results
     }
 
-    /// Requests that no script foresaw: to other hosts, or to paths the API does not have.
+    /// What no script foresaw: requests to other hosts or to paths the API does not have, deeds that failed.
     pub(crate) fn astray(&self) -> Vec<String> {
         self.desk().astray.clone()
     }
@@ -156,5 +157,9 @@ fn say(request: Request, desk: &Mutex<Desk>) -> Value {
         desk.requests.push(request);
         next
     };
+    // A deed that fails must fail the test, not only this thread.
+    if panic::catch_unwind(AssertUnwindSafe(|| turn.happen())).is_err() {
+        desk.lock().unwrap().astray.push(format!("what happens before message {number} failed"));
+    }
     turn.message(number, &model)
 }

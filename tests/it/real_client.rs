@@ -138,14 +138,16 @@ fn a_blocked_session_is_refused_until_a_person_clears_it() {
 #[test]
 fn without_a_place_for_its_state_the_prompt_is_refused() {
     let sandbox = Sandbox::new();
-    let id = sandbox.session().id;
-    // Whatever the client needs is there; only our part of it cannot be made.
-    fs::create_dir_all(sandbox.config()).unwrap();
-    fs::write(sandbox.config().join("aops"), "in the way").unwrap();
+    let (other, session) = (sandbox.session(), sandbox.session());
+    let _ = other.start("startup");
+    let today = other.folder().file_name().unwrap().to_str().unwrap()[..8].to_owned();
+    for hash in session.hashes() {
+        fs::write(sandbox.sessions().join(format!("{today}-{hash}")), "in the way").unwrap();
+    }
     let model = Model::new([Turn::text("Nobody should hear this.")]);
-    let run = Client::guarded(&sandbox, &model).start(". hello", &["--session-id", &id]);
+    let run = Client::guarded(&sandbox, &model).start(". hello", &["--session-id", &session.id]);
     assert_eq!(model.requests().len(), 0, "{run:?}");
-    says(&run, &["aops-hook"]);
+    says(&run, &["STATE_"]);
 }
 
 #[test]
@@ -173,19 +175,18 @@ fn a_silent_pass_adds_nothing_to_what_the_model_reads() {
         let echo = |n: u32| Turn::call("Bash", json!({"command": format!("echo {n}")}));
         [echo(1), echo(2).and("Bash", json!({"command": "exit 3"})), Turn::text("Done so far.")]
     };
-    let (plain, guarded) = (Sandbox::new(), Sandbox::new());
-    let (alone, watched) = (Model::new(turns()), Model::new(turns()));
-    Client::unguarded(&plain, &alone).run(". count").ended("Done so far.");
-    let run = Client::guarded(&guarded, &watched).run(". count");
-    run.ended("Done so far.");
-    assert_eq!(Session::new(&guarded, run.session_id()).calls().len(), 3, "the hook was there");
-    assert_eq!(read_by(&watched), read_by(&alone));
-}
-
-/// Everything the model was told up to the last request, by role.
-fn read_by(model: &Model) -> [Vec<String>; 3] {
-    let request = model.requests().pop().unwrap();
-    ["user", "assistant", "system"].map(|role| request.said_by(role))
+    let read = |start: fn(&Sandbox, &Model) -> Run| {
+        let (sandbox, model) = (Sandbox::new(), Model::new(turns()));
+        let run = start(&sandbox, &model);
+        run.ended("Done so far.");
+        let last = model.requests().pop().unwrap().body["messages"].to_string();
+        let calls = Session::new(&sandbox, run.session_id()).folders().len();
+        (calls, sandbox.scrub(&last).replace(run.session_id(), "[session]"))
+    };
+    let (none, alone) = read(|sandbox, model| Client::unguarded(sandbox, model).run(". count"));
+    let (one, watched) = read(|sandbox, model| Client::guarded(sandbox, model).run(". count"));
+    assert_eq!((none, one), (0, 1), "the hook was there once");
+    assert_eq!(watched, alone);
 }
 
 fn events(session: &Session) -> Vec<String> {

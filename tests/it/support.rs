@@ -11,7 +11,7 @@ pub(crate) use session::Session;
 
 use serde_json::Value;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, fs};
@@ -77,6 +77,12 @@ impl Sandbox {
         self.config()
             .join("projects")
             .join(self.project().to_str().unwrap().chars().map(dashed).collect::<String>())
+    }
+
+    /// A text without what is different in every sandbox.
+    pub(crate) fn scrub(&self, text: &str) -> String {
+        let root = self.real_root();
+        text.replace(root.to_str().unwrap(), "[sandbox]").replace(&dashed(&root), "[sandbox]")
     }
 
     /// A file below the project.
@@ -152,6 +158,12 @@ impl Sandbox {
     fn real_root(&self) -> PathBuf {
         self.root.path().canonicalize().unwrap()
     }
+}
+
+/// A path as the client makes one name of it.
+fn dashed(path: &Path) -> String {
+    let dash = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    path.to_str().unwrap().chars().map(dash).collect()
 }
 
 /// The home of whoever runs the tests: to be left alone.

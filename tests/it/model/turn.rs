@@ -32,11 +32,14 @@ impl Turn {
         self
     }
 
-    /// The whole message; `number` makes its ids unique over all turns of one model.
-    pub(super) fn message(&self, number: usize, model: &str) -> Value {
+    pub(super) fn happen(&self) {
         if let Some(deed) = &self.deed {
             deed();
         }
+    }
+
+    /// The whole message; `number` makes its ids unique over all turns of one model.
+    pub(super) fn message(&self, number: usize, model: &str) -> Value {
         let mut content = Vec::new();
         if !self.text.is_empty() {
             content.push(json!({"type": "text", "text": self.text}));

@@ -127,10 +127,15 @@ impl<'a> Session<'a> {
 
     /// Whether a folder of this name is this session's.
     pub(crate) fn owns(&self, path: &Path) -> bool {
-        let digest = hex(&self.id);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let parts = name.split_once('-');
-        parts.is_some_and(|(day, hash)| day.len() == 8 && (hash == &digest[..8] || hash == &digest[..16]))
+        name.split_once('-')
+            .is_some_and(|(day, hash)| day.len() == 8 && self.hashes().iter().any(|h| h == hash))
+    }
+
+    /// What stands for the id in the folder's name: the short form, and the one for when that is taken.
+    pub(crate) fn hashes(&self) -> [String; 2] {
+        let digest = hex(&self.id);
+        [digest[..8].to_owned(), digest[..16].to_owned()]
     }
 
     /// Every entry of the ledger, oldest first.
