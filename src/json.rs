@@ -12,7 +12,7 @@ use std::borrow::Cow;
 const DEEPEST: usize = 64;
 
 /// One value. Numbers and texts point into the document.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Json<'a> {
     Null,
     Bool(bool),

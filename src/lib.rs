@@ -20,6 +20,7 @@
 //! never a ruling. An **asset** is a shipped text.
 
 // -- vocabulary
+pub mod failure;
 pub mod call;
 pub mod event;
 pub mod verdict;
@@ -27,7 +28,22 @@ pub mod verdict;
 pub mod digest;
 pub mod redact;
 pub mod json;
+pub mod moment;
+pub mod state;
+pub mod fact;
+pub mod entry;
+pub mod session;
+pub mod chain;
+pub mod gate;
+pub mod record;
 // -- edges
 pub mod env;
+pub mod signal;
+pub mod wire;
+pub mod place;
+pub mod heads;
+pub mod ledger;
+pub mod policy;
 // -- doors
+pub mod hook;
 pub mod command;
