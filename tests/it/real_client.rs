@@ -147,7 +147,7 @@ fn without_a_place_for_its_state_the_prompt_is_refused() {
     let model = Model::new([Turn::text("Nobody should hear this.")]);
     let run = Client::guarded(&sandbox, &model).start(". hello", &["--session-id", &session.id]);
     assert_eq!(model.requests().len(), 0, "{run:?}");
-    says(&run, &["STATE_"]);
+    says(&run, &["STORAGE_FAILED", "hint: a person can"]);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_call_is_refused_when_the_state_folder_is_lost_on_the_way() {
     ]);
     let run = Client::guarded(&sandbox, &model).start(". make a file", &["--session-id", &session.id]);
     assert!(!sandbox.project().join("unseen").exists(), "{run:?}");
-    says(&run, &["STATE_"]);
+    says(&run, &["STORAGE_FAILED", "hint: a person can"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a stream that a check does not mention must be empty, so a stray byte fails every test.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::process::Output;
 
 #[must_use = "an answer nobody looks at proves nothing"]
@@ -56,10 +56,13 @@ impl Answer {
         has(self, &self.out, words);
     }
 
-    /// Let go with a warning: these words on stderr alone.
+    /// Let go with a warning, given both ways: to the user, and on stderr.
     #[track_caller]
     pub(crate) fn warned(&self, words: &[&str]) {
-        assert!(self.code == Some(0) && self.out.is_empty(), "not a mere warning: {self:#?}");
+        assert_eq!(self.code, Some(0), "not a mere warning: {self:#?}");
+        let told: Value =
+            serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
+        assert_eq!(told, json!({"systemMessage": self.err.trim_end()}), "more than a warning: {self:#?}");
         has(self, &self.err, words);
     }
 
