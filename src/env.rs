@@ -3,6 +3,8 @@
 //! Reads the environment and the clock; nothing else in the program does. Invariant: an `Env` never changes, so every
 //! decision of one process sees the same world.
 
+use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -71,6 +73,37 @@ impl Env {
     /// The file that keeps heads apart from their ledgers.
     pub fn heads(&self) -> PathBuf {
         self.config.join("aops/heads.jsonl")
+    }
+
+    /// Where an administrator's settings are.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn managed(&self) -> PathBuf {
+        #[cfg(debug_assertions)]
+        if let Some(folder) = std::env::var_os("AOPS_TEST_MANAGED") {
+            return folder.into();
+        }
+        let mac = cfg!(target_os = "macos");
+        PathBuf::from(if mac { "/Library/Application Support/ClaudeCode" } else { "/etc/claude-code" })
+    }
+
+    /// `PATH` as given.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn search_path(&self) -> OsString {
+        std::env::var_os("PATH").unwrap_or_default()
+    }
+
+    /// The first program of this name on `PATH`.
+    pub fn on_path(&self, name: &str) -> Option<PathBuf> {
+        let found = |path: &PathBuf| path.is_absolute() && path.is_file();
+        std::env::split_paths(&self.search_path()).map(|folder| folder.join(name)).find(found)
+    }
+
+    /// Where this program is. A link on `PATH` is kept as it is: package managers point it at the newest version.
+    pub fn program(&self) -> io::Result<PathBuf> {
+        let real = std::env::current_exe()?.canonicalize()?;
+        let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let same = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == real);
+        Ok(self.on_path(&name).filter(same).unwrap_or(real))
     }
 
     /// A path a person typed, from where they stand.
