@@ -13,7 +13,7 @@ use crate::chain::Walk;
 use crate::digest::trace_id;
 use crate::entry::{Frame, Mark};
 use crate::env::{Env, boot_id};
-use crate::fact::{Fact, Snapshot};
+use crate::fact::{Blocked, Fact, Snapshot};
 use crate::failure::{Code, Failure};
 use crate::heads::{self, Head};
 use crate::moment::timestamp;
@@ -27,6 +27,7 @@ use recover::{Found, LEDGER_FILE};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// A snapshot is due after so many entries or bytes.
 const SNAPSHOT_ENTRIES: u64 = 1024;
@@ -68,6 +69,14 @@ impl Ledger {
         made.ok_or_else(|| {
             Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash")
         })
+    }
+
+    /// The ledger in a folder that a person named.
+    pub fn at(env: &Env, path: PathBuf, trace: &str) -> Result<Self, Failure> {
+        let gone = || Failure::storage(path.display(), "is gone");
+        let place = place::open(path.clone())?.ok_or_else(gone)?;
+        let whose = Whose { session_id: trace, transcript_path: "", cwd: "" };
+        Self::enter(env, whose, place)?.ok_or_else(gone)
     }
 
     /// An existing folder; `None` where it is another session's.
@@ -255,7 +264,12 @@ fn load(env: &Env, place: &Place, file: &File, trace: &str, long: u64) -> Result
     found.boot = &boot;
     found.head = heads::of(env, trace)?;
     if long == 0 && matches!(kept, Kept::Missing) && found.head.as_ref().is_none_or(|head| head.seq == 0) {
-        return Ok(Some(Standing { walk: Walk::new(Session::default(), trace, 0), mended: Vec::new() }));
+        // A block outlives the ledger it was in.
+        let blocked = found.head.filter(|head| head.blocked).map(|head| {
+            Fact::Block(Blocked { by: "the exported head".to_owned(), reason: head.reason.unwrap_or_default() })
+        });
+        let walk = Walk::new(Session::default(), trace, 0);
+        return Ok(Some(Standing { walk, mended: blocked.into_iter().collect() }));
     }
     found.recover(&kept).map(Some)
 }
