@@ -22,12 +22,15 @@
 // -- vocabulary
 pub mod failure;
 pub mod call;
+pub mod agent;
 pub mod event;
 pub mod verdict;
 // -- rules
 pub mod digest;
 pub mod redact;
 pub mod json;
+pub mod prompt;
+pub mod finding;
 pub mod moment;
 pub mod state;
 pub mod fact;
