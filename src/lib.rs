@@ -24,6 +24,7 @@ pub mod failure;
 pub mod call;
 pub mod agent;
 pub mod event;
+pub mod phrase;
 pub mod verdict;
 // -- rules
 pub mod digest;

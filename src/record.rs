@@ -9,8 +9,9 @@ use crate::event::Event;
 use crate::fact::{Fact, Said, Seen, Step, Violation};
 use crate::gate::Scene;
 use crate::json::{cut, quoted};
+use crate::prompt::Prompt;
 use crate::redact::redact;
-use crate::session::{Session, is_machine_made};
+use crate::session::Session;
 use crate::state::OpenCall;
 use crate::verdict::{Ruling, Verdict};
 use serde_json::value::RawValue;
@@ -119,7 +120,7 @@ fn settled(session: &Session, event: &Event) -> Vec<Fact> {
     let over: Vec<&OpenCall> = match event.name.as_str() {
         "SessionEnd" => calls.collect(),
         "PostToolBatch" | "SubagentStop" => calls.filter(same_thread).collect(),
-        "UserPromptSubmit" if !is_machine_made(&event.prompt) => calls.filter(of_main).collect(),
+        "UserPromptSubmit" if Prompt::of(&event.prompt) != Prompt::Machine => calls.filter(of_main).collect(),
         "Stop" | "StopFailure" => calls.filter(of_main).collect(),
         _ => Vec::new(),
     };
@@ -132,7 +133,9 @@ fn settle(open: &OpenCall) -> Vec<Fact> {
             agent_id: open.agent_id.clone(),
             agent_type: None,
             call: open.call.clone(),
+            drawn: None,
             duration_ms: None,
+            effect: None,
             from: Some(from),
             gate: None,
             input: None,
@@ -157,7 +160,9 @@ fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) 
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
         call: call.key.clone(),
+        drawn: None,
         duration_ms: None,
+        effect: None,
         from,
         gate: None,
         input: None,
@@ -181,6 +186,7 @@ fn seen(event: &Event, said: Option<Said>) -> Seen {
         folders: None,
         marks: None,
         mode: event.permission_mode.clone(),
+        owed: None,
         policy_hash: None,
         prompt_id: event.prompt_id.clone(),
         said,

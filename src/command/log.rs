@@ -102,6 +102,14 @@ fn told(fact: &Fact) -> (Tone, String) {
         }
         Fact::Call(step) => stepped(step),
         Fact::Block(block) => (Tone::Bad, format!("by {}: {}", block.by, block.reason)),
+        Fact::Verdict(report) => {
+            let said = report.finding.as_ref().and_then(|f| f.verdict.clone().or_else(|| f.workflow.clone()));
+            (
+                Tone::Strong,
+                format!("{}: {}", report.agent, said.or_else(|| report.problem.clone()).unwrap_or_default()),
+            )
+        }
+        Fact::Waive(waiver) => (Tone::Warn, format!("{}: {}", waiver.gate, waiver.reason)),
         Fact::Unblock(unblock) => (Tone::Good, format!("by {}", unblock.by)),
         Fact::Violation(violation) => (Tone::Bad, format!("{}: {}", violation.event, violation.violation)),
         Fact::Recovery(recovery) => (Tone::Warn, recovery.what.clone()),
