@@ -16,6 +16,7 @@ use crate::record;
 use crate::verdict::Verdict;
 use crate::wire::{answer, read};
 use std::io::Read;
+use std::mem::ManuallyDrop;
 
 /// More than any real event, less than would hurt.
 const LARGEST_INPUT: u64 = 64 << 20;
@@ -38,15 +39,16 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
-    let ledger = Ledger::lock(env, whose)?;
+    // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
+    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose)?);
     let scene = scene(env, &ledger, &event)?;
     let session = ledger.session();
     let verdict = gate::judge(session, &event, &scene);
-    if verdict == Verdict::pass() {
-        if let Some(same) = repeat::same_answer(session, &event) {
-            ledger.append(env, Vec::new())?;
-            return Ok(same);
-        }
+    if verdict == Verdict::pass()
+        && let Some(same) = repeat::same_answer(session, &event)
+    {
+        ledger.append(env, Vec::new())?;
+        return Ok(same);
     }
     let facts = facts(env, &ledger, &event, &verdict, &scene);
     ledger.append(env, facts)?;
@@ -57,12 +59,11 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
 fn scene(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
     let session = ledger.session();
     let mut scene = Scene { folders: env.folders.iter().cloned().collect(), ..Scene::default() };
-    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none()) {
-        if matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
-            && !session.is_new()
-        {
-            scene.past = ledger.past_call(&call.key);
-        }
+    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
+        && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
+        && !session.is_new()
+    {
+        scene.past = ledger.past_call(&call.key);
     }
     if event.name == "SessionStart" && session.is_new() {
         let project = ledger.project();

@@ -115,10 +115,11 @@ pub fn exported(env: &Env, given: &str) -> Option<Head> {
 /// The state file as it is, if it can be trusted.
 pub fn state(shelved: &Shelved) -> Option<State> {
     let place = place::open(shelved.path.clone()).ok()??;
-    match Kept::read(&place.dir).ok()? {
-        Kept::Whole(state, _) => Some(*state),
+    // Read without the lock: a hook may swap the file under us, so what is odd once gets a second look.
+    (0..3).find_map(|_| match Kept::read(&place.dir) {
+        Ok(Kept::Whole(state, _)) => Some(*state),
         _ => None,
-    }
+    })
 }
 
 /// Walks the whole ledger and holds it against the state and the exported head. Writes nothing.

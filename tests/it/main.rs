@@ -9,3 +9,4 @@ mod home;
 mod licences;
 mod model;
 mod real_client;
+mod tidy;
