@@ -1,1 +1,5 @@
 //! One integration binary: every feature is a file here.
+
+mod doctor;
+mod install;
+mod plugin;
