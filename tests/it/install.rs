@@ -486,7 +486,8 @@ fn the_script_installs_and_undoes_it_all() {
     assert!(survey(&text).unwrap().ours.iter().all(|one| one.command == program.to_str().unwrap()), "{text}");
     assert!(!cfg!(target_os = "linux") || is_static(&fs::read(&program).unwrap()), "a static program");
 
-    script(&["--project"]);
+    let again = Said::of(home.command(&here.join("install.sh")).arg("--project").output().unwrap());
+    assert!(again.code == 1 && again.out.contains("and again in"), "doctor's word counts: {}", again.out);
     let out = script(&["--uninstall", "--project", "--yes"]);
     assert!(out.contains("kept `"), "{out}");
     script(&["--uninstall", "--yes"]);
