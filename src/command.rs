@@ -3,13 +3,21 @@
 //! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
 //! command speaks JSON when asked.
 
+pub mod block;
+pub mod clear_block;
 pub mod completions;
 pub mod doctor;
 pub mod install;
+pub mod log;
+pub mod sessions;
+pub mod status;
 pub mod table;
 pub mod uninstall;
+pub mod verify;
 
 use crate::env::Env;
+use crate::failure::Failure;
+use crate::shelf::{self, Shelved};
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
 
@@ -48,8 +56,18 @@ pub struct Desk<'a> {
 }
 
 /// Every command, in the order of `--help`.
-pub static COMMANDS: &[Command] =
-    &[install::COMMAND, uninstall::COMMAND, doctor::COMMAND, completions::COMMAND];
+pub static COMMANDS: &[Command] = &[
+    status::COMMAND,
+    sessions::COMMAND,
+    log::COMMAND,
+    verify::COMMAND,
+    block::COMMAND,
+    clear_block::COMMAND,
+    install::COMMAND,
+    uninstall::COMMAND,
+    doctor::COMMAND,
+    completions::COMMAND,
+];
 
 /// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
 pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
@@ -73,7 +91,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         color: terminal && !env.no_color,
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
-    let said = person(command, &desk).unwrap_or_else(|| (command.run)(given, &mut desk));
+    let said = allowed(command.name, command.who, &desk).and_then(|()| (command.run)(given, &mut desk));
     let flushed = out.flush();
     match (said, flushed) {
         (Err(error), _) if is_broken_pipe(&error) => 0,
@@ -109,26 +127,38 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    error.downcast_ref::<Refused>().map_or(1, |refused| refused.code)
+    let integrity = error.downcast_ref::<Failure>().filter(|failure| failure.code.is_integrity());
+    integrity.map_or_else(|| error.downcast_ref::<Refused>().map_or(1, |refused| refused.code), |_| 4)
 }
 
-/// A person's verb, asked by somebody who may not be one.
-fn person(command: &Command, desk: &Desk) -> Option<anyhow::Result<u8>> {
-    if command.who == Who::Anyone {
-        return None;
+/// Whether this is somebody who may. Also for a command of which only one flag is a person's.
+pub fn allowed(name: &str, who: Who, desk: &Desk) -> anyhow::Result<()> {
+    if who == Who::Anyone {
+        return Ok(());
     }
-    let name = command.name;
     if desk.env.inside_client {
-        return Some(refused(format!(
+        return refused(format!(
             "`{name}` is a person's to run, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in a terminal of their own"
-        )));
+        ));
     }
-    if command.who == Who::AtTerminal && !desk.yes && !io::stdin().is_terminal() {
-        return Some(refused(format!(
+    if who == Who::AtTerminal && !desk.yes && !io::stdin().is_terminal() {
+        return refused(format!(
             "`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`"
-        )));
+        ));
     }
-    None
+    Ok(())
+}
+
+/// The argument of every command about one session.
+pub fn session_argument(command: clap::Command) -> clap::Command {
+    let help = "A session's id, the beginning of one, or nothing for the newest in this project";
+    command.arg(Arg::new("session").value_name("SESSION").help(help))
+}
+
+/// The session that argument means.
+pub fn session(given: &ArgMatches, desk: &Desk) -> anyhow::Result<Shelved> {
+    let name = given.get_one::<String>("session").map(String::as_str);
+    shelf::pick(desk.env, name).or_else(refused)
 }
 
 fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {

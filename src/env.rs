@@ -52,7 +52,6 @@ impl Env {
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
-            cwd: std::env::current_dir().unwrap_or_default(),
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
@@ -62,7 +61,15 @@ impl Env {
                 .collect(),
             now_ms: now_ms(),
             home,
+            ..Self::default()
         }
+    }
+
+    /// For commands: where the person stands. A hook is told by its event.
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks for the working folder")]
+    #[must_use]
+    pub fn standing_here(self) -> Self {
+        Self { cwd: std::env::current_dir().unwrap_or_default(), ..self }
     }
 
     /// Where Claude Code and we keep the sessions of all projects.

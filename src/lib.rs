@@ -45,6 +45,7 @@ pub mod wire;
 pub mod place;
 pub mod heads;
 pub mod ledger;
+pub mod shelf;
 pub mod policy;
 pub mod asset;
 pub mod disk;

@@ -1,5 +1,6 @@
 //! `install` and `uninstall` with the real program in throwaway homes.
 
+use crate::support::{BINARY, real_home};
 use aops_hook::asset::ASSETS;
 use aops_hook::settings::survey;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_aops-hook");
+pub(crate) const PROGRAM: &str = BINARY;
 
 /// A home and a project that nobody else has, and the program run in them with nothing of ours around.
 pub(crate) struct Home {
@@ -28,6 +29,7 @@ pub(crate) struct Said {
 impl Home {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
+        assert_ne!(real_home(), Some(folder.path().join("home")), "a throwaway home is never the real one");
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("project")).unwrap();
         fs::create_dir(folder.path().join("bin")).unwrap();
@@ -330,6 +332,17 @@ fn odd_places_are_refused_by_name() {
 }
 
 #[test]
+fn without_a_home_nothing_is_written_anywhere() {
+    let home = Home::new();
+    let before = home.tree();
+    for arguments in [&["install"][..], &["install", "--project"], &["uninstall", "--yes"]] {
+        let said = Said::of(home.command(&home.program).env_remove("HOME").args(arguments).output().unwrap());
+        assert!(said.code == 1 && said.err.contains("`HOME` is not set"), "{}", said.err);
+    }
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
 fn files_of_others_are_never_overwritten() {
     let home = Home::new();
     let theirs = home.path("agents/critic.md");
@@ -461,7 +474,7 @@ fn the_script_installs_and_undoes_it_all() {
     let mut home = Home::new();
     let before = home.tree();
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let real = variable("HOME").unwrap();
+    let real = real_home().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let of = |name: &str, default: PathBuf| (name.to_owned(), variable(name).unwrap_or(default));
     home.variables = vec![
