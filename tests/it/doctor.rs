@@ -1,6 +1,6 @@
 //! `doctor`: each finding provoked in a throwaway home, and its own advice followed until it is content.
 
-use super::install::{Home, PROGRAM, Said};
+use super::install::{Home, PROGRAM, Said, write};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -219,7 +219,7 @@ fn all_hooks_disabled() {
         "managed/managed-settings.json",
     ] {
         let home = installed();
-        home.write(&home.root().join(path), "{\"disableAllHooks\": true}");
+        write(&home.root().join(path), "{\"disableAllHooks\": true}");
         heals(&home, "switched on", "`disableAllHooks` in `");
     }
 }
@@ -228,7 +228,7 @@ fn all_hooks_disabled() {
 fn only_managed_hooks_allowed() {
     for path in ["managed/managed-settings.json", "managed/managed-settings.d/10-x.json"] {
         let home = installed();
-        home.write(&home.root().join(path), "{\"allowManagedHooksOnly\": true}");
+        write(&home.root().join(path), "{\"allowManagedHooksOnly\": true}");
         heals(&home, "managed", "keeps our hooks out");
     }
 }
@@ -236,7 +236,7 @@ fn only_managed_hooks_allowed() {
 #[test]
 fn settings_that_cannot_be_read() {
     let home = installed();
-    home.write(&home.project(".claude/settings.json"), "{\n  // mine\n}\n");
+    write(&home.project(".claude/settings.json"), "{\n  // mine\n}\n");
     heals(&home, "settings", "line 2, column 3");
 }
 
@@ -263,11 +263,11 @@ fn registered_twice_in_one() {
 fn registered_and_a_plugin_too() {
     let home = installed();
     let plugin = home.path("plugins/cache/m/aops/0.1.0");
-    home.write(&plugin.join("hooks/hooks.json"), &aops_hook::settings::plugin_hooks());
+    write(&plugin.join("hooks/hooks.json"), &aops_hook::settings::plugin_hooks());
     fs::create_dir(plugin.join("bin")).unwrap();
     symlink(PROGRAM, plugin.join("bin/aops-hook")).unwrap();
     let list = json!({"version": 2, "plugins": {"aops@m": [{"scope": "user", "installPath": plugin}]}});
-    home.write(&home.path("plugins/installed_plugins.json"), &list.to_string());
+    write(&home.path("plugins/installed_plugins.json"), &list.to_string());
     assert_eq!(findings(&home), [], "installed, but not switched on");
     let path = home.path("settings.json");
     let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -290,7 +290,7 @@ fn client_too_old() {
 fn folders_open_to_others() {
     let home = installed();
     let session = home.path("projects/-x y/20261115-0a1b2c3d");
-    home.write(&session.join("ledger.jsonl"), "");
+    write(&session.join("ledger.jsonl"), "");
     for (path, mode) in
         [(session.clone(), 0o750), (session.join("ledger.jsonl"), 0o644), (home.path("aops"), 0o755)]
     {
@@ -312,7 +312,7 @@ fn says_it_in_words_too() {
     let said = home.run(&["doctor"]);
     assert!(said.code == 0 && said.out.ends_with("\nall is well\n"), "{}", said.out);
     assert!(!said.out.contains('\x1b'), "no colours in a pipe");
-    home.write(&home.project(".claude/settings.json"), "{\"disableAllHooks\": true}");
+    write(&home.project(".claude/settings.json"), "{\"disableAllHooks\": true}");
     let out = home.run(&["doctor"]).out;
     assert!(
         out.contains("\nbad  switched on   `disableAllHooks` in `")

@@ -48,11 +48,6 @@ impl Home {
         self.root().join("project").join(path)
     }
 
-    pub(crate) fn write(&self, path: &Path, text: &str) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
     #[expect(clippy::disallowed_methods, reason = "runs the program under test")]
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
@@ -122,6 +117,12 @@ impl Said {
     }
 }
 
+/// A file, and the folders above it.
+pub(crate) fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
@@ -166,7 +167,7 @@ fn a_fresh_home_is_registered_and_left_as_found() {
 fn settings_of_others_come_back_to_the_byte() {
     for (n, text) in FOREIGN.iter().enumerate() {
         let home = Home::new();
-        home.write(&home.path("settings.json"), text);
+        write(&home.path("settings.json"), text);
         let mode = [0o600, 0o640, 0o644, 0o664][n % 4];
         set_mode(&home.path("settings.json"), mode);
         let before = home.tree();
@@ -183,15 +184,15 @@ fn settings_of_others_come_back_to_the_byte() {
 fn what_was_edited_in_between_stays() {
     let home = Home::new();
     let path = home.path("settings.json");
-    home.write(&path, "{\n  \"model\": \"opus\"\n}\n");
+    write(&path, "{\n  \"model\": \"opus\"\n}\n");
     home.done(&["install"]);
-    home.write(&path, &home.settings().replace("\"opus\"", "\"haiku\",\n  \"theme\": \"dark\""));
+    write(&path, &home.settings().replace("\"opus\"", "\"haiku\",\n  \"theme\": \"dark\""));
     home.done(&["install"]);
     let out = home.done(&["uninstall", "--yes"]);
     assert_eq!(home.settings(), "{\n  \"model\": \"haiku\",\n  \"theme\": \"dark\"\n}\n", "{out}");
 
     home.done(&["install"]);
-    home.write(&path, &home.settings().replace("\"dark\"", "\"light\""));
+    write(&path, &home.settings().replace("\"dark\"", "\"light\""));
     assert!(home.done(&["uninstall", "--yes"]).contains("edited since stays"));
     assert_eq!(home.settings(), "{\n  \"model\": \"haiku\",\n  \"theme\": \"light\"\n}\n");
 }
@@ -201,7 +202,7 @@ fn an_edit_in_a_file_of_ours_alone_leaves_that_edit_alone() {
     let home = Home::new();
     home.done(&["install"]);
     let with = home.settings().replacen('{', "{\n  \"model\": \"opus\",", 1);
-    home.write(&home.path("settings.json"), &with);
+    write(&home.path("settings.json"), &with);
     home.done(&["uninstall", "--yes"]);
     assert_eq!(home.settings(), "{\n  \"model\": \"opus\"\n}\n");
 }
@@ -211,13 +212,13 @@ fn without_receipt_or_backup_our_entries_still_go() {
     for gone in ["installed.json", "backup"] {
         let home = Home::new();
         let text = "{\n  \"model\": \"opus\"\n}\n";
-        home.write(&home.path("settings.json"), text);
+        write(&home.path("settings.json"), text);
         home.done(&["install"]);
         let path = home.path("aops").join(gone);
         if path.is_dir() {
-            fs::remove_dir_all(path).unwrap()
+            fs::remove_dir_all(path).unwrap();
         } else {
-            fs::remove_file(path).unwrap()
+            fs::remove_file(path).unwrap();
         }
         home.done(&["uninstall", "--yes"]);
         assert_eq!(home.settings(), text, "{gone}");
@@ -228,7 +229,7 @@ fn without_receipt_or_backup_our_entries_still_go() {
 fn a_program_that_moved_is_registered_in_the_old_ones_place() {
     let mut home = Home::new();
     let text = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"bell\"}]}]}}\n";
-    home.write(&home.path("settings.json"), text);
+    write(&home.path("settings.json"), text);
     home.done(&["install"]);
     let first = home.settings();
     let moved = home.root().join("bin/aops-hook");
@@ -261,7 +262,7 @@ fn a_program_of_another_name_is_not_registered() {
 fn a_linked_settings_file_stays_a_link() {
     let home = Home::new();
     let real = home.root().join("dotfiles/claude.json");
-    home.write(&real, "{\"a\": 1}\n");
+    write(&real, "{\"a\": 1}\n");
     fs::create_dir_all(home.path("")).unwrap();
     symlink("../../dotfiles/claude.json", home.path("settings.json")).unwrap();
     let before = home.tree();
@@ -288,7 +289,7 @@ fn what_cannot_be_read_is_refused_untouched() {
         ("{\"hooks\": {\"Stop\": null}}", "line 1, column 20"),
     ] {
         let home = Home::new();
-        home.write(&home.path("settings.json"), text);
+        write(&home.path("settings.json"), text);
         let path = home.path("settings.json").display().to_string();
         home.refused(&["install"], 1, &[place, &path]);
         home.refused(&["install", "--dry-run"], 1, &[place, &path]);
@@ -313,7 +314,7 @@ fn odd_places_are_refused_by_name() {
     assert!(said.code == 1 && said.err.contains("settings.json`: not a regular file"), "{}", said.err);
 
     let home = Home::new();
-    home.write(&home.path("settings.json"), "{}\n");
+    write(&home.path("settings.json"), "{}\n");
     set_mode(&home.path("settings.json"), 0o444);
     home.refused(&["install"], 1, &["is read-only (mode 444)", "chmod u+w"]);
     set_mode(&home.path("settings.json"), 0o644);
@@ -323,7 +324,7 @@ fn odd_places_are_refused_by_name() {
 
     let mut home = Home::new();
     let file = home.root().join("file");
-    home.write(&file, "");
+    write(&file, "");
     home.variables = vec![("CLAUDE_CONFIG_DIR".to_owned(), file.join("config"))];
     let before = home.tree();
     let said = home.run(&["install"]);
@@ -346,12 +347,12 @@ fn without_a_home_nothing_is_written_anywhere() {
 fn files_of_others_are_never_overwritten() {
     let home = Home::new();
     let theirs = home.path("agents/critic.md");
-    home.write(&theirs, "---\nname: critic\n---\nmine\n");
+    write(&theirs, "---\nname: critic\n---\nmine\n");
     home.refused(&["install"], 1, &["not ours", theirs.to_str().unwrap()]);
     home.refused(&["install", "--dry-run"], 1, &["not ours"]);
     fs::remove_file(&theirs).unwrap();
     home.done(&["install"]);
-    home.write(&theirs, "edited\n");
+    write(&theirs, "edited\n");
     home.refused(&["install"], 1, &["not ours", theirs.to_str().unwrap()]);
     let out = home.done(&["uninstall", "--yes"]);
     assert!(out.contains(&format!("left `{}`", theirs.display())), "{out}");
@@ -365,8 +366,8 @@ fn an_older_text_of_ours_is_renewed_and_one_we_dropped_goes() {
     home.done(&["install"]);
     let receipt = home.path("aops/installed.json");
     let (critic, old) = (home.path("agents/critic.md"), home.path("agents/old.md"));
-    home.write(&critic, "old\n");
-    home.write(&old, "old\n");
+    write(&critic, "old\n");
+    write(&old, "old\n");
     let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
     let sha256 = aops_hook::digest::sha256(&[b"old\n"]);
     let files = kept["files"].as_array_mut().unwrap();
@@ -401,7 +402,7 @@ fn levels_are_apart_and_texts_stay_for_the_last() {
 #[test]
 fn a_dry_run_shows_the_change_and_makes_none() {
     let home = Home::new();
-    home.write(&home.path("settings.json"), "{\n  \"a\": 1\n}\n");
+    write(&home.path("settings.json"), "{\n  \"a\": 1\n}\n");
     let before = home.tree();
     let path = home.path("settings.json").display().to_string();
     let out = home.done(&["install", "--dry-run"]);
