@@ -24,6 +24,8 @@ pub struct Env {
     /// A person sits at the client.
     pub attended: bool,
     pub no_color: bool,
+    /// Registered as a plugin: our agents carry its prefix.
+    pub is_plugin: bool,
     /// The variables that decide where we live, as given: a later difference is an attempt to move us.
     pub folders: Vec<(String, String)>,
     /// Milliseconds since 1970, UTC.
@@ -54,6 +56,7 @@ impl Env {
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
+            is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
             folders: FOLDER_VARIABLES
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), var(name)?.to_string_lossy().into_owned())))

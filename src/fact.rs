@@ -61,6 +61,9 @@ pub struct Seen {
     pub agent_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
+    /// `SessionStart` only: what was uncommitted then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BTreeMap<String, String>>,
     /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,

@@ -27,6 +27,8 @@ pub struct Scene {
     pub folders: BTreeMap<String, String>,
     /// How a call of this key ended earlier.
     pub past: Option<Step>,
+    /// The end of a write: whether the audit's lot fell on it.
+    pub drawn: Option<bool>,
     /// What the call of this event does.
     pub effect: Option<Effect>,
     /// The call writes into the working tree or changes the repository: more than running tests.

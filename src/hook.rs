@@ -3,20 +3,23 @@
 //! Joins the floors and decides nothing. Invariant: every way out of here is an answer: a panic too, and what we could
 //! not record we did not allow.
 
+use crate::asset;
 use crate::env::{Env, boot_id};
 use crate::event::{Event, EventKind};
 use crate::fact::{Blocked, Fact, Opened};
 use crate::failure::{Code, Failure};
 use crate::gate::{self, Scene, repeat};
-use crate::heads;
+use crate::git;
 use crate::ledger::Ledger;
 use crate::place::Whose;
 use crate::policy;
 use crate::record;
-use crate::verdict::Verdict;
+use crate::scene;
+use crate::verdict::{Ruling, Verdict};
 use crate::wire::{answer, read};
 use std::io::Read;
 use std::mem::ManuallyDrop;
+use std::path::Path;
 
 /// More than any real event, less than would hurt.
 const LARGEST_INPUT: u64 = 64 << 20;
@@ -41,9 +44,9 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
     let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose)?);
-    let scene = scene(env, &ledger, &event)?;
+    let scene = scene::look(env, &ledger, &event)?;
     let session = ledger.session();
-    let verdict = gate::judge(session, &event, &scene);
+    let verdict = worded(gate::judge(session, &event, &scene));
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
@@ -55,23 +58,21 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     Ok(verdict)
 }
 
-/// What the gates may know, gathered before they decide; nothing that this event does not need.
-fn scene(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
-    let session = ledger.session();
-    let mut scene = Scene { folders: env.folders.iter().cloned().collect(), ..Scene::default() };
-    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
-        && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
-        && !session.is_new()
-    {
-        scene.past = ledger.past_call(&call.key);
+/// Shipped texts in the place of their names.
+fn worded(mut verdict: Verdict) -> Verdict {
+    let Some(mut phrase) = verdict.phrase.take() else { return verdict };
+    let lines = verdict.debts.iter().map(|debt| debt.line.fill(asset::template(debt.line.template)));
+    let lines: Vec<String> = lines.enumerate().map(|(n, line)| format!("{}. {line}", n + 1)).collect();
+    if !lines.is_empty() {
+        phrase.values.push(("owed", lines.join("\n")));
     }
-    if event.name == "SessionStart" && session.is_new() {
-        let project = ledger.project();
-        let beside = heads::all(env)?.into_iter().filter(|head| head.blocked && head.project == project);
-        scene.blocked_beside =
-            beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect();
+    let text = phrase.fill(asset::template(phrase.template));
+    if verdict.ruling == Ruling::Pass {
+        verdict.notice = text
+    } else {
+        verdict.reason = text
     }
-    Ok(scene)
+    verdict
 }
 
 /// The event's facts, with what only the edges know: the opening of a ledger, the boot, the policy in force.
@@ -83,6 +84,9 @@ fn facts(env: &Env, ledger: &Ledger, event: &Event, verdict: &Verdict, scene: &S
     if let Some(Fact::Event(seen)) = facts.last_mut() {
         if event.name == "SessionStart" {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+            if session.is_new() {
+                seen.baseline = git::baseline(env, Path::new(&event.cwd));
+            }
         }
         seen.policy_hash = (policy && policy_hash != session.state.policy_hash && !session.is_new())
             .then(|| policy_hash.clone());

@@ -32,6 +32,7 @@ pub mod redact;
 pub mod json;
 pub mod prompt;
 pub mod finding;
+pub mod effect;
 pub mod moment;
 pub mod state;
 pub mod fact;
@@ -54,6 +55,8 @@ pub mod policy;
 pub mod asset;
 pub mod disk;
 pub mod process;
+pub mod git;
+pub mod scene;
 pub mod receipt;
 // -- doors
 pub mod hook;

@@ -3,11 +3,13 @@
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
 //! settled by some later event; what was answered stands beside what was asked.
 
+use crate::agent::ours;
 use crate::call::CallState::{Authorized, Completed, Denied, Executing, Failed, Pending};
-use crate::call::{CallState, ToolCall};
+use crate::call::{CallState, Effect, ToolCall};
 use crate::event::Event;
-use crate::fact::{Fact, Said, Seen, Step, Violation};
+use crate::fact::{Blocked, Fact, Reported, Said, Seen, Step, Violation};
 use crate::gate::Scene;
+use crate::gate::owed::debts;
 use crate::json::{cut, quoted};
 use crate::prompt::Prompt;
 use crate::redact::redact;
@@ -23,18 +25,43 @@ const NO_EFFECT: &str = "no_effect_observed";
 /// The facts of this event.
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
     match (event.name.as_str(), &event.call) {
-        ("PreToolUse", Some(call)) => asked(session, event, call, verdict),
+        ("PreToolUse", Some(call)) => asked(session, event, call, verdict, scene),
         ("PostToolUse", Some(call)) => ended(session, event, call, Completed, scene),
         ("PostToolUseFailure", Some(call)) => ended(session, event, call, Failed, scene),
         _ => {
             let mut facts = settled(session, event);
-            facts.push(Fact::Event(seen(event, said(verdict))));
+            let mut seen = seen(event, said(verdict));
+            if event.name == "Stop" && !scene.busy {
+                seen.owed = Some(debts(session, scene).iter().map(|debt| debt.name.to_owned()).collect());
+            }
+            facts.push(Fact::Event(seen));
+            facts.extend(reported(session, event, verdict, scene));
             facts
         }
     }
 }
 
-fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
+/// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
+fn reported(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+    let (Some(report), Some(id)) = (&scene.report, event.agent_id.as_deref()) else { return Vec::new() };
+    let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
+    if session.awaited(id, agent.name).is_none() {
+        return Vec::new();
+    }
+    let (finding, problem) = match report {
+        Ok(finding) => (Some(finding.clone()), None),
+        Err(problem) => (None, Some(cut(problem, 600).to_owned())),
+    };
+    let blocks = finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let block = blocks.map(|finding| {
+        Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") })
+    });
+    let sent_on = verdict.ruling == Ruling::Deny;
+    let fact = Reported { agent: agent.name.to_owned(), agent_id: id.to_owned(), finding, problem, sent_on };
+    [Fact::Verdict(fact)].into_iter().chain(block).collect()
+}
+
+fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
     let refused = verdict.ruling == Ruling::Deny;
     if session.open_call(&call.key).is_some() {
         return vec![Fact::Violation(Violation {
@@ -53,6 +80,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict) -
     let gate = (!verdict.reason.is_empty()).then(|| verdict.gate.to_owned());
     let mut first = step(event, call, None, Pending);
     first.input = raw(&call.clipped);
+    first.effect = scene.effect.filter(|effect| *effect != Effect::Read);
     first.mode.clone_from(&event.permission_mode);
     if verdict.ruling == Ruling::Ask {
         (first.gate, first.reason) = (gate, reason);
@@ -89,6 +117,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, scen
     last.duration_ms = call.duration_ms;
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.todos = call.todos.filter(|_| end == Completed);
+    last.drawn = scene.drawn;
     facts.push(Fact::Call(last));
     facts
 }
@@ -181,6 +210,7 @@ fn seen(event: &Event, said: Option<Said>) -> Seen {
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
+        baseline: None,
         boot: None,
         event: cut(&event.name, 64).to_owned(),
         folders: None,

@@ -100,6 +100,9 @@ impl Session {
             "SessionStart" => {
                 self.state.ended_at = None;
                 self.memory.boot = seen.boot.clone().unwrap_or_default();
+                if let Some(baseline) = seen.baseline.as_ref().filter(|_| self.memory.baseline.is_empty()) {
+                    self.memory.baseline.clone_from(baseline);
+                }
                 if let Some(folders) = &seen.folders {
                     self.memory.folders.clone_from(folders);
                 }

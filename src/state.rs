@@ -135,6 +135,8 @@ pub struct Witness {
 /// What gates need to remember and nobody else reads. The ledger commits to it by `working_digest`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
+    /// What was uncommitted as the session began.
+    pub baseline: BTreeMap<String, String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
     pub calls: Vec<OpenCall>,

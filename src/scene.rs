@@ -1,0 +1,104 @@
+//! Gathers what the gates may know beside session and event, before anybody decides.
+//!
+//! Reads heads, the call index, the working tree and the system's randomness, each only for the events that need it.
+//! Invariant: a plain tool call costs one look into the index and nothing else.
+
+use crate::agent::ours;
+use crate::effect;
+use crate::env::Env;
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::finding;
+use crate::gate::Scene;
+use crate::git;
+use crate::heads;
+use crate::ledger::Ledger;
+use crate::session::Session;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The scene of this event.
+pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
+    let session = ledger.session();
+    let mut scene = Scene {
+        folders: env.folders.iter().cloned().collect(),
+        busy: event.busy,
+        now_ms: env.now_ms,
+        prefix: if env.is_plugin { "aops:" } else { "" },
+        grace: 5,
+        refusals: 3,
+        ..Scene::default()
+    };
+    match event.name.as_str() {
+        "PreToolUse" | "PermissionRequest" => call(env, event, &mut scene),
+        "PostToolUse" | "PostToolUseFailure" => scene.drawn = draw(session, event),
+        "SubagentStop" => scene.report = report(session, event),
+        "Stop" if session.state.task.as_ref().is_some_and(|task| task.writes > 0) && !event.busy => {
+            scene.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+        }
+        "SessionStart" if session.is_new() => scene.blocked_beside = blocked_beside(env, ledger)?,
+        _ => {}
+    }
+    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
+        && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
+        && !session.is_new()
+    {
+        scene.past = ledger.past_call(&call.key);
+    }
+    Ok(scene)
+}
+
+fn call(env: &Env, event: &Event, scene: &mut Scene) {
+    let Some(call) = &event.call else { return };
+    let plans = env.config.join("plans");
+    let classed = effect::of(call, event.permission_mode.as_deref(), &plans.to_string_lossy());
+    (scene.effect, scene.why) = (Some(classed.effect), classed.why);
+}
+
+/// The audit's lot for a write that ended: from the system's randomness, and at the latest every so many writes.
+fn draw(session: &Session, event: &Event) -> Option<bool> {
+    const RATE: f64 = 0.1;
+    const AT_LEAST_EVERY: u64 = 25;
+    let open = session.open_call(&event.call.as_ref()?.key)?;
+    let by_ours =
+        event.agent_id.as_ref().and(event.agent_type.as_deref()).is_some_and(|name| ours(name).is_some());
+    if by_ours || !open.effect.is_some_and(|effect| effect.is_write()) || session.state.audit.due {
+        return None;
+    }
+    let mut bytes = [0_u8; 4];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
+    let lot = f64::from(u32::from_ne_bytes(bytes)) / (f64::from(u32::MAX) + 1.0);
+    Some(lot < RATE || session.memory.course.writes_since_draw + 1 >= AT_LEAST_EVERY)
+}
+
+fn report(session: &Session, event: &Event) -> Option<Result<finding::Finding, String>> {
+    let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
+    session.awaited(id, kind)?;
+    Some(finding::read(ours(kind)?, &event.report, &workflows()))
+}
+
+/// Ids and gates of the workflows in force.
+fn workflows() -> BTreeMap<String, Vec<String>> {
+    let rows: [(&str, &[&str]); 11] = [
+        ("feature-dev", &["critic", "qa"]),
+        ("batch-processing", &["critic", "qa"]),
+        ("build-loop", &["critic", "qa"]),
+        ("project", &["critic", "qa"]),
+        ("minor-edit", &["qa"]),
+        ("debugging", &["qa"]),
+        ("tdd-cycle", &["qa"]),
+        ("qa-demo", &["qa"]),
+        ("spec-review", &["critic"]),
+        ("direct-skill", &[]),
+        ("simple-question", &[]),
+    ];
+    rows.into_iter()
+        .map(|(id, gates)| (id.to_owned(), gates.iter().map(|g| (*g).to_owned()).collect()))
+        .collect()
+}
+
+fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
+    let project = ledger.project();
+    let beside = heads::all(env)?.into_iter().filter(|head| head.blocked && head.project == project);
+    Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
+}
