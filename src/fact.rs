@@ -246,3 +246,6 @@ impl Fact {
 fn parse<T: DeserializeOwned>(with: &str) -> Option<T> {
     serde_json::from_str(with).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ use crate::place::Whose;
 use crate::policy;
 use crate::record;
 use crate::scene;
+use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
 use crate::wire::{answer, read};
 use std::io::Read;
@@ -45,6 +46,9 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
     let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose)?);
     let scene = scene::look(env, &ledger, &event)?;
+    if ledger.session().is_new() {
+        open(env, &mut ledger, &event, &scene)?;
+    }
     let session = ledger.session();
     let verdict = worded(gate::judge(session, &event, &scene));
     if verdict == Verdict::pass()
@@ -53,7 +57,7 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         ledger.append(env, Vec::new())?;
         return Ok(same);
     }
-    let facts = facts(env, &ledger, &event, &verdict, &scene);
+    let facts = facts(env, session, &event, &verdict, &scene);
     ledger.append(env, facts)?;
     Ok(verdict)
 }
@@ -75,44 +79,40 @@ fn worded(mut verdict: Verdict) -> Verdict {
     verdict
 }
 
-/// The event's facts, with what only the edges know: the opening of a ledger, the boot, the policy in force.
-fn facts(env: &Env, ledger: &Ledger, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
-    let session = ledger.session();
-    let mut facts = record::facts(session, event, verdict, scene);
-    let policy = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") || session.is_new();
-    let policy_hash = if policy { policy::hash(env, &event.cwd) } else { String::new() };
-    if let Some(Fact::Event(seen)) = facts.last_mut() {
-        if event.name == "SessionStart" {
-            (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
-            if session.is_new() {
-                seen.baseline = git::baseline(env, Path::new(&event.cwd));
-            }
-        }
-        seen.policy_hash = (policy && policy_hash != session.state.policy_hash && !session.is_new())
-            .then(|| policy_hash.clone());
-    }
-    if session.is_new() {
-        facts.insert(0, Fact::Open(opened(env, ledger.project(), scene, policy_hash)));
-        if event.source == "fork" {
-            facts.extend(scene.blocked_beside.first().map(|(id, reason)| {
-                Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
-            }));
-        }
-    }
-    facts
-}
-
-/// The first entry of a ledger.
-pub fn opened(_env: &Env, project: String, scene: &Scene, policy_hash: String) -> Opened {
-    Opened {
+/// Begins the ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
+fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<(), Failure> {
+    let opened = Opened {
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
         folders: scene.folders.clone(),
         format: 1,
-        policy_hash,
+        policy_hash: policy::hash(env, &event.cwd),
         previous: None,
-        project,
+        project: ledger.project(),
+    };
+    let inherited = scene.blocked_beside.first().filter(|_| event.source == "fork").map(|(id, reason)| {
+        Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
+    });
+    ledger.append(env, [Fact::Open(opened)].into_iter().chain(inherited).collect())
+}
+
+/// The event's facts, with what only the edges know: the boot, the folders, the policy in force.
+fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+    let mut facts = record::facts(session, event, verdict, scene);
+    let Some(Fact::Event(seen)) = facts.iter_mut().find(|fact| matches!(fact, Fact::Event(_))) else {
+        return facts;
+    };
+    if event.name == "SessionStart" {
+        (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+        if session.memory.baseline.is_empty() {
+            seen.baseline = git::baseline(env, Path::new(&event.cwd));
+        }
     }
+    if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") {
+        seen.policy_hash =
+            Some(policy::hash(env, &event.cwd)).filter(|hash| *hash != session.state.policy_hash);
+    }
+    facts
 }
 
 fn input() -> Result<Vec<u8>, Failure> {

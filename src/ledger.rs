@@ -84,8 +84,13 @@ impl Ledger {
         let lock = Lock::acquire(&place.dir)?;
         let (file, long) = folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
         let trace = trace_id(whose.session_id);
-        let standing = load(env, &place, &file, &trace, long)?;
-        Ok(standing.map(|standing| Self { place, file, _lock: lock, trace, standing }))
+        let Some(standing) = load(env, &place, &file, &trace, long)? else { return Ok(None) };
+        let mut ledger = Self { place, file, _lock: lock, trace, standing };
+        // What was mended binds before anything is judged. A ledger without an entry waits for its first.
+        if !ledger.session().is_new() {
+            ledger.append(env, Vec::new())?;
+        }
+        Ok(Some(ledger))
     }
 
     pub fn session(&self) -> &Session {

@@ -140,10 +140,10 @@ pub struct Memory {
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
     pub calls: Vec<OpenCall>,
-    /// Variables that decide where we live, as the session began.
-    pub folders: BTreeMap<String, String>,
     /// Where the loop stands beyond what the state says.
     pub course: Course,
+    /// Variables that decide where we live, as the session began.
+    pub folders: BTreeMap<String, String>,
     /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
     pub marks: BTreeMap<String, String>,
     /// The last entry known to be on the disk itself.
@@ -253,3 +253,6 @@ pub fn canonical<T: Serialize>(stored: &T) -> String {
 pub fn digest_of<T: Serialize>(stored: &T) -> String {
     sha256(&[canonical(stored).as_bytes()])
 }
+
+#[cfg(test)]
+mod tests;
