@@ -25,6 +25,10 @@ pub fn template(name: &str) -> &'static str {
         .map_or("", |asset| asset.text)
 }
 
+/// Rules of conduct, and the catalogue of workflows with its decision tree.
+pub static AXIOMS: &str = include_str!("../AXIOMS.md");
+pub static WORKFLOWS: &str = include_str!("../WORKFLOWS.md");
+
 /// What we say and hand to agents.
 pub static TEMPLATES: &[Asset] = assets![
     "templates/audit-context.md",

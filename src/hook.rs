@@ -4,6 +4,7 @@
 //! not record we did not allow.
 
 use crate::asset;
+use crate::brief::halt_report;
 use crate::env::{Env, boot_id};
 use crate::event::{Event, EventKind};
 use crate::fact::{Blocked, Fact, Opened};
@@ -11,6 +12,7 @@ use crate::failure::{Code, Failure};
 use crate::gate::{self, Scene, repeat};
 use crate::git;
 use crate::ledger::Ledger;
+use crate::offer::offer;
 use crate::place::Whose;
 use crate::policy;
 use crate::record;
@@ -57,8 +59,13 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         ledger.append(env, Vec::new())?;
         return Ok(same);
     }
-    let facts = facts(env, session, &event, &verdict, &scene);
+    let verdict = offer(env, &ledger, &event, &scene, verdict)?;
+    let facts = facts(env, ledger.session(), &event, &verdict, &scene);
+    let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     ledger.append(env, facts)?;
+    if blocked {
+        halt_report(env, &ledger, &event)?;
+    }
     Ok(verdict)
 }
 

@@ -41,6 +41,7 @@ pub mod session;
 pub mod chain;
 pub mod gate;
 pub mod record;
+pub mod telling;
 pub mod settings;
 pub mod diff;
 // -- edges
@@ -57,6 +58,9 @@ pub mod disk;
 pub mod process;
 pub mod git;
 pub mod scene;
+pub mod transcript;
+pub mod brief;
+pub mod offer;
 pub mod receipt;
 // -- doors
 pub mod hook;
