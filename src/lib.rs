@@ -24,7 +24,11 @@ pub mod call;
 pub mod event;
 pub mod verdict;
 // -- rules
+pub mod command_line;
+pub mod reach;
+pub mod gate;
 // -- edges
 pub mod env;
+pub mod resolve;
 // -- doors
 pub mod command;

@@ -1,0 +1,160 @@
+//! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
+
+use super::place::{AGENT, AGENTS, BINARY, CONFIGURATION, FOLDER, Place, Protected, SESSIONS, SETTINGS};
+use crate::command_line::Bit;
+use crate::reach::Act;
+
+mod pattern;
+
+use pattern::{deep, fits, is_session, named, unnamed};
+
+/// One component of a path.
+pub(super) type Part = Vec<Bit>;
+
+/// How a path lies to a protected place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lies {
+    At,
+    Below,
+    /// It holds the place.
+    Above,
+}
+
+/// The components, lexically normalised, in lower case.
+pub(super) fn parts(bits: &[Bit]) -> Vec<Part> {
+    let mut all: Vec<Part> = Vec::new();
+    for part in bits.split(|bit| *bit == Bit::Char('/')) {
+        match part {
+            [] | [Bit::Char('.')] => {}
+            [Bit::Char('.'), Bit::Char('.')] => {
+                all.pop();
+            }
+            part => all.push(part.iter().flat_map(lower).collect()),
+        }
+    }
+    all
+}
+
+pub(super) fn of_text(text: &str) -> Vec<Part> {
+    parts(&text.chars().map(Bit::Char).collect::<Vec<_>>())
+}
+
+fn lower(bit: &Bit) -> Vec<Bit> {
+    match bit {
+        Bit::Char(c) => c.to_lowercase().map(Bit::Char).collect(),
+        other => vec![*other],
+    }
+}
+
+/// What this path is, if touching it like this is refused.
+pub(super) fn covered(protected: &Protected, path: &[Part], act: Act) -> Option<&'static str> {
+    if act == Act::Copy {
+        return protected.binaries.iter().any(|binary| lies(path, binary) == Some(Lies::At)).then_some(BINARY);
+    }
+    by_name(path, act).or_else(|| in_config(protected, path)).or_else(|| {
+        protected.places().iter().find(|place| touches(protected, path, place, act)).map(|place| place.what)
+    })
+}
+
+/// Protected wherever it lies.
+fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
+    let last = path.last()?;
+    let at = |n: usize| path.len().checked_sub(n).and_then(|i| path.get(i));
+    if path.iter().any(|part| named(part, ".aops")) {
+        return Some(CONFIGURATION);
+    }
+    if named(last, ".claude.json") {
+        return Some(SETTINGS);
+    }
+    let in_claude = at(2).is_some_and(|part| named(part, ".claude"));
+    let settings = ["settings.json", "settings.local.json", "managed-settings.json"];
+    if in_claude && settings.iter().any(|name| fits(last, name)) {
+        return Some(SETTINGS);
+    }
+    let managed = |part: &Part| named(part, "claude-code") || named(part, "claudecode");
+    if named(last, "managed-settings.json") && at(2).is_some_and(managed)
+        || at(2).is_some_and(|part| named(part, "managed-settings.d"))
+    {
+        return Some(SETTINGS);
+    }
+    if named(last, ".claude") && matches!(act, Act::Whole | Act::Into) {
+        return Some(FOLDER);
+    }
+    if at(2).is_some_and(|part| named(part, "agents")) {
+        let claude = at(3).is_some_and(|part| named(part, ".claude"));
+        let ours = |agent: &&str| {
+            let file = format!("{agent}.md");
+            fits(last, &file) && (claude || pattern::exact(last))
+        };
+        if AGENTS.iter().any(|agent| ours(&agent)) {
+            return Some(AGENT);
+        }
+    }
+    let session = |three: &[Part]| named(&three[0], "projects") && !unnamed(&three[2]) && is_session(&three[2]);
+    if path.windows(3).any(session) {
+        return Some(SESSIONS);
+    }
+    let bin = at(2).is_some_and(|part| named(part, "bin")) && at(3).is_some_and(|part| named(part, ".local"));
+    (bin && fits(last, "aops-hook")).then_some(BINARY)
+}
+
+/// Protected by a name below Claude Code's configuration folder, wherever that is.
+fn in_config(protected: &Protected, path: &[Part]) -> Option<&'static str> {
+    let config = of_text(&protected.config);
+    if config.is_empty() || path.len() <= config.len() || lies(path, &protected.config) != Some(Lies::Below) {
+        return None;
+    }
+    let rest = &path[config.len()..];
+    match rest {
+        [file] if pattern::fits_around(file, "settings", ".json") => Some(SETTINGS),
+        [projects, _] | [projects, _, _] if named(projects, "projects") && rest.last().is_some_and(unnamed) => {
+            Some(SESSIONS)
+        }
+        [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::ours) => Some(BINARY),
+        _ => None,
+    }
+}
+
+fn touches(protected: &Protected, path: &[Part], place: &Place, act: Act) -> bool {
+    match lies(path, &place.path) {
+        Some(Lies::At) => act != Act::Into || place.tree,
+        // The sessions' folder itself is Claude Code's; what is ours in it has a name of its own.
+        Some(Lies::Below) if place.path.ends_with("/projects") => {
+            act == Act::Whole && path.len() == of_text(&place.path).len() + 1
+        }
+        Some(Lies::Below) => place.tree,
+        Some(Lies::Above) if act == Act::Whole => protected.stands(&place.path),
+        Some(Lies::Above) if act == Act::Into => {
+            matches!(place.what, SETTINGS | BINARY)
+                && !place.path.ends_with(".claude.json")
+                && path.len() + 1 == of_text(&place.path).len()
+        }
+        _ => false,
+    }
+}
+
+fn lies(path: &[Part], place: &str) -> Option<Lies> {
+    let lowered = place.to_lowercase();
+    let place: Vec<&str> = lowered.split('/').filter(|part| !part.is_empty()).collect();
+    relate(path, &place)
+}
+
+fn relate(path: &[Part], place: &[&str]) -> Option<Lies> {
+    match (path.split_first(), place.split_first()) {
+        (None, None) => Some(Lies::At),
+        (None, Some(_)) => Some(Lies::Above),
+        (Some((part, rest)), _) if deep(part) => {
+            let mut found = (0..=place.len()).rev().filter_map(|skipped| relate(rest, &place[skipped..]));
+            found.find(|lies| *lies != Lies::Below)
+        }
+        (Some(_), None) => Some(Lies::Below),
+        (Some((part, path)), Some((name, place))) => {
+            (fits(part, name) && !hides(part)).then(|| relate(path, place)).flatten()
+        }
+    }
+}
+
+/// A part the line does not say at all: too little to refuse by.
+fn hides(part: &Part) -> bool {
+    part.iter().all(|bit| *bit == Bit::Any)
+}
