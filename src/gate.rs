@@ -1,4 +1,4 @@
 //! The gates: named rules over what a call would do.
 
 pub mod guard;
-pub mod settings;
+pub mod disarm;

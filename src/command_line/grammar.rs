@@ -13,7 +13,7 @@ const DEEPEST: usize = 48;
 /// Open parentheses between words: the grammar tries each as arithmetic and as a subshell.
 const PARENTHESES: usize = 8;
 /// Open compound commands.
-const COMPOUNDS: usize = 24;
+const COMPOUNDS: usize = 96;
 /// Signs in a word that begins like an array element; its index is parsed with backtracking.
 const INDEX_SIGNS: usize = 8;
 
@@ -53,7 +53,7 @@ fn tame(tokens: &[Token]) -> bool {
             Token::Operator(..) => {}
             Token::Word(word, _) => {
                 match word.as_str() {
-                    "{" | "do" | "then" | "[[" | "!" | "coproc" | "function" | "time" => compounds += 1,
+                    "{" | "if" | "while" | "until" | "for" | "[[" | "coproc" | "function" => compounds += 1,
                     "}" | "done" | "fi" | "]]" => compounds = compounds.saturating_sub(1),
                     "case" => cases += 1,
                     "esac" => cases = cases.saturating_sub(1),
@@ -62,7 +62,7 @@ fn tame(tokens: &[Token]) -> bool {
                 }
             }
         }
-        if parentheses > PARENTHESES || compounds > COMPOUNDS * 8 || cases > 4 {
+        if parentheses > PARENTHESES || compounds > COMPOUNDS || cases > 4 {
             return false;
         }
     }

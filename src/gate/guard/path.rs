@@ -29,7 +29,8 @@ pub(super) fn parts(bits: &[Bit]) -> Vec<Part> {
             [Bit::Char('.'), Bit::Char('.')] => {
                 all.pop();
             }
-            part => all.push(part.iter().flat_map(lower).collect()),
+            [Bit::Star, Bit::Star] if all.last().is_some_and(deep) => {}
+            part => all.push(lower(part)),
         }
     }
     all
@@ -39,11 +40,15 @@ pub(super) fn of_text(text: &str) -> Vec<Part> {
     parts(&text.chars().map(Bit::Char).collect::<Vec<_>>())
 }
 
-fn lower(bit: &Bit) -> Vec<Bit> {
-    match bit {
-        Bit::Char(c) => c.to_lowercase().map(Bit::Char).collect(),
-        other => vec![*other],
+fn lower(part: &[Bit]) -> Part {
+    let mut all = Vec::with_capacity(part.len());
+    for bit in part {
+        match bit {
+            Bit::Char(c) => all.extend(c.to_lowercase().map(Bit::Char)),
+            other => all.push(*other),
+        }
     }
+    all
 }
 
 /// What this path is, if touching it like this is refused.
@@ -139,18 +144,35 @@ fn lies(path: &[Part], place: &str) -> Option<Lies> {
     relate(path, &place)
 }
 
+/// Walks path and place side by side; `**` may stand for any number of parts.
 fn relate(path: &[Part], place: &[&str]) -> Option<Lies> {
-    match (path.split_first(), place.split_first()) {
-        (None, None) => Some(Lies::At),
-        (None, Some(_)) => Some(Lies::Above),
-        (Some((part, rest)), _) if deep(part) => {
-            let mut found = (0..=place.len()).rev().filter_map(|skipped| relate(rest, &place[skipped..]));
-            found.find(|lies| *lies != Lies::Below)
+    let end = place.len();
+    let mut reached = vec![false; end + 1];
+    reached[0] = true;
+    // The whole place was spelled out before the path went on; a `**` alone does not lead into it.
+    let (mut spelled, mut below) = (end == 0, false);
+    for part in path {
+        below |= spelled;
+        if deep(part) {
+            let first = reached.iter().position(|here| *here)?;
+            reached[first..].fill(true);
+            continue;
         }
-        (Some(_), None) => Some(Lies::Below),
-        (Some((part, path)), Some((name, place))) => {
-            (fits(part, name) && !hides(part)).then(|| relate(path, place)).flatten()
+        spelled = false;
+        let mut next = vec![false; end + 1];
+        for at in (0..end).filter(|at| reached[*at]) {
+            next[at + 1] = fits(part, place[at]) && !hides(part);
         }
+        spelled |= next[end];
+        reached = next;
+        if !below && !reached.contains(&true) {
+            return None;
+        }
+    }
+    match (reached[end], reached.contains(&true)) {
+        (true, _) => Some(Lies::At),
+        (false, true) => Some(Lies::Above),
+        (false, false) => below.then_some(Lies::Below),
     }
 }
 
