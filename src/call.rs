@@ -72,8 +72,6 @@ pub struct ToolCall {
     pub duration_ms: Option<u64>,
     /// PostToolUseFailure: what went wrong, clipped.
     pub error: String,
-    /// Length of the tool's response as JSON text.
-    pub response_bytes: Option<u64>,
     /// A todo list in the input: done, all.
     pub todos: Option<(u64, u64)>,
 }

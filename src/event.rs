@@ -31,7 +31,13 @@ pub struct EventKind {
     pub timeout: u32,
 }
 
-const fn kind(name: &'static str, guarding: bool, refusal: Refusal, context: bool, timeout: u32) -> EventKind {
+const fn kind(
+    name: &'static str,
+    guarding: bool,
+    refusal: Refusal,
+    context: bool,
+    timeout: u32,
+) -> EventKind {
     EventKind { name, guarding, refusal, context, timeout }
 }
 

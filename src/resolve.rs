@@ -3,15 +3,55 @@
 //! Reads the file system, creates nothing. Invariant: at most three system calls for a file that exists; a few more for
 //! one that does not; none for a call that writes nothing.
 
-use crate::command_line::{Bit, Word};
+use crate::command_line::{Bit, Ground, Word};
+use crate::env::Env;
 use crate::gate::guard::{Place, Protected};
-use crate::reach::{Act, Reach};
+use crate::reach::{self, Act, Reach};
 use std::path::{Component, Path, PathBuf};
 
 /// A chain of links longer than this is a trap.
 const LINKS: usize = 16;
 /// Targets looked up; a line that names more is judged by its text.
 const TARGETS: usize = 64;
+
+/// What the guard stands before, in this world.
+pub fn protected(env: &Env, project: &str, binaries: Vec<String>) -> Protected {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    Protected {
+        home: text(&env.home),
+        config: text(&env.config),
+        user_config: text(&env.user_config),
+        project: project.to_owned(),
+        binaries,
+        ..Protected::default()
+    }
+}
+
+/// What one call would reach, its paths followed on disk. `exported`: variables of the session whose values we know.
+pub fn reach(
+    protected: &mut Protected,
+    cwd: &str,
+    exported: &[(String, String)],
+    tool: &str,
+    input: &str,
+) -> Reach {
+    let mut variables = exported.to_vec();
+    let xdg = Path::new(&protected.user_config).parent().map(|path| path.to_string_lossy().into_owned());
+    let known = [
+        ("CLAUDE_CONFIG_DIR", Some(protected.config.clone())),
+        ("CLAUDE_PROJECT_DIR", Some(protected.project.clone())),
+        ("XDG_CONFIG_HOME", xdg),
+    ];
+    for (name, value) in known {
+        if !variables.iter().any(|(given, _)| given == name) {
+            variables.extend(value.map(|value| (name.to_owned(), value)));
+        }
+    }
+    let ground = Ground { cwd, home: &protected.home, variables: &variables };
+    let mut reach = reach::reach(tool, input, &ground);
+    settle(&mut reach, protected);
+    reach
+}
 
 /// Fill in where each target really is, and which protected places exist where that decides.
 pub fn settle(reach: &mut Reach, protected: &mut Protected) {
@@ -22,7 +62,8 @@ pub fn settle(reach: &mut Reach, protected: &mut Protected) {
         target.real = known.unwrap_or_else(|| real_word(&target.path));
         seen.push((target.path.clone(), target.real.clone()));
     }
-    if reach.targets.iter().any(|target| target.act == Act::Whole) {
+    let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
+    if reach.targets.iter().any(|target| target.act == Act::Whole || sweeps(&target.path.bits)) {
         let places = protected.places().into_iter().map(|place| place.path);
         protected.standing = Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
     }
@@ -32,7 +73,9 @@ pub fn settle(reach: &mut Reach, protected: &mut Protected) {
 pub fn real_places(protected: &Protected) -> Vec<Place> {
     let mut all = Vec::new();
     for place in protected.places() {
-        let Some(real) = real(Path::new(&place.path)).and_then(|path| path.into_os_string().into_string().ok()) else {
+        let Some(real) =
+            real(Path::new(&place.path)).and_then(|path| path.into_os_string().into_string().ok())
+        else {
             continue;
         };
         if real != place.path && !all.iter().any(|known: &Place| known.path == real) {
@@ -67,12 +110,13 @@ fn real_folder(folder: &Path) -> PathBuf {
     let mut at = folder;
     loop {
         if let Some(whole) = existing(at) {
-            let joined = rest.iter().rev().fold(whole, |path: PathBuf, part: &std::ffi::OsString| path.join(part));
+            let joined =
+                rest.iter().rev().fold(whole, |path: PathBuf, part: &std::ffi::OsString| path.join(part));
             return lexical(&joined);
         }
-        match (at.file_name(), at.parent()) {
-            (Some(name), Some(parent)) => {
-                rest.push(name.to_owned());
+        match (at.components().next_back(), at.parent()) {
+            (Some(last), Some(parent)) => {
+                rest.push(last.as_os_str().to_owned());
                 at = parent;
             }
             _ => return lexical(folder),
@@ -130,4 +174,134 @@ fn lexical(path: &Path) -> PathBuf {
         }
     }
     all
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::gate::guard;
+    use crate::verdict::Ruling;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    struct World {
+        dir: tempfile::TempDir,
+        root: String,
+    }
+
+    impl World {
+        /// A home that is itself reached through a link, with settings kept in another folder and linked.
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap().to_string_lossy().into_owned();
+            for folder in [
+                "data/u/.claude",
+                "data/u/.config/aops",
+                "data/u/proj/src",
+                "data/u/dotfiles",
+                "data/u/other",
+            ] {
+                fs::create_dir_all(format!("{root}/{folder}")).unwrap();
+            }
+            symlink(format!("{root}/data"), format!("{root}/home")).unwrap();
+            fs::write(format!("{root}/data/u/dotfiles/claude.json"), "{}").unwrap();
+            symlink("../dotfiles/claude.json", format!("{root}/data/u/.claude/settings.json")).unwrap();
+            Self { dir, root }
+        }
+
+        fn protected(&self) -> Protected {
+            let home = format!("{}/home/u", self.root);
+            let mut protected = Protected {
+                config: format!("{home}/.claude"),
+                user_config: format!("{home}/.config/aops"),
+                project: format!("{home}/proj"),
+                home,
+                ..Protected::default()
+            };
+            protected.real = real_places(&protected);
+            protected
+        }
+
+        fn bash(&self, line: &str) -> Ruling {
+            let input = serde_json::json!({ "command": line }).to_string();
+            self.ruling("Bash", &input)
+        }
+
+        fn ruling(&self, tool: &str, input: &str) -> Ruling {
+            let mut protected = self.protected();
+            let cwd = protected.project.clone();
+            let reach = reach(&mut protected, &cwd, &[], tool, input);
+            guard::judge(&protected, &reach).ruling
+        }
+    }
+
+    #[test]
+    fn links_do_not_hide_what_they_lead_to() {
+        let world = World::new();
+        let root = &world.root;
+        symlink("../.claude", format!("{root}/data/u/proj/innocent")).unwrap();
+        symlink("../.claude/settings.json", format!("{root}/data/u/proj/file")).unwrap();
+        symlink("innocent/settings.local.json", format!("{root}/data/u/proj/nowhere-yet")).unwrap();
+        symlink("file", format!("{root}/data/u/proj/twice")).unwrap();
+        symlink("loop", format!("{root}/data/u/proj/loop")).unwrap();
+        let rows = [
+            ("deny", "echo > innocent/settings.json".to_owned()),
+            ("deny", "echo > innocent/settings.local.json".to_owned()),
+            ("deny", "echo > file".to_owned()),
+            ("deny", "echo > twice".to_owned()),
+            ("deny", "echo > nowhere-yet".to_owned()),
+            ("deny", "rm -rf innocent/".to_owned()),
+            ("deny", "rm innocent/set*".to_owned()),
+            ("deny", "cd innocent && rm settings.json".to_owned()),
+            ("deny", format!("echo > {root}/data/u/.config/aops/config.toml")),
+            ("deny", format!("echo > {root}/data/u/dotfiles/claude.json")),
+            ("deny", format!("rm -rf {root}/data/u/.config")),
+            ("deny", format!("rm -rf {root}/data")),
+            ("deny", format!("echo > {root}/home/../data/u/.config/aops/new/file")),
+            ("deny", format!("echo > {root}/data/u/proj/innocent/../.claude.json")),
+            ("pass", "echo > src/file".to_owned()),
+            ("pass", "echo > loop".to_owned()),
+            ("pass", "echo > new/folder/file".to_owned()),
+            ("pass", "cat file innocent/settings.json".to_owned()),
+            ("pass", "echo > innocent/CLAUDE.md".to_owned()),
+            ("pass", format!("rm -rf {root}/data/u/other")),
+            ("pass", format!("echo > {root}/data/u/dotfiles/vimrc")),
+        ];
+        let wrong: Vec<_> = rows.iter().filter(|(wanted, line)| world.bash(line).name() != *wanted).collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        let written = format!(r#"{{"file_path":"{root}/data/u/proj/file","content":""}}"#);
+        assert_eq!(world.ruling("Write", &written), Ruling::Deny);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_swept_away() {
+        let world = World::new();
+        let project = format!("{}/data/u/proj", world.root);
+        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R u+w ."] {
+            assert_eq!(world.bash(line), Ruling::Pass, "{line}");
+        }
+        fs::create_dir(format!("{project}/.aops")).unwrap();
+        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R u+w ."] {
+            assert_eq!(world.bash(line), Ruling::Deny, "{line}");
+        }
+        assert_eq!(world.bash("find . -name '*.o' -delete"), Ruling::Pass);
+    }
+
+    #[test]
+    fn a_path_is_followed_as_far_as_it_exists() {
+        let world = World::new();
+        let root = &world.root;
+        let real = |path: &str| {
+            real(Path::new(&format!("{root}/{path}"))).map(|path| path.to_string_lossy().replace(root, ""))
+        };
+        assert_eq!(real("home/u"), Some("/data/u".to_owned()));
+        assert_eq!(real("home/u/.claude/settings.json"), Some("/data/u/dotfiles/claude.json".to_owned()));
+        assert_eq!(real("home/u/new/file"), Some("/data/u/new/file".to_owned()));
+        assert_eq!(real("home/u/new/../file"), Some("/data/u/file".to_owned()));
+        assert_eq!(real("home/../x"), Some("/x".to_owned()));
+        let before = fs::read_dir(format!("{root}/data/u")).unwrap().count();
+        let _ = real("home/u/never/made");
+        assert_eq!(fs::read_dir(format!("{root}/data/u")).unwrap().count(), before);
+        drop(world.dir);
+    }
 }

@@ -51,16 +51,14 @@ fn tame(tokens: &[Token]) -> bool {
             Token::Operator(sign, _) if sign == "(" => parentheses += 1,
             Token::Operator(sign, _) if sign == ")" => parentheses = parentheses.saturating_sub(1),
             Token::Operator(..) => {}
-            Token::Word(word, _) => {
-                match word.as_str() {
-                    "{" | "if" | "while" | "until" | "for" | "[[" | "coproc" | "function" => compounds += 1,
-                    "}" | "done" | "fi" | "]]" => compounds = compounds.saturating_sub(1),
-                    "case" => cases += 1,
-                    "esac" => cases = cases.saturating_sub(1),
-                    _ if indexed(word) || overflows(word, tokens.get(at + 1)) => return false,
-                    _ => {}
-                }
-            }
+            Token::Word(word, _) => match word.as_str() {
+                "{" | "if" | "while" | "until" | "for" | "[[" | "coproc" | "function" => compounds += 1,
+                "}" | "done" | "fi" | "]]" => compounds = compounds.saturating_sub(1),
+                "case" => cases += 1,
+                "esac" => cases = cases.saturating_sub(1),
+                _ if indexed(word) || overflows(word, tokens.get(at + 1)) => return false,
+                _ => {}
+            },
         }
         if parentheses > PARENTHESES || compounds > COMPOUNDS || cases > 4 {
             return false;

@@ -108,7 +108,8 @@ impl Walk {
     }
 
     fn assignment(&mut self, assignment: &ast::Assignment, scope: &Scope) -> (String, Vec<Word>) {
-        let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) = &assignment.name;
+        let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
+            &assignment.name;
         let whole = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
         let mut values = match &assignment.value {
             AssignmentValue::Scalar(word) => {

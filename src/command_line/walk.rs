@@ -132,7 +132,8 @@ impl Walk {
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
         for stage in &pipeline.seq {
-            let mut own = Scope { arriving: std::mem::take(&mut arriving), script: script.take(), ..scope.clone() };
+            let mut own =
+                Scope { arriving: std::mem::take(&mut arriving), script: script.take(), ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
             let stages = &self.found[first..];

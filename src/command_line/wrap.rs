@@ -1,7 +1,7 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin.
 
-use super::walk::{Scope, Walk};
 use super::found::found;
+use super::walk::{Scope, Walk};
 use super::{Bit, Simple, Word};
 
 /// A command whose arguments are another command.
@@ -18,7 +18,11 @@ const fn wrapper(name: &'static str, valued: &'static [&'static str], operands: 
 }
 
 static WRAPPERS: &[Wrapper] = &[
-    wrapper("sudo", &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "-D", "-R", "--user", "--group", "--chdir"], 0),
+    wrapper(
+        "sudo",
+        &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "-D", "-R", "--user", "--group", "--chdir"],
+        0,
+    ),
     wrapper("doas", &["-u", "-C"], 0),
     wrapper("env", &["-u", "-C", "--unset", "--chdir", "-P"], 0),
     wrapper("nohup", &[], 0),
@@ -45,7 +49,27 @@ static WRAPPERS: &[Wrapper] = &[
     wrapper("strace", &["-e", "-p", "-s", "-u"], 0),
     wrapper("ltrace", &["-e", "-p", "-s", "-u"], 0),
     wrapper("flock", &["-w", "-E"], 1),
-    wrapper("xargs", &["-I", "-i", "-n", "-P", "-L", "-d", "-s", "-E", "-J", "-R", "--max-args", "--max-procs", "--replace", "--delimiter", "--max-lines"], 0),
+    wrapper(
+        "xargs",
+        &[
+            "-I",
+            "-i",
+            "-n",
+            "-P",
+            "-L",
+            "-d",
+            "-s",
+            "-E",
+            "-J",
+            "-R",
+            "--max-args",
+            "--max-procs",
+            "--replace",
+            "--delimiter",
+            "--max-lines",
+        ],
+        0,
+    ),
     wrapper("parallel", &["-j", "--jobs", "-n", "-N", "-a"], 0),
 ];
 
@@ -74,7 +98,8 @@ pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, o
         }
         "script" => {
             let code = |pair: &[Word]| pair[0].is_option() && pair[0].lossy().ends_with(['c', 'd']);
-            let given: Vec<&Word> = arguments.windows(2).find(|pair| code(pair)).map(|pair| &pair[1]).into_iter().collect();
+            let given: Vec<&Word> =
+                arguments.windows(2).find(|pair| code(pair)).map(|pair| &pair[1]).into_iter().collect();
             texts(walk, &given, &mut scope.clone())
         }
         "find" | "fd" | "fdfind" => {
@@ -210,7 +235,8 @@ fn executed(walk: &mut Walk, simple: &Simple, scope: &Scope) {
             at += 1;
             continue;
         }
-        let end = words[at..].iter().position(|word| word.is(";") || word.is("+")).map_or(words.len(), |n| at + n);
+        let end =
+            words[at..].iter().position(|word| word.is(";") || word.is("+")).map_or(words.len(), |n| at + n);
         let named = found(simple).unwrap_or_default();
         let inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, &named)).collect();
         if !inner.is_empty() {

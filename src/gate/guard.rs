@@ -25,6 +25,8 @@ pub fn judge(protected: &Protected, reach: &Reach) -> Verdict {
         let real = target.real.as_ref().map(|real| path::parts(&real.bits));
         let what = path::covered(protected, &given, target.act)
             .or_else(|| real.as_ref().and_then(|real| path::covered(protected, real, target.act)));
+        let exported = |name: &String| matches!(name.as_str(), "AOPS" | "AOPS_SESSION");
+        let what = what.or_else(|| target.path.unknown.iter().any(exported).then_some(place::SESSIONS));
         if let Some(what) = what {
             return refuse_path(&target.path.lossy(), what, target.act);
         }
@@ -83,6 +85,11 @@ fn refuse_hidden(mark: &str) -> Verdict {
 
 /// Cut to what a message can carry, without control characters.
 fn clip(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();
-    if text.chars().nth(SHOWN).is_some() { format!("{}…", clean.chars().take(SHOWN - 1).collect::<String>()) } else { clean }
+    let clean: String =
+        text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        format!("{}…", clean.chars().take(SHOWN - 1).collect::<String>())
+    } else {
+        clean
+    }
 }

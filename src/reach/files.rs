@@ -8,20 +8,195 @@ use crate::command_line::{Bit, Simple, Word, found};
 
 /// Commands that write no file named by their arguments, however they are called.
 static READERS: &[&str] = &[
-    "[", "ack", "ag", "alias", "apropos", "arch", "aspell", "b2sum", "base32", "base64", "basename", "bat", "batcat", "bc",
-    "bg", "break", "cal", "cat", "cd", "chdir", "cksum", "clear", "cloc", "cmp", "colordiff", "column", "comm", "continue",
-    "cut", "date", "declare", "delta", "df", "diff", "diff3", "dig", "dirname", "dirs", "disown", "du", "echo", "egrep",
-    "exa", "exit", "expand", "export", "expr", "eza", "factor", "false", "fg", "fgrep", "file", "fmt", "fold", "free",
-    "getconf", "getent", "getopts", "glow", "grep", "groups", "hash", "hd", "head", "help", "hexdump", "history", "host",
-    "hostname", "id", "iconv", "jobs", "join", "jq", "kill", "killall", "ldd", "less", "let", "local", "locate", "logname",
-    "look", "ls", "lsb_release", "lsof", "man", "md5", "md5sum", "mdfind", "more", "most", "nl", "nm", "nproc", "numfmt",
-    "objdump", "od", "paste", "pgrep", "pidof", "ping", "pkill", "popd", "pr", "printenv", "printf", "ps", "pstree",
-    "pushd", "pwd", "read", "readelf", "readlink", "readonly", "realpath", "return", "rev", "rg", "sdiff", "seq", "set",
-    "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "shellcheck", "shift", "shopt", "size",
-    "sleep", "sort", "source", ".", "stat", "strings", "sum", "tac", "tail", "test", "times", "tldr", "tokei", "top", "tput", "tr",
-    "tree", "true", ":", "tsort", "tty", "type", "typeset", "ulimit", "umask", "unalias", "uname", "unexpand", "unset",
-    "uptime", "users", "view", "vmstat", "w", "wait", "wc", "whatis", "whereis", "which", "who", "whoami", "yes", "zcat",
-    "zgrep", "zless", "ug", "ugrep", "diffstat", "bd", "pbcopy", "xclip", "wl-copy", "test-path", "trap", "env", "command",
+    "[",
+    "ack",
+    "ag",
+    "alias",
+    "apropos",
+    "arch",
+    "aspell",
+    "b2sum",
+    "base32",
+    "base64",
+    "basename",
+    "bat",
+    "batcat",
+    "bc",
+    "bg",
+    "break",
+    "cal",
+    "cat",
+    "cd",
+    "chdir",
+    "cksum",
+    "clear",
+    "cloc",
+    "cmp",
+    "colordiff",
+    "column",
+    "comm",
+    "continue",
+    "cut",
+    "date",
+    "declare",
+    "delta",
+    "df",
+    "diff",
+    "diff3",
+    "dig",
+    "dirname",
+    "dirs",
+    "disown",
+    "du",
+    "echo",
+    "egrep",
+    "exa",
+    "exit",
+    "expand",
+    "export",
+    "expr",
+    "eza",
+    "factor",
+    "false",
+    "fg",
+    "fgrep",
+    "file",
+    "fmt",
+    "fold",
+    "free",
+    "getconf",
+    "getent",
+    "getopts",
+    "glow",
+    "grep",
+    "groups",
+    "hash",
+    "hd",
+    "head",
+    "help",
+    "hexdump",
+    "history",
+    "host",
+    "hostname",
+    "id",
+    "iconv",
+    "jobs",
+    "join",
+    "jq",
+    "kill",
+    "killall",
+    "ldd",
+    "less",
+    "let",
+    "local",
+    "locate",
+    "logname",
+    "look",
+    "ls",
+    "lsb_release",
+    "lsof",
+    "man",
+    "md5",
+    "md5sum",
+    "mdfind",
+    "more",
+    "most",
+    "nl",
+    "nm",
+    "nproc",
+    "numfmt",
+    "objdump",
+    "od",
+    "paste",
+    "pgrep",
+    "pidof",
+    "ping",
+    "pkill",
+    "popd",
+    "pr",
+    "printenv",
+    "printf",
+    "ps",
+    "pstree",
+    "pushd",
+    "pwd",
+    "read",
+    "readelf",
+    "readlink",
+    "readonly",
+    "realpath",
+    "return",
+    "rev",
+    "rg",
+    "sdiff",
+    "seq",
+    "set",
+    "sha1sum",
+    "sha224sum",
+    "sha256sum",
+    "sha384sum",
+    "sha512sum",
+    "shasum",
+    "shellcheck",
+    "shift",
+    "shopt",
+    "size",
+    "sleep",
+    "sort",
+    "source",
+    ".",
+    "stat",
+    "strings",
+    "sum",
+    "tac",
+    "tail",
+    "test",
+    "times",
+    "tldr",
+    "tokei",
+    "top",
+    "tput",
+    "tr",
+    "tree",
+    "true",
+    ":",
+    "tsort",
+    "tty",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "uname",
+    "unexpand",
+    "unset",
+    "uptime",
+    "users",
+    "view",
+    "vmstat",
+    "w",
+    "wait",
+    "wc",
+    "whatis",
+    "whereis",
+    "which",
+    "who",
+    "whoami",
+    "yes",
+    "zcat",
+    "zgrep",
+    "zless",
+    "ug",
+    "ugrep",
+    "diffstat",
+    "bd",
+    "pbcopy",
+    "xclip",
+    "wl-copy",
+    "test-path",
+    "trap",
+    "env",
+    "command",
 ];
 
 /// Options by which a reader writes after all.
@@ -35,7 +210,20 @@ static OUTPUTS: &[(&str, &[&str])] = &[
     ("iconv", &["-o", "--output"]),
     ("time", &["-o", "--output"]),
     ("rg", &["--pre"]),
-    ("curl", &["-o", "--output", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--trace-ascii", "--stderr"]),
+    (
+        "curl",
+        &[
+            "-o",
+            "--output",
+            "-D",
+            "--dump-header",
+            "-c",
+            "--cookie-jar",
+            "--trace",
+            "--trace-ascii",
+            "--stderr",
+        ],
+    ),
     ("wget", &["-O", "--output-document", "-o", "--output-file", "-a", "--append-output"]),
     ("strace", &["-o", "--output"]),
 ];
@@ -70,10 +258,17 @@ pub(super) fn touched(simple: &Simple, hidden: &mut Vec<String>) -> Option<Vec<(
         }
         "dd" => arguments.iter().filter(|w| w.starts_with("of=")).map(|w| (w.after(3), Act::Write)).collect(),
         "sed" | "gsed" => edited(arguments, hidden),
-        "uniq" | "xxd" => all(sort(arguments, &["-f", "-s", "-w", "-l", "-c", "-o"]).operands.get(1..).unwrap_or(&[]), Act::Write),
+        "uniq" | "xxd" => all(
+            sort(arguments, &["-f", "-s", "-w", "-l", "-c", "-o"]).operands.get(1..).unwrap_or(&[]),
+            Act::Write,
+        ),
         "yq" => {
             let sorted = sort(arguments, &[]);
-            if sorted.has(&["-i", "--inplace", "--in-place"]) { all(&sorted.operands, Act::Write) } else { Vec::new() }
+            if sorted.has(&["-i", "--inplace", "--in-place"]) {
+                all(&sorted.operands, Act::Write)
+            } else {
+                Vec::new()
+            }
         }
         "tar" | "gtar" | "bsdtar" | "unzip" | "7z" | "cpio" => unpacked(&lower, arguments),
         "find" | "gfind" => return swept(simple),
@@ -122,7 +317,26 @@ fn outputs(name: &str, arguments: &[Word]) -> Option<Vec<(Word, Act)>> {
 
 /// Sources and where they go: the last operand or `-t`. What lands in a folder has the source's name.
 fn copied(arguments: &[Word], source: Act, mirrors: bool) -> Vec<(Word, Act)> {
-    let sorted = sort(arguments, &["-t", "--target-directory", "-S", "--suffix", "-m", "-o", "-g", "--mode", "--owner", "--group", "-e", "--exclude", "-P", "-i", "-F"]);
+    let sorted = sort(
+        arguments,
+        &[
+            "-t",
+            "--target-directory",
+            "-S",
+            "--suffix",
+            "-m",
+            "-o",
+            "-g",
+            "--mode",
+            "--owner",
+            "--group",
+            "-e",
+            "--exclude",
+            "-P",
+            "-i",
+            "-F",
+        ],
+    );
     let mut sources = sorted.operands.clone();
     let given = sorted.given(&["-t", "--target-directory"]).into_iter().next();
     let Some(target) = given.or_else(|| sources.pop()) else { return Vec::new() };
@@ -167,22 +381,30 @@ fn edited(arguments: &[Word], hidden: &mut Vec<String>) -> Vec<(Word, Act)> {
             }
         }
     }
-    let in_place = sorted.options.iter().any(|o| o.starts_with("--in-place") || (!o.starts_with("--") && o.contains('i')));
+    let in_place = sorted
+        .options
+        .iter()
+        .any(|o| o.starts_with("--in-place") || (!o.starts_with("--") && o.contains('i')));
     if in_place { all(&files, Act::Write) } else { Vec::new() }
 }
 
 /// Archives: what they hold is hidden, where it goes is not.
 fn unpacked(name: &str, arguments: &[Word]) -> Vec<(Word, Act)> {
     let mut arguments = arguments.to_vec();
-    if let Some(first) = arguments.first_mut().filter(|first| name.ends_with("tar") && !first.starts_with("-")) {
+    if let Some(first) =
+        arguments.first_mut().filter(|first| name.ends_with("tar") && !first.starts_with("-"))
+    {
         // `tar xf a.tar`: the old way to write options.
         first.bits.insert(0, Bit::Char('-'));
     }
     let arguments = &arguments[..];
-    let sorted = sort(arguments, &["-C", "--directory", "-d", "-f", "--file", "-x", "-o"].map(|option| match (name, option) {
-        ("unzip" | "7z", "-f" | "-x" | "-o") | ("tar" | "gtar" | "bsdtar", "-x" | "-o" | "-d") => "",
-        _ => option,
-    }));
+    let sorted = sort(
+        arguments,
+        &["-C", "--directory", "-d", "-f", "--file", "-x", "-o"].map(|option| match (name, option) {
+            ("unzip" | "7z", "-f" | "-x" | "-o") | ("tar" | "gtar" | "bsdtar", "-x" | "-o" | "-d") => "",
+            _ => option,
+        }),
+    );
     let bundle = arguments.first().map(Word::lossy).unwrap_or_default();
     let bundled = name.ends_with("tar") && !bundle.starts_with("--") && bundle.contains('x');
     let extracts = !name.ends_with("tar") || bundled || sorted.has(&["-x", "--extract", "--get"]);
@@ -215,7 +437,8 @@ fn swept(simple: &Simple) -> Option<Vec<(Word, Act)>> {
 }
 
 fn patch(simple: &Simple) -> Vec<(Word, Act)> {
-    let applies = simple.words.iter().any(|word| word.is("apply") || word.is("am")) || simple.name().is_some_and(|name| name.contains("patch"));
+    let applies = simple.words.iter().any(|word| word.is("apply") || word.is("am"))
+        || simple.name().is_some_and(|name| name.contains("patch"));
     let script = simple.script.as_deref().filter(|_| applies).unwrap_or_default();
     git::patched(script).into_iter().map(|file| (file, Act::Write)).collect()
 }

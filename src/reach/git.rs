@@ -9,9 +9,13 @@ pub(super) fn touched(arguments: &[Word]) -> Vec<(Word, Act)> {
     let (folder, rest) = global(arguments);
     let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
     let verb = verb.lossy();
-    let sorted = sort(rest, &["-o", "--output", "-m", "-F", "-b", "-B", "-e", "--exclude", "-s", "--source", "--prefix"]);
+    let sorted = sort(
+        rest,
+        &["-o", "--output", "-m", "-F", "-b", "-B", "-e", "--exclude", "-s", "--source", "--prefix"],
+    );
     let files = sorted.operands.clone();
-    let mut all: Vec<(Word, Act)> = sorted.given(&["--output", "-o"]).into_iter().map(|f| (f, Act::Write)).collect();
+    let mut all: Vec<(Word, Act)> =
+        sorted.given(&["--output", "-o"]).into_iter().map(|f| (f, Act::Write)).collect();
     let paths = match verb.as_str() {
         "checkout" | "restore" | "rm" | "mv" | "stash" | "checkout-index" | "reset" => files,
         "clean" if sorted.has(&["-n", "--dry-run"]) => Vec::new(),
@@ -25,7 +29,8 @@ pub(super) fn touched(arguments: &[Word]) -> Vec<(Word, Act)> {
     };
     // `git checkout .` puts tracked files back; only a path that names more than the whole tree is ours to judge.
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
-    let narrow = paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
+    let narrow =
+        paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
     all.extend(narrow.map(|path| (path, Act::Whole)));
     if let Some(folder) = folder {
         for (path, _) in &mut all {
@@ -61,9 +66,15 @@ fn global(arguments: &[Word]) -> (Option<Word>, &[Word]) {
 
 /// Files a patch on standard input names.
 pub(super) fn patched(script: &str) -> Vec<Word> {
-    let lines = script.lines().filter_map(|line| line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")));
+    let lines =
+        script.lines().filter_map(|line| line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")));
     let paths = lines.filter_map(|line| line.split_whitespace().next());
-    let stripped = paths.map(|path| path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path));
-    let renamed = script.lines().filter_map(|line| line.strip_prefix("*** Update File: ").or_else(|| line.strip_prefix("*** Add File: ")).or_else(|| line.strip_prefix("*** Delete File: ")));
+    let stripped =
+        paths.map(|path| path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path));
+    let renamed = script.lines().filter_map(|line| {
+        line.strip_prefix("*** Update File: ")
+            .or_else(|| line.strip_prefix("*** Add File: "))
+            .or_else(|| line.strip_prefix("*** Delete File: "))
+    });
     stripped.chain(renamed).filter(|path| *path != "/dev/null").map(Word::of).collect()
 }

@@ -19,7 +19,8 @@ pub(super) struct Fields<'a> {
 }
 
 /// Keys under which a string is a command line.
-const COMMANDS: [&str; 8] = ["command", "cmd", "commandline", "command_line", "script", "code", "shell", "line"];
+const COMMANDS: [&str; 8] =
+    ["command", "cmd", "commandline", "command_line", "script", "code", "shell", "line"];
 
 /// A string of the input.
 pub(super) struct Text {

@@ -57,7 +57,10 @@ fn glued(text: &str, valued: &[&str]) -> Option<usize> {
         return None;
     }
     let letters = text.chars().enumerate().skip(1).take(8);
-    letters.filter(|(_, c)| c.is_ascii_alphabetic()).find(|(_, c)| valued.contains(&format!("-{c}").as_str())).map(|(at, _)| at)
+    letters
+        .filter(|(_, c)| c.is_ascii_alphabetic())
+        .find(|(_, c)| valued.contains(&format!("-{c}").as_str()))
+        .map(|(at, _)| at)
 }
 
 impl Sorted {
@@ -66,13 +69,18 @@ impl Sorted {
         self.options.iter().any(|option| {
             names.iter().any(|name| {
                 let letter = name.strip_prefix('-').filter(|rest| rest.chars().count() == 1);
-                option == name || letter.is_some_and(|letter| !option.starts_with("--") && option.contains(letter))
+                option == name
+                    || letter.is_some_and(|letter| !option.starts_with("--") && option.contains(letter))
             })
         })
     }
 
     /// The values of these options.
     pub(super) fn given(&self, names: &[&str]) -> Vec<Word> {
-        self.values.iter().filter(|(name, _)| names.contains(&name.as_str())).map(|(_, value)| value.clone()).collect()
+        self.values
+            .iter()
+            .filter(|(name, _)| names.contains(&name.as_str()))
+            .map(|(_, value)| value.clone())
+            .collect()
     }
 }

@@ -6,11 +6,42 @@ use crate::command_line::{Ground, Word};
 
 /// Tools that change no file we guard, whatever their input says: reading, asking, planning, spawning.
 const FREE: [&str; 36] = [
-    "Read", "Grep", "Glob", "LS", "LSP", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResources",
-    "ListMcpResourcesTool", "ReadMcpResource", "ReadMcpResourceTool", "BashOutput", "TaskOutput", "AgentOutput",
-    "TaskGet", "TaskList", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "TodoWrite", "TaskCreate", "TaskUpdate",
-    "TaskStop", "KillShell", "KillBash", "Skill", "SlashCommand", "Agent", "Task", "SendMessage", "StructuredOutput",
-    "EnterWorktree", "ExitWorktree", "Sleep",
+    "Read",
+    "Grep",
+    "Glob",
+    "LS",
+    "LSP",
+    "NotebookRead",
+    "WebFetch",
+    "WebSearch",
+    "ToolSearch",
+    "ListMcpResources",
+    "ListMcpResourcesTool",
+    "ReadMcpResource",
+    "ReadMcpResourceTool",
+    "BashOutput",
+    "TaskOutput",
+    "AgentOutput",
+    "TaskGet",
+    "TaskList",
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "TodoWrite",
+    "TaskCreate",
+    "TaskUpdate",
+    "TaskStop",
+    "KillShell",
+    "KillBash",
+    "Skill",
+    "SlashCommand",
+    "Agent",
+    "Task",
+    "SendMessage",
+    "StructuredOutput",
+    "EnterWorktree",
+    "ExitWorktree",
+    "Sleep",
 ];
 
 /// First words that say an MCP tool reads.
@@ -19,8 +50,8 @@ const READING: [&str; 10] =
 
 /// Words that say it writes, wherever they stand.
 const WRITING: [&str; 20] = [
-    "create", "write", "update", "delete", "remove", "set", "add", "put", "post", "send", "run", "exec", "move",
-    "replace", "purge", "merge", "close", "edit", "rename", "execute",
+    "create", "write", "update", "delete", "remove", "set", "add", "put", "post", "send", "run", "exec",
+    "move", "replace", "purge", "merge", "close", "edit", "rename", "execute",
 ];
 
 /// Words that say it takes whole folders away.
@@ -59,7 +90,8 @@ fn fields(input: &str) -> Option<Fields<'_>> {
 fn file(reach: &mut Reach, input: &str, ground: &Ground) {
     let cwd = Word::of(ground.cwd);
     let named = fields(input).map(|fields| [fields.file_path, fields.notebook_path, fields.path]);
-    let named: Vec<String> = named.into_iter().flatten().flatten().map(std::borrow::Cow::into_owned).collect();
+    let named: Vec<String> =
+        named.into_iter().flatten().flatten().map(std::borrow::Cow::into_owned).collect();
     let named = if named.is_empty() { input::literals(input) } else { named };
     for text in named.iter().filter(|text| text.len() <= LONGEST_PATH) {
         reach.target(&input::path(text, ground.home), &cwd, Act::Write);
@@ -101,7 +133,9 @@ fn words(tool: &str) -> Vec<String> {
     let mut was_lower = false;
     for c in last.chars() {
         let breaks = !c.is_ascii_alphanumeric();
-        if (breaks || (c.is_ascii_uppercase() && was_lower)) && all.last().is_some_and(|word| !word.is_empty()) {
+        if (breaks || (c.is_ascii_uppercase() && was_lower))
+            && all.last().is_some_and(|word| !word.is_empty())
+        {
             all.push(String::new());
         }
         if let Some(word) = all.last_mut().filter(|_| !breaks) {

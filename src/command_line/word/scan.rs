@@ -1,8 +1,8 @@
 //! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known.
 
 use super::{ALTERNATIVES, LONGEST, Manner, parameter};
-use crate::command_line::{Bit, Word};
 use crate::command_line::walk::Scope;
+use crate::command_line::{Bit, Word};
 
 /// A part of a word before braces are spread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +149,8 @@ impl<'a> Scan<'a> {
 
     /// `[a-z]` is one character; a lone `[` is itself.
     fn bracket(&mut self, chars: &[char], at: usize) -> usize {
-        let end = chars.iter().enumerate().skip(at + 2).take_while(|(_, c)| **c != '/').find(|(_, c)| **c == ']');
+        let end =
+            chars.iter().enumerate().skip(at + 2).take_while(|(_, c)| **c != '/').find(|(_, c)| **c == ']');
         if let Some((end, _)) = end {
             self.pieces.push(Piece::Bit(Bit::One));
             return end + 1;
@@ -178,8 +179,12 @@ pub(super) fn closing_quote(chars: &[char], from: usize) -> usize {
         at = match (c, chars.get(at + 1)) {
             ('"', _) => return at,
             ('\\', _) => at + 2,
-            ('$', Some('(')) => parameter::closing(chars, at + 2, '(', ')').map_or(chars.len(), |end| end + 1),
-            ('$', Some('{')) => parameter::closing(chars, at + 2, '{', '}').map_or(chars.len(), |end| end + 1),
+            ('$', Some('(')) => {
+                parameter::closing(chars, at + 2, '(', ')').map_or(chars.len(), |end| end + 1)
+            }
+            ('$', Some('{')) => {
+                parameter::closing(chars, at + 2, '{', '}').map_or(chars.len(), |end| end + 1)
+            }
             _ => at + 1,
         };
     }

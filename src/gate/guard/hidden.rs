@@ -28,10 +28,17 @@ pub(super) fn mark(protected: &Protected, text: &str) -> Option<String> {
     if in_config && text.contains("settings") && text.contains("json") {
         return Some(".claude/settings.json".to_owned());
     }
-    if let Some(agent) = AGENTS.iter().find(|agent| text.contains("agents") && text.contains(&format!("{agent}.md"))) {
+    if let Some(agent) =
+        AGENTS.iter().find(|agent| text.contains("agents") && text.contains(&format!("{agent}.md")))
+    {
         return Some(format!("agents/{agent}.md"));
     }
-    let folders = [protected.user_config.to_lowercase(), format!("{config}/aops"), ".config/aops".to_owned(), ".claude/aops".to_owned()];
+    let folders = [
+        protected.user_config.to_lowercase(),
+        format!("{config}/aops"),
+        ".config/aops".to_owned(),
+        ".claude/aops".to_owned(),
+    ];
     if let Some(folder) = folders.into_iter().find(|folder| within(&text, folder)) {
         return Some(folder);
     }

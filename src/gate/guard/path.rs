@@ -54,7 +54,11 @@ fn lower(part: &[Bit]) -> Part {
 /// What this path is, if touching it like this is refused.
 pub(super) fn covered(protected: &Protected, path: &[Part], act: Act) -> Option<&'static str> {
     if act == Act::Copy {
-        return protected.binaries.iter().any(|binary| lies(path, binary) == Some(Lies::At)).then_some(BINARY);
+        return protected
+            .binaries
+            .iter()
+            .any(|binary| lies(path, binary) == Some(Lies::At))
+            .then_some(BINARY);
     }
     by_name(path, act).or_else(|| in_config(protected, path)).or_else(|| {
         protected.places().iter().find(|place| touches(protected, path, place, act)).map(|place| place.what)
@@ -95,7 +99,8 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
             return Some(AGENT);
         }
     }
-    let session = |three: &[Part]| named(&three[0], "projects") && !unnamed(&three[2]) && is_session(&three[2]);
+    let session =
+        |three: &[Part]| named(&three[0], "projects") && !unnamed(&three[2]) && is_session(&three[2]);
     if path.windows(3).any(session) {
         return Some(SESSIONS);
     }
@@ -112,7 +117,9 @@ fn in_config(protected: &Protected, path: &[Part]) -> Option<&'static str> {
     let rest = &path[config.len()..];
     match rest {
         [file] if pattern::fits_around(file, "settings", ".json") => Some(SETTINGS),
-        [projects, _] | [projects, _, _] if named(projects, "projects") && rest.last().is_some_and(unnamed) => {
+        [projects, _] | [projects, _, _]
+            if named(projects, "projects") && rest.last().is_some_and(unnamed) =>
+        {
             Some(SESSIONS)
         }
         [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::ours) => Some(BINARY),
@@ -122,6 +129,7 @@ fn in_config(protected: &Protected, path: &[Part]) -> Option<&'static str> {
 
 fn touches(protected: &Protected, path: &[Part], place: &Place, act: Act) -> bool {
     match lies(path, &place.path) {
+        Some(Lies::At) if path.iter().any(deep) => protected.stands(&place.path),
         Some(Lies::At) => act != Act::Into || place.tree,
         // The sessions' folder itself is Claude Code's; what is ours in it has a name of its own.
         Some(Lies::Below) if place.path.ends_with("/projects") => {

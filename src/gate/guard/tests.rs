@@ -82,7 +82,11 @@ fn tools_are_judged_by_what_they_write() {
         ("pass", "Write", r#"{"file_path":"/home/u/proj/a.md","content":"\ud800 a"}"#),
         ("pass", "Write", r#"{"file_path":"/home/u/.claude/plans/a.md","content":""}"#),
         ("pass", "Write", r#"{"file_path":"/home/u/proj/.claude/commands/a.md","content":""}"#),
-        ("pass", "Edit", r#"{"file_path":"/home/u/proj/.vscode/settings.json","old_string":".aops","new_string":""}"#),
+        (
+            "pass",
+            "Edit",
+            r#"{"file_path":"/home/u/proj/.vscode/settings.json","old_string":".aops","new_string":""}"#,
+        ),
         ("pass", "PowerShell", r#"{"command":"Get-Content .aops/config.toml"}"#),
         ("pass", "mcp__fs__read_file", r#"{"path":"/home/u/.claude/settings.json"}"#),
         ("pass", "mcp__fs__listDirectory", r#"{"path":"/home/u/.claude"}"#),
@@ -93,7 +97,8 @@ fn tools_are_judged_by_what_they_write() {
         ("pass", "Bash", "{}"),
         ("pass", "SomethingNew", "null"),
     ];
-    let wrong: Vec<_> = rows.iter().filter(|(wanted, tool, input)| ruling(tool, input).name() != *wanted).collect();
+    let wrong: Vec<_> =
+        rows.iter().filter(|(wanted, tool, input)| ruling(tool, input).name() != *wanted).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -201,7 +206,52 @@ proptest::proptest! {
 
 /// Pieces that mean something to a shell.
 const SOUP: [&str; 48] = [
-    "rm ", "echo ", "$(", ")", "`", "'", "\"", "\\", "{", "}", ",", ";", "&&", "||", "|", "&", "<", ">", ">>", "<<", "<<<",
-    "\n", "EOF", " ", "~", "/", ".aops", "${", ":-", "#", "*", "?", "[", "]", "((", "))", "if ", "then ", "fi", "for x in ", "do ",
-    "done", "case x in ", "esac", "x=", "$x", "$'", "99999999999",
+    "rm ",
+    "echo ",
+    "$(",
+    ")",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "{",
+    "}",
+    ",",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "<",
+    ">",
+    ">>",
+    "<<",
+    "<<<",
+    "\n",
+    "EOF",
+    " ",
+    "~",
+    "/",
+    ".aops",
+    "${",
+    ":-",
+    "#",
+    "*",
+    "?",
+    "[",
+    "]",
+    "((",
+    "))",
+    "if ",
+    "then ",
+    "fi",
+    "for x in ",
+    "do ",
+    "done",
+    "case x in ",
+    "esac",
+    "x=",
+    "$x",
+    "$'",
+    "99999999999",
 ];

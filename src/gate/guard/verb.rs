@@ -68,19 +68,25 @@ fn persons(program: &Word, arguments: &[Word]) -> bool {
 fn is_client(word: &Word, at: usize) -> bool {
     let whole = word.lossy().to_lowercase();
     let name = name(word);
-    (at == 0 && matches!(name.as_str(), "claude" | "claude-code")) || whole.contains("@anthropic-ai/claude-code") || whole.ends_with("/bin/claude")
+    (at == 0 && matches!(name.as_str(), "claude" | "claude-code"))
+        || whole.contains("@anthropic-ai/claude-code")
+        || whole.ends_with("/bin/claude")
 }
 
 fn unhooks(arguments: &[Word]) -> bool {
     let text: Vec<String> = arguments.iter().map(Word::lossy).collect();
-    let option = |text: &String| UNHOOKED.iter().any(|option| text == option || text.starts_with(&format!("{option}=")));
+    let option = |text: &String| {
+        UNHOOKED.iter().any(|option| text == option || text.starts_with(&format!("{option}=")))
+    };
     if text.iter().any(option) {
         return true;
     }
     let mut operands = text.iter().filter(|text| !text.starts_with('-')).map(String::as_str);
     match (operands.next(), operands.next()) {
         (Some("plugin" | "plugins"), Some(verb)) => matches!(verb, "disable" | "uninstall" | "remove" | "rm"),
-        (Some("config"), Some(_)) => text.iter().any(|text| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks")),
+        (Some("config"), Some(_)) => text
+            .iter()
+            .any(|text| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks")),
         _ => false,
     }
 }
@@ -88,7 +94,8 @@ fn unhooks(arguments: &[Word]) -> bool {
 /// By name, by a variable that holds its process, or all processes at once.
 fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
     let arguments = &run.words[1..];
-    let by_variable = |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
+    let by_variable =
+        |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
     let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(&run.arriving);
     let by_name = |word: &Word| meant(&word.lossy());
     if given.clone().any(by_variable) {
@@ -98,7 +105,10 @@ fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
         return given.filter(|word| !word.is_option()).any(by_name);
     }
     let numbers = arguments.iter().skip(1).any(|word| word.is("-1"));
-    let pid = |word: &Word| word.literal().is_some_and(|text| protected.pids.iter().any(|pid| *pid == text.trim_start_matches('-')));
+    let pid = |word: &Word| {
+        word.literal()
+            .is_some_and(|text| protected.pids.iter().any(|pid| *pid == text.trim_start_matches('-')))
+    };
     let found = arguments.iter().flat_map(|word| &word.named).chain(&run.arriving).any(by_name);
     numbers || arguments.iter().any(pid) || found
 }

@@ -41,7 +41,11 @@ pub(super) fn exact(part: &Part) -> bool {
 
 /// The part may begin and end like this.
 pub(super) fn fits_around(part: &Part, begin: &str, end: &str) -> bool {
-    if let Some(text) = part.iter().map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect::<Option<String>>() {
+    if let Some(text) = part
+        .iter()
+        .map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None })
+        .collect::<Option<String>>()
+    {
         return text.starts_with(begin) && text.ends_with(end) && text.len() >= begin.len() + end.len();
     }
     [format!("{begin}{end}"), format!("{begin}.local{end}")].iter().any(|name| fits(part, name))
@@ -84,7 +88,8 @@ fn may_match(part: &[Bit], shape: &[Shape]) -> bool {
         }
         reached = next;
     }
-    reached[shape.len()] || shape.last().is_some_and(|last| matches!(last, Shape::Rest)) && reached[shape.len() - 1]
+    reached[shape.len()]
+        || shape.last().is_some_and(|last| matches!(last, Shape::Rest)) && reached[shape.len() - 1]
 }
 
 fn step(bit: Bit, at: usize, shape: &[Shape], next: &mut [bool]) {

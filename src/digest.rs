@@ -1,0 +1,79 @@
+//! SHA-256 as 64 lower-case hex digits, and the ids made from it.
+//!
+//! Reads nothing, writes nothing. Invariant: whatever an id holds, what comes out here is safe in a file name.
+
+use sha2::{Digest as _, Sha256};
+
+/// The link before the first entry.
+pub const NO_DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// The digest of these pieces, one after another.
+pub fn sha256(pieces: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for piece in pieces {
+        hash.update(piece);
+    }
+    hex(&hash.finalize())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)] as char);
+        text.push(DIGITS[usize::from(byte & 15)] as char);
+    }
+    text
+}
+
+/// The first eight bytes as a number, for hash tables on disk.
+pub fn short(pieces: &[&[u8]]) -> u64 {
+    let mut hash = Sha256::new();
+    for piece in pieces {
+        hash.update(piece);
+    }
+    let bytes = hash.finalize();
+    bytes.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// Ids longer than this stand in the ledger by their digest.
+const LONGEST_ID: usize = 128;
+
+/// A session's name inside entries and state.
+pub fn trace_id(session_id: &str) -> String {
+    if session_id.chars().count() <= LONGEST_ID {
+        session_id.to_owned()
+    } else {
+        sha256(&[session_id.as_bytes()])
+    }
+}
+
+/// A session's name in file names outside its folder.
+pub fn file_name(session_id: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if (1..=64).contains(&session_id.len()) && session_id.chars().all(plain) {
+        session_id.to_owned()
+    } else {
+        sha256(&[session_id.as_bytes()])[..16].to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sha256_is_the_published_one() {
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256(&[b"a", b"bc"]), abc);
+        assert_eq!(short(&[b"abc"]), 0xba78_16bf_8f01_cfea);
+    }
+
+    #[test]
+    fn file_names_hold_no_path() {
+        assert_eq!(file_name("abc-DEF_1"), "abc-DEF_1");
+        for odd in ["", "../x", "a/b", "a\0b", &"x".repeat(65)] {
+            assert_eq!(file_name(odd).len(), 16, "{odd:?}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What one entry of the ledger holds: a fact, with its stored form.
+//!
+//! Reads nothing, writes nothing. Stored types: fields in sorted order (the plain serialisation is the canonical form)
+//! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
+//! the fact; nothing is looked up or recomputed later.
+
+use crate::call::{CallKey, CallState};
+use crate::state::{Memory, State, canonical};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// One fact. A new kind is a variant here, a row in `FACTS` and an arm in the fold.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    Open(Opened),
+    Event(Seen),
+    Call(Step),
+    Block(Blocked),
+    Unblock(Unblocked),
+    Violation(Violation),
+    Recovery(Recovered),
+    Snapshot(Box<Snapshot>),
+}
+
+/// The first entry.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Opened {
+    /// Version of the program.
+    pub binary: String,
+    pub boot: String,
+    pub folders: BTreeMap<String, String>,
+    /// Version of the ledger's form.
+    pub format: u32,
+    pub policy_hash: String,
+    /// The ledger this one continues: set aside by a person, or lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Previous>,
+    /// Name of the project's folder.
+    pub project: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Previous {
+    pub folder: String,
+    /// Its last good digest and sequence number.
+    pub head: String,
+    pub seq: u64,
+}
+
+/// An event of the host that is not a step of a call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// The event's own fields: canonical, redacted, clipped.
+    pub about: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+    /// SessionStart only: the boot and the folders it found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+    pub event: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folders: Option<BTreeMap<String, String>>,
+    /// Settings, configuration and binary as they are now, where they were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Said>,
+}
+
+/// What we answered, where it was not silence.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Said {
+    pub gate: String,
+    pub reason: String,
+    pub ruling: String,
+}
+
+/// One step of a call through its machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Step {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+    pub call: CallKey,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<CallState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
+    /// With PENDING: the input, canonical, redacted, clipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Box<RawValue>>,
+    pub input_sha256: String,
+    /// With a terminal step: settings, configuration and binary as they are now, where they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub to: CallState,
+    /// A todo list that this call set: done, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todos: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Blocked {
+    pub by: String,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Unblocked {
+    pub by: String,
+}
+
+/// Something happened that a sound host and a sound hook do not let happen.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Violation {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallKey>,
+    pub event: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Said>,
+    pub violation: String,
+}
+
+/// What was mended on the way in.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Recovered {
+    /// Calls that were executing when the tear happened: listed, never run again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executing: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_after: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torn_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torn_file: Option<String>,
+    pub what: String,
+}
+
+/// The whole fold, so that a lost state is rebuilt from here.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub memory: Memory,
+    pub state: State,
+}
+
+impl Fact {
+    /// The entry's `type` and `with`.
+    pub fn stored(&self) -> (&'static str, String) {
+        match self {
+            Fact::Open(fact) => ("open", canonical(fact)),
+            Fact::Event(fact) => ("event", canonical(fact)),
+            Fact::Call(fact) => ("call", canonical(fact)),
+            Fact::Block(fact) => ("block", canonical(fact)),
+            Fact::Unblock(fact) => ("unblock", canonical(fact)),
+            Fact::Violation(fact) => ("violation", canonical(fact)),
+            Fact::Recovery(fact) => ("recovery", canonical(fact)),
+            Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
+        }
+    }
+
+    /// The fact of a stored entry; `None` for a type or a form that this version does not know.
+    pub fn read(kind: &str, with: &str) -> Option<Fact> {
+        Some(match kind {
+            "open" => Fact::Open(parse(with)?),
+            "event" => Fact::Event(parse(with)?),
+            "call" => Fact::Call(parse(with)?),
+            "block" => Fact::Block(parse(with)?),
+            "unblock" => Fact::Unblock(parse(with)?),
+            "violation" => Fact::Violation(parse(with)?),
+            "recovery" => Fact::Recovery(parse(with)?),
+            "snapshot" => Fact::Snapshot(parse(with)?),
+            _ => return None,
+        })
+    }
+
+    /// Must survive a power loss: flushed to the disk before it is answered.
+    pub fn must_sync(&self) -> bool {
+        match self {
+            Fact::Open(_) | Fact::Block(_) | Fact::Unblock(_) | Fact::Recovery(_) => true,
+            Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
+            _ => false,
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(with: &str) -> Option<T> {
+    serde_json::from_str(with).ok()
+}

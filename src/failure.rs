@@ -1,0 +1,90 @@
+//! Us being broken: a stable code, what happened, and what a person can do. Never a ruling.
+//!
+//! Reads nothing, writes nothing. Invariant: every code has a way out.
+
+use std::fmt;
+
+/// Stable names; other programs match on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    SequenceGap,
+    ChecksumMismatch,
+    InvalidTransition,
+    ConcurrentExecution,
+    LockAcquireFailed,
+    RecoveryFailed,
+    InputInvalid,
+    StorageFailed,
+    Panic,
+}
+
+impl Code {
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::SequenceGap => "STATE_SEQUENCE_GAP",
+            Code::ChecksumMismatch => "STATE_CHECKSUM_MISMATCH",
+            Code::InvalidTransition => "STATE_INVALID_TRANSITION",
+            Code::ConcurrentExecution => "STATE_CONCURRENT_EXECUTION",
+            Code::LockAcquireFailed => "STATE_LOCK_ACQUIRE_FAILED",
+            Code::RecoveryFailed => "STATE_RECOVERY_FAILED",
+            Code::InputInvalid => "INPUT_INVALID",
+            Code::StorageFailed => "STORAGE_FAILED",
+            Code::Panic => "INTERNAL_PANIC",
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn way_out(self) -> &'static str {
+        match self {
+            Code::SequenceGap | Code::ChecksumMismatch | Code::InvalidTransition | Code::RecoveryFailed => {
+                "a person can look with `aops-hook verify`, then set the damaged ledger aside with `aops-hook verify --quarantine`"
+            }
+            Code::ConcurrentExecution => "make the call again under an id of its own",
+            Code::LockAcquireFailed => {
+                "try again; if it stays, a person can see who holds `.lock` in the session folder with `fuser`"
+            }
+            Code::InputInvalid => {
+                "a person can run `aops-hook doctor`: the client and the hook must agree on the event"
+            }
+            Code::StorageFailed => {
+                "a person can make the folder writable or free some space, then run `aops-hook doctor`"
+            }
+            Code::Panic => {
+                "a person can run `aops-hook doctor`, or take the hooks out with `aops-hook uninstall`"
+            }
+        }
+    }
+
+    /// The ledger itself is not what it says it is.
+    pub fn is_integrity(self) -> bool {
+        matches!(
+            self,
+            Code::SequenceGap | Code::ChecksumMismatch | Code::InvalidTransition | Code::RecoveryFailed
+        )
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub code: Code,
+    pub what: String,
+}
+
+impl Failure {
+    pub fn new(code: Code, what: impl Into<String>) -> Self {
+        Self { code, what: what.into() }
+    }
+
+    /// Storage trouble with the file's name before the system's words.
+    pub fn storage(file: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::new(Code::StorageFailed, format!("`{file}`: {error}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: {}", self.code.name(), self.what)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,40 @@
+//! Refuses everything in a blocked session, and ends the turn.
+//!
+//! Reads the block flag; writes nothing. Invariant: `Stop`, `SubagentStop` and `SessionEnd` always pass, so nobody is
+//! trapped in a session that may do nothing. Way out: a person runs `aops-hook clear-block`.
+
+use super::Scene;
+use crate::event::Event;
+use crate::json::cut;
+use crate::session::Session;
+use crate::verdict::Verdict;
+
+const GATE: &str = "block";
+
+pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    let Some(reason) = session.blocked() else { return beside(session, event, scene) };
+    let words = words(&session.state.session_id, reason);
+    if event.kind().guarding {
+        return Verdict::halt(GATE, words);
+    }
+    if event.name == "SessionStart" {
+        return Verdict::context(GATE, &words).join(Verdict::notice(GATE, words));
+    }
+    Verdict::pass()
+}
+
+/// A new session is free, and says which one is not.
+fn beside(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    if event.name != "SessionStart" || !session.is_new() {
+        return Verdict::pass();
+    }
+    let lines: Vec<String> = scene.blocked_beside.iter().map(|(id, reason)| words(id, reason)).collect();
+    if lines.is_empty() { Verdict::pass() } else { Verdict::notice(GATE, lines.join("\n")) }
+}
+
+fn words(id: &str, reason: &str) -> String {
+    let (id, reason) = (cut(id, 128), cut(reason, 2000));
+    format!(
+        "session `{id}` is blocked: {reason}\nhint: a person can lift it with `aops-hook clear-block {id}` in a terminal of their own"
+    )
+}

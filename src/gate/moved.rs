@@ -1,0 +1,30 @@
+//! Refuses to work in other folders than the session began in.
+//!
+//! Reads the folders recorded at the session's start; writes nothing. Why: a project's own settings can set variables for
+//! hooks, and a hook that looks elsewhere finds no block, no ledger and no rules. Way out: take the variable out of the
+//! settings, or start a new session.
+
+use super::Scene;
+use crate::event::Event;
+use crate::json::cut;
+use crate::session::Session;
+use crate::verdict::Verdict;
+
+pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    let began = &session.memory.folders;
+    if !event.kind().guarding || session.is_new() || *began == scene.folders {
+        return Verdict::pass();
+    }
+    let names = began.keys().chain(scene.folders.keys());
+    let moved = names.into_iter().find(|name| began.get(*name) != scene.folders.get(*name));
+    let name = moved.map_or("", String::as_str);
+    let shown = |value: Option<&String>| value.map_or("unset".to_owned(), |v| format!("`{}`", cut(v, 200)));
+    Verdict::deny(
+        "guard",
+        format!(
+            "`{name}` is now {}, but this session began with {}: a session must not be moved away from its ledger\nhint: ask the user to take `{name}` out of the settings' `env`, or to start a new session",
+            shown(scene.folders.get(name)),
+            shown(began.get(name)),
+        ),
+    )
+}

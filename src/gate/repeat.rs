@@ -1,0 +1,61 @@
+//! Refuses a call that already ended, and an id that is used for two calls.
+//!
+//! Reads the open calls and how a call of this key ended earlier; writes nothing. Invariant: the same call in flight gets
+//! the same answer again (see [`same_answer`]); another prompt or another input makes an ended id a new call, since some
+//! gateways reuse ids. Way out: make the call again under an id of its own.
+
+use super::Scene;
+use crate::event::Event;
+use crate::failure::Code;
+use crate::json::cut;
+use crate::session::Session;
+use crate::state::OpenCall;
+use crate::verdict::{Ruling, Verdict};
+
+const GATE: &str = "repeat";
+
+pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    let Some(call) = event.call.as_ref().filter(|_| event.name == "PreToolUse") else {
+        return Verdict::pass();
+    };
+    if let Some(open) = session.open_call(&call.key) {
+        if open.input_sha256 == call.input_sha256 {
+            return Verdict::pass();
+        }
+        let (code, id) = (Code::ConcurrentExecution, cut(&call.key.id, 100));
+        return Verdict::deny(
+            GATE,
+            format!(
+                "{}: call `{id}` is still running with another input\nhint: {}",
+                code.name(),
+                code.way_out()
+            ),
+        );
+    }
+    let Some(past) = &scene.past else { return Verdict::pass() };
+    if past.input_sha256 != call.input_sha256 || past.prompt_id != event.prompt_id {
+        return Verdict::pass();
+    }
+    let why = past.reason.as_deref().map(|why| format!(" ({})", cut(why, 600))).unwrap_or_default();
+    Verdict::deny(
+        GATE,
+        format!(
+            "call `{}` already ended: {}{why}\nhint: make the call again under an id of its own",
+            cut(&call.key.id, 100),
+            past.to.name(),
+        ),
+    )
+}
+
+/// The same call, asked again while it is in flight: what was answered then.
+pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
+    let call = event.call.as_ref().filter(|_| event.name == "PreToolUse")?;
+    let open: &OpenCall =
+        session.open_call(&call.key).filter(|open| open.input_sha256 == call.input_sha256)?;
+    Some(match &open.reason {
+        Some(reason) => {
+            Verdict { ruling: Ruling::Ask, gate: GATE, reason: reason.clone(), ..Verdict::default() }
+        }
+        None => Verdict::pass(),
+    })
+}

@@ -1,0 +1,103 @@
+//! Heads of ledgers, kept apart from them: a cut tail is invisible to any chain, but not to a head that was exported.
+//!
+//! Reads and appends `<config>/aops/heads.jsonl`. Invariant: a line is one append of one write, so parallel sessions never
+//! mix; what cannot be read proves nothing and hides nothing else.
+
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::place::make_all;
+use crate::state::canonical;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// The newest entry of a session at some moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    pub blocked: bool,
+    pub digest: String,
+    /// Name of the project's folder.
+    pub project: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(rename = "sequence_number")]
+    pub seq: u64,
+    pub session_id: String,
+    pub ts: String,
+}
+
+/// Above this the file is rewritten with the last head of each session.
+const COMPACT_AT: u64 = 1 << 20;
+
+/// The last head of every session, oldest first.
+pub fn all(env: &Env) -> Result<Vec<Head>, Failure> {
+    let path = env.heads();
+    let mut text = Vec::new();
+    match File::open(&path).and_then(|file| file.take(64 << 20).read_to_end(&mut text)) {
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Failure::storage(path.display(), error)),
+    }
+    let mut heads: Vec<Head> = Vec::new();
+    for head in text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Head>(line).ok()) {
+        heads.retain(|old| old.session_id != head.session_id);
+        heads.push(head);
+    }
+    Ok(heads)
+}
+
+/// The last head of one session.
+pub fn of(env: &Env, trace: &str) -> Result<Option<Head>, Failure> {
+    Ok(all(env)?.into_iter().find(|head| head.session_id == trace))
+}
+
+pub fn export(env: &Env, head: &Head) -> Result<(), Failure> {
+    let path = env.heads();
+    let storage = |e: std::io::Error| Failure::storage(path.display(), e);
+    make_all(&env.config.join("aops"))?;
+    let mut file =
+        OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path).map_err(storage)?;
+    // Held while writing, so that nobody appends to a file that is being replaced.
+    let lock = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path.with_extension("lock"))
+        .map_err(storage)?;
+    lock.lock().map_err(storage)?;
+    let long = file.metadata().map_err(storage)?.len();
+    if long > COMPACT_AT {
+        return compact(env, head);
+    }
+    let mut line = canonical(head) + "\n";
+    if long > 0 && ends_torn(&file, long) {
+        line.insert(0, '\n');
+    }
+    file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)
+}
+
+fn ends_torn(file: &File, long: u64) -> bool {
+    let mut last = [b'\n'];
+    let _ = std::os::unix::fs::FileExt::read_exact_at(file, &mut last, long - 1);
+    last != *b"\n"
+}
+
+fn compact(env: &Env, newest: &Head) -> Result<(), Failure> {
+    let path = env.heads();
+    let storage = |e: std::io::Error| Failure::storage(path.display(), e);
+    let mut heads = all(env)?;
+    heads.retain(|head| head.session_id != newest.session_id);
+    heads.push(newest.clone());
+    let text: String = heads.iter().flat_map(|head| [canonical(head), "\n".to_owned()]).collect();
+    let spare = path.with_extension("new");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .create(true)
+        .mode(0o600)
+        .open(&spare)
+        .map_err(storage)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
+    std::fs::rename(&spare, &path).map_err(storage)
+}

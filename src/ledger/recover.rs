@@ -1,0 +1,203 @@
+//! What to do when state and ledger do not agree: replay, cut a torn tail, or refuse.
+//!
+//! Reads the ledger; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: nothing is
+//! run again; a ledger shorter than a witness proves is never accepted, but after a power loss that left all that was
+//! synced.
+
+use super::Standing;
+use super::folder;
+use super::kept::{self, Kept};
+use crate::chain::{Damage, Walk, is_tear};
+use crate::digest::sha256;
+use crate::entry::{Line, Mark};
+use crate::fact::{Blocked, Fact, Recovered};
+use crate::failure::{Code, Failure};
+use crate::heads::Head;
+use crate::session::Session;
+use crate::state::{State, Witness, digest_of};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+pub const LEDGER_FILE: &str = "ledger.jsonl";
+/// How far back the first look for a snapshot goes: they are at most this far apart.
+const WINDOW: u64 = 2 << 20;
+
+/// A session's files as they were found, with what is known from elsewhere.
+pub struct Found<'a> {
+    pub dir: &'a OwnedFd,
+    pub file: &'a File,
+    pub trace: &'a str,
+    pub long: u64,
+    /// What was exported of this session.
+    pub head: Option<Head>,
+    pub boot: &'a str,
+}
+
+impl Found<'_> {
+    /// The session, mended; what was done goes into the next batch. Writes only `torn-*` and a shorter ledger.
+    pub fn recover(&self, kept: &Kept) -> Result<Standing, Failure> {
+        let (mut walk, rest) = self.walk(kept)?;
+        let mut mended = Vec::new();
+        let lost = self.witnessed(kept, &walk)?;
+        if !rest.is_empty() {
+            mended.push(self.set_aside(&walk, &rest)?);
+        } else if lost.is_none() {
+            mended.push(note("the state did not match the ledger and was rebuilt from it"));
+        }
+        if let Some(seq) = lost {
+            mended.push(Fact::Recovery(Recovered {
+                lost_after: Some(walk.session.seq),
+                what: format!("a power loss took entries up to {seq}; all that was synced is left"),
+                ..Recovered::default()
+            }));
+        }
+        if let Some(reason) = kept.edited_block().filter(|_| walk.session.blocked().is_none()) {
+            mended.push(Fact::Block(Blocked { by: "an edit of session-state.json".to_owned(), reason }));
+        }
+        if walk.session.is_new() {
+            mended.clear();
+        }
+        walk.last = if walk.session.is_new() { 0 } else { walk.last };
+        Ok(Standing { walk, mended })
+    }
+
+    /// Read-only: the session as the ledger alone proves it, and the bytes after the last mark.
+    pub fn walk(&self, kept: &Kept) -> Result<(Walk, Vec<u8>), Failure> {
+        let start = match kept {
+            Kept::Whole(state, witness) if self.holds(state, witness)? => {
+                let mut walk =
+                    Walk::new(kept::session((**state).clone(), witness), self.trace, witness.bytes);
+                (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
+                walk
+            }
+            Kept::Whole(..) => Walk::new(Session::default(), self.trace, 0),
+            _ => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
+        };
+        let bytes =
+            folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
+        let mut walk = start;
+        self.vouch(kept, &mut walk);
+        let done = walk.feed(&bytes, |_, _, _| {}).map_err(|damage| failure(&damage))?;
+        let rest = bytes[done..].to_vec();
+        if !is_tear(&rest) {
+            let what = format!("after entry {} stand bytes that are no entry", walk.session.seq);
+            return Err(Failure::new(Code::ChecksumMismatch, what));
+        }
+        Ok((walk, rest))
+    }
+
+    /// The ledger still has the line this state ends with, and that line commits to this state.
+    pub fn holds(&self, state: &State, witness: &Witness) -> Result<bool, Failure> {
+        if self.long < witness.bytes || witness.last > witness.bytes || witness.last < 2 {
+            return Ok(false);
+        }
+        let line = folder::read_at(self.file, LEDGER_FILE, witness.bytes - witness.last, witness.last)?;
+        let line = line.strip_suffix(b"\n").and_then(Line::read);
+        Ok(line.is_some_and(|line| {
+            let same = line.digest == witness.head && line.seq == witness.seq && line.holds();
+            let commits =
+                |mark: Mark| mark.state == digest_of(state) && mark.memory == digest_of(&witness.memory);
+            same && line.mark.is_some_and(commits)
+        }))
+    }
+
+    /// The first entry names this session. An empty ledger is anybody's.
+    pub fn is_ours(&self) -> Result<bool, Failure> {
+        let bytes = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(4096))?;
+        let name = memchr::memmem::find(&bytes, b"\"trace_id\":").map(|at| &bytes[at + 11..]);
+        let ours = crate::json::quoted(self.trace);
+        Ok(name.is_none_or(|name| name.starts_with(ours.as_bytes()) || !name.starts_with(b"\"")))
+    }
+
+    /// What state and exported head say about single entries.
+    pub fn vouch(&self, kept: &Kept, walk: &mut Walk) {
+        if let Kept::Whole(_, witness) = kept {
+            walk.vouch(witness.seq, &witness.head);
+        }
+        if let Some(head) = &self.head {
+            walk.vouch(head.seq, &head.digest);
+        }
+    }
+
+    /// The witness rule. `Ok(Some(seq))`: entries up to `seq` were lost, and may be.
+    pub fn witnessed(&self, kept: &Kept, walk: &Walk) -> Result<Option<u64>, Failure> {
+        let by_state = match kept {
+            Kept::Whole(_, witness) => witness.seq,
+            _ => 0,
+        };
+        let by_head = self.head.as_ref().map_or(0, |head| head.seq);
+        let (proven, has) = (by_state.max(by_head), walk.session.seq);
+        if proven > has {
+            if let Kept::Whole(_, witness) = kept {
+                let rebooted = !self.boot.is_empty() && witness.memory.boot != self.boot;
+                if rebooted && has >= witness.memory.synced && has >= by_head && has > 0 {
+                    return Ok(Some(proven));
+                }
+            }
+            let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
+            return Err(Failure::new(Code::RecoveryFailed, what));
+        }
+        Ok(None)
+    }
+
+    fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {
+        let name = format!("torn-{}-{}", walk.session.seq + 1, &sha256(&[rest])[..16]);
+        folder::replace(self.dir, &name, ".torn-new", rest)?;
+        self.file.set_len(walk.bytes).map_err(|e| Failure::storage(LEDGER_FILE, e))?;
+        let executing = walk.session.memory.calls.iter().map(|open| open.call.id.clone()).collect();
+        Ok(Fact::Recovery(Recovered {
+            executing,
+            torn_bytes: Some(rest.len() as u64),
+            torn_file: Some(name),
+            what: "a write that was cut short was set aside".to_owned(),
+            ..Recovered::default()
+        }))
+    }
+
+    /// A walk that begins after the newest snapshot.
+    fn last_snapshot(&self) -> Result<Option<Walk>, Failure> {
+        let mut window = WINDOW.min(self.long);
+        loop {
+            let from = self.long - window;
+            let bytes = folder::read_at(self.file, LEDGER_FILE, from, window)?;
+            if let Some((end, session)) = snapshot_in(&bytes, self.trace) {
+                let bytes = from + end as u64;
+                let mut walk = Walk::new(session, self.trace, bytes);
+                walk.snapshot = (bytes, walk.session.seq);
+                return Ok(Some(walk));
+            }
+            if from == 0 {
+                return Ok(None);
+            }
+            window = (window * 4).min(self.long);
+        }
+    }
+}
+
+/// The end and the session of the last whole snapshot line in these bytes. The needle alone proves nothing: a payload may
+/// hold it too.
+fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
+    let trace = crate::json::quoted(trace);
+    memchr::memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
+        let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1);
+        let end = at + memchr::memchr(b'\n', &bytes[at..])?;
+        let line = Line::read(&bytes[start..end])
+            .filter(|l| l.kind == "snapshot" && l.trace_id == trace && l.holds())?;
+        let Some(Fact::Snapshot(snapshot)) = Fact::read(line.kind, line.with) else { return None };
+        let session = Session {
+            state: snapshot.state,
+            memory: snapshot.memory,
+            seq: line.seq,
+            head: line.digest.to_owned(),
+        };
+        Some((end + 1, session))
+    })
+}
+
+fn note(what: &str) -> Fact {
+    Fact::Recovery(Recovered { what: what.to_owned(), ..Recovered::default() })
+}
+
+pub fn failure(damage: &Damage) -> Failure {
+    Failure::new(damage.code, format!("entry {} {}", damage.seq, damage.what))
+}

@@ -1,0 +1,49 @@
+//! Milliseconds since 1970 as people and files write them: UTC, RFC 3339.
+//!
+//! Reads nothing, writes nothing. Invariant: total; a time no calendar holds becomes the epoch.
+
+use chrono::{DateTime, Utc};
+
+fn calendar(ms: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(ms).unwrap_or_default()
+}
+
+/// `2026-01-13T10:00:00.123Z`
+pub fn timestamp(ms: i64) -> String {
+    calendar(ms).format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// `20260113`, as session folders begin.
+pub fn day(ms: i64) -> String {
+    calendar(ms).format("%Y%m%d").to_string()
+}
+
+/// The milliseconds of a time stamp of ours.
+pub fn parse(timestamp: &str) -> Option<i64> {
+    DateTime::parse_from_rfc3339(timestamp).ok().map(|t| t.timestamp_millis())
+}
+
+/// How long ago, in one unit: `3 s`, `12 min`, `5 h`, `9 d`.
+pub fn age(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        assert_eq!(timestamp(1_768_298_400_123), "2026-01-13T10:00:00.123Z");
+        assert_eq!(parse("2026-01-13T10:00:00.123Z"), Some(1_768_298_400_123));
+        assert_eq!(day(1_768_298_400_123), "20260113");
+        assert_eq!(timestamp(i64::MAX), "1970-01-01T00:00:00.000Z");
+        assert_eq!(age(125_000), "2 min");
+    }
+}

@@ -1,0 +1,201 @@
+//! What goes into the ledger for one judged event.
+//!
+//! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
+//! settled by some later event; what was answered stands beside what was asked.
+
+use crate::call::CallState::{Authorized, Completed, Denied, Executing, Failed, Pending};
+use crate::call::{CallState, ToolCall};
+use crate::event::Event;
+use crate::fact::{Fact, Said, Seen, Step, Violation};
+use crate::gate::Scene;
+use crate::json::{cut, quoted};
+use crate::redact::redact;
+use crate::session::{Session, is_machine_made};
+use crate::state::OpenCall;
+use crate::verdict::{Ruling, Verdict};
+use serde_json::value::RawValue;
+
+/// Calls in flight; one more settles the oldest.
+const MOST_OPEN: usize = 256;
+const NO_EFFECT: &str = "no_effect_observed";
+
+/// The facts of this event.
+pub fn facts(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+    match (event.name.as_str(), &event.call) {
+        ("PreToolUse", Some(call)) => asked(session, event, call, verdict),
+        ("PostToolUse", Some(call)) => ended(session, event, call, Completed, scene),
+        ("PostToolUseFailure", Some(call)) => ended(session, event, call, Failed, scene),
+        _ => {
+            let mut facts = settled(session, event);
+            facts.push(Fact::Event(seen(event, said(verdict))));
+            facts
+        }
+    }
+}
+
+fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
+    let refused = verdict.ruling == Ruling::Deny;
+    if session.open_call(&call.key).is_some() {
+        return vec![Fact::Violation(Violation {
+            agent_id: event.agent_id.clone(),
+            call: Some(call.key.clone()),
+            event: event.name.clone(),
+            said: said(verdict),
+            violation: "an id was used for a second call while the first was running".to_owned(),
+        })];
+    }
+    let mut facts = Vec::new();
+    if session.memory.calls.len() >= MOST_OPEN {
+        facts.extend(session.memory.calls.first().into_iter().flat_map(settle));
+    }
+    let reason = (!verdict.reason.is_empty()).then(|| cut(&redact(&verdict.reason), 2048).to_owned());
+    let gate = (!verdict.reason.is_empty()).then(|| verdict.gate.to_owned());
+    let mut first = step(event, call, None, Pending);
+    first.input = raw(&call.clipped);
+    first.mode.clone_from(&event.permission_mode);
+    if verdict.ruling == Ruling::Ask {
+        (first.gate, first.reason) = (gate, reason);
+        facts.push(Fact::Call(first));
+        return facts;
+    }
+    facts.push(Fact::Call(first));
+    if refused {
+        let denied = Step { gate, reason, ..step(event, call, Some(Pending), Denied) };
+        facts.push(Fact::Call(denied));
+    } else {
+        facts.push(Fact::Call(step(event, call, Some(Pending), Authorized)));
+        facts.push(Fact::Call(step(event, call, Some(Authorized), Executing)));
+    }
+    facts
+}
+
+fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, scene: &Scene) -> Vec<Fact> {
+    let Some(open) = session.open_call(&call.key) else {
+        let repeated = scene.past.is_some();
+        return vec![if repeated { again(event, call) } else { unasked(event, call) }];
+    };
+    let mut facts = Vec::new();
+    // A person was asked and said yes: the host tells us only now.
+    if open.state == Pending {
+        facts.push(Fact::Call(step(event, call, Some(Pending), Authorized)));
+    }
+    if open.state != Executing {
+        facts.push(Fact::Call(step(event, call, Some(Authorized), Executing)));
+    }
+    let mut last = step(event, call, Some(Executing), end);
+    last.input_sha256.clone_from(&open.input_sha256);
+    last.prompt_id.clone_from(&open.prompt_id);
+    last.duration_ms = call.duration_ms;
+    last.reason = (!call.error.is_empty()).then(|| call.error.clone());
+    last.todos = call.todos.filter(|_| end == Completed);
+    facts.push(Fact::Call(last));
+    facts
+}
+
+/// A call that ended before ends again: known, and counted once.
+fn again(event: &Event, call: &ToolCall) -> Fact {
+    let id = quoted(&call.key.id);
+    let about =
+        format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
+    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, None) })
+}
+
+/// The host ran a call we never authorized: our hook was killed, and the host failed open.
+fn unasked(event: &Event, call: &ToolCall) -> Fact {
+    Fact::Violation(Violation {
+        agent_id: event.agent_id.clone(),
+        call: Some(call.key.clone()),
+        event: event.name.clone(),
+        said: None,
+        violation: "a call ended that was never authorized: its hook did not run, or was killed".to_owned(),
+    })
+}
+
+/// Calls that can get no further event: those of the thread that now moves on. Background agents keep theirs.
+fn settled(session: &Session, event: &Event) -> Vec<Fact> {
+    let of_main = |open: &&OpenCall| open.agent_id.is_none();
+    let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
+    let calls = session.memory.calls.iter();
+    let over: Vec<&OpenCall> = match event.name.as_str() {
+        "SessionEnd" => calls.collect(),
+        "PostToolBatch" | "SubagentStop" => calls.filter(same_thread).collect(),
+        "UserPromptSubmit" if !is_machine_made(&event.prompt) => calls.filter(of_main).collect(),
+        "Stop" | "StopFailure" => calls.filter(of_main).collect(),
+        _ => Vec::new(),
+    };
+    over.into_iter().flat_map(settle).collect()
+}
+
+fn settle(open: &OpenCall) -> Vec<Fact> {
+    let step = |from, to: CallState| {
+        Fact::Call(Step {
+            agent_id: open.agent_id.clone(),
+            agent_type: None,
+            call: open.call.clone(),
+            duration_ms: None,
+            from: Some(from),
+            gate: None,
+            input: None,
+            input_sha256: open.input_sha256.clone(),
+            marks: None,
+            mode: None,
+            prompt_id: open.prompt_id.clone(),
+            reason: to.is_terminal().then(|| NO_EFFECT.to_owned()),
+            to,
+            todos: None,
+        })
+    };
+    match open.state {
+        Pending => vec![step(Pending, Denied)],
+        Authorized => vec![step(Authorized, Executing), step(Executing, Failed)],
+        _ => vec![step(Executing, Failed)],
+    }
+}
+
+fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) -> Step {
+    Step {
+        agent_id: event.agent_id.clone(),
+        agent_type: event.agent_type.clone(),
+        call: call.key.clone(),
+        duration_ms: None,
+        from,
+        gate: None,
+        input: None,
+        input_sha256: call.input_sha256.clone(),
+        marks: None,
+        mode: None,
+        prompt_id: event.prompt_id.clone(),
+        reason: None,
+        to,
+        todos: None,
+    }
+}
+
+fn seen(event: &Event, said: Option<Said>) -> Seen {
+    Seen {
+        about: raw(&event.about).unwrap_or_default(),
+        agent_id: event.agent_id.clone(),
+        agent_type: event.agent_type.clone(),
+        boot: None,
+        event: cut(&event.name, 64).to_owned(),
+        folders: None,
+        marks: None,
+        mode: event.permission_mode.clone(),
+        policy_hash: None,
+        prompt_id: event.prompt_id.clone(),
+        said,
+    }
+}
+
+fn said(verdict: &Verdict) -> Option<Said> {
+    let silent = verdict.ruling == Ruling::Pass && verdict.notice.is_empty() && verdict.context.is_empty();
+    (!silent).then(|| Said {
+        gate: verdict.gate.to_owned(),
+        reason: cut(&redact(&verdict.reason), 2048).to_owned(),
+        ruling: verdict.ruling.name().to_owned(),
+    })
+}
+
+fn raw(canonical: &str) -> Option<Box<RawValue>> {
+    RawValue::from_string(canonical.to_owned()).ok()
+}

@@ -1,0 +1,194 @@
+//! All entries of a ledger folded into what we know now: the only state a gate sees.
+//!
+//! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same session, at once or
+//! in parts; what the machine of calls forbids is an error, never a state.
+
+use crate::call::CallKey;
+use crate::digest::NO_DIGEST;
+use crate::fact::{Fact, Seen, Step};
+use crate::failure::Code;
+use crate::json::{self, Json};
+use crate::state::{Memory, OpenCall, Phase, State};
+
+/// Names kept in `subagents`; a host that makes up more gets no further ones.
+const MOST_SUBAGENTS: usize = 64;
+
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub state: State,
+    pub memory: Memory,
+    /// The last entry.
+    pub seq: u64,
+    pub head: String,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { state: State::empty(), memory: Memory::default(), seq: 0, head: NO_DIGEST.to_owned() }
+    }
+}
+
+impl Session {
+    pub fn is_new(&self) -> bool {
+        self.seq == 0
+    }
+
+    pub fn blocked(&self) -> Option<&str> {
+        let flags = &self.state.state;
+        flags.custodiet_blocked.then(|| flags.custodiet_block_reason.as_deref().unwrap_or("no reason given"))
+    }
+
+    pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
+        self.memory.calls.iter().find(|open| open.call == *key)
+    }
+
+    /// One more entry: its number, its time, its fact. `trace` is the session's name.
+    pub fn apply(&mut self, trace: &str, ts: &str, fact: &Fact) -> Result<(), Code> {
+        if self.is_new() != matches!(fact, Fact::Open(_)) {
+            return Err(Code::InvalidTransition);
+        }
+        self.seq += 1;
+        match fact {
+            Fact::Open(open) => {
+                trace.clone_into(&mut self.state.session_id);
+                ts.clone_into(&mut self.state.started_at);
+                self.state.date = json::cut(ts, 10).to_owned();
+                self.state.policy_hash.clone_from(&open.policy_hash);
+                self.memory.boot.clone_from(&open.boot);
+                self.memory.folders.clone_from(&open.folders);
+            }
+            Fact::Event(seen) => self.saw(ts, seen),
+            Fact::Call(step) => self.stepped(step)?,
+            Fact::Block(block) => self.block(Some(block.reason.clone())),
+            Fact::Unblock(_) => self.block(None),
+            Fact::Violation(_) | Fact::Recovery(_) => {}
+            Fact::Snapshot(snapshot) => {
+                if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
+                    return Err(Code::ChecksumMismatch);
+                }
+            }
+        }
+        if fact.must_sync() {
+            self.memory.synced = self.seq;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, reason: Option<String>) {
+        self.state.phase = if reason.is_some() { Phase::Halted } else { Phase::Idle };
+        self.state.state.custodiet_blocked = reason.is_some();
+        self.state.state.custodiet_block_reason = reason;
+    }
+
+    fn saw(&mut self, ts: &str, seen: &Seen) {
+        let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
+        if let Some(hash) = &seen.policy_hash {
+            self.state.policy_hash.clone_from(hash);
+        }
+        if let Some(marks) = &seen.marks {
+            self.memory.marks.clone_from(marks);
+        }
+        match seen.event.as_str() {
+            "SessionStart" => {
+                self.state.ended_at = None;
+                self.memory.boot = seen.boot.clone().unwrap_or_default();
+                if let Some(folders) = &seen.folders {
+                    self.memory.folders.clone_from(folders);
+                }
+            }
+            "SessionEnd" => self.state.ended_at = Some(ts.to_owned()),
+            "UserPromptSubmit" if !refused => {
+                if let Some(prompt) = words(seen, "prompt").filter(|p| !is_machine_made(p)) {
+                    self.state.hydration.original_prompt = Some(prompt);
+                }
+            }
+            "TaskCreated" if !refused => self.state.main_agent.todos_total += 1,
+            "TaskCompleted" if !refused => {
+                let todos = &mut self.state.main_agent;
+                todos.todos_completed = (todos.todos_completed + 1).min(todos.todos_total);
+            }
+            "SubagentStart" => self.invoked(ts, seen),
+            "SubagentStop" => self.reported(seen),
+            _ => {}
+        }
+    }
+
+    fn invoked(&mut self, ts: &str, seen: &Seen) {
+        let Some(name) = bare_name(seen) else { return };
+        let known = &mut self.state.subagents;
+        if known.len() < MOST_SUBAGENTS || known.contains_key(&name) {
+            ts.clone_into(&mut known.entry(name).or_default().last_invoked);
+        }
+    }
+
+    fn reported(&mut self, seen: &Seen) {
+        let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
+        if let (Some(agent), Some(report)) = (agent, words(seen, "last_assistant_message")) {
+            agent.result = Some(json::cut(&report, 200).to_owned());
+        }
+    }
+
+    fn stepped(&mut self, step: &Step) -> Result<(), Code> {
+        let at = self.memory.calls.iter().position(|open| open.call == step.call);
+        match (step.from, at) {
+            (None, None) if step.to == crate::call::CallState::Pending => self.memory.calls.push(OpenCall {
+                agent_id: step.agent_id.clone(),
+                call: step.call.clone(),
+                input_sha256: step.input_sha256.clone(),
+                prompt_id: step.prompt_id.clone(),
+                reason: step.reason.clone(),
+                state: step.to,
+            }),
+            (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
+                if step.to.is_terminal() {
+                    self.memory.calls.remove(at);
+                } else {
+                    self.memory.calls[at].state = step.to;
+                }
+            }
+            _ => return Err(Code::InvalidTransition),
+        }
+        if let Some((done, all)) = step.todos {
+            self.state.main_agent.todos_completed = done;
+            self.state.main_agent.todos_total = all;
+        }
+        if let Some(marks) = &step.marks {
+            self.memory.marks.clone_from(marks);
+        }
+        Ok(())
+    }
+}
+
+fn same(one: &State, other: &State) -> bool {
+    crate::state::canonical(one) == crate::state::canonical(other)
+}
+
+/// A text field of the event; a clipped one by its beginning.
+fn words(seen: &Seen, name: &str) -> Option<String> {
+    let about = json::read(seen.about.get()).ok()?;
+    match about.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
+    }
+}
+
+/// `aops:critic` and `critic` are the same agent. Characters that would sort differently in UTF-16 are left out.
+fn bare_name(seen: &Seen) -> Option<String> {
+    let name = seen.agent_type.as_deref().filter(|name| !name.is_empty())?;
+    let bare = name.strip_prefix("aops:").unwrap_or(name);
+    Some(bare.chars().filter(|c| *c < '\u{D7FF}').take(64).collect())
+}
+
+/// Prompts the client writes itself; they change nothing.
+pub fn is_machine_made(prompt: &str) -> bool {
+    const MADE: [&str; 6] = [
+        "<task-notification>",
+        "<agent-notification>",
+        "<teammate-message",
+        "<system-reminder>",
+        "<local-command-",
+        "<bash-input>",
+    ];
+    let prompt = prompt.trim_start();
+    prompt.is_empty() || MADE.iter().any(|made| prompt.starts_with(made))
+}

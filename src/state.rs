@@ -1,0 +1,197 @@
+//! `session-state.json`: what a person or another program may know of a session, with exactly the contract's keys.
+//!
+//! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so the plain
+//! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
+
+use crate::call::{CallKey, CallState};
+use crate::digest::sha256;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Version of this file's form.
+pub const SCHEMA: u32 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct State {
+    pub audit: Audit,
+    pub date: String,
+    /// Over everything else in the file; left out while it is computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    pub ended_at: Option<String>,
+    pub hydration: Hydration,
+    pub insights: Option<Box<RawValue>>,
+    /// Which ledger this belongs to; not part of what the ledger commits to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Witness>,
+    pub main_agent: MainAgent,
+    pub phase: Phase,
+    pub policy_hash: String,
+    pub sandbox: Sandbox,
+    pub schema: u32,
+    pub session_id: String,
+    pub started_at: String,
+    pub state: Flags,
+    pub stop: Stopping,
+    pub subagents: BTreeMap<String, Subagent>,
+    pub task: Option<Task>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    pub done: u64,
+    pub drawn: u64,
+    pub due: bool,
+    pub writes_since: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hydration {
+    pub acceptance_criteria: Vec<String>,
+    pub critic_verdict: Option<String>,
+    pub hydrated_intent: Option<String>,
+    pub original_prompt: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MainAgent {
+    pub current_task: Option<String>,
+    pub todos_completed: u64,
+    pub todos_total: u64,
+}
+
+/// Where the loop stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    #[default]
+    Idle,
+    Hydrate,
+    Review,
+    Execute,
+    Verify,
+    Intervene,
+    Reflect,
+    Close,
+    Done,
+    Halted,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    #[default]
+    Shut,
+    Open,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flags {
+    pub current_workflow: Option<String>,
+    pub custodiet_block_reason: Option<String>,
+    pub custodiet_blocked: bool,
+    pub hydration_pending: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopping {
+    pub owed: Vec<String>,
+    pub refusals: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subagent {
+    pub last_invoked: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub intent: Option<String>,
+    pub n: u64,
+    pub waiver: Option<String>,
+    pub writes: u64,
+}
+
+/// What this file proves about the ledger beside it, and the part of the fold that is ours alone.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Witness {
+    /// Length of the ledger.
+    pub bytes: u64,
+    /// Digest of its last entry.
+    pub head: String,
+    /// Length of its last line.
+    pub last: u64,
+    pub memory: Memory,
+    pub seq: u64,
+    /// Where the last snapshot ended: bytes, sequence number.
+    pub snapshot: (u64, u64),
+}
+
+/// What gates need to remember and nobody else reads. The ledger commits to it by `working_digest`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The boot the ledger was last opened in: only another one explains a lost tail.
+    pub boot: String,
+    pub calls: Vec<OpenCall>,
+    /// Variables that decide where we live, as the session began.
+    pub folders: BTreeMap<String, String>,
+    /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
+    pub marks: BTreeMap<String, String>,
+    /// The last entry known to be on the disk itself.
+    pub synced: u64,
+}
+
+/// A call that has not ended yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    pub call: CallKey,
+    pub input_sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    /// Why a person was asked; what is answered again when the host asks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub state: CallState,
+}
+
+impl State {
+    pub fn empty() -> Self {
+        Self {
+            audit: Audit::default(),
+            date: String::new(),
+            digest: None,
+            ended_at: None,
+            hydration: Hydration::default(),
+            insights: None,
+            ledger: None,
+            main_agent: MainAgent::default(),
+            phase: Phase::Idle,
+            policy_hash: String::new(),
+            sandbox: Sandbox::Shut,
+            schema: SCHEMA,
+            session_id: String::new(),
+            started_at: String::new(),
+            state: Flags::default(),
+            stop: Stopping::default(),
+            subagents: BTreeMap::new(),
+            task: None,
+        }
+    }
+}
+
+/// The canonical form of a stored type. Cannot fail: stored types hold no map with keys that are not text.
+pub fn canonical<T: Serialize>(stored: &T) -> String {
+    serde_json::to_string(stored).unwrap_or_default()
+}
+
+/// The digest of that form.
+pub fn digest_of<T: Serialize>(stored: &T) -> String {
+    sha256(&[canonical(stored).as_bytes()])
+}
