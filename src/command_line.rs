@@ -6,10 +6,14 @@
 
 mod found;
 mod grammar;
+mod scope;
 mod simple;
 mod walk;
 mod word;
 mod wrap;
+mod wrapper;
+
+use std::rc::Rc;
 
 pub use found::found;
 pub use word::{Bit, Word};
@@ -41,7 +45,7 @@ pub struct Simple {
     /// Files a redirection writes.
     pub writes: Vec<Word>,
     /// Folders it may run in. More than one when a `cd` may have failed.
-    pub folders: Vec<Word>,
+    pub folders: Rc<Vec<Word>>,
     /// What earlier stages of the pipe name: it may arrive on standard input.
     pub arriving: Vec<Word>,
     /// The text on standard input, where the line itself holds it.
@@ -61,7 +65,7 @@ impl Simple {
 /// All simple commands of a line.
 pub fn cut(line: &str, ground: &Ground) -> Line {
     let mut walk = walk::Walk::default();
-    let mut scope = walk::Scope::new(ground);
+    let mut scope = scope::Scope::new(ground);
     walk.program(line, &mut scope);
     Line { commands: walk.found, unclear: walk.unclear }
 }

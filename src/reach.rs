@@ -9,7 +9,9 @@ mod code;
 mod files;
 mod git;
 mod input;
+mod moved;
 mod operand;
+mod reader;
 mod tool;
 
 pub use tool::reach;
@@ -90,7 +92,7 @@ impl Reach {
     }
 
     fn touch(&mut self, simple: &Simple, word: &Word, act: Act) {
-        for folder in &simple.folders {
+        for folder in simple.folders.iter() {
             self.target(word, folder, act);
             for named in &word.named {
                 self.target(named, folder, act);

@@ -5,8 +5,9 @@
 
 use crate::command_line::{Bit, Ground, Word};
 use crate::env::Env;
-use crate::gate::guard::{Place, Protected};
+use crate::gate::guard::{self, Place, Protected};
 use crate::reach::{self, Act, Reach};
+use crate::verdict::Ruling;
 use std::path::{Component, Path, PathBuf};
 
 /// A chain of links longer than this is a trap.
@@ -62,8 +63,10 @@ pub fn settle(reach: &mut Reach, protected: &mut Protected) {
         target.real = known.unwrap_or_else(|| real_word(&target.path));
         seen.push((target.path.clone(), target.real.clone()));
     }
+    // Whether a place exists matters only where its absence would acquit.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
-    if reach.targets.iter().any(|target| target.act == Act::Whole || sweeps(&target.path.bits)) {
+    let sweeping = reach.targets.iter().any(|target| target.act == Act::Whole || sweeps(&target.path.bits));
+    if sweeping && guard::judge(protected, reach).ruling == Ruling::Deny {
         let places = protected.places().into_iter().map(|place| place.path);
         protected.standing = Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
     }
@@ -179,8 +182,6 @@ fn lexical(path: &Path) -> PathBuf {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::gate::guard;
-    use crate::verdict::Ruling;
     use std::fs;
     use std::os::unix::fs::symlink;
 

@@ -90,7 +90,7 @@ fn disarmed(path: &str, held: &[(String, Vec<String>)], binaries: &[String]) -> 
     if binaries.iter().any(|binary| binary == path) {
         return program_gone(Path::new(path));
     }
-    if !path.ends_with(".json") {
+    if Path::new(path).extension().is_none_or(|kind| kind != "json") {
         return None;
     }
     let events = held.iter().find(|(known, _)| known == path).map_or(&[][..], |(_, events)| events);

@@ -28,24 +28,22 @@ pub fn found(simple: &Simple) -> Option<Vec<Word>> {
     Some(all)
 }
 
-/// The patterns of `-name` and `-iname` that are not negated; none if one of several ways in has no name.
+/// The patterns of `-name` and `-iname`; none if one of several ways in is not bound by a name.
 fn names(tests: &[Word]) -> Vec<Vec<Bit>> {
-    let mut names = Vec::new();
-    for (at, word) in tests.iter().enumerate() {
-        if word.is("-o") || word.is("-or") || word.is(",") {
-            // Alternatives: each needs a name of its own for the names to bound what is found.
-            let sides = tests.split(|word| word.is("-o") || word.is("-or") || word.is(","));
-            let named = |side: &[Word]| side.iter().any(|word| word.is("-name") || word.is("-iname"));
-            if !sides.into_iter().all(named) {
-                return Vec::new();
+    let mut all = Vec::new();
+    for side in tests.split(|word| word.is("-o") || word.is("-or") || word.is(",")) {
+        let before = all.len();
+        for (at, pair) in side.windows(2).enumerate() {
+            let negated = at > 0 && (side[at - 1].is("!") || side[at - 1].is("-not"));
+            if (pair[0].is("-name") || pair[0].is("-iname")) && !negated {
+                all.push(glob(&pair[1].bits));
             }
         }
-        let negated = at > 0 && (tests[at - 1].is("!") || tests[at - 1].is("-not"));
-        if (word.is("-name") || word.is("-iname")) && !negated {
-            names.extend(tests.get(at + 1).map(|pattern| glob(&pattern.bits)));
+        if all.len() == before {
+            return Vec::new();
         }
     }
-    names
+    all
 }
 
 /// Quoted for the shell, a pattern for `find`.

@@ -1,8 +1,10 @@
 //! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
 
-use super::walk::{Scope, Walk};
+use super::scope::Scope;
+use super::walk::Walk;
 use super::{Bit, Simple, Word, wrap};
 use brush_parser::ast::{self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem as Item};
+use std::rc::Rc;
 
 impl Walk {
     pub(super) fn simple(&mut self, command: &ast::SimpleCommand, scope: &mut Scope) {
@@ -31,19 +33,20 @@ impl Walk {
                 own.set(&name, values);
             }
         }
-        simple.arriving = own.arriving.clone();
-        simple.script = own.script.clone();
+        simple.arriving.clone_from(&own.arriving);
+        simple.script.clone_from(&own.script);
         self.run(simple, scope, &own);
     }
 
     /// A command is complete: look inside it, or keep it.
     pub(super) fn run(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
-        if !self.spend(1 + simple.words.len()) {
+        let folders: usize = scope.folders.iter().map(|folder| folder.bits.len()).sum();
+        if !self.spend(1 + simple.words.len() + folders / 256) {
             return;
         }
-        simple.folders.clone_from(&scope.folders);
+        simple.folders = Rc::clone(&scope.folders);
         simple.function = simple.name().is_some_and(|name| scope.functions.contains(&name));
-        self.change(&simple, scope);
+        change(&simple, scope);
         if simple.function || !wrap::look_inside(self, &simple, scope, own) {
             self.found.push(simple);
         } else if !simple.writes.is_empty() {
@@ -58,8 +61,8 @@ impl Walk {
                 simple.words.extend(words);
             }
             Item::ProcessSubstitution(_, group) => {
-                let named = self.sublist(&group.list, scope);
-                simple.words.push(Word { named, ..Word::any() });
+                let word = self.sublist(&group.list, scope);
+                simple.words.push(word);
             }
             Item::IoRedirect(redirect) => {
                 for made in self.redirects(std::slice::from_ref(redirect), scope) {
@@ -86,8 +89,9 @@ impl Walk {
                     writes.extend(words.into_iter().filter(|word| !is_descriptor(word)));
                 }
                 IoRedirect::File(_, _, Target::ProcessSubstitution(_, group)) => {
-                    let names = self.sublist(&group.list, scope);
-                    scope.arriving.extend(names);
+                    let word = self.sublist(&group.list, scope);
+                    scope.arriving.extend(word.named);
+                    scope.script = word.said.or(scope.script.take());
                 }
                 IoRedirect::File(..) => {}
                 IoRedirect::HereDocument(_, here) => {
@@ -103,7 +107,7 @@ impl Walk {
                 }
             }
         }
-        let found = Simple { writes, folders: scope.folders.clone(), ..Simple::default() };
+        let found = Simple { writes, folders: Rc::clone(&scope.folders), ..Simple::default() };
         if found.writes.is_empty() { Vec::new() } else { vec![found] }
     }
 
@@ -128,48 +132,46 @@ impl Walk {
         }
         (name.clone(), values)
     }
+}
 
-    /// Builtins that change what later commands see.
-    fn change(&mut self, simple: &Simple, scope: &mut Scope) {
-        let Some(name) = simple.name() else { return };
-        let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();
-        match name.as_str() {
-            "cd" | "chdir" | "pushd" => {
-                let target = operands.first().map_or_else(|| scope.home.clone(), |word| (*word).clone());
-                let back = target.is("-").then(|| scope.left.last().cloned()).flatten();
-                let there = scope.folders.iter().map(|folder| target.from_folder(folder)).collect();
-                let there = back.unwrap_or(there);
-                scope.left.push(std::mem::replace(&mut scope.folders, there));
-            }
-            "popd" => {
-                if let Some(back) = scope.left.pop() {
-                    scope.folders = back;
-                }
-            }
-            "read" | "mapfile" | "readarray" => {
-                for word in operands {
-                    let mut values = simple.arriving.clone();
-                    values.push(Word::any());
-                    scope.set(&word.lossy(), values);
-                }
-            }
-            "export" | "declare" | "local" | "readonly" | "typeset" => {
-                for word in operands {
-                    if let Some(value) = word.past('=') {
-                        let at = word.bits.len() - value.bits.len() - 1;
-                        let name = Word { bits: word.bits[..at].to_vec(), ..Word::default() };
-                        scope.set(&name.lossy(), vec![value]);
-                    }
-                }
-            }
-            "set" => {
-                for (n, word) in operands.iter().enumerate().take(9) {
-                    scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
-                }
-            }
-            "unset" => operands.iter().for_each(|word| scope.set(&word.lossy(), Vec::new())),
-            _ => {}
+/// Builtins that change what later commands see.
+fn change(simple: &Simple, scope: &mut Scope) {
+    let Some(name) = simple.name() else { return };
+    let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();
+    match name.as_str() {
+        "cd" | "chdir" | "pushd" => {
+            let target = operands.first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
+            scope.enter(&target);
         }
+        "popd" => scope.back(),
+        "read" | "mapfile" | "readarray" => {
+            for word in operands {
+                let mut values = simple.arriving.clone();
+                values.push(Word::any());
+                scope.set(&word.lossy(), values);
+            }
+        }
+        "printf" if simple.words.get(1).is_some_and(|word| word.is("-v")) => {
+            let mut values: Vec<Word> = operands.iter().skip(1).map(|word| (*word).clone()).collect();
+            values.push(Word::any());
+            scope.set(&operands.first().map(|word| word.lossy()).unwrap_or_default(), values);
+        }
+        "export" | "declare" | "local" | "readonly" | "typeset" => {
+            for word in operands {
+                if let Some(value) = word.past('=') {
+                    let at = word.bits.len() - value.bits.len() - 1;
+                    let name = Word { bits: word.bits[..at].to_vec(), ..Word::default() };
+                    scope.set(&name.lossy(), vec![value]);
+                }
+            }
+        }
+        "set" => {
+            for (n, word) in operands.iter().enumerate().take(9) {
+                scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
+            }
+        }
+        "unset" => operands.iter().for_each(|word| scope.set(&word.lossy(), Vec::new())),
+        _ => {}
     }
 }
 

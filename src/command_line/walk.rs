@@ -3,69 +3,16 @@
 //! Subshells and pipe stages get a scope of their own. Invariant: a spent budget or text that is no shell sets
 //! `unclear`; nothing is dropped silently.
 
+use super::scope::Scope;
 use super::word::{Expanded, Manner, expand};
-use super::{Ground, Simple, Word, found, grammar};
+use super::{Simple, Word, found, grammar};
 use brush_parser::ast;
+use std::rc::Rc;
 
 /// Programs inside programs: `sh -c "sh -c …"`, `$( $( … ) )`.
 const DEEPEST: usize = 12;
 /// Commands and words in all.
 const BUDGET: usize = 20_000;
-/// Characters a variable may hold; more is not looked at.
-const LONGEST: usize = 32 * 1024;
-/// Folders a command may stand in.
-const FOLDERS: usize = 4;
-
-/// What a command sees.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scope {
-    pub(super) home: Word,
-    pub(super) folders: Vec<Word>,
-    /// Where `popd` and `cd -` go back to.
-    pub(super) left: Vec<Vec<Word>>,
-    pub(super) variables: Vec<(String, Vec<Word>)>,
-    pub(super) functions: Vec<String>,
-    pub(super) arriving: Vec<Word>,
-    pub(super) script: Option<String>,
-    depth: usize,
-}
-
-impl Scope {
-    pub(super) fn new(ground: &Ground) -> Self {
-        let home = Word::of(ground.home);
-        let cwd = Word::of(ground.cwd);
-        let mut variables = vec![("HOME".to_owned(), vec![home.clone()])];
-        let given = ground.variables.iter().map(|(name, value)| (name.clone(), vec![Word::of(value)]));
-        variables.extend(given.filter(|(name, _)| name != "HOME"));
-        Self { home, folders: vec![cwd], variables, ..Self::default() }
-    }
-
-    /// What a variable may hold; `None` or nothing if we do not know.
-    pub(super) fn value(&self, name: &str) -> Option<&[Word]> {
-        if name == "PWD" {
-            return Some(&self.folders);
-        }
-        self.variables.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
-    }
-
-    pub(super) fn set(&mut self, name: &str, values: Vec<Word>) {
-        let length: usize = values.iter().map(|word| word.bits.len()).sum();
-        let values = if values.len() > 16 || length > LONGEST { Vec::new() } else { values };
-        match self.variables.iter_mut().find(|(known, _)| known == name) {
-            Some((_, old)) => *old = values,
-            None => self.variables.push((name.to_owned(), values)),
-        }
-    }
-
-    /// A folder some branches have left and others not.
-    fn also_in(&mut self, folders: &[Word]) {
-        for folder in folders {
-            if !self.folders.contains(folder) && self.folders.len() < FOLDERS {
-                self.folders.push(folder.clone());
-            }
-        }
-    }
-}
 
 /// The walk so far.
 #[derive(Debug, Default)]
@@ -110,7 +57,7 @@ impl Walk {
     }
 
     fn chain(&mut self, chain: &ast::AndOrList, scope: &mut Scope) {
-        let before = scope.folders.clone();
+        let before = Rc::clone(&scope.folders);
         self.pipeline(&chain.first, scope);
         for next in &chain.additional {
             match next {
@@ -136,10 +83,8 @@ impl Walk {
                 Scope { arriving: std::mem::take(&mut arriving), script: script.take(), ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
-            let stages = &self.found[first..];
-            arriving = named(stages);
+            (arriving, script) = self.printed(first);
             arriving.append(&mut own.arriving);
-            script = stages.iter().filter_map(super::simple::said).reduce(|all, more| all + "\n" + &more);
         }
     }
 
@@ -157,7 +102,7 @@ impl Walk {
                 self.compound(compound, scope);
             }
             ast::Command::Function(function) => {
-                scope.functions.push(function.fname.value.clone());
+                Rc::make_mut(&mut scope.functions).push(function.fname.value.clone());
                 let mut own = scope.clone();
                 let redirects = function.body.1.as_ref().map_or(&[][..], |list| &list.0);
                 let made = self.redirects(redirects, &mut own);
@@ -214,8 +159,13 @@ impl Walk {
     /// The words a raw one becomes, its substitutions walked.
     pub(super) fn words(&mut self, raw: &str, scope: &Scope) -> Vec<Word> {
         let Expanded { mut words, runs } = expand(raw, scope, Manner::Word);
-        let names = self.runs(&runs, scope);
-        words.iter_mut().for_each(|word| word.named.extend(names.iter().cloned()));
+        let first = self.found.len();
+        self.runs(&runs, scope);
+        let (names, said) = self.printed(first);
+        for word in &mut words {
+            word.named.extend(names.iter().cloned());
+            word.said = word.said.take().or_else(|| said.clone());
+        }
         let length: usize = words.iter().map(|word| word.bits.len()).sum();
         if self.spend(words.len() + length / 256) { words } else { vec![Word::any()] }
     }
@@ -226,18 +176,25 @@ impl Walk {
         self.runs(&runs, scope);
     }
 
-    fn runs(&mut self, runs: &[String], scope: &Scope) -> Vec<Word> {
-        let first = self.found.len();
+    fn runs(&mut self, runs: &[String], scope: &Scope) {
         for code in runs {
             self.program(code, &mut scope.clone());
         }
-        named(&self.found[first..])
     }
 
-    pub(super) fn sublist(&mut self, list: &ast::CompoundList, scope: &Scope) -> Vec<Word> {
+    /// A word that stands for what this list prints.
+    pub(super) fn sublist(&mut self, list: &ast::CompoundList, scope: &Scope) -> Word {
         let first = self.found.len();
         self.list(list, &mut scope.clone());
-        named(&self.found[first..])
+        let (named, said) = self.printed(first);
+        Word { named, said, ..Word::any() }
+    }
+
+    /// What the commands found since `first` may print: names, and text where the line holds it.
+    fn printed(&self, first: usize) -> (Vec<Word>, Option<String>) {
+        let commands = &self.found[first..];
+        let said = commands.iter().filter_map(super::simple::said).reduce(|all, more| all + "\n" + &more);
+        (named(commands), said)
     }
 }
 

@@ -3,11 +3,12 @@
 //! Quotes, `~`, known variables, braces and `$'…'` become text; globs stay patterns; what only the running shell knows
 //! becomes [`Bit::Any`]. Invariant: linear in the word, at most `ALTERNATIVES` results, never fails.
 
-use super::walk::Scope;
+use super::scope::Scope;
 
 mod brace;
 mod parameter;
 mod scan;
+mod settle;
 
 /// One word may stand for this many; beyond that it is anything.
 const ALTERNATIVES: usize = 32;
@@ -33,6 +34,8 @@ pub struct Word {
     pub bits: Vec<Bit>,
     /// What substitutions inside it name: it may become one of these.
     pub named: Vec<Word>,
+    /// What those substitutions print, where the line itself holds it.
+    pub said: Option<String>,
     /// Variables in it whose value we do not know.
     pub unknown: Vec<String>,
 }
@@ -96,7 +99,7 @@ impl Word {
         let mut bits = folder.bits.clone();
         bits.push(Bit::Char('/'));
         bits.extend(&self.bits);
-        Self { bits, named: self.named.clone(), unknown: self.unknown.clone() }
+        Self { bits, ..self.clone() }
     }
 
     /// Its last path component.
@@ -127,14 +130,18 @@ pub(super) struct Expanded {
 
 /// Read one raw word.
 pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
+    // Most words are plain text.
+    if raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+".contains(&byte)) {
+        return Expanded { words: vec![Word::of(raw)], runs: Vec::new() };
+    }
     let mut scan = scan::Scan::new(scope);
     scan.read(raw, manner);
-    let scan::Scan { pieces, unknown, named, runs, .. } = scan;
+    let scan::Scan { pieces, unknown, named, said, runs, .. } = scan;
     let alternatives = if manner == Manner::Word { brace::spread(pieces) } else { vec![pieces] };
     let mut words: Vec<Word> = Vec::new();
     for pieces in alternatives {
-        for bits in scan::settle(&pieces, scope) {
-            words.push(Word { bits, named: named.clone(), unknown: unknown.clone() });
+        for bits in settle::settle(&pieces, scope) {
+            words.push(Word { bits, named: named.clone(), unknown: unknown.clone(), said: said.clone() });
         }
     }
     Expanded { words, runs }

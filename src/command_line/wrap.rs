@@ -1,84 +1,17 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin.
 
 use super::found::found;
-use super::walk::{Scope, Walk};
+use super::scope::Scope;
+use super::walk::Walk;
+use super::wrapper::{WRAPPERS, Wrapper};
 use super::{Bit, Simple, Word};
-
-/// A command whose arguments are another command.
-struct Wrapper {
-    name: &'static str,
-    /// Its options that take a value of their own.
-    valued: &'static [&'static str],
-    /// Operands before the command.
-    operands: usize,
-}
-
-const fn wrapper(name: &'static str, valued: &'static [&'static str], operands: usize) -> Wrapper {
-    Wrapper { name, valued, operands }
-}
-
-static WRAPPERS: &[Wrapper] = &[
-    wrapper(
-        "sudo",
-        &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "-D", "-R", "--user", "--group", "--chdir"],
-        0,
-    ),
-    wrapper("doas", &["-u", "-C"], 0),
-    wrapper("env", &["-u", "-C", "--unset", "--chdir", "-P"], 0),
-    wrapper("nohup", &[], 0),
-    wrapper("nice", &["-n", "--adjustment"], 0),
-    wrapper("ionice", &["-c", "-n", "-p"], 0),
-    wrapper("time", &["-f", "--format"], 0),
-    wrapper("timeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    wrapper("gtimeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    wrapper("setsid", &[], 0),
-    wrapper("stdbuf", &["-i", "-o", "-e"], 0),
-    wrapper("command", &[], 0),
-    wrapper("exec", &["-a"], 0),
-    wrapper("builtin", &[], 0),
-    wrapper("busybox", &[], 0),
-    wrapper("toybox", &[], 0),
-    wrapper("unbuffer", &[], 0),
-    wrapper("chronic", &[], 0),
-    wrapper("caffeinate", &["-t", "-w"], 0),
-    wrapper("taskset", &[], 1),
-    wrapper("chrt", &[], 1),
-    wrapper("chroot", &[], 1),
-    wrapper("unshare", &[], 0),
-    wrapper("setarch", &[], 1),
-    wrapper("strace", &["-e", "-p", "-s", "-u"], 0),
-    wrapper("ltrace", &["-e", "-p", "-s", "-u"], 0),
-    wrapper("flock", &["-w", "-E"], 1),
-    wrapper(
-        "xargs",
-        &[
-            "-I",
-            "-i",
-            "-n",
-            "-P",
-            "-L",
-            "-d",
-            "-s",
-            "-E",
-            "-J",
-            "-R",
-            "--max-args",
-            "--max-procs",
-            "--replace",
-            "--delimiter",
-            "--max-lines",
-        ],
-        0,
-    ),
-    wrapper("parallel", &["-j", "--jobs", "-n", "-N", "-a"], 0),
-];
 
 /// Programs that read a shell program.
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish", "yash"];
 
 /// Walk what this command runs. `false`: it runs nothing else, keep it as it is.
 pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope) -> bool {
-    let Some(name) = simple.name() else { return false };
+    let Some(name) = simple.name() else { return said(walk, simple, scope) };
     let arguments = &simple.words[1..];
     if SHELLS.contains(&name.as_str()) || name == "su" {
         return shell(walk, simple, own, &name);
@@ -88,19 +21,18 @@ pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, o
             let words: Vec<&Word> = arguments.iter().filter(|word| !word.is("--")).collect();
             texts(walk, &words, scope)
         }
-        "watch" => {
-            let words: Vec<&Word> = arguments.iter().skip_while(|word| word.is_option()).collect();
-            texts(walk, &words, &mut scope.clone())
+        "source" | "." => {
+            let text = arguments.first().and_then(|word| word.said.clone()).or_else(|| simple.script.clone());
+            text.is_some_and(|text| {
+                walk.program(&text, scope);
+                true
+            })
         }
-        "trap" => {
-            let first: Vec<&Word> = arguments.iter().filter(|word| !word.is_option()).take(1).collect();
-            texts(walk, &first, &mut scope.clone())
-        }
-        "script" => {
-            let code = |pair: &[Word]| pair[0].is_option() && pair[0].lossy().ends_with(['c', 'd']);
-            let given: Vec<&Word> =
-                arguments.windows(2).find(|pair| code(pair)).map(|pair| &pair[1]).into_iter().collect();
-            texts(walk, &given, &mut scope.clone())
+        "watch" | "trap" | "script" | "alias" => {
+            for word in programs(&name, arguments) {
+                texts(walk, &[&word], &mut scope.clone());
+            }
+            false
         }
         "find" | "fd" | "fdfind" => {
             executed(walk, simple, scope);
@@ -111,6 +43,28 @@ pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, o
             unwrap(walk, simple, scope, own, wrapper)
         }
     }
+}
+
+/// Arguments that are shell programs.
+fn programs(name: &str, arguments: &[Word]) -> Vec<Word> {
+    match name {
+        "watch" => arguments.iter().filter(|word| !word.is_option()).cloned().collect(),
+        "trap" => arguments.iter().filter(|word| !word.is_option()).take(1).cloned().collect(),
+        "alias" => arguments.iter().filter_map(|word| word.past('=')).collect(),
+        _ => {
+            let code = |pair: &&[Word]| pair[0].is_option() && pair[0].lossy().ends_with(['c', 'd']);
+            arguments.windows(2).filter(code).map(|pair| pair[1].clone()).collect()
+        }
+    }
+}
+
+/// The program's name comes out of a substitution: `$(echo rm) file`.
+fn said(walk: &mut Walk, simple: &Simple, scope: &mut Scope) -> bool {
+    let Some(text) = simple.words.first().and_then(|word| word.said.clone()) else { return false };
+    let rest = simple.words[1..].iter().map(Word::lossy);
+    let line = std::iter::once(text).chain(rest).collect::<Vec<_>>().join(" ");
+    walk.program(&line, scope);
+    false
 }
 
 /// A program given as words; joined by blanks, as `eval` does.
@@ -126,7 +80,7 @@ fn texts(walk: &mut Walk, words: &[&Word], scope: &mut Scope) -> bool {
 /// A word as program text. Glob signs are themselves; what is unknown becomes a variable nobody sets.
 fn code(word: &Word) -> Option<String> {
     if word.bits.iter().all(|bit| *bit == Bit::Any) {
-        return None;
+        return word.said.clone();
     }
     let text = word.bits.iter().map(|bit| match bit {
         Bit::Char(c) => c.to_string(),
@@ -153,6 +107,10 @@ fn shell(walk: &mut Walk, simple: &Simple, own: &Scope, name: &str) -> bool {
             scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
         }
         walk.program(&program, &mut scope);
+        return true;
+    }
+    if let Some(text) = arguments.iter().find(|word| !word.is_option()).and_then(|word| word.said.clone()) {
+        walk.program(&text, &mut scope);
         return true;
     }
     let reads_input = arguments.iter().all(|word| word.is_option() || word.is("-"));
@@ -186,7 +144,19 @@ fn unwrap(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope, wrap
             return true;
         } else if word.is_option() {
             let value = wrapper.valued.contains(&text.as_str()).then(|| rest.get(1).cloned()).flatten();
+            if wrapper.name == "flock" && text == "-c" {
+                let words: Vec<&Word> = rest[1..].iter().collect();
+                return texts(walk, &words, &mut inner_scope);
+            }
             folder_option(&text, value.as_ref(), wrapper, &mut inner_scope);
+            if matches!((wrapper.name, text.as_str()), ("time" | "strace" | "ltrace", "-o" | "--output")) {
+                let writes = value.iter().cloned().collect();
+                walk.found.push(Simple {
+                    writes,
+                    folders: std::rc::Rc::clone(&scope.folders),
+                    ..Simple::default()
+                });
+            }
             rest.drain(..(1 + usize::from(value.is_some())).min(rest.len()));
         } else if text.split('=').next().is_some_and(is_name) && text.contains('=') && operands == 0 {
             rest.remove(0);
@@ -218,7 +188,7 @@ fn folder_option(text: &str, value: Option<&Word>, wrapper: &Wrapper, scope: &mu
             None => return,
         },
     };
-    scope.folders = scope.folders.iter().map(|from| folder.from_folder(from)).collect();
+    scope.folders = std::rc::Rc::new(scope.folders.iter().map(|from| folder.from_folder(from)).collect());
 }
 
 fn is_name(text: &str) -> bool {

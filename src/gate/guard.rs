@@ -20,11 +20,15 @@ const SHOWN: usize = 200;
 
 /// The guard's word on one call.
 pub fn judge(protected: &Protected, reach: &Reach) -> Verdict {
-    for target in &reach.targets {
+    // Most calls touch nothing; the map is drawn only for those that do.
+    let map = (!reach.targets.is_empty()).then(|| path::Map::new(protected));
+    for (target, map) in reach.targets.iter().zip(std::iter::repeat(map.as_ref())) {
+        let Some(map) = map else { break };
         let given = path::parts(&target.path.bits);
         let real = target.real.as_ref().map(|real| path::parts(&real.bits));
-        let what = path::covered(protected, &given, target.act)
-            .or_else(|| real.as_ref().and_then(|real| path::covered(protected, real, target.act)));
+        let what = map
+            .covered(&given, target.act)
+            .or_else(|| real.as_ref().and_then(|real| map.covered(real, target.act)));
         let exported = |name: &String| matches!(name.as_str(), "AOPS" | "AOPS_SESSION");
         let what = what.or_else(|| target.path.unknown.iter().any(exported).then_some(place::SESSIONS));
         if let Some(what) = what {

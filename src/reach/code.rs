@@ -23,14 +23,15 @@ static INTERPRETERS: &[(&str, &[&str])] = &[
     ("tclsh", &[]),
     ("expect", &["-c"]),
     ("sqlite3", &["-cmd"]),
-    ("awk", &[]),
-    ("gawk", &[]),
-    ("mawk", &[]),
-    ("nawk", &[]),
+    ("awk", &["-v", "-F"]),
+    ("gawk", &["-v", "-F"]),
+    ("mawk", &["-v", "-F"]),
+    ("nawk", &["-v", "-F"]),
 ];
 
 /// Words without which a program hardly writes. A program may always hide better than this: the tripwire is for that.
-const SIGNS: [&str; 46] = [
+const SIGNS: [&str; 47] = [
+    "shell script",
     "write",
     "'w'",
     "\"w\"",
@@ -91,12 +92,14 @@ pub(super) fn interpreted(name: &str, simple: &Simple, hidden: &mut Vec<String>)
     let (known, flags) = interpreter(name)?;
     let arguments = &simple.words[1..];
     let sorted = sort(arguments, flags);
+    let is_awk = known.ends_with("awk");
     let mut programs: Vec<String> = sorted.given(flags).iter().map(Word::lossy).collect();
     programs.extend(simple.script.clone());
     let mut operands = sorted.operands.clone();
-    if known.ends_with("awk") {
+    if is_awk {
         let in_place = arguments.windows(2).any(|pair| pair[0].is("-i") && pair[1].is("inplace"));
         programs.extend(operands.first().map(Word::lossy));
+        programs = vec![programs.join("\n")];
         if !in_place {
             operands.clear();
         }

@@ -9,18 +9,19 @@ pub(super) fn touched(arguments: &[Word]) -> Vec<(Word, Act)> {
     let (folder, rest) = global(arguments);
     let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
     let verb = verb.lossy();
-    let sorted = sort(
-        rest,
-        &["-o", "--output", "-m", "-F", "-b", "-B", "-e", "--exclude", "-s", "--source", "--prefix"],
-    );
+    let valued: &[&str] = match verb.as_str() {
+        "format-patch" | "archive" => &["-o", "--output"],
+        "clean" => &["-e", "--exclude"],
+        _ => &["--output"],
+    };
+    let sorted = sort(rest, valued);
     let files = sorted.operands.clone();
     let mut all: Vec<(Word, Act)> =
         sorted.given(&["--output", "-o"]).into_iter().map(|f| (f, Act::Write)).collect();
     let paths = match verb.as_str() {
-        "checkout" | "restore" | "rm" | "mv" | "stash" | "checkout-index" | "reset" => files,
         "clean" if sorted.has(&["-n", "--dry-run"]) => Vec::new(),
         "clean" if files.is_empty() => vec![Word::of(".")],
-        "clean" => files,
+        "checkout" | "restore" | "rm" | "mv" | "stash" | "checkout-index" | "reset" | "clean" => files,
         "clone" | "worktree" | "init" | "submodule" | "archive" | "bundle" | "hash-object" => {
             all.extend(files.into_iter().map(|file| (file, Act::Write)));
             Vec::new()

@@ -75,6 +75,7 @@ fn variable(scan: &mut Scan, name: &str, quoted: bool) {
     match scan.scope.value(name) {
         Some(values) if !values.is_empty() => {
             let texts = values.iter().map(|word| word.bits.clone()).collect();
+            scan.said = scan.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
             scan.named.extend(values.iter().flat_map(|word| word.named.iter().cloned()).take(64));
             scan.pieces.push(Piece::OneOf(texts, !quoted));
         }
@@ -93,6 +94,9 @@ fn braced(scan: &mut Scan, inner: &[char], quoted: bool) {
     let Some(&sign) = rest.first() else { return variable(scan, &name, quoted) };
     let colon = usize::from(sign == ':');
     let known = scan.scope.value(&name).is_some_and(|values| !values.is_empty());
+    if sign == '[' {
+        return variable(scan, &name, quoted);
+    }
     match rest.get(colon) {
         Some('-' | '=') if !name.is_empty() => {
             if known {
@@ -107,6 +111,7 @@ fn braced(scan: &mut Scan, inner: &[char], quoted: bool) {
             let mut within = Scan::new(scan.scope);
             within.quoted(rest);
             scan.runs.append(&mut within.runs);
+            scan.named.extend(scan.scope.value(&name).unwrap_or_default().iter().cloned());
             scan.unknown.push(name);
             scan.pieces.push(Piece::Bit(Bit::Any));
         }

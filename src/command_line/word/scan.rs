@@ -1,7 +1,7 @@
 //! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known.
 
-use super::{ALTERNATIVES, LONGEST, Manner, parameter};
-use crate::command_line::walk::Scope;
+use super::{Manner, parameter};
+use crate::command_line::scope::Scope;
 use crate::command_line::{Bit, Word};
 
 /// A part of a word before braces are spread.
@@ -24,12 +24,21 @@ pub(super) struct Scan<'a> {
     pub(super) unknown: Vec<String>,
     /// What the values of its variables may become.
     pub(super) named: Vec<Word>,
+    /// What they print.
+    pub(super) said: Option<String>,
     pub(super) runs: Vec<String>,
 }
 
 impl<'a> Scan<'a> {
     pub(super) fn new(scope: &'a Scope) -> Self {
-        Self { scope, pieces: Vec::new(), unknown: Vec::new(), named: Vec::new(), runs: Vec::new() }
+        Self {
+            scope,
+            pieces: Vec::new(),
+            unknown: Vec::new(),
+            named: Vec::new(),
+            said: None,
+            runs: Vec::new(),
+        }
     }
 
     pub(super) fn text(&mut self, c: char) {
@@ -189,65 +198,4 @@ pub(super) fn closing_quote(chars: &[char], from: usize) -> usize {
         };
     }
     chars.len()
-}
-
-/// The texts these pieces stand for, once braces are gone: `~` and variables filled in, split at blanks.
-pub(super) fn settle(pieces: &[Piece], scope: &Scope) -> Vec<Vec<Bit>> {
-    // Each alternative is a list of fields; only the last field is still growing.
-    let mut alternatives: Vec<Vec<Vec<Bit>>> = vec![vec![Vec::new()]];
-    let mut length = 0;
-    for (at, piece) in pieces.iter().enumerate() {
-        let choices: Vec<Vec<Bit>> = match piece {
-            Piece::Bit(bit) => vec![vec![*bit]],
-            Piece::Open => vec![vec![Bit::Char('{')]],
-            Piece::Comma => vec![vec![Bit::Char(',')]],
-            Piece::Close => vec![vec![Bit::Char('}')]],
-            Piece::Tilde => vec![tilde(pieces, at, scope)],
-            Piece::OneOf(texts, _) => texts.clone(),
-        };
-        let split = matches!(piece, Piece::OneOf(_, true));
-        length += choices.iter().map(Vec::len).sum::<usize>();
-        if alternatives.len() * choices.len() > ALTERNATIVES || length > LONGEST {
-            return vec![vec![Bit::Any]];
-        }
-        if let [only] = choices.as_slice() {
-            alternatives.iter_mut().for_each(|fields| grow(fields, only, split));
-            continue;
-        }
-        let mut next = Vec::with_capacity(alternatives.len() * choices.len());
-        for fields in &alternatives {
-            for choice in &choices {
-                let mut fields = fields.clone();
-                grow(&mut fields, choice, split);
-                next.push(fields);
-            }
-        }
-        alternatives = next;
-    }
-    alternatives.into_iter().flatten().collect()
-}
-
-fn grow(fields: &mut Vec<Vec<Bit>>, bits: &[Bit], split: bool) {
-    for bit in bits {
-        if split && matches!(bit, Bit::Char(' ' | '\t' | '\n')) {
-            fields.push(Vec::new());
-        } else if let Some(last) = fields.last_mut() {
-            last.push(*bit);
-        }
-    }
-}
-
-/// A `~` where the shell expands it; elsewhere the character.
-fn tilde(pieces: &[Piece], at: usize, scope: &Scope) -> Vec<Bit> {
-    let before = at.checked_sub(1).map(|i| &pieces[i]);
-    let begins = matches!(before, None | Some(Piece::Bit(Bit::Char('=' | ':'))));
-    if !begins {
-        return vec![Bit::Char('~')];
-    }
-    match pieces.get(at + 1) {
-        None | Some(Piece::Bit(Bit::Char('/' | ':'))) => scope.home.bits.clone(),
-        Some(Piece::Bit(Bit::Char('+'))) => vec![Bit::Any],
-        // `~name` may be our own user's.
-        _ => vec![Bit::Any],
-    }
 }

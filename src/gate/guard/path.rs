@@ -3,6 +3,7 @@
 use super::place::{AGENT, AGENTS, BINARY, CONFIGURATION, FOLDER, Place, Protected, SESSIONS, SETTINGS};
 use crate::command_line::Bit;
 use crate::reach::Act;
+use std::cmp::Ordering;
 
 mod pattern;
 
@@ -36,10 +37,6 @@ pub(super) fn parts(bits: &[Bit]) -> Vec<Part> {
     all
 }
 
-pub(super) fn of_text(text: &str) -> Vec<Part> {
-    parts(&text.chars().map(Bit::Char).collect::<Vec<_>>())
-}
-
 fn lower(part: &[Bit]) -> Part {
     let mut all = Vec::with_capacity(part.len());
     for bit in part {
@@ -51,18 +48,43 @@ fn lower(part: &[Bit]) -> Part {
     all
 }
 
-/// What this path is, if touching it like this is refused.
-pub(super) fn covered(protected: &Protected, path: &[Part], act: Act) -> Option<&'static str> {
-    if act == Act::Copy {
-        return protected
-            .binaries
-            .iter()
-            .any(|binary| lies(path, binary) == Some(Lies::At))
-            .then_some(BINARY);
+/// The protected places, cut for comparing.
+pub(super) struct Map<'a> {
+    protected: &'a Protected,
+    places: Vec<(Place, Vec<String>)>,
+    config: Vec<String>,
+    binaries: Vec<Vec<String>>,
+}
+
+impl<'a> Map<'a> {
+    pub(super) fn new(protected: &'a Protected) -> Self {
+        let places = protected.places().into_iter().map(|place| {
+            let names = names(&place.path);
+            (place, names)
+        });
+        let binaries = protected.binaries.iter().map(|path| names(path)).collect();
+        Self { protected, places: places.collect(), config: names(&protected.config), binaries }
     }
-    by_name(path, act).or_else(|| in_config(protected, path)).or_else(|| {
-        protected.places().iter().find(|place| touches(protected, path, place, act)).map(|place| place.what)
-    })
+
+    /// What this path is, if touching it like this is refused.
+    pub(super) fn covered(&self, path: &[Part], act: Act) -> Option<&'static str> {
+        if act == Act::Copy {
+            return self
+                .binaries
+                .iter()
+                .any(|binary| relate(path, binary) == Some(Lies::At))
+                .then_some(BINARY);
+        }
+        by_name(path, act).or_else(|| in_config(&self.config, path)).or_else(|| {
+            let touched =
+                |(place, names): &&(Place, Vec<String>)| touches(self.protected, path, place, names, act);
+            self.places.iter().find(touched).map(|(place, _)| place.what)
+        })
+    }
+}
+
+fn names(path: &str) -> Vec<String> {
+    path.to_lowercase().split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 /// Protected wherever it lies.
@@ -95,7 +117,7 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
             let file = format!("{agent}.md");
             fits(last, &file) && (claude || pattern::exact(last))
         };
-        if AGENTS.iter().any(|agent| ours(&agent)) {
+        if AGENTS.iter().any(ours) {
             return Some(AGENT);
         }
     }
@@ -109,9 +131,8 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
 }
 
 /// Protected by a name below Claude Code's configuration folder, wherever that is.
-fn in_config(protected: &Protected, path: &[Part]) -> Option<&'static str> {
-    let config = of_text(&protected.config);
-    if config.is_empty() || path.len() <= config.len() || lies(path, &protected.config) != Some(Lies::Below) {
+fn in_config(config: &[String], path: &[Part]) -> Option<&'static str> {
+    if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Lies::Below) {
         return None;
     }
     let rest = &path[config.len()..];
@@ -127,33 +148,45 @@ fn in_config(protected: &Protected, path: &[Part]) -> Option<&'static str> {
     }
 }
 
-fn touches(protected: &Protected, path: &[Part], place: &Place, act: Act) -> bool {
-    match lies(path, &place.path) {
+fn touches(protected: &Protected, path: &[Part], place: &Place, names: &[String], act: Act) -> bool {
+    match relate(path, names) {
         Some(Lies::At) if path.iter().any(deep) => protected.stands(&place.path),
         Some(Lies::At) => act != Act::Into || place.tree,
         // The sessions' folder itself is Claude Code's; what is ours in it has a name of its own.
-        Some(Lies::Below) if place.path.ends_with("/projects") => {
-            act == Act::Whole && path.len() == of_text(&place.path).len() + 1
+        Some(Lies::Below) if names.last().is_some_and(|name| name == "projects") => {
+            act == Act::Whole && path.len() == names.len() + 1
         }
         Some(Lies::Below) => place.tree,
         Some(Lies::Above) if act == Act::Whole => protected.stands(&place.path),
         Some(Lies::Above) if act == Act::Into => {
             matches!(place.what, SETTINGS | BINARY)
                 && !place.path.ends_with(".claude.json")
-                && path.len() + 1 == of_text(&place.path).len()
+                && path.len() + 1 == names.len()
         }
         _ => false,
     }
 }
 
-fn lies(path: &[Part], place: &str) -> Option<Lies> {
-    let lowered = place.to_lowercase();
-    let place: Vec<&str> = lowered.split('/').filter(|part| !part.is_empty()).collect();
-    relate(path, &place)
-}
-
 /// Walks path and place side by side; `**` may stand for any number of parts.
-fn relate(path: &[Part], place: &[&str]) -> Option<Lies> {
+fn relate(path: &[Part], place: &[String]) -> Option<Lies> {
+    // Most paths are plain, and part ways soon.
+    let mut plain = true;
+    for (part, name) in path.iter().zip(place) {
+        plain &= pattern::exact(part);
+        if !plain {
+            break;
+        }
+        if !fits(part, name) {
+            return None;
+        }
+    }
+    if plain {
+        return match path.len().cmp(&place.len()) {
+            Ordering::Less => Some(Lies::Above),
+            Ordering::Equal => Some(Lies::At),
+            Ordering::Greater => Some(Lies::Below),
+        };
+    }
     let end = place.len();
     let mut reached = vec![false; end + 1];
     reached[0] = true;
@@ -169,7 +202,7 @@ fn relate(path: &[Part], place: &[&str]) -> Option<Lies> {
         spelled = false;
         let mut next = vec![false; end + 1];
         for at in (0..end).filter(|at| reached[*at]) {
-            next[at + 1] = fits(part, place[at]) && !hides(part);
+            next[at + 1] = fits(part, &place[at]) && !hides(part);
         }
         spelled |= next[end];
         reached = next;

@@ -18,7 +18,11 @@ fn protected() -> Protected {
 }
 
 fn ruling(tool: &str, input: &str) -> Ruling {
-    let variables = [("CLAUDE_CONFIG_DIR", "/home/u/.claude"), ("CLAUDE_PROJECT_DIR", "/home/u/proj")];
+    let variables = [
+        ("CLAUDE_CONFIG_DIR", "/home/u/.claude"),
+        ("CLAUDE_PROJECT_DIR", "/home/u/proj"),
+        ("XDG_CONFIG_HOME", "/home/u/.config"),
+    ];
     let variables: Vec<(String, String)> = variables.map(|(name, value)| (name.into(), value.into())).into();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
     let verdict = judge(&protected(), &reach(tool, input, &ground));
@@ -139,6 +143,10 @@ fn no_text_is_too_much() {
         "x=$x$x;".repeat(10_000),
         "a|".repeat(50_000),
         "rm a;".repeat(20_000),
+        "cd a;".repeat(20_000),
+        "x=(a b c);".repeat(9_000),
+        "f() { rm a; };".repeat(6_000),
+        "for x in a b; do rm $x; done;".repeat(3_000),
         "f() { ".repeat(5_000),
         "cat <<A\n".repeat(10_000),
         "rm ~/*".repeat(10_000),
@@ -163,8 +171,8 @@ fn no_text_is_too_much() {
         bash(&text);
         let took = began.elapsed();
         let shown: String = text.chars().take(40).collect();
-        println!("{took:?} {shown}");
-        assert!(took.as_secs() < 5, "{shown}: {took:?}");
+        // Far above any honest time, even unoptimised and on a busy machine: this finds what is not linear.
+        assert!(took.as_secs() < 30, "{shown}: {took:?}");
     }
 }
 

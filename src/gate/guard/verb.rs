@@ -97,7 +97,7 @@ fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
     let by_variable =
         |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
     let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(&run.arriving);
-    let by_name = |word: &Word| meant(&word.lossy());
+    let by_name = |word: &Word| meant(&word.lossy()) || word.starts_with("ppid");
     if given.clone().any(by_variable) {
         return true;
     }

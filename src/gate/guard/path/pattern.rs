@@ -20,8 +20,15 @@ pub(super) fn deep(part: &Part) -> bool {
 
 /// The part may be this name.
 pub(super) fn fits(part: &Part, name: &str) -> bool {
-    let shape: Vec<Shape> = name.chars().map(Shape::Char).collect();
-    may_match(part, &shape)
+    let mut chars = name.chars();
+    for bit in part {
+        match bit {
+            Bit::Char(c) if chars.next() == Some(*c) => {}
+            Bit::Char(_) => return false,
+            _ => return may_match(part, &name.chars().map(Shape::Char).collect::<Vec<_>>()),
+        }
+    }
+    chars.next().is_none()
 }
 
 /// The part may be this name, and says something of it.
