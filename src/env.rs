@@ -19,6 +19,10 @@ pub struct Env {
     /// `$ACA_DATA` or the platform's data folder.
     pub data: PathBuf,
     pub cwd: PathBuf,
+    /// Where the client's session began; empty outside of hooks.
+    pub project: PathBuf,
+    /// The client's process.
+    pub client: String,
     /// Inside a tool call or hook of the client.
     pub inside_client: bool,
     /// A person sits at the client.
@@ -53,6 +57,8 @@ impl Env {
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
+            project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
+            client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),

@@ -70,6 +70,9 @@ pub struct Seen {
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<BTreeMap<String, String>>,
+    /// `SessionStart` only: settings files that register us, with their events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<BTreeMap<String, Vec<String>>>,
     /// Settings, configuration and binary as they are now, where they were looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,

@@ -5,20 +5,26 @@
 
 pub mod audit;
 pub mod block;
+pub mod disarm;
+pub mod guard;
 pub mod moved;
 pub mod owed;
 pub mod repeat;
 pub mod report;
 pub mod sandbox;
+pub mod watch;
 
 use crate::call::Effect;
 use crate::event::Event;
 use crate::fact::Step;
 use crate::finding::Finding;
+use crate::reach::Reach;
 use crate::session::Session;
 use crate::state::Waiver;
 use crate::verdict::{Ruling, Verdict};
 use std::collections::BTreeMap;
+
+use guard::Protected;
 
 /// What a gate may know beside session and event; gathered by the edges before anybody decides.
 #[derive(Debug, Default)]
@@ -27,6 +33,16 @@ pub struct Scene {
     pub folders: BTreeMap<String, String>,
     /// How a call of this key ended earlier.
     pub past: Option<Step>,
+    /// What the call would reach, and what it must not.
+    pub reach: Option<(Protected, Reach)>,
+    /// `ConfigChange`: the new text of the settings file.
+    pub settings: Option<String>,
+    /// The end of a write: settings, configuration and program as they are now.
+    pub marks: Option<BTreeMap<String, String>>,
+    /// The end of a write that switched us off: how.
+    pub disarmed: Option<String>,
+    /// The end of a write that changed something of ours otherwise.
+    pub changed: Vec<String>,
     /// The end of a write: whether the audit's lot fell on it.
     pub drawn: Option<bool>,
     /// What the call of this event does.
@@ -85,6 +101,7 @@ pub struct Gate {
 pub static GATES: &[Gate] = &[
     Gate { name: "block", refuses: "everything, until a person clears the block", judge: block::judge },
     Gate { name: "guard", refuses: "being moved away from one's own state", judge: moved::judge },
+    Gate { name: "guard", refuses: "writes to what guards, and a person's verbs", judge: watch::judge },
     Gate { name: "repeat", refuses: "a call that already ended, or an id used twice", judge: repeat::judge },
     Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: sandbox::judge },
     Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: audit::judge },

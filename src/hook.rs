@@ -111,6 +111,8 @@ fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: 
     };
     if event.name == "SessionStart" {
         (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+        let protected = scene::protected(env, event);
+        (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
         if session.memory.baseline.is_empty() {
             seen.baseline = git::baseline(env, Path::new(&event.cwd));
         }

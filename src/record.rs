@@ -118,7 +118,14 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, scen
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.todos = call.todos.filter(|_| end == Completed);
     last.drawn = scene.drawn;
+    last.marks = scene.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
+    facts.extend(
+        scene
+            .disarmed
+            .as_ref()
+            .map(|why| Fact::Block(Blocked { by: "guard".to_owned(), reason: why.clone() })),
+    );
     facts
 }
 
@@ -214,6 +221,7 @@ fn seen(event: &Event, said: Option<Said>) -> Seen {
         boot: None,
         event: cut(&event.name, 64).to_owned(),
         folders: None,
+        held: None,
         marks: None,
         mode: event.permission_mode.clone(),
         owed: None,

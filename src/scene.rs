@@ -9,11 +9,14 @@ use crate::env::Env;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::finding;
-use crate::gate::Scene;
+use crate::gate::guard::Protected;
+use crate::gate::{Scene, disarm};
 use crate::git;
 use crate::heads;
 use crate::ledger::Ledger;
+use crate::resolve;
 use crate::session::Session;
+use crate::tripwire::{self, Mark, Trip};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -31,7 +34,8 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
     };
     match event.name.as_str() {
         "PreToolUse" | "PermissionRequest" => call(env, event, &mut scene),
-        "PostToolUse" | "PostToolUseFailure" => scene.drawn = draw(session, event),
+        "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
+        "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
         "SubagentStop" => scene.report = report(session, event),
         "Stop" if session.state.task.as_ref().is_some_and(|task| task.writes > 0) && !event.busy => {
             scene.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
@@ -51,8 +55,60 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
 fn call(env: &Env, event: &Event, scene: &mut Scene) {
     let Some(call) = &event.call else { return };
     let plans = env.config.join("plans");
+    let mut protected = protected(env, event);
+    let reach = resolve::reach(&mut protected, &event.cwd, &[], &call.key.tool, &call.input);
+    scene.reach = Some((protected, reach));
     let classed = effect::of(call, event.permission_mode.as_deref(), &plans.to_string_lossy());
     (scene.effect, scene.why) = (Some(classed.effect), classed.why);
+}
+
+/// What the guard stands before: this world, and the project the session began in.
+pub fn protected(env: &Env, event: &Event) -> Protected {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let project = if env.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.project) };
+    let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
+    let pids = Some(env.client.clone()).filter(|pid| !pid.is_empty());
+    Protected { pids: pids.into_iter().collect(), ..resolve::protected(env, &project, vec![program]) }
+}
+
+/// What a look at settings, configuration and program says now, by path.
+pub fn marks(protected: &Protected) -> BTreeMap<String, String> {
+    let stamp = |m: &Mark| format!("{}:{}:{}:{:o}", m.len, m.mtime_ns, m.ino, m.mode);
+    tripwire::look(protected).iter().map(|mark| (mark.path.clone(), stamp(mark))).collect()
+}
+
+/// The settings files that register us now, with their events.
+pub fn held(protected: &Protected) -> BTreeMap<String, Vec<String>> {
+    let files = marks(protected).into_keys().filter(|path| path.ends_with(".json"));
+    let held = files.map(|path| (path.clone(), disarm::registered(&tripwire::settings(&path))));
+    held.filter(|(_, events)| !events.is_empty()).collect()
+}
+
+/// The end of a write: the audit's lot, and whether something of ours was changed behind the gates' back.
+fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
+    scene.drawn = draw(session, event);
+    let open = event.call.as_ref().and_then(|call| session.open_call(&call.key));
+    let wrote = open.is_some_and(|open| open.effect.is_some_and(|effect| effect.is_write()));
+    if !wrote || session.memory.marks.is_empty() {
+        return;
+    }
+    let protected = protected(env, event);
+    let marks = marks(&protected);
+    let old = &session.memory.marks;
+    let changed: Vec<String> = marks
+        .iter()
+        .filter(|(path, mark)| old.get(*path).is_some_and(|was| was != *mark))
+        .map(|(path, _)| path.clone())
+        .collect();
+    let held: Vec<(String, Vec<String>)> = session.memory.held.clone().into_iter().collect();
+    match tripwire::judge(&changed, &held, &protected.binaries) {
+        Some(Trip::Disarmed(path, why)) => {
+            scene.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"))
+        }
+        Some(Trip::Changed(paths)) => scene.changed = paths,
+        None => {}
+    }
+    scene.marks = Some(marks);
 }
 
 /// The audit's lot for a write that ended: from the system's randomness, and at the latest every so many writes.

@@ -103,6 +103,9 @@ impl Session {
                 if let Some(baseline) = seen.baseline.as_ref().filter(|_| self.memory.baseline.is_empty()) {
                     self.memory.baseline.clone_from(baseline);
                 }
+                if let Some(held) = &seen.held {
+                    self.memory.held.clone_from(held);
+                }
                 if let Some(folders) = &seen.folders {
                     self.memory.folders.clone_from(folders);
                 }

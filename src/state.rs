@@ -144,6 +144,8 @@ pub struct Memory {
     pub course: Course,
     /// Variables that decide where we live, as the session began.
     pub folders: BTreeMap<String, String>,
+    /// Settings files that register us, with the events they do it for.
+    pub held: BTreeMap<String, Vec<String>>,
     /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
     pub marks: BTreeMap<String, String>,
     /// The last entry known to be on the disk itself.

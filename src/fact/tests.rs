@@ -34,6 +34,7 @@ fn all() -> Vec<Fact> {
         boot: text(),
         event: "Stop".to_owned(),
         folders: Some(map()),
+        held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         marks: Some(map()),
         mode: text(),
         owed: Some(vec!["commit".to_owned()]),

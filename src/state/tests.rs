@@ -24,6 +24,7 @@ fn full() -> (State, Memory) {
             ..Course::default()
         },
         folders: map(),
+        held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
         marks: map(),
         synced: 1,
     };
