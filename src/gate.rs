@@ -56,7 +56,7 @@ pub struct Scene {
     pub why: String,
     /// Before the names of our agents: empty, or our plugin's prefix.
     pub prefix: &'static str,
-    /// SubagentStop of an agent we wait for: what it found, or what is wrong with its report.
+    /// `SubagentStop` of an agent we wait for: what it found, or what is wrong with its report.
     pub report: Option<Result<Finding, String>>,
     /// Stop after work: what the working tree still owes.
     pub tree: Tree,

@@ -45,7 +45,7 @@ fn parse(said: &[u8]) -> Status {
             "1" => status.dirty.push(path(8)),
             "2" => {
                 status.dirty.push(path(9));
-                status.dirty.extend(fields.next().map(|from| from.into_owned()));
+                status.dirty.extend(fields.next().map(std::borrow::Cow::into_owned));
             }
             "u" => status.dirty.push(path(10)),
             "?" => status.dirty.push(path(1)),
@@ -91,10 +91,8 @@ pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Tree 
 }
 
 fn push(status: &Status) -> (String, String) {
-    let command = match status.upstream {
-        true => "git push".to_owned(),
-        false => format!("git push -u origin {}", status.branch),
-    };
+    let command =
+        if status.upstream { "git push".to_owned() } else { format!("git push -u origin {}", status.branch) };
     let ahead = match (status.upstream, status.ahead) {
         (true, 0) => "the commit to come is".to_owned(),
         (true, 1) => "1 commit is".to_owned(),

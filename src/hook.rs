@@ -79,9 +79,9 @@ fn worded(mut verdict: Verdict) -> Verdict {
     }
     let text = phrase.fill(asset::template(phrase.template));
     if verdict.ruling == Ruling::Pass {
-        verdict.notice = text
+        verdict.notice = text;
     } else {
-        verdict.reason = text
+        verdict.reason = text;
     }
     verdict
 }

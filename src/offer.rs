@@ -65,6 +65,7 @@ fn prompt_of_ours(event: &Event) -> Option<String> {
     ours(&input.text_of("subagent_type")?)?;
     let Json::Object(members) = &input else { return None };
     let kept = members.iter().filter(|(name, _)| name != "prompt" && name != "run_in_background");
-    let kept: String = kept.map(|(name, value)| format!("{}:{},", quoted(name), value.canonical())).collect();
+    let kept: String =
+        kept.flat_map(|(name, value)| [quoted(name), ":".into(), value.canonical(), ",".into()]).collect();
     Some(format!("{{{kept}\"prompt\":{},\"run_in_background\":false}}", quoted(PROMPT)))
 }

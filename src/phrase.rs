@@ -20,8 +20,8 @@ impl Phrase {
         let mut out = String::with_capacity(text.len() + 200);
         let mut rest = text.trim_end_matches('\n');
         while let Some(open) = rest.find("{{") {
-            out.push_str(&rest[..open]);
             let Some(close) = rest[open..].find("}}").map(|at| open + at) else { break };
+            out.push_str(&rest[..open]);
             let name = &rest[open + 2..close];
             match self.values.iter().find(|(known, _)| *known == name) {
                 Some((_, value)) => out.push_str(value),
@@ -37,10 +37,7 @@ impl Phrase {
 /// A value on one line: breaks and control characters become spaces, and it is clipped.
 pub fn one_line(text: &str, longest: usize) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(longest + 1).collect();
-    match line.chars().count() > longest {
-        true => line.chars().take(longest).chain(['…']).collect(),
-        false => line,
-    }
+    if line.chars().count() > longest { line.chars().take(longest).chain(['…']).collect() } else { line }
 }
 
 /// A value from outside, each line quoted so that it cannot end its own quotation; an empty one is the word `none`.

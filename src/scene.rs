@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::finding;
 use crate::gate::guard::Protected;
-use crate::gate::{Scene, disarm};
+use crate::gate::{Scene, disarm, is_waived};
 use crate::git;
 use crate::heads;
 use crate::ledger::Ledger;
@@ -79,16 +79,18 @@ pub fn marks(protected: &Protected) -> BTreeMap<String, String> {
 
 /// The settings files that register us now, with their events.
 pub fn held(protected: &Protected) -> BTreeMap<String, Vec<String>> {
-    let files = marks(protected).into_keys().filter(|path| path.ends_with(".json"));
+    let files = marks(protected)
+        .into_keys()
+        .filter(|path| Path::new(path).extension().is_some_and(|kind| kind == "json"));
     let held = files.map(|path| (path.clone(), disarm::registered(&tripwire::settings(&path))));
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
 
 /// The end of a write: the audit's lot, and whether something of ours was changed behind the gates' back.
 fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
-    scene.drawn = draw(session, event);
+    scene.drawn = draw(session, event, scene);
     let open = event.call.as_ref().and_then(|call| session.open_call(&call.key));
-    let wrote = open.is_some_and(|open| open.effect.is_some_and(|effect| effect.is_write()));
+    let wrote = open.is_some_and(|open| open.effect.is_some_and(super::call::Effect::is_write));
     if !wrote || session.memory.marks.is_empty() {
         return;
     }
@@ -103,7 +105,7 @@ fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     let held: Vec<(String, Vec<String>)> = session.memory.held.clone().into_iter().collect();
     match tripwire::judge(&changed, &held, &protected.binaries) {
         Some(Trip::Disarmed(path, why)) => {
-            scene.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"))
+            scene.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
         }
         Some(Trip::Changed(paths)) => scene.changed = paths,
         None => {}
@@ -112,13 +114,17 @@ fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
 }
 
 /// The audit's lot for a write that ended: from the system's randomness, and at the latest every so many writes.
-fn draw(session: &Session, event: &Event) -> Option<bool> {
+fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
     const RATE: f64 = 0.1;
     const AT_LEAST_EVERY: u64 = 25;
     let open = session.open_call(&event.call.as_ref()?.key)?;
     let by_ours =
         event.agent_id.as_ref().and(event.agent_type.as_deref()).is_some_and(|name| ours(name).is_some());
-    if by_ours || !open.effect.is_some_and(|effect| effect.is_write()) || session.state.audit.due {
+    if by_ours
+        || !open.effect.is_some_and(super::call::Effect::is_write)
+        || session.state.audit.due
+        || is_waived(session, scene, "audit")
+    {
         return None;
     }
     let mut bytes = [0_u8; 4];

@@ -20,7 +20,11 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
         event.agent_id.as_ref().and(event.agent_type.as_deref()).is_some_and(|name| ours(name).is_some());
     let audit = &session.state.audit;
     let overdue = audit.due && !session.memory.course.auditing && audit.writes_since >= scene.grace;
-    if by_ours || !overdue || !scene.effect.is_some_and(|e| e.is_write()) || is_waived(session, scene, GATE) {
+    if by_ours
+        || !overdue
+        || !scene.effect.is_some_and(super::super::call::Effect::is_write)
+        || is_waived(session, scene, GATE)
+    {
         return Verdict::pass();
     }
     let values = vec![
