@@ -45,8 +45,9 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
-    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose)?);
+    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose, thorough)?);
     let scene = scene::look(env, &ledger, &event)?;
     if ledger.session().is_new() {
         open(env, &mut ledger, &event, &scene)?;
