@@ -1,0 +1,95 @@
+//! Finds `[[wikilinks]]` in markdown.
+//!
+//! Reads text, writes nothing. Invariant: what stands in a fence or in backticks is an example and no link.
+
+use super::Mention;
+
+/// Every link outside code, in the order of the text, whose first line is line `first` of the file.
+///
+/// `[[id|label]]` and `[[id#part]]` link to `id`.
+pub fn links(text: &str, first: usize) -> Vec<Mention> {
+    let mut found = Vec::new();
+    let mut fence: Option<&str> = None;
+    for (n, line) in text.lines().enumerate() {
+        let start = line.trim_start();
+        match (fence, mark(start)) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if closes(open, mark, start) => fence = None,
+            (None, None) => in_line(line, first + n, &mut found),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The run of backticks or tildes that begins or ends a fence.
+fn mark(line: &str) -> Option<&str> {
+    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let long = line.chars().take_while(|c| *c == sign).count();
+    // An info string with a backtick makes it a code span in a line of text.
+    let fence = long >= 3 && !(sign == '`' && line[long..].contains('`'));
+    fence.then(|| &line[..long])
+}
+
+fn closes(open: &str, mark: &str, line: &str) -> bool {
+    mark.starts_with(open) && line[mark.len()..].trim().is_empty()
+}
+
+fn in_line(line: &str, number: usize, found: &mut Vec<Mention>) {
+    let mut rest = line;
+    while let Some(at) = rest.find(['`', '[']) {
+        let here = &rest[at..];
+        if here.starts_with('`') {
+            rest = after_code(here);
+        } else if let Some((inside, after)) = here.strip_prefix("[[").and_then(|s| s.split_once("]]")) {
+            let to = inside.split(['|', '#']).next().unwrap_or_default().trim();
+            found.push(Mention { to: to.to_owned(), line: number });
+            rest = after;
+        } else {
+            rest = &here[1..];
+        }
+    }
+}
+
+/// What follows a code span, or the lone backticks that open none.
+fn after_code(text: &str) -> &str {
+    let long = text.bytes().take_while(|b| *b == b'`').count();
+    let mut rest = &text[long..];
+    while let Some(at) = rest.find('`') {
+        let run = rest[at..].bytes().take_while(|b| *b == b'`').count();
+        if run == long {
+            return &rest[at + run..];
+        }
+        rest = &rest[at + run..];
+    }
+    &text[long..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(String, usize)> {
+        links(text, 1).into_iter().map(|mention| (mention.to, mention.line)).collect()
+    }
+
+    #[test]
+    fn links_and_what_only_looks_like_one() {
+        let cases: [(&str, &[(&str, usize)]); 10] = [
+            ("see [[a]] and [[b|the b]]\n[[c#part]]", &[("a", 1), ("b", 1), ("c", 2)]),
+            ("`[[a]]` but [[b]]", &[("b", 1)]),
+            ("``[[a]] ` [[b]]`` [[c]]", &[("c", 1)]),
+            ("a lone ` and [[b]]", &[("b", 1)]),
+            ("```\n[[a]]\n```\n[[b]]", &[("b", 4)]),
+            ("~~~~ md\n~~~\n[[a]]\n~~~~~\n[[b]]", &[("b", 5)]),
+            ("```\n[[a]]\n``` x\n[[b]]", &[]),
+            ("```a``` [[b]]", &[("b", 1)]),
+            ("[a][b] [[ spaced ]] [[]] [[open", &[("spaced", 1), ("", 1)]),
+            ("[[[a]]", &[("[a", 1)]),
+        ];
+        for (text, wanted) in cases {
+            let wanted: Vec<_> = wanted.iter().map(|(to, line)| ((*to).to_owned(), *line)).collect();
+            assert_eq!(found(text), wanted, "{text:?}");
+        }
+    }
+}
