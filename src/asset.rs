@@ -161,7 +161,9 @@ mod tests {
     #[test]
     fn the_table_is_what_the_folders_hold() {
         let mut found = vec!["AXIOMS.md".to_owned(), "WORKFLOWS.md".to_owned()];
-        ["agents", "commands", "templates", "workflows"].iter().for_each(|folder| shipped(folder, &mut found));
+        ["agents", "commands", "templates", "workflows"]
+            .iter()
+            .for_each(|folder| shipped(folder, &mut found));
         found.sort();
         let table: Vec<_> = ASSETS.iter().map(|asset| asset.path).collect();
         assert_eq!(table, found);
@@ -174,6 +176,8 @@ mod tests {
         assert_eq!(of("WORKFLOWS.md"), (Kind::Index, "WORKFLOWS"));
         assert_eq!(of("agents/critic.md"), (Kind::Agent, "critic"));
         assert_eq!(of("templates/refusals/rule.md"), (Kind::Template, "refusals/rule"));
-        assert!(placed().all(|asset| asset.path.starts_with("agents/") || asset.path.starts_with("commands/")));
+        assert!(
+            placed().all(|asset| asset.path.starts_with("agents/") || asset.path.starts_with("commands/"))
+        );
     }
 }

@@ -177,7 +177,8 @@ mod tests {
     fn every_node_knows_its_line() {
         let root = parse("id: a\nsteps:\n  - id: one\n    needs: [x, y]\n", 2).unwrap();
         let Value::Map(pairs) = root.value else { panic!("a mapping") };
-        let lines: Vec<_> = pairs.iter().map(|(key, value)| (key.name.as_str(), key.line, value.line)).collect();
+        let lines: Vec<_> =
+            pairs.iter().map(|(key, value)| (key.name.as_str(), key.line, value.line)).collect();
         assert_eq!(lines, [("id", 2, 2), ("steps", 3, 4)]);
         let Value::List(steps) = &pairs[1].1.value else { panic!("a list") };
         let Value::Map(step) = &steps[0].value else { panic!("a mapping") };

@@ -60,7 +60,9 @@ pub fn in_force(env: &Env, project: &Path) -> Texts {
     let ours = ASSETS.iter().filter(|asset| asset.kind() != Kind::Command);
     ours.for_each(|asset| all.add(embedded(asset)));
     for shelf in shelves(env, Some(project)) {
-        for kind in [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(shelf.origin, *kind)) {
+        for kind in
+            [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(shelf.origin, *kind))
+        {
             all.take_folder(&shelf, kind);
         }
         for kind in [Kind::Axioms, Kind::Index].into_iter().filter(|kind| may(shelf.origin, *kind)) {

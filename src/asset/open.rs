@@ -26,7 +26,8 @@ pub fn project(cwd: &Path) -> PathBuf {
 pub fn read_text(path: &Path, within: Option<&Path>) -> Result<Option<String>, String> {
     let Some(real) = resolve(path, within)? else { return Ok(None) };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let file = rustix::fs::openat(CWD, &real, flags, Mode::empty()).map_err(|e| format!("cannot be read: {e}"))?;
+    let file =
+        rustix::fs::openat(CWD, &real, flags, Mode::empty()).map_err(|e| format!("cannot be read: {e}"))?;
     let stat = rustix::fs::fstat(&file).map_err(|e| format!("cannot be read: {e}"))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err("is not a plain file".to_owned());
@@ -117,7 +118,11 @@ mod tests {
         assert_eq!(why("folder.md"), "is not a plain file");
         assert_eq!(why("pipe.md"), "is not a plain file");
         assert!(why("ring.md").starts_with("cannot be read: "));
-        assert_eq!(read_text(&at("out.md"), None), Ok(Some("secret".to_owned())), "a person's own links are followed");
+        assert_eq!(
+            read_text(&at("out.md"), None),
+            Ok(Some("secret".to_owned())),
+            "a person's own links are followed"
+        );
     }
 
     #[test]
@@ -134,7 +139,8 @@ mod tests {
         make("repo/c");
         make("bare/.git");
         make("bare/x");
-        let begins = |cwd: &str| project(&home.join(cwd)).strip_prefix(home).unwrap().to_str().unwrap().to_owned();
+        let begins =
+            |cwd: &str| project(&home.join(cwd)).strip_prefix(home).unwrap().to_str().unwrap().to_owned();
         assert_eq!(begins("loose/sub"), "loose/sub", "an `.aops` above may be anybody's");
         assert_eq!(begins("repo"), "repo");
         assert_eq!(begins("repo/c"), "repo");

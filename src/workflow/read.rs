@@ -13,8 +13,8 @@ const NOTES: [&str; 4] = ["tags", "permalink", "created", "modified"];
 /// The workflow in `text`; `file` is what to call it in a problem, and its last part without `.md` is the id it must have.
 pub fn read(file: &str, text: &str) -> Result<Workflow, Vec<Problem>> {
     let one = |line, what: &str| vec![Problem::new(file, line, what)];
-    let (front, body, body_line) =
-        split(text).ok_or_else(|| one(1, "no frontmatter: the file must begin with YAML between two `---` lines"))?;
+    let (front, body, body_line) = split(text)
+        .ok_or_else(|| one(1, "no frontmatter: the file must begin with YAML between two `---` lines"))?;
     let root = yaml::parse(front, 2).map_err(|fault| one(fault.line, &fault.what))?;
     let mut problems = Vec::new();
     let workflow = whole(file, &root, body, body_line, &mut problems);
@@ -85,7 +85,9 @@ fn gates(file: &str, fields: &mut Fields, problems: &mut Vec<Problem>) -> (Vec<G
     for name in names {
         match Gate::ALL.into_iter().find(|gate| gate.name() == name.to) {
             Some(gate) => gates.push(gate),
-            None => problems.push(Problem::new(file, name.line, unknown("gate", &name.to, &["critic", "qa"]))),
+            None => {
+                problems.push(Problem::new(file, name.line, unknown("gate", &name.to, &["critic", "qa"])))
+            }
         }
     }
     gates.sort();

@@ -5,8 +5,11 @@
 mod support;
 
 mod client;
+mod doctor;
 mod home;
+mod install;
 mod licences;
 mod model;
+mod plugin;
 mod real_client;
 mod tidy;
