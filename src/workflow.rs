@@ -14,7 +14,7 @@ mod tests;
 
 pub use catalogue::{Catalogue, Held};
 pub use layout::{Layout, Slot};
-pub use link::links;
+pub use link::{Piece, links, pieces};
 pub use read::read;
 
 use crate::state::Phase;

@@ -4,20 +4,43 @@
 
 use super::Mention;
 
+/// A stretch of text, or a link in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    Text(&'a str),
+    /// `[[to]]`, `[[to#part]]` or `[[to|label]]`.
+    Link {
+        to: &'a str,
+        label: &'a str,
+        line: usize,
+    },
+}
+
 /// Every link outside code, in the order of the text, whose first line is line `first` of the file.
-///
-/// `[[id|label]]` and `[[id#part]]` link to `id`.
 pub fn links(text: &str, first: usize) -> Vec<Mention> {
+    let link = |piece| match piece {
+        Piece::Link { to, line, .. } => Some(Mention { to: to.to_owned(), line }),
+        Piece::Text(_) => None,
+    };
+    pieces(text, first).into_iter().filter_map(link).collect()
+}
+
+/// The text cut where its links are; all pieces one after another are the text again, but for the brackets.
+pub fn pieces(text: &str, first: usize) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
     let mut fence: Option<&str> = None;
-    for (n, line) in text.lines().enumerate() {
+    for (n, line) in text.split_inclusive('\n').enumerate() {
         let start = line.trim_start();
         match (fence, mark(start)) {
             (None, Some(mark)) => fence = Some(mark),
             (Some(open), Some(mark)) if closes(open, mark, start) => fence = None,
-            (None, None) => in_line(line, first + n, &mut found),
+            (None, None) => {
+                in_line(line, first + n, &mut found);
+                continue;
+            }
             _ => {}
         }
+        found.push(Piece::Text(line));
     }
     found
 }
@@ -35,20 +58,24 @@ fn closes(open: &str, mark: &str, line: &str) -> bool {
     mark.starts_with(open) && line[mark.len()..].trim().is_empty()
 }
 
-fn in_line(line: &str, number: usize, found: &mut Vec<Mention>) {
-    let mut rest = line;
-    while let Some(at) = rest.find(['`', '[']) {
-        let here = &rest[at..];
+fn in_line<'a>(line: &'a str, number: usize, found: &mut Vec<Piece<'a>>) {
+    let (mut from, mut at) = (0, 0);
+    while let Some(next) = line[at..].find(['`', '[']) {
+        let here = &line[at + next..];
         if here.starts_with('`') {
-            rest = after_code(here);
+            at = line.len() - after_code(here).len();
         } else if let Some((inside, after)) = here.strip_prefix("[[").and_then(|s| s.split_once("]]")) {
-            let to = inside.split(['|', '#']).next().unwrap_or_default().trim();
-            found.push(Mention { to: to.to_owned(), line: number });
-            rest = after;
+            found.push(Piece::Text(&line[from..at + next]));
+            let (place, label) = inside.split_once('|').unwrap_or((inside, inside));
+            let to = place.split('#').next().unwrap_or_default().trim();
+            found.push(Piece::Link { to, label: label.trim(), line: number });
+            at = line.len() - after.len();
+            from = at;
         } else {
-            rest = &here[1..];
+            at += next + 1;
         }
     }
+    found.push(Piece::Text(&line[from..]));
 }
 
 /// What follows a code span, or the lone backticks that open none.
@@ -91,5 +118,16 @@ mod tests {
             let wanted: Vec<_> = wanted.iter().map(|(to, line)| ((*to).to_owned(), *line)).collect();
             assert_eq!(found(text), wanted, "{text:?}");
         }
+    }
+
+    #[test]
+    fn pieces_make_the_text_again() {
+        let text = "a [[b|the b]] `[[c]]`\n```\n[[d]]\n```\n[[e]]s\n";
+        let shown = |piece| match piece {
+            Piece::Text(text) => text.to_owned(),
+            Piece::Link { to, label, line } => format!("<{to} {label} {line}>"),
+        };
+        let whole: String = pieces(text, 1).into_iter().map(shown).collect();
+        assert_eq!(whole, "a <b the b 1> `[[c]]`\n```\n[[d]]\n```\n<e e 5>s\n");
     }
 }
