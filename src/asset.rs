@@ -161,9 +161,9 @@ mod tests {
     #[test]
     fn the_table_is_what_the_folders_hold() {
         let mut found = vec!["AXIOMS.md".to_owned(), "WORKFLOWS.md".to_owned()];
-        ["agents", "commands", "templates", "workflows"]
-            .iter()
-            .for_each(|folder| shipped(folder, &mut found));
+        for folder in ["agents", "commands", "templates", "workflows"] {
+            shipped(folder, &mut found);
+        }
         found.sort();
         let table: Vec<_> = ASSETS.iter().map(|asset| asset.path).collect();
         assert_eq!(table, found);

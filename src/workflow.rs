@@ -175,7 +175,8 @@ pub fn is_plain(id: &str) -> bool {
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = |name: &&str| strsim::jaro_winkler(given, name);
     let best = known.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))?;
-    (near(&best) > 0.8).then_some(best)
+    let one_slip = given.len() > 2 && strsim::damerau_levenshtein(given, best) == 1;
+    (one_slip || near(&best) > 0.8).then_some(best)
 }
 
 /// `; did you mean …?`, where something comes near.

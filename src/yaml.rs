@@ -1,12 +1,15 @@
 //! Reads one YAML document into a tree in which every node knows its line.
 //!
 //! Reads text, writes nothing. Invariants: aliases, tags and repeated keys are refused rather than guessed at; the tree is
-//! never deeper than `DEEPEST`, so no text can make it grow beyond its own size.
+//! never deeper than `DEEPEST` and no mapping larger than `MOST_KEYS`, so no text can cost more than its length.
 
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 
 /// Nested deeper than this, a text is not one of ours.
 const DEEPEST: usize = 16;
+
+/// More keys than this in one mapping, and it is a table of something else.
+const MOST_KEYS: usize = 64;
 
 /// One value and the line it begins on, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +139,9 @@ impl Tree {
                 if pairs.iter().any(|(key, _)| key.name == name) {
                     return Err(format!("`{name}` is there twice"));
                 }
+                if pairs.len() == MOST_KEYS {
+                    return Err(format!("more than {MOST_KEYS} keys in one mapping"));
+                }
                 open.key = Some(Key { line: node.line, name });
             }
             _ => {}
@@ -205,7 +211,12 @@ mod tests {
         assert_eq!(fault("a: 1\n---\nb: 1"), "2: a second document begins here; one is expected");
         assert_eq!(fault("? [a]\n: 1"), "1: a key must be a text, not a list");
         assert_eq!(fault(""), "1: there is nothing here");
-        assert_eq!(fault(&"[".repeat(DEEPEST + 1)), "1: nested more than 16 deep");
+        assert_eq!(
+            fault(&("[".repeat(DEEPEST + 1) + &"]".repeat(DEEPEST + 1))),
+            "1: nested more than 16 deep"
+        );
+        let many: Vec<_> = (0..=MOST_KEYS).map(|n| format!("k{n}: 1\n")).collect();
+        assert_eq!(fault(&many.concat()), "65: more than 64 keys in one mapping");
         assert!(fault("a: 1\n b: 2").starts_with("2: "), "{}", fault("a: 1\n b: 2"));
         assert!(fault("a: [1, 2\nb: 3").starts_with("2: "), "{}", fault("a: [1, 2\nb: 3"));
     }

@@ -66,7 +66,7 @@ pub fn in_force(env: &Env, project: &Path) -> Texts {
             all.take_folder(&shelf, kind);
         }
         for kind in [Kind::Axioms, Kind::Index].into_iter().filter(|kind| may(shelf.origin, *kind)) {
-            all.take_file(&shelf, kind, name(kind), shelf.folder.join(file_of(kind, name(kind))));
+            all.take_file(&shelf, kind, name(kind), &shelf.folder.join(file_of(kind, name(kind))));
         }
     }
     all.problems.sort();
@@ -169,19 +169,19 @@ impl Gathered {
         self.texts.insert((text.kind, text.id.clone(), adds_up), text);
     }
 
-    fn take_folder(&mut self, shelf: &Shelf, kind: Kind) {
-        let folder = shelf.folder.join(folder_of(kind));
-        let files = match list(&folder, shelf.within, kind == Kind::Template) {
+    fn take_folder(&mut self, from: &Shelf, kind: Kind) {
+        let folder = from.folder.join(folder_of(kind));
+        let files = match list(&folder, from.within, kind == Kind::Template) {
             Ok(files) => files.unwrap_or_default(),
             Err(why) => return self.problems.push(Problem::new(folder.display().to_string(), 1, why)),
         };
         for path in files {
             let below = path.strip_prefix(&folder).unwrap_or(&path).with_extension("");
-            self.take_file(shelf, kind, &below.to_string_lossy(), path);
+            self.take_file(from, kind, &below.to_string_lossy(), &path);
         }
     }
 
-    fn take_file(&mut self, shelf: &Shelf, kind: Kind, id: &str, path: PathBuf) {
+    fn take_file(&mut self, from: &Shelf, kind: Kind, id: &str, path: &Path) {
         // A template under a name of its own would never be said: most likely it was meant for another.
         let unknown = kind == Kind::Template && !self.texts.contains_key(&(kind, id.to_owned(), None));
         if unknown {
@@ -189,9 +189,159 @@ impl Gathered {
             let what = format!("there is no template `{id}` to take the place of{}", meant(id, known));
             return self.problems.push(Problem::new(path.display().to_string(), 1, what));
         }
-        match text_at(shelf, kind, id, &path) {
+        match text_at(from, kind, id, path) {
             Ok(text) => text.into_iter().for_each(|text| self.add(text)),
             Err(problem) => self.problems.push(problem),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    struct World {
+        root: TempDir,
+        env: Env,
+    }
+
+    impl World {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let root = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                let path = root.path().join(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            let env = Env { user_config: root.path().join("user"), ..Env::default() };
+            Self { root, env }
+        }
+
+        fn project(&self) -> PathBuf {
+            self.root.path().join("project")
+        }
+
+        /// Whatever is not ours, and all problems without the folder they are in.
+        fn foreign(&self) -> (Vec<String>, Vec<String>) {
+            let Texts { texts, problems } = in_force(&self.env, &self.project());
+            let foreign = texts.iter().filter(|text| text.origin != Origin::Embedded);
+            let root = format!("{}/", self.root.path().display());
+            (
+                foreign
+                    .map(|text| format!("{:?} {} {}: {}", text.kind, text.id, text.origin, text.text))
+                    .collect(),
+                problems.iter().map(|problem| problem.to_string().replace(&root, "")).collect(),
+            )
+        }
+    }
+
+    #[test]
+    fn ours_alone() {
+        let world = World::new(&[]);
+        let Texts { texts, problems } = in_force(&world.env, &world.project());
+        assert_eq!(
+            (texts.len(), problems),
+            (ASSETS.iter().filter(|a| a.kind() != Kind::Command).count(), vec![])
+        );
+    }
+
+    #[test]
+    fn the_nearest_counts_and_axioms_add_up() {
+        let world = World::new(&[
+            ("user/workflows/tdd-cycle.md", "user's"),
+            ("user/workflows/qa-demo.md", "user's"),
+            ("user/agents/critic.md", "user's"),
+            ("user/agents/scribe.md", "user's"),
+            ("user/templates/refusals/rule.md", "user's"),
+            ("user/AXIOMS.md", "user's"),
+            ("user/WORKFLOWS.md", "user's"),
+            ("project/.aops/workflows/tdd-cycle.md", "project's"),
+            ("project/.aops/workflows/release.md", "project's"),
+            ("project/.aops/workflows/.release.md.swp", "an editor's"),
+            ("project/.aops/workflows/README.md", "a note"),
+            ("project/.aops/agents/critic.md", "never"),
+            ("project/.aops/templates/refusals/rule.md", "never"),
+            ("project/.aops/WORKFLOWS.md", "never"),
+            ("project/.aops/AXIOMS.md", "project's"),
+        ]);
+        let wanted = [
+            "Axioms AXIOMS user: user's",
+            "Axioms AXIOMS project: project's",
+            "Agent critic user: user's",
+            "Agent scribe user: user's",
+            "Workflow qa-demo user: user's",
+            "Workflow release project: project's",
+            "Workflow tdd-cycle project: project's",
+            "Index WORKFLOWS user: user's",
+            "Template refusals/rule user: user's",
+        ];
+        assert_eq!(world.foreign(), (wanted.map(str::to_owned).to_vec(), vec![]));
+        let origins: Vec<_> =
+            axioms(&world.env, &world.project()).unwrap().iter().map(|text| text.origin).collect();
+        assert_eq!(origins, [Origin::Embedded, Origin::User, Origin::Project]);
+        for text in
+            in_force(&world.env, &world.project()).texts.iter().filter(|text| text.kind != Kind::Axioms)
+        {
+            let one = find(&world.env, Some(&world.project()), text.kind, &text.id).unwrap();
+            assert_eq!(one.as_ref(), Some(text), "one by one it is the same as all at once");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told() {
+        let world = World::new(&[
+            ("user/templates/refusals/rules.md", "x"),
+            ("project/.aops/workflows/good.md", "x"),
+        ]);
+        let outside = world.root.path().join("secret.md");
+        fs::write(&outside, "secret").unwrap();
+        let folder = world.project().join(".aops/workflows");
+        std::os::unix::fs::symlink(&outside, folder.join("out.md")).unwrap();
+        fs::create_dir(folder.join("folder.md")).unwrap();
+        let wanted = [
+            "project/.aops/workflows/folder.md:1: is not a plain file",
+            "project/.aops/workflows/out.md:1: is a link out of the project",
+            "user/templates/refusals/rules.md:1: there is no template `refusals/rules` to take the place of; did you mean `refusals/rule`?",
+        ];
+        assert_eq!(world.foreign().1, wanted);
+        let Texts { texts, .. } = in_force(&world.env, &world.project());
+        assert!(texts.iter().all(|text| text.text != "secret"));
+        let alone = find(&world.env, Some(&world.project()), Kind::Workflow, "out").unwrap_err();
+        assert_eq!(alone.what, "is a link out of the project");
+    }
+
+    #[test]
+    fn a_folder_that_leads_out_of_the_project_is_not_read() {
+        let world = World::new(&[("elsewhere/workflows/evil.md", "evil"), ("project/README.md", "")]);
+        std::os::unix::fs::symlink("../elsewhere", world.project().join(".aops")).unwrap();
+        let wanted = ["project/.aops/workflows:1: is a link out of the project"];
+        assert_eq!(world.foreign(), (vec![], wanted.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn no_name_reaches_outside_its_folder() {
+        let world = World::new(&[("user/config.md", "x"), ("user/workflows/a.md", "a")]);
+        for id in ["../config", "..", "", "/etc/passwd", "a/../../config", "A"] {
+            assert_eq!(find(&world.env, None, Kind::Workflow, id), Ok(None), "{id:?}");
+        }
+        assert_eq!(find(&world.env, None, Kind::Workflow, "a").unwrap().unwrap().text, "a");
+    }
+
+    #[test]
+    fn every_change_moves_a_digest() {
+        let digests = |files: &[(&str, &str)]| {
+            let world = World::new(files);
+            in_force(&world.env, &world.project()).digests()
+        };
+        let bare = digests(&[]);
+        assert_eq!(bare, digests(&[]), "the same folders elsewhere give the same digests");
+        assert!(bare.contains_key("workflow/tdd-cycle@embedded"), "{bare:?}");
+        for file in ["user/AXIOMS.md", "user/templates/refusals/rule.md", "project/.aops/workflows/x.md"] {
+            assert_ne!(digests(&[(file, "x")]), bare, "{file}");
+            assert_ne!(digests(&[(file, "x")]), digests(&[(file, "y")]), "{file}");
+        }
+        assert_ne!(digests(&[("user/templates/none.md", "x")]), bare, "a problem counts too");
     }
 }

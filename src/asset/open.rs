@@ -9,9 +9,9 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// No text of ours is longer than a tenth of this.
-const LONGEST: u64 = 256 << 10;
+const LONGEST: u64 = 64 << 10;
 /// More files than this in one folder are no texts of ours.
-const MOST: usize = 200;
+const MOST: usize = 100;
 
 /// Where the project of a folder begins: the nearest one with an `.aops`, within its repository; else the repository's
 /// root; outside a repository the folder itself, since what lies above may belong to anybody.
@@ -53,7 +53,7 @@ pub(super) fn list(folder: &Path, within: Option<&Path>, deep: bool) -> Result<O
         if name.starts_with('.') || name == "README.md" {
             continue; // an editor's file, a note to people
         }
-        if name.ends_with(".md") {
+        if path.extension().is_some_and(|end| end == "md") {
             found.push(path);
         } else if deep && path.is_dir() {
             found.extend(list(&path, within, false)?.unwrap_or_default());
@@ -97,8 +97,8 @@ mod tests {
         let at = |name: &str| project.join(name);
         fs::write(at("good.md"), "text").unwrap();
         fs::write(at("bytes.md"), b"\xff").unwrap();
-        fs::write(at("long.md"), vec![b'a'; 256 * 1024 + 1]).unwrap();
-        fs::write(at("full.md"), vec![b'a'; 256 * 1024]).unwrap();
+        fs::write(at("long.md"), vec![b'a'; 64 * 1024 + 1]).unwrap();
+        fs::write(at("full.md"), vec![b'a'; 64 * 1024]).unwrap();
         fs::create_dir(at("folder.md")).unwrap();
         rustix::fs::mknodat(CWD, at("pipe.md"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         symlink(&outside, at("out.md")).unwrap();
@@ -109,12 +109,12 @@ mod tests {
         assert_eq!(read("good.md"), Ok(Some("text".to_owned())));
         assert_eq!(read("in.md"), Ok(Some("text".to_owned())));
         assert_eq!(read("none.md"), Ok(None));
-        assert_eq!(read("full.md").map(|text| text.unwrap().len()), Ok(256 * 1024));
+        assert_eq!(read("full.md").map(|text| text.unwrap().len()), Ok(64 * 1024));
         let why = |name: &str| read(name).unwrap_err();
         assert_eq!(why("out.md"), "is a link out of the project");
         assert_eq!(why("lost.md"), "is a link that leads nowhere");
         assert_eq!(why("bytes.md"), "is not UTF-8");
-        assert_eq!(why("long.md"), "is longer than 256 KB");
+        assert_eq!(why("long.md"), "is longer than 64 KB");
         assert_eq!(why("folder.md"), "is not a plain file");
         assert_eq!(why("pipe.md"), "is not a plain file");
         assert!(why("ring.md").starts_with("cannot be read: "));

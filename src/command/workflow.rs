@@ -9,6 +9,8 @@ mod graph;
 mod list;
 mod show;
 mod svg;
+#[cfg(test)]
+mod tests;
 
 use super::{Command, Desk, Refused, Who, refused};
 use crate::asset::{self, Library};
@@ -89,9 +91,10 @@ fn whole<'a>(library: &'a Library, id: &str, desk: &Desk) -> anyhow::Result<&'a 
 }
 
 fn broken<'p, T>(id: &str, problems: impl Iterator<Item = &'p Problem>, desk: &Desk) -> anyhow::Result<T> {
-    let lines: String = problems.map(|problem| format!("\n{}", shown(problem, desk))).collect();
+    let lines: Vec<_> = problems.map(|problem| shown(problem, desk)).collect();
     let hint = "hint: repair it, then run `aops-hook workflow check`";
-    Err(Refused { code: 1, words: format!("`{id}` cannot be used{lines}\n{hint}") }.into())
+    let words = format!("`{id}` cannot be used\n{}\n{hint}", lines.join("\n"));
+    Err(Refused { code: 1, words }.into())
 }
 
 /// The problem with its file as a person here would name it, safe on a terminal.

@@ -64,7 +64,7 @@ fn in_line<'a>(line: &'a str, number: usize, found: &mut Vec<Piece<'a>>) {
         let here = &line[at + next..];
         if here.starts_with('`') {
             at = line.len() - after_code(here).len();
-        } else if let Some((inside, after)) = here.strip_prefix("[[").and_then(|s| s.split_once("]]")) {
+        } else if let Some((inside, after)) = bracketed(here) {
             found.push(Piece::Text(&line[from..at + next]));
             let (place, label) = inside.split_once('|').unwrap_or((inside, inside));
             let to = place.split('#').next().unwrap_or_default().trim();
@@ -76,6 +76,13 @@ fn in_line<'a>(line: &'a str, number: usize, found: &mut Vec<Piece<'a>>) {
         }
     }
     found.push(Piece::Text(&line[from..]));
+}
+
+/// What stands between double brackets, and what follows. No bracket stands inside, so no line is read twice.
+fn bracketed(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix("[[")?;
+    let end = inside.find(['[', ']'])?;
+    Some((&inside[..end], inside[end..].strip_prefix("]]")?))
 }
 
 /// What follows a code span, or the lone backticks that open none.
@@ -112,7 +119,7 @@ mod tests {
             ("```\n[[a]]\n``` x\n[[b]]", &[]),
             ("```a``` [[b]]", &[("b", 1)]),
             ("[a][b] [[ spaced ]] [[]] [[open", &[("spaced", 1), ("", 1)]),
-            ("[[[a]]", &[("[a", 1)]),
+            ("[[[a]] [[b]c]] [[d", &[("a", 1)]),
         ];
         for (text, wanted) in cases {
             let wanted: Vec<_> = wanted.iter().map(|(to, line)| ((*to).to_owned(), *line)).collect();

@@ -86,7 +86,7 @@ fn gates(file: &str, fields: &mut Fields, problems: &mut Vec<Problem>) -> (Vec<G
         match Gate::ALL.into_iter().find(|gate| gate.name() == name.to) {
             Some(gate) => gates.push(gate),
             None => {
-                problems.push(Problem::new(file, name.line, unknown("gate", &name.to, &["critic", "qa"])))
+                problems.push(Problem::new(file, name.line, unknown("gate", &name.to, &["critic", "qa"])));
             }
         }
     }

@@ -65,7 +65,9 @@ pub(super) fn draw(workflow: &Workflow) -> Drawing {
         let top = drawing.canvas.height();
         let tall = row.iter().map(|place| place.words.len()).max().unwrap_or(0) + 2;
         drawing.canvas.grow(tall);
-        row.iter().for_each(|place| draw_slot(&mut drawing.canvas, place, top, tall));
+        for place in row {
+            draw_slot(&mut drawing.canvas, place, top, tall);
+        }
         let label = phases(workflow, &layout.rows[n]);
         drawing.labels.resize(top + tall, String::new());
         if label != last {
@@ -159,7 +161,7 @@ fn tracks(reaches: &[(usize, usize)]) -> Vec<usize> {
     for (n, (first, last)) in reaches.iter().enumerate() {
         let meets = |(a, b): (usize, usize)| a < b && first < last && a <= *last && b >= *first;
         let taken = |track: usize| (0..n).any(|m| tracks[m] == track && meets(reaches[m]));
-        let free = (0..).find(|track| !taken(*track)).unwrap_or(n);
+        let free = (0..n).find(|track| !taken(*track)).unwrap_or(n);
         tracks.push(free);
     }
     tracks

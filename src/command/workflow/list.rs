@@ -60,15 +60,11 @@ fn row(library: &Library, id: &str, origin: Origin, desk: &Desk) -> [Cell; 5] {
     let tone = if origin == Origin::Embedded { Tone::Quiet } else { Tone::Plain };
     let whose = Cell::new(origin.to_string(), tone);
     let name = Cell::new(id, Tone::Strong);
-    match library.workflow(id) {
-        Some(workflow) => {
-            let steps = workflow.steps.len().to_string();
-            [name, gates(&workflow.gates).into(), steps.into(), whose, workflow.title.as_str().into()]
-        }
-        None => {
-            let file = library.broken.get(id).map(|file| file_from_here(file, desk)).unwrap_or_default();
-            let words = format!("broken: `aops-hook workflow check {file}`");
-            [name, "".into(), "".into(), whose, Cell::new(words, Tone::Bad)]
-        }
+    if let Some(workflow) = library.workflow(id) {
+        let steps = workflow.steps.len().to_string();
+        return [name, gates(&workflow.gates).into(), steps.into(), whose, workflow.title.as_str().into()];
     }
+    let file = library.broken.get(id).map(|file| file_from_here(file, desk)).unwrap_or_default();
+    let words = format!("broken: `aops-hook workflow check {file}`");
+    [name, "".into(), "".into(), whose, Cell::new(words, Tone::Bad)]
 }

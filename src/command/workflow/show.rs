@@ -72,23 +72,23 @@ fn about(desk: &mut Desk, library: &Library, held: &Held) -> io::Result<()> {
         ("id", workflow.id.clone()),
         ("category", workflow.category.clone()),
         ("gates", gates(&workflow.gates)),
-        ("whose", whose),
+        ("origin", whose),
     ];
     for (name, fact) in facts {
         writeln!(desk.out, "{} {}", Tone::Quiet.paint(&format!("{name:<9}"), desk), clean(&fact))?;
     }
     for (n, step) in workflow.order().iter().enumerate() {
-        let head = if n == 0 { "steps" } else { "" };
+        let label = if n == 0 { "steps" } else { "" };
         let by = Some(done_by(step)).filter(|by| !by.is_empty()).map(|by| format!("({by})"));
         let line = format!("{:<9} {:<16} {}", phase(step), step.id, by.unwrap_or_default());
-        writeln!(desk.out, "{} {}", Tone::Quiet.paint(&format!("{head:<9}"), desk), clean(line.trim_end()))?;
+        writeln!(desk.out, "{} {}", Tone::Quiet.paint(&format!("{label:<9}"), desk), clean(line.trim_end()))?;
     }
     for (n, variant) in workflow.variants.iter().enumerate() {
-        let head = if n == 0 { "variants" } else { "" };
+        let label = if n == 0 { "variants" } else { "" };
         let skips: Vec<_> = variant.skip.iter().map(|skip| skip.to.as_str()).collect();
         let skips = if skips.is_empty() { "nothing".to_owned() } else { skips.join(", ") };
         let line = format!("{:<16} without {skips}", variant.name);
-        writeln!(desk.out, "{} {}", Tone::Quiet.paint(&format!("{head:<9}"), desk), clean(&line))?;
+        writeln!(desk.out, "{} {}", Tone::Quiet.paint(&format!("{label:<9}"), desk), clean(&line))?;
     }
     writeln!(desk.out)
 }
