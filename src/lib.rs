@@ -46,8 +46,11 @@ pub mod record;
 pub mod telling;
 pub mod settings;
 pub mod diff;
+pub mod yaml;
+pub mod workflow;
 // -- edges
 pub mod env;
+pub mod asset;
 pub mod signal;
 pub mod wire;
 pub mod place;
@@ -55,7 +58,6 @@ pub mod heads;
 pub mod ledger;
 pub mod shelf;
 pub mod policy;
-pub mod asset;
 pub mod disk;
 pub mod process;
 pub mod resolve;
@@ -65,6 +67,7 @@ pub mod scene;
 pub mod transcript;
 pub mod brief;
 pub mod offer;
+pub mod welcome;
 pub mod receipt;
 // -- doors
 pub mod hook;

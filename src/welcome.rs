@@ -22,16 +22,19 @@ const LONGEST: usize = 6_000;
 const CORE: usize = 1_800;
 
 /// The context for the start of a session.
-pub fn context(session: &Session, event: &Event, scene: &Scene) -> String {
+pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> String {
     let standing = standing(session);
     if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
         return standing.unwrap_or_default();
     }
-    let names = ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"].map(|name| scene.agent(name));
+    let names =
+        ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"].map(|name| scene.agent(name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
-    let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect()).fill(asset::template("AGENTS.md"));
+    let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
+        .fill(&asset::template(env, "AGENTS.md"));
     let core = core(Path::new(&event.cwd));
-    let parts = [Some(guide), Some(asset::AXIOMS.trim_end().to_owned()), core, standing];
+    let parts =
+        [Some(guide), Some(asset::axioms_text(env, &asset::project(Path::new(&event.cwd)))), core, standing];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     cut(&text, LONGEST).to_owned()
 }
@@ -39,10 +42,17 @@ pub fn context(session: &Session, event: &Event, scene: &Scene) -> String {
 /// One line on where the loop stands; nothing before the first task.
 fn standing(session: &Session) -> Option<String> {
     let task = session.state.task.as_ref()?;
-    let word = |value: serde_json::Result<serde_json::Value>| value.ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
-    let (phase, sandbox) = (word(serde_json::to_value(session.state.phase)), word(serde_json::to_value(session.state.sandbox)));
+    let word = |value: serde_json::Result<serde_json::Value>| {
+        value.ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    let (phase, sandbox) =
+        (word(serde_json::to_value(session.state.phase)), word(serde_json::to_value(session.state.sandbox)));
     let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
-    let owed = if session.state.stop.owed.is_empty() { String::new() } else { format!("; owed: {}", session.state.stop.owed.join(", ")) };
+    let owed = if session.state.stop.owed.is_empty() {
+        String::new()
+    } else {
+        format!("; owed: {}", session.state.stop.owed.join(", "))
+    };
     Some(format!("The loop stands at `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
 }
 
@@ -78,12 +88,15 @@ fn shell(path: &Path) -> String {
 /// The embedded texts as files, in a folder named for this version; made once.
 fn written_out(env: &Env) -> Result<PathBuf, Failure> {
     let folder = env.config.join("aops/texts").join(env!("CARGO_PKG_VERSION"));
-    for asset in asset::ASSETS.iter().chain(asset::TEMPLATES).chain(asset::LOOSE) {
+    for asset in asset::ASSETS {
         let path = folder.join(asset.path);
-        let current = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
+        let current = fs::symlink_metadata(&path)
+            .is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
         if !current {
             make_all(path.parent().unwrap_or(&folder))?;
-            crate::disk::replace(&path, asset.text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))?;
+            let written =
+                crate::disk::find(&path).and_then(|found| found.replace(asset.text.as_bytes(), 0o600));
+            written.map_err(|e| Failure::storage(path.display(), e))?;
         }
     }
     Ok(folder)
