@@ -120,6 +120,7 @@ fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: 
     };
     if event.name == "SessionStart" {
         (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+        seen.root = Some(asset::project(Path::new(&event.cwd)).display().to_string());
         let protected = scene::protected(env, event);
         (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
         if session.memory.baseline.is_empty() {

@@ -63,6 +63,7 @@ pub mod process;
 pub mod resolve;
 pub mod tripwire;
 pub mod git;
+pub mod shadow;
 pub mod scene;
 pub mod transcript;
 pub mod brief;

@@ -17,6 +17,7 @@ use crate::heads;
 use crate::ledger::Ledger;
 use crate::resolve;
 use crate::session::Session;
+use crate::shadow;
 use crate::tripwire::{self, Mark, Trip};
 use crate::workflow::Held;
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         folders: env.folders.iter().cloned().collect(),
         busy: event.busy,
         now_ms: env.now_ms,
-        prefix: if env.is_plugin { "aops:" } else { "" },
+        prefix: if env.is_plugin || session.memory.shadowed.is_some() { "aops:" } else { "" },
         grace: 5,
         refusals: 3,
         ..Scene::default()
@@ -37,13 +38,16 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
     match event.name.as_str() {
         "PreToolUse" | "PermissionRequest" => call(env, event, &mut scene),
         "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
+        "SubagentStart" | "SessionStart" => shadowed(env, event, &mut scene),
         "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
         "SubagentStop" => scene.report = report(env, session, event),
         "Stop" if session.state.task.as_ref().is_some_and(|task| task.writes > 0) && !event.busy => {
             scene.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
         }
-        "SessionStart" if session.is_new() => scene.blocked_beside = blocked_beside(env, ledger)?,
         _ => {}
+    }
+    if event.name == "SessionStart" && session.is_new() {
+        scene.blocked_beside = blocked_beside(env, ledger)?;
     }
     if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
         && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
@@ -52,6 +56,16 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         scene.past = ledger.past_call(&call.key);
     }
     Ok(scene)
+}
+
+/// Whose our agents' names are here.
+fn shadowed(env: &Env, event: &Event, scene: &mut Scene) {
+    let cwd = Path::new(&event.cwd);
+    let found = match &event.agent_type {
+        Some(name) if event.name == "SubagentStart" => shadow::shadow(env, cwd, name),
+        _ => shadow::any(env, cwd),
+    };
+    scene.shadowed = found.map(|path| path.display().to_string());
 }
 
 fn call(env: &Env, event: &Event, scene: &mut Scene) {
