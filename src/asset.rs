@@ -6,6 +6,8 @@
 mod force;
 mod library;
 mod open;
+#[cfg(test)]
+mod tests;
 
 pub use force::{Text, Texts, axioms, find, in_force};
 pub use library::Library;
@@ -140,44 +142,3 @@ pub static ASSETS: &[Asset] = assets![
     "workflows/spec-review.md",
     "workflows/tdd-cycle.md",
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-    use std::path::Path;
-
-    fn shipped(folder: &str, found: &mut Vec<String>) {
-        for item in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap().flatten() {
-            let path = format!("{folder}/{}", item.file_name().to_str().unwrap());
-            if item.path().is_dir() {
-                shipped(&path, found);
-            } else if !path.ends_with("/README.md") {
-                found.push(path);
-            }
-        }
-    }
-
-    #[test]
-    fn the_table_is_what_the_folders_hold() {
-        let mut found = vec!["AXIOMS.md".to_owned(), "WORKFLOWS.md".to_owned()];
-        for folder in ["agents", "commands", "templates", "workflows"] {
-            shipped(folder, &mut found);
-        }
-        found.sort();
-        let table: Vec<_> = ASSETS.iter().map(|asset| asset.path).collect();
-        assert_eq!(table, found);
-    }
-
-    #[test]
-    fn kinds_and_ids() {
-        let of = |path| ASSETS.iter().find(|a| a.path == path).map(|a| (a.kind(), a.id())).unwrap();
-        assert_eq!(of("AXIOMS.md"), (Kind::Axioms, "AXIOMS"));
-        assert_eq!(of("WORKFLOWS.md"), (Kind::Index, "WORKFLOWS"));
-        assert_eq!(of("agents/critic.md"), (Kind::Agent, "critic"));
-        assert_eq!(of("templates/refusals/rule.md"), (Kind::Template, "refusals/rule"));
-        assert!(
-            placed().all(|asset| asset.path.starts_with("agents/") || asset.path.starts_with("commands/"))
-        );
-    }
-}
