@@ -129,3 +129,37 @@ fn kinds_and_ids() {
     assert_eq!(of("templates/refusals/rule.md"), (Kind::Template, "refusals/rule"));
     assert!(placed().all(|asset| asset.path.starts_with("agents/") || asset.path.starts_with("commands/")));
 }
+
+#[test]
+fn nobody_else_can_silence_our_words() {
+    let root = tempfile::tempdir().unwrap();
+    let (user, project) = (root.path().join("user"), root.path().join("project"));
+    fs::create_dir_all(user.join("templates/refusals")).unwrap();
+    fs::create_dir_all(project.join(".aops")).unwrap();
+    let env = crate::env::Env { user_config: user.clone(), ..Default::default() };
+    let ours = |path: &str| ASSETS.iter().find(|asset| asset.path == path).unwrap().text.trim_end();
+    assert_eq!(axioms_text(&env, &project), ours("AXIOMS.md"));
+    assert_eq!(workflows_text(&env, &project).trim_end(), ours("WORKFLOWS.md"));
+    assert_eq!(template(&env, "refusals/rule.md").trim_end(), ours("templates/refusals/rule.md"));
+
+    std::os::unix::fs::symlink("/dev/null", project.join(".aops/AXIOMS.md")).unwrap();
+    for name in ["AXIOMS.md", "WORKFLOWS.md", "templates/refusals/rule.md"] {
+        fs::write(user.join(name), b"\xff").unwrap();
+    }
+    let said = axioms_text(&env, &project);
+    assert!(said.starts_with(ours("AXIOMS.md")), "{said}");
+    assert!(
+        said.contains("AXIOMS.md` is not UTF-8") && said.contains("is a link out of the project"),
+        "{said}"
+    );
+    let said = workflows_text(&env, &project);
+    assert!(said.starts_with(ours("WORKFLOWS.md")) && said.contains("is not UTF-8"), "{said}");
+    assert_eq!(template(&env, "refusals/rule.md").trim_end(), ours("templates/refusals/rule.md"));
+
+    fs::write(user.join("templates/refusals/rule.md"), "mine").unwrap();
+    assert_eq!(template(&env, "refusals/rule.md"), "mine");
+    fs::remove_file(project.join(".aops/AXIOMS.md")).unwrap();
+    fs::write(project.join(".aops/AXIOMS.md"), "project's").unwrap();
+    fs::write(user.join("AXIOMS.md"), "mine").unwrap();
+    assert_eq!(axioms_text(&env, &project), format!("{}\n\nmine\n\nproject's", ours("AXIOMS.md")));
+}
