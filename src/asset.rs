@@ -6,15 +6,17 @@
 mod force;
 mod library;
 mod open;
+mod words;
+#[cfg(test)]
+mod tests;
 
 pub use force::{Text, Texts, axioms, find, in_force};
 pub use library::Library;
 pub use open::{project, read_text};
+pub use words::{axioms_text, template, workflows_text};
 
-use crate::env::Env;
 use serde::Serialize;
 use std::fmt;
-use std::path::Path;
 
 /// One shipped text.
 #[derive(Debug)]
@@ -87,38 +89,6 @@ macro_rules! assets {
     };
 }
 
-/// A template in force, by its name below `templates/`: the user's own, or ours.
-pub fn template(env: &Env, name: &str) -> String {
-    let id = name.strip_suffix(".md").unwrap_or(name);
-    let found = find(env, None, Kind::Template, id).ok().flatten().map(|text| text.text.into_owned());
-    let ours = || ASSETS.iter().find(|asset| asset.kind() == Kind::Template && asset.id() == id);
-    found.or_else(|| ours().map(|asset| asset.text.to_owned())).unwrap_or_default()
-}
-
-/// The axioms in force, one after another.
-pub fn axioms_text(env: &Env, project: &Path) -> String {
-    let texts = axioms(env, project).unwrap_or_default();
-    texts.iter().map(|text| text.text.trim_end()).collect::<Vec<_>>().join("\n\n")
-}
-
-/// How to choose a workflow, and the user's and project's own beside the shipped ones.
-pub fn workflows_text(env: &Env, project: &Path) -> String {
-    let index = find(env, None, Kind::Index, "WORKFLOWS")
-        .ok()
-        .flatten()
-        .map(|text| text.text.into_owned())
-        .unwrap_or_default();
-    let library = Library::read(env, project);
-    let own = library.catalogue.all().filter(|held| {
-        library.origins.get(&held.workflow.id).is_some_and(|origin| *origin != Origin::Embedded)
-    });
-    let lines: String = own
-        .map(|held| format!("\n- `{}`: {}", held.workflow.id, held.workflow.title))
-        .collect::<Vec<_>>()
-        .concat();
-    if lines.is_empty() { index } else { format!("{}\n\nAlso in force here:\n{lines}\n", index.trim_end()) }
-}
-
 /// Every shipped text, by path.
 pub static ASSETS: &[Asset] = assets![
     "AXIOMS.md",
@@ -175,44 +145,3 @@ pub static ASSETS: &[Asset] = assets![
     "workflows/spec-review.md",
     "workflows/tdd-cycle.md",
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-    use std::path::Path;
-
-    fn shipped(folder: &str, found: &mut Vec<String>) {
-        for item in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap().flatten() {
-            let path = format!("{folder}/{}", item.file_name().to_str().unwrap());
-            if item.path().is_dir() {
-                shipped(&path, found);
-            } else if !path.ends_with("/README.md") {
-                found.push(path);
-            }
-        }
-    }
-
-    #[test]
-    fn the_table_is_what_the_folders_hold() {
-        let mut found = vec!["AXIOMS.md".to_owned(), "WORKFLOWS.md".to_owned()];
-        for folder in ["agents", "commands", "templates", "workflows"] {
-            shipped(folder, &mut found);
-        }
-        found.sort();
-        let table: Vec<_> = ASSETS.iter().map(|asset| asset.path).collect();
-        assert_eq!(table, found);
-    }
-
-    #[test]
-    fn kinds_and_ids() {
-        let of = |path| ASSETS.iter().find(|a| a.path == path).map(|a| (a.kind(), a.id())).unwrap();
-        assert_eq!(of("AXIOMS.md"), (Kind::Axioms, "AXIOMS"));
-        assert_eq!(of("WORKFLOWS.md"), (Kind::Index, "WORKFLOWS"));
-        assert_eq!(of("agents/critic.md"), (Kind::Agent, "critic"));
-        assert_eq!(of("templates/refusals/rule.md"), (Kind::Template, "refusals/rule"));
-        assert!(
-            placed().all(|asset| asset.path.starts_with("agents/") || asset.path.starts_with("commands/"))
-        );
-    }
-}

@@ -17,7 +17,7 @@
 //! **entries** of one session, each holding one **fact**; the **session** is those entries folded into what we know now.
 //! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
 //! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
-//! never a ruling. An **asset** is a shipped text.
+//! never a ruling. An **asset** is a shipped text; a **workflow** is a kind of work with its gates and steps.
 
 // -- vocabulary
 pub mod failure;

@@ -85,14 +85,19 @@ pub fn find(env: &Env, project: Option<&Path>, kind: Kind, id: &str) -> Result<O
     Ok(ASSETS.iter().find(|asset| asset.kind() == kind && asset.id() == id).map(embedded))
 }
 
-/// All axioms, ours first: a long text of a project must not push ours out of what is injected.
-pub fn axioms(env: &Env, project: &Path) -> Result<Vec<Text>, Problem> {
-    let mut all: Vec<_> = ASSETS.iter().filter(|asset| asset.kind() == Kind::Axioms).map(embedded).collect();
+/// All axioms, ours first: a long text of a project must not push ours out of what is injected, and one that cannot be
+/// read must not take ours along.
+pub fn axioms(env: &Env, project: &Path) -> Texts {
+    let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Axioms).map(embedded).collect();
+    let mut all = Texts { texts, problems: Vec::new() };
     for shelf in shelves(env, Some(project)) {
         let path = shelf.folder.join(file_of(Kind::Axioms, "AXIOMS"));
-        all.extend(text_at(&shelf, Kind::Axioms, "AXIOMS", &path)?);
+        match text_at(&shelf, Kind::Axioms, "AXIOMS", &path) {
+            Ok(text) => all.texts.extend(text),
+            Err(problem) => all.problems.push(problem),
+        }
     }
-    Ok(all)
+    all
 }
 
 /// From the farthest to the nearest.
@@ -279,7 +284,7 @@ mod tests {
         ];
         assert_eq!(world.foreign(), (wanted.map(str::to_owned).to_vec(), vec![]));
         let origins: Vec<_> =
-            axioms(&world.env, &world.project()).unwrap().iter().map(|text| text.origin).collect();
+            axioms(&world.env, &world.project()).texts.iter().map(|text| text.origin).collect();
         assert_eq!(origins, [Origin::Embedded, Origin::User, Origin::Project]);
         for text in
             in_force(&world.env, &world.project()).texts.iter().filter(|text| text.kind != Kind::Axioms)

@@ -1,7 +1,6 @@
 //! Tables: one line of frontmatter changed, and what is said about it.
 
 use super::*;
-use crate::asset::{ASSETS, Kind};
 
 /// A whole workflow with these lines in its frontmatter.
 fn flow(id: &str, more: &str, steps: &str, body: &str) -> String {
@@ -274,99 +273,6 @@ fn contained_once_depth_first_by_first_mention() {
     assert_eq!(of("top"), ["b", "d", "a", "c"]);
     assert_eq!(of("d"), [""; 0]);
     assert_eq!(of("none"), [""; 0]);
-}
-
-fn shipped() -> Vec<Workflow> {
-    let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Workflow);
-    texts
-        .map(|asset| read(asset.path, asset.text).unwrap_or_else(|problems| panic!("{problems:?}")))
-        .collect()
-}
-
-#[test]
-fn gates_of_the_shipped_workflows() {
-    let gates =
-        |workflow: &Workflow| workflow.gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(" ");
-    let table: Vec<_> =
-        shipped().iter().map(|workflow| format!("{}: {}", workflow.id, gates(workflow))).collect();
-    let wanted = [
-        "batch-processing: critic qa",
-        "build-loop: critic qa",
-        "debugging: qa",
-        "direct-skill: ",
-        "feature-dev: critic qa",
-        "minor-edit: qa",
-        "project: critic qa",
-        "qa-demo: qa",
-        "simple-question: ",
-        "spec-review: critic",
-        "tdd-cycle: qa",
-    ];
-    assert_eq!(table, wanted);
-}
-
-#[test]
-fn shipped_workflows_have_their_parts() {
-    for workflow in shipped() {
-        for heading in ["## Overview", "## When to Use", "## Steps", "## Success Metrics"] {
-            assert!(workflow.body.contains(&format!("\n{heading}\n")), "`{}` has no {heading}", workflow.id);
-        }
-        assert!(workflow.steps.iter().all(|step| step.phase.is_some()), "{}", workflow.id);
-        let mut listed: Vec<_> = workflow.dependencies.iter().map(|mention| mention.to.as_str()).collect();
-        let mut named: Vec<_> = workflow.mentions().iter().map(|mention| mention.to.as_str()).collect();
-        listed.sort_unstable();
-        named.sort_unstable();
-        assert_eq!(listed, named, "`dependencies` of `{}` are what it names", workflow.id);
-    }
-}
-
-#[test]
-fn the_index_tells_the_gates_as_they_are() {
-    let index = ASSETS.iter().find(|asset| asset.kind() == Kind::Index).unwrap().text;
-    for Workflow { id, gates, .. } in shipped() {
-        let row = index.lines().find(|line| line.starts_with(&format!("| [[{id}]] |")));
-        let cell = row.unwrap_or_else(|| panic!("no row for {id}")).split('|').nth(2).unwrap().trim();
-        let wanted: Vec<_> = gates.iter().map(|gate| gate.name()).collect();
-        let wanted = if wanted.is_empty() { "none".to_owned() } else { wanted.join(", ") };
-        assert_eq!(cell.split(", sandbox").next(), Some(wanted.as_str()), "{id}");
-        assert!(index.contains(&format!("→ `{id}`")), "the decision tree never leads to `{id}`");
-    }
-}
-
-#[test]
-fn rows_of_the_canonical_phase_graph() {
-    let project = shipped().into_iter().find(|workflow| workflow.id == "project").unwrap();
-    let rows = |workflow: &Workflow| -> Vec<String> {
-        let name = |slot: &Slot| match slot {
-            Slot::Step(step) => workflow.steps[*step].id.clone(),
-            Slot::Pass(..) => "|".to_owned(),
-        };
-        Layout::of(workflow)
-            .rows
-            .iter()
-            .map(|row| row.iter().map(name).collect::<Vec<_>>().join(" "))
-            .collect()
-    };
-    let wanted = [
-        "intake",
-        "planning",
-        "data arch security",
-        "consensus-plan",
-        "develop",
-        "qa",
-        "consensus-build",
-        "docs review hygiene",
-        "complete",
-    ];
-    assert_eq!(rows(&project), wanted);
-    for (variant, row) in [
-        ("analytics", "data arch"),
-        ("ml", "data arch security"),
-        ("webapp", "arch security"),
-        ("optimization", "data arch security"),
-    ] {
-        assert_eq!(rows(&project.variant(variant).unwrap())[2], row, "{variant}");
-    }
 }
 
 #[test]
