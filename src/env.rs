@@ -19,6 +19,8 @@ pub struct Env {
     /// `$ACA_DATA` or the platform's data folder.
     pub data: PathBuf,
     pub cwd: PathBuf,
+    /// `$CLAUDE_PROJECT_DIR`: where the client was started; it follows no `cd`.
+    pub project: Option<PathBuf>,
     /// Inside a tool call or hook of the client.
     pub inside_client: bool,
     /// A person sits at the client.
@@ -51,6 +53,7 @@ impl Env {
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
+            project: path("CLAUDE_PROJECT_DIR"),
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),

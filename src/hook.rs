@@ -9,14 +9,15 @@ use crate::fact::{Blocked, Fact, Opened};
 use crate::failure::{Code, Failure};
 use crate::gate::{self, Scene, repeat};
 use crate::heads;
+use crate::in_force;
 use crate::ledger::Ledger;
 use crate::place::Whose;
-use crate::policy;
 use crate::record;
 use crate::verdict::Verdict;
 use crate::wire::{answer, read};
 use std::io::Read;
 use std::mem::ManuallyDrop;
+use std::path::Path;
 
 /// More than any real event, less than would hurt.
 const LARGEST_INPUT: u64 = 64 << 20;
@@ -50,7 +51,7 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         ledger.append(env, Vec::new())?;
         return Ok(same);
     }
-    let facts = facts(env, &ledger, &event, &verdict, &scene);
+    let facts = facts(env, &ledger, &event, &verdict, &scene)?;
     ledger.append(env, facts)?;
     Ok(verdict)
 }
@@ -75,11 +76,22 @@ fn scene(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
 }
 
 /// The event's facts, with what only the edges know: the opening of a ledger, the boot, the policy in force.
-fn facts(env: &Env, ledger: &Ledger, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+fn facts(
+    env: &Env,
+    ledger: &Ledger,
+    event: &Event,
+    verdict: &Verdict,
+    scene: &Scene,
+) -> Result<Vec<Fact>, Failure> {
     let session = ledger.session();
     let mut facts = record::facts(session, event, verdict, scene);
     let policy = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") || session.is_new();
-    let policy_hash = if policy { policy::hash(env, &event.cwd) } else { String::new() };
+    let mut policy_hash = String::new();
+    if policy {
+        let in_force = in_force::load(env, Path::new(&event.cwd))?;
+        in_force.keep(env)?;
+        policy_hash = in_force.hash;
+    }
     if let Some(Fact::Event(seen)) = facts.last_mut() {
         if event.name == "SessionStart" {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
@@ -95,7 +107,7 @@ fn facts(env: &Env, ledger: &Ledger, event: &Event, verdict: &Verdict, scene: &S
             }));
         }
     }
-    facts
+    Ok(facts)
 }
 
 /// The first entry of a ledger.

@@ -17,7 +17,8 @@
 //! **entries** of one session, each holding one **fact**; the **session** is those entries folded into what we know now.
 //! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
 //! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
-//! never a ruling. An **asset** is a shipped text.
+//! never a ruling. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
+//! texts **in force** it has one hash.
 
 // -- vocabulary
 pub mod failure;
@@ -30,6 +31,7 @@ pub mod redact;
 pub mod json;
 pub mod moment;
 pub mod state;
+pub mod policy;
 pub mod fact;
 pub mod entry;
 pub mod session;
@@ -46,9 +48,9 @@ pub mod place;
 pub mod heads;
 pub mod ledger;
 pub mod shelf;
-pub mod policy;
 pub mod asset;
 pub mod disk;
+pub mod in_force;
 pub mod process;
 pub mod receipt;
 // -- doors
