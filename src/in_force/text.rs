@@ -63,9 +63,9 @@ pub(super) fn all(user: &Path, project: Option<&Path>) -> Result<Vec<Text>, Prob
     Ok(texts.into_values().collect())
 }
 
+/// Everything shipped but the slash commands: those only ask for what a person could type.
 fn is_policy(path: &str) -> bool {
-    let folder = path.split_once('/').map(|(folder, _)| folder);
-    path == AXIOMS || folder.is_some_and(|folder| folders(Layer::User).contains(&folder))
+    !path.starts_with("commands/")
 }
 
 /// Names and paths of the texts in a layer's folders.

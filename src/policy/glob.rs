@@ -26,34 +26,22 @@ pub fn name(pattern: &str, text: &str) -> bool {
     walk(&pieces.collect::<Vec<_>>(), text)
 }
 
-/// Whether a whole path is this pattern.
-pub fn path(pattern: &str, text: &str) -> bool {
-    walk(&pieces(pattern), text)
-}
-
 /// Whether a path, or a folder it lies in, is this pattern. `root` is what a pattern with a `/` inside is relative to;
 /// one without is tried on every part; `/…` is absolute, `~/…` begins at `home`.
 pub fn covers(pattern: &str, text: &str, root: &str, home: &str) -> bool {
-    let pattern = pattern.trim_end_matches('/');
-    if !pattern.contains('/') && pattern != "~" {
-        return text.split('/').any(|part| !part.is_empty() && path(pattern, part));
-    }
-    let absolute = match pattern.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => below(home, text).zip(Some(rest)),
-        _ if pattern.starts_with('/') => Some((text, pattern)),
-        _ => None,
+    let (folder, pattern) = match pattern.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => (home, rest),
+        _ if pattern.starts_with('/') => ("", pattern),
+        _ if pattern.trim_end_matches('/').contains('/') => (root, pattern.trim_start_matches("./")),
+        _ => {
+            let part = pieces(pattern.trim_end_matches('/'));
+            return text.split('/').any(|given| !given.is_empty() && walk(&part, given));
+        }
     };
-    let (text, pattern) = match absolute {
-        Some((text, pattern)) => (text.trim_start_matches('/'), pattern.trim_start_matches('/')),
-        None if pattern.starts_with('~') => return false,
-        None => match below(root, text) {
-            Some(inside) => (inside.trim_start_matches('/'), pattern.trim_start_matches("./")),
-            None => return false,
-        },
-    };
-    let ends = text.match_indices('/').map(|(at, _)| at).chain([text.len()]);
-    let pieces = pieces(pattern);
-    pattern.is_empty() || ends.into_iter().any(|end| walk(&pieces, &text[..end]))
+    let Some(text) = below(folder, text) else { return false };
+    let (pieces, text) = (pieces(pattern.trim_matches('/')), text.trim_matches('/'));
+    let mut ends = text.match_indices('/').map(|(at, _)| at).chain([text.len()]);
+    pieces.is_empty() || ends.any(|end| walk(&pieces, &text[..end]))
 }
 
 /// What is left of a path below a folder.
@@ -120,6 +108,10 @@ fn enter(pieces: &[Piece], places: &mut [bool], from: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn path(pattern: &str, text: &str) -> bool {
+        walk(&pieces(pattern), text)
+    }
 
     #[test]
     fn names() {

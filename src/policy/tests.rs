@@ -172,7 +172,7 @@ fn rules_and_checks_are_held_to_their_form() {
         &["f.toml:6:12: `rule.examples`: a call as `Tool(argument)` or `!Tool(argument)`, not \"git push\""],
     );
     let twice = with("") + &with("");
-    refused(&twice, &["f.toml:8:6: `rule.id`: `a` is taken by f.toml:2"]);
+    refused(&twice, &["f.toml:7:6: `rule.id`: `a` is taken by f.toml:2"]);
     refused(
         "[[rule]]\nid = \"A b\"\ntool = \"x\"\naction = \"deny\"\nreason = \"r\"",
         &["f.toml:2:6: `rule.id`: up to 64 lower-case letters, digits and dashes"],
@@ -402,12 +402,13 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
     }
 }
 
-fn any_file() -> impl Strategy<Value = String> {
+/// `often` is the share of keys it sets.
+fn any_file(often: f64) -> impl Strategy<Value = String> {
     let keys: Vec<_> = KEYS
         .iter()
         .map(|key| {
             prop::option::weighted(
-                0.15,
+                often,
                 any_value(key.form).prop_map(move |v| format!("{} = {v}\n", key.name)),
             )
         })
@@ -424,10 +425,10 @@ fn any_file() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn no_project_loosens(one in any_file(), other in any_file()) {
+    fn no_project_loosens(one in any_file(0.5), other in any_file(0.1)) {
         let Ok((old, _)) = read(source(&one), None) else { return Ok(()) };
         if let Ok((new, _)) = read(source(&one), source(&other)) {
             prop_assert!(no_laxer(&new, &old), "{one}---\n{other}");
@@ -436,7 +437,7 @@ proptest! {
 
     /// What is refused was really looser, or not allowed at all: a file that only repeats the user's is fine.
     #[test]
-    fn a_project_may_repeat_the_users_values(one in any_file()) {
+    fn a_project_may_repeat_the_users_values(one in any_file(0.3)) {
         let plain: String = one.split("[[").next().unwrap_or_default().to_owned();
         let Ok((old, _)) = read(source(&plain), None) else { return Ok(()) };
         let again = read(source(&plain), source(&plain));
@@ -444,7 +445,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_answered(text in "\\PC*", file in any_file(), at in 0_usize..400) {
+    fn any_text_is_answered(text in "\\PC*", file in any_file(0.3), at in 0_usize..400) {
         let at = file.char_indices().map(|(at, _)| at).nth(at).unwrap_or(file.len());
         let torn = format!("{}{text}{}", &file[..at], &file[at..]);
         for text in [&text, &torn] {

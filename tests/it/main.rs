@@ -8,5 +8,6 @@ mod client;
 mod home;
 mod licences;
 mod model;
+mod policy;
 mod real_client;
 mod tidy;
