@@ -36,6 +36,8 @@ pub mod fact;
 pub mod entry;
 pub mod session;
 pub mod chain;
+pub mod command_line;
+pub mod reach;
 pub mod gate;
 pub mod record;
 pub mod settings;
@@ -52,6 +54,8 @@ pub mod asset;
 pub mod disk;
 pub mod in_force;
 pub mod process;
+pub mod resolve;
+pub mod tripwire;
 pub mod receipt;
 // -- doors
 pub mod hook;

@@ -5,9 +5,12 @@
 mod support;
 
 mod client;
+mod doctor;
 mod home;
+mod install;
 mod licences;
 mod model;
+mod plugin;
 mod policy;
 mod real_client;
 mod tidy;
