@@ -5,6 +5,7 @@
 //! the user's own; `key::KEYS` says for each key which way is laxer.
 
 pub mod check;
+mod field;
 pub mod glob;
 pub mod key;
 pub mod origin;

@@ -2,8 +2,8 @@
 //!
 //! Reads nothing, writes nothing; running it is an edge's work.
 
+use super::field::Parts;
 use super::key::Part;
-use super::read::Parts;
 use super::value::Form;
 use super::{glob, words};
 use serde::{Deserialize, Serialize};

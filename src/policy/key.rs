@@ -3,7 +3,8 @@
 //! Reads nothing, writes nothing. Invariant: parser, `policy show`, the schema for editors and the page of documentation
 //! all follow from this table; tests hold the last two to it.
 
-use super::value::{Field, Form, Value};
+use super::field::Field;
+use super::value::{Form, Value};
 use super::{Interactive, Level, Policy};
 
 pub struct Key {

@@ -2,12 +2,12 @@
 //!
 //! Reads the texts it is given, writes nothing. Invariant: all or nothing; one problem anywhere and there is no policy.
 
+use super::field::Parts;
 use super::key::{KEYS, Key, Part, Project};
 use super::origin::{Layer, Origins, Place};
 use super::problem::{Problem, did_you_mean, nearest, position};
-use super::value::{Field, Value};
+use super::value::Value;
 use super::{Check, Policy, Rule, check, rule};
-use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -165,7 +165,7 @@ impl Reading<'_> {
             self.problem(item.span().start, name, format!("a table: write `[[{name}]]`"));
             return None;
         };
-        let mut parts = Parts(BTreeMap::new());
+        let mut parts = Parts::default();
         for (field, given) in table {
             let Some(part) = known.iter().find(|part| part.name == field.get_ref()) else {
                 self.unknown_in(
@@ -218,23 +218,6 @@ impl Reading<'_> {
     fn place(&self, at: usize) -> Place {
         let (line, _) = position(self.source.text, at);
         Place { layer: self.layer, file: self.source.file.to_owned(), line }
-    }
-}
-
-/// The fields of one entry, each with its place in the text.
-pub(super) struct Parts(BTreeMap<&'static str, (usize, Value)>);
-
-impl Parts {
-    pub(super) fn take<T: Field>(&mut self, name: &str) -> Option<T> {
-        T::of(std::mem::replace(&mut self.0.get_mut(name)?.1, Value::Nothing))
-    }
-
-    pub(super) fn word<T>(&mut self, name: &str, of: fn(&str) -> Option<T>) -> Option<T> {
-        of(&self.take::<String>(name)?)
-    }
-
-    fn at(&self, name: &str) -> usize {
-        self.0.get(name).map_or(0, |(at, _)| *at)
     }
 }
 

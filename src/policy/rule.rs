@@ -3,8 +3,8 @@
 //! Reads a call as it is described to it, writes nothing. Invariants: every condition that a rule names must hold, any
 //! one of its alternatives is enough; a rule without a condition is refused when it is read.
 
+use super::field::Parts;
 use super::key::Part;
-use super::read::Parts;
 use super::value::Form;
 use super::{Effect, glob, words};
 use serde::{Deserialize, Serialize};

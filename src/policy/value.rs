@@ -2,7 +2,6 @@
 //!
 //! Reads parsed TOML, writes nothing. Invariant: what `Form::read` accepts fits its field, so setting it cannot fail.
 
-use super::{Effect, Interactive, Level};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use toml::Spanned;
@@ -244,38 +243,3 @@ fn kind(value: &DeValue) -> &'static str {
         DeValue::Table(_) => "a table",
     }
 }
-
-/// A field of the policy, as a value and back.
-pub trait Field: Sized {
-    fn value(&self) -> Value;
-    fn of(value: Value) -> Option<Self>;
-}
-
-macro_rules! field {
-    ($type:ty, $field:ident => $to:expr, $pattern:pat => $from:expr) => {
-        impl Field for $type {
-            fn value(&self) -> Value {
-                let $field = self;
-                $to
-            }
-
-            fn of(value: Value) -> Option<Self> {
-                if let $pattern = value { $from } else { None }
-            }
-        }
-    };
-}
-
-field!(bool, flag => Value::Flag(*flag), Value::Flag(flag) => Some(flag));
-field!(u64, n => Value::Whole(*n), Value::Whole(n) => Some(n));
-field!(Share, share => Value::Share(*share), Value::Share(share) => Some(share));
-field!(String, text => Value::Text(text.clone()), Value::Text(text) => Some(text));
-field!(Option<String>, text => text.clone().map_or(Value::Nothing, Value::Text), Value::Text(text) => Some(Some(text)));
-field!(Vec<String>, names => Value::Names(names.clone()), Value::Names(names) => Some(names));
-field!(Level, level => Value::Text(level.word().to_owned()), Value::Text(word) => Level::of(&word));
-field!(Interactive, when => Value::Text(when.word().to_owned()), Value::Text(word) => Interactive::of(&word));
-field!(
-    Vec<Effect>,
-    effects => Value::Names(effects.iter().map(|effect| effect.word().to_owned()).collect()),
-    Value::Names(names) => names.iter().map(|name| Effect::of(name)).collect()
-);

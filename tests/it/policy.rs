@@ -196,7 +196,9 @@ fn said_of(form: Form) -> Value {
 }
 
 fn without(mut said: Value, keys: &[&str]) -> Value {
-    keys.iter().for_each(|key| drop(said.as_object_mut().unwrap().remove(*key)));
+    for key in keys {
+        said.as_object_mut().unwrap().remove(*key);
+    }
     said
 }
 
@@ -298,7 +300,7 @@ fn the_page_has_every_key_with_its_default() {
         match key.form {
             Form::Whole(least, most) => assert!(line.contains(&format!("| {least} to {most} |")), "{line}"),
             Form::OneOf(words) => {
-                assert!(words.iter().all(|w| line.contains(&format!("`\"{w}\"`"))), "{line}")
+                assert!(words.iter().all(|w| line.contains(&format!("`\"{w}\"`"))), "{line}");
             }
             _ => {}
         }
