@@ -91,15 +91,18 @@ impl InForce {
 
     /// Remember what this hash stands for, so that a later one can be compared with it.
     pub fn keep(&self, env: &Env) -> Result<(), Failure> {
-        let path = kept_at(env, &self.hash);
-        if path.exists() {
+        let is_kept = || kept(env, &self.hash).is_some();
+        if is_kept() {
             return Ok(());
         }
-        let storage = |error: io::Error| Failure::storage(path.display(), error);
+        let path = kept_at(env, &self.hash);
         path.parent().map_or(Ok(()), make_all)?;
-        disk::find(&path)
-            .and_then(|file| file.replace(canonical(&self.form()).as_bytes(), 0o600))
-            .map_err(storage)
+        let form = canonical(&self.form());
+        match disk::find(&path).and_then(|file| file.replace(form.as_bytes(), 0o600)) {
+            // Sessions that begin at once write the same file; whoever was first wrote what we would have.
+            Err(error) if !is_kept() => Err(Failure::storage(path.display(), error)),
+            _ => Ok(()),
+        }
     }
 }
 

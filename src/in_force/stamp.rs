@@ -1,8 +1,7 @@
 //! Tells by a few looks whether anything that is in force can have changed.
 //!
-//! Reads sizes, times and numbers of files, never their contents. Invariant: an edit, a new file, a removed one or
-//! another project moves the stamp; where nothing is configured that is five system calls, and one more for each folder
-//! on the way up to the project.
+//! Reads sizes, times and numbers of files, never their contents: one look for each file that is there, and a handful in
+//! all where nothing is configured. Invariant: an edit, a new file, a removed one or another project moves the stamp.
 
 use super::text::{AXIOMS, files};
 use super::{CONFIG_FILE, root};

@@ -207,4 +207,6 @@ fn a_kept_policy_proves_itself() {
     let forged = fs::read_to_string(&path).unwrap().replace("\"qa\":\"warn\"", "\"qa\":\"off\"");
     fs::write(&path, forged).unwrap();
     assert_eq!(kept(&world.env, &now.hash), None);
+    now.keep(&world.env).unwrap();
+    assert_eq!(kept(&world.env, &now.hash), Some(now.form()), "what was damaged is written anew");
 }

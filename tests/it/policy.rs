@@ -156,6 +156,25 @@ fn diff_names_what_changed_since_the_session_began() {
 }
 
 #[test]
+fn sessions_that_begin_at_once_keep_the_same_policy() {
+    let sandbox = Sandbox::new();
+    let start = |n: u32| {
+        let id = format!("{n:08}-0000-4000-8000-000000000000");
+        let event = json!({"session_id": id, "transcript_path": "", "cwd": sandbox.project(),
+            "hook_event_name": "SessionStart", "source": "startup"});
+        sandbox.hook("SessionStart", &event)
+    };
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..24).map(|n| scope.spawn(move || start(n))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for answer in answers {
+        assert!(answer.code == Some(0) && answer.err.is_empty(), "{answer:#?}");
+    }
+    assert_eq!(fs::read_dir(sandbox.config().join("aops/policies")).unwrap().count(), 1);
+}
+
+#[test]
 fn a_session_of_another_project_is_not_compared() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
