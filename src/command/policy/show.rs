@@ -16,29 +16,41 @@ pub(super) fn run(desk: &mut Desk, now: &InForce) -> anyhow::Result<()> {
     }
     let mut table = Table::new(&["key", "value", "from"]);
     for key in KEYS {
-        row(&mut table, key.name, &(key.get)(&now.policy).to_string(), now);
+        row(&mut table, key.name, &(key.get)(&now.policy).to_string(), now, desk);
     }
     for rule in &now.policy.rules {
-        row(&mut table, &format!("rule.{}", rule.id), &rule_words(rule), now);
+        row(&mut table, &format!("rule.{}", rule.id), &rule_words(rule), now, desk);
     }
     for check in &now.policy.checks {
-        row(&mut table, &format!("check.{}", check.id), &check_words(check), now);
+        row(&mut table, &format!("check.{}", check.id), &check_words(check), now, desk);
     }
     for text in now.texts.iter().filter(|text| text.layer.is_some()) {
-        let path = text.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let path = text.path.as_ref().map(|path| short(&path.to_string_lossy(), desk)).unwrap_or_default();
         table.row([Cell::from(&text.name), Cell::from(&text.sha256[..12]), Cell::new(path, Tone::Strong)]);
     }
-    table.row([Cell::from("hash"), Cell::from(&now.hash), Cell::new("all of the above", Tone::Quiet)]);
-    Ok(table.print(desk)?)
+    table.print(desk)?;
+    // Apart from the table on a terminal: a column of 64 digits leaves no room for the places.
+    let gap = if desk.terminal { "\nhash  " } else { "hash\t" };
+    Ok(writeln!(desk.out, "{gap}{}", now.hash)?)
 }
 
-fn row(table: &mut Table, key: &str, value: &str, now: &InForce) {
-    let places: Vec<String> = now.origins.of(key).iter().map(ToString::to_string).collect();
+fn row(table: &mut Table, key: &str, value: &str, now: &InForce, desk: &Desk) {
+    let places = now.origins.of(key).iter().map(|place| short(&place.to_string(), desk));
+    let places: Vec<String> = places.collect();
     let from = match places.as_slice() {
         [] => Cell::new("default", Tone::Quiet),
         places => Cell::new(places.join(", "), Tone::Strong),
     };
     table.row([Cell::from(key), Cell::from(value), from]);
+}
+
+/// A path as people write it; programs get it whole.
+fn short(path: &str, desk: &Desk) -> String {
+    let home = desk.env.home.to_string_lossy();
+    match path.strip_prefix(&*home).filter(|rest| desk.terminal && rest.starts_with('/')) {
+        Some(rest) => format!("~{rest}"),
+        None => path.to_owned(),
+    }
 }
 
 /// A rule in a line: what it does, then its conditions.
