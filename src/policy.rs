@@ -21,6 +21,7 @@ pub use read::{Source, read};
 pub use rule::Rule;
 pub use value::Share;
 
+use crate::call::Effect;
 use serde::{Deserialize, Serialize};
 
 /// Version of the stored form.
@@ -173,18 +174,6 @@ words! {
         #[default]
         Execute = "execute",
         All = "all",
-    }
-}
-
-words! {
-    /// What a call does to the world.
-    Effect {
-        #[default]
-        Read = "read",
-        Write = "write",
-        Spawn = "spawn",
-        Tracker = "tracker",
-        Control = "control",
     }
 }
 

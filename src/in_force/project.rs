@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The nearest folder with `.aops` or `.git`, from where the client was started, else from `cwd`.
 pub fn root(env: &Env, cwd: &Path) -> Option<PathBuf> {
-    let start = env.project.as_deref().unwrap_or(cwd);
+    let start = if env.project.as_os_str().is_empty() { cwd } else { &env.project };
     let owner = std::fs::metadata(start).ok().map(|about| about.uid());
     for folder in start.ancestors().take_while(|folder| folder.is_absolute()) {
         // Anybody may make `/tmp/.aops`; our own and the system's are as good as ours.

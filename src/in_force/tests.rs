@@ -132,7 +132,7 @@ fn the_projects_folder_is_found() {
     assert_eq!(root_of(&world.env, &deep).as_ref(), Some(&world.project));
     fs::create_dir(world.project.join("a/.aops")).unwrap();
     assert_eq!(root_of(&world.env, &deep), Some(world.project.join("a")), "the nearest counts");
-    let env = Env { project: Some(world.project.clone()), ..world.env.clone() };
+    let env = Env { project: world.project.clone(), ..world.env.clone() };
     assert_eq!(
         root_of(&env, &deep).as_ref(),
         Some(&world.project),

@@ -2,8 +2,10 @@
 //!
 //! Reads nothing, writes nothing.
 
+use super::rule::{effect_of, effect_word};
 use super::value::{Share, Value};
-use super::{Effect, Interactive, Level};
+use super::{Interactive, Level};
+use crate::call::Effect;
 use std::collections::BTreeMap;
 
 /// A field of the policy, as a value and back.
@@ -37,8 +39,8 @@ field!(Level, level => Value::Text(level.word().to_owned()), Value::Text(word) =
 field!(Interactive, when => Value::Text(when.word().to_owned()), Value::Text(word) => Interactive::of(&word));
 field!(
     Vec<Effect>,
-    effects => Value::Names(effects.iter().map(|effect| effect.word().to_owned()).collect()),
-    Value::Names(names) => names.iter().map(|name| Effect::of(name)).collect()
+    effects => Value::Names(effects.iter().map(|effect| effect_word(*effect).to_owned()).collect()),
+    Value::Names(names) => names.iter().map(|name| effect_of(name)).collect()
 );
 
 /// The fields of one entry, each with its place in the text.

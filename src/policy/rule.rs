@@ -6,7 +6,8 @@
 use super::field::Parts;
 use super::key::Part;
 use super::value::Form;
-use super::{Effect, glob, words};
+use super::{glob, words};
+use crate::call::Effect;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,13 +32,37 @@ words! {
     }
 }
 
+/// Effects by the words of a configuration. What only closes the work is a write there too.
+pub static EFFECTS: &[&str] = &["read", "write", "spawn", "tracker", "control"];
+
+pub fn effect_of(word: &str) -> Option<Effect> {
+    Some(match word {
+        "read" => Effect::Read,
+        "write" => Effect::Write,
+        "spawn" => Effect::Spawn,
+        "tracker" => Effect::Tracker,
+        "control" => Effect::Control,
+        _ => return None,
+    })
+}
+
+pub fn effect_word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Write | Effect::Close => "write",
+        Effect::Spawn => "spawn",
+        Effect::Tracker => "tracker",
+        Effect::Control => "control",
+    }
+}
+
 /// The fields of a `[[rule]]`.
 pub static PARTS: &[Part] = &[
     Part::needed("id", Form::Id, "its name, in refusals and in the ledger"),
     Part::optional("tool", Form::Names, "tools, by name or glob"),
     Part::optional("path", Form::Names, "paths the call touches, as globs"),
     Part::optional("command", Form::Names, "words of a command, in order; others may stand between"),
-    Part::optional("effect", Form::SomeOf(Effect::WORDS), "what the call does"),
+    Part::optional("effect", Form::SomeOf(EFFECTS), "what the call does"),
     Part::needed("action", Form::OneOf(Action::WORDS), "what becomes of the call"),
     Part::needed("reason", Form::Text, "told to whoever is refused"),
     Part::optional("examples", Form::Names, "calls it must match; with a leading `!`, must not"),
@@ -63,10 +88,11 @@ impl Rule {
             call.paths.iter().any(|path| glob::covers(pattern, path, call.project, call.home))
         };
         let command = |wanted: &String| call.commands.iter().any(|words| has_words(wanted, words));
+        let effect = |wanted: &Effect| effect_word(*wanted) == effect_word(call.effect);
         (self.tool.is_empty() || self.tool.iter().any(tool))
             && (self.path.is_empty() || self.path.iter().any(path))
             && (self.command.is_empty() || self.command.iter().any(command))
-            && (self.effect.is_empty() || self.effect.contains(&call.effect))
+            && (self.effect.is_empty() || self.effect.iter().any(effect))
     }
 
     /// Made of its fields; what is wrong comes back with the field it concerns.

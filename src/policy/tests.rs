@@ -237,6 +237,7 @@ fn a_rule_matches_when_all_it_names_holds() {
         (Effect::Write, "/p/a/.env.local", true),
         (Effect::Write, "/p/a /p/.env", true),
         (Effect::Write, "/p/a", false),
+        (Effect::Close, "/p/.env", true),
         (Effect::Read, "/p/.env", false),
         (Effect::Write, "", false),
     ] {

@@ -5,6 +5,7 @@ use crate::command::table::{Cell, Table, Tone};
 use crate::in_force::InForce;
 use crate::policy::key::KEYS;
 use crate::policy::origin::Place;
+use crate::policy::rule::effect_word;
 use crate::policy::{Check, Rule};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -55,7 +56,7 @@ fn short(path: &str, desk: &Desk) -> String {
 
 /// A rule in a line: what it does, then its conditions.
 fn rule_words(rule: &Rule) -> String {
-    let effects: Vec<String> = rule.effect.iter().map(|effect| effect.word().to_owned()).collect();
+    let effects: Vec<String> = rule.effect.iter().map(|effect| effect_word(*effect).to_owned()).collect();
     let conditions =
         [("tool", &rule.tool), ("path", &rule.path), ("command", &rule.command), ("effect", &effects)];
     let named = conditions.iter().filter(|(_, list)| !list.is_empty());

@@ -1,10 +1,11 @@
 //! A project may only tighten: each key both ways, and any two files.
 
 use super::source;
+use crate::call::Effect;
 use crate::policy::key::{KEYS, Key, Project};
 use crate::policy::rule::Action;
 use crate::policy::value::Form;
-use crate::policy::{Effect, Layer, Policy, Share, Source, read};
+use crate::policy::{Layer, Policy, Share, Source, read};
 use proptest::prelude::*;
 
 /// Each key, what the user has, what a project asks for, and what comes of it (`Err` is a refusal).
