@@ -15,6 +15,7 @@ pub mod status;
 pub mod table;
 pub mod uninstall;
 pub mod verify;
+pub mod workflow;
 
 use crate::env::Env;
 use crate::failure::{Code, Failure};
@@ -61,6 +62,7 @@ pub static COMMANDS: &[Command] = &[
     sessions::COMMAND,
     log::COMMAND,
     verify::COMMAND,
+    workflow::COMMAND,
     block::COMMAND,
     clear_block::COMMAND,
     policy::COMMAND,
@@ -172,7 +174,11 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, for programs");
+    let json = Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .global(true)
+        .help("Print JSON, for programs");
     let yes = Arg::new("yes")
         .long("yes")
         .action(ArgAction::SetTrue)

@@ -19,6 +19,7 @@ use crate::record;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
+use crate::welcome;
 use crate::wire::{answer, read};
 use std::io::Read;
 use std::mem::ManuallyDrop;
@@ -45,21 +46,29 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
-    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose)?);
+    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose, thorough)?);
     let scene = scene::look(env, &ledger, &event)?;
     if ledger.session().is_new() {
         open(env, &mut ledger, &event, &scene)?;
     }
     let session = ledger.session();
-    let verdict = worded(gate::judge(session, &event, &scene));
+    let verdict = worded(env, gate::judge(session, &event, &scene));
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
         ledger.append(env, Vec::new())?;
         return Ok(same);
     }
-    let verdict = offer(env, &ledger, &event, &scene, verdict)?;
+    let mut verdict = offer(env, &ledger, &event, &scene, verdict)?;
+    if event.name == "SessionStart" {
+        welcome::export(env, &ledger)?;
+        if ledger.session().blocked().is_none() {
+            verdict = verdict
+                .join(Verdict::context("hydrate", welcome::context(env, ledger.session(), &event, &scene)));
+        }
+    }
     let facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     ledger.append(env, facts)?;
@@ -70,14 +79,14 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
 }
 
 /// Shipped texts in the place of their names.
-fn worded(mut verdict: Verdict) -> Verdict {
+fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
     let Some(mut phrase) = verdict.phrase.take() else { return verdict };
-    let lines = verdict.debts.iter().map(|debt| debt.line.fill(asset::template(debt.line.template)));
+    let lines = verdict.debts.iter().map(|debt| debt.line.fill(&asset::template(env, debt.line.template)));
     let lines: Vec<String> = lines.enumerate().map(|(n, line)| format!("{}. {line}", n + 1)).collect();
     if !lines.is_empty() {
         phrase.values.push(("owed", lines.join("\n")));
     }
-    let text = phrase.fill(asset::template(phrase.template));
+    let text = phrase.fill(&asset::template(env, phrase.template));
     if verdict.ruling == Ruling::Pass {
         verdict.notice = text;
     } else {

@@ -48,15 +48,17 @@ pub mod record;
 pub mod telling;
 pub mod settings;
 pub mod diff;
+pub mod yaml;
+pub mod workflow;
 // -- edges
 pub mod env;
+pub mod asset;
 pub mod signal;
 pub mod wire;
 pub mod place;
 pub mod heads;
 pub mod ledger;
 pub mod shelf;
-pub mod asset;
 pub mod disk;
 pub mod in_force;
 pub mod process;
@@ -67,6 +69,7 @@ pub mod scene;
 pub mod transcript;
 pub mod brief;
 pub mod offer;
+pub mod welcome;
 pub mod receipt;
 // -- doors
 pub mod hook;

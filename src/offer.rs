@@ -37,7 +37,7 @@ pub fn offer(
             let file = brief(env, ledger, event, hydrator)?.file;
             let values = vec![("agent", scene.agent(hydrator.name)), ("context_file", file)];
             let words = Phrase::new("hydration-instruction.md", values)
-                .fill(asset::template("hydration-instruction.md"));
+                .fill(&asset::template(env, "hydration-instruction.md"));
             Verdict::context("hydrate", words)
         }
         ("SubagentStart", Some(agent)) => Verdict::context("hydrate", brief(env, ledger, event, agent)?.text),

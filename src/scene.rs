@@ -4,6 +4,7 @@
 //! Invariant: a plain tool call costs one look into the index and nothing else.
 
 use crate::agent::ours;
+use crate::asset::{self, Library};
 use crate::effect;
 use crate::env::Env;
 use crate::event::Event;
@@ -17,6 +18,7 @@ use crate::ledger::Ledger;
 use crate::resolve;
 use crate::session::Session;
 use crate::tripwire::{self, Mark, Trip};
+use crate::workflow::Held;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -36,7 +38,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         "PreToolUse" | "PermissionRequest" => call(env, event, &mut scene),
         "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
         "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
-        "SubagentStop" => scene.report = report(session, event),
+        "SubagentStop" => scene.report = report(env, session, event),
         "Stop" if session.state.task.as_ref().is_some_and(|task| task.writes > 0) && !event.busy => {
             scene.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
         }
@@ -133,30 +135,23 @@ fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
     Some(lot < RATE || session.memory.course.writes_since_draw + 1 >= AT_LEAST_EVERY)
 }
 
-fn report(session: &Session, event: &Event) -> Option<Result<finding::Finding, String>> {
+fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<finding::Finding, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     session.awaited(id, kind)?;
-    Some(finding::read(ours(kind)?, &event.report, &workflows()))
+    Some(finding::read(ours(kind)?, &event.report, &workflows(env, event)))
 }
 
-/// Ids and gates of the workflows in force.
-fn workflows() -> BTreeMap<String, Vec<String>> {
-    let rows: [(&str, &[&str]); 11] = [
-        ("feature-dev", &["critic", "qa"]),
-        ("batch-processing", &["critic", "qa"]),
-        ("build-loop", &["critic", "qa"]),
-        ("project", &["critic", "qa"]),
-        ("minor-edit", &["qa"]),
-        ("debugging", &["qa"]),
-        ("tdd-cycle", &["qa"]),
-        ("qa-demo", &["qa"]),
-        ("spec-review", &["critic"]),
-        ("direct-skill", &[]),
-        ("simple-question", &[]),
-    ];
-    rows.into_iter()
-        .map(|(id, gates)| (id.to_owned(), gates.iter().map(|g| (*g).to_owned()).collect()))
-        .collect()
+/// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
+fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
+    let library = Library::read(env, &asset::project(env, Path::new(&event.cwd)));
+    let gates = |held: &Held| {
+        let mut gates: Vec<String> =
+            held.workflow.gates.iter().chain(&held.owed).map(|gate| gate.name().to_owned()).collect();
+        gates.sort();
+        gates.dedup();
+        gates
+    };
+    library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }
 
 fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {

@@ -3,47 +3,51 @@
 //! Reads sizes, times and numbers of files, never their contents: one look for each file that is there, and a handful in
 //! all where nothing is configured. Invariant: an edit, a new file, a removed one or another project moves the stamp.
 
-use super::text::{AXIOMS, files};
-use super::{CONFIG_FILE, root};
-use crate::asset::ASSETS;
+use super::CONFIG_FILE;
+use crate::asset::{self, ASSETS};
 use crate::digest::short;
 use crate::env::Env;
-use crate::policy::Layer;
 use std::fmt::Write;
-use std::fs::metadata;
+use std::fs::{metadata, read_dir};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// 16 hex digits; equal as long as nothing changed. Compare it with the one of `InForce`.
 pub fn stamp(env: &Env, cwd: &Path) -> String {
-    of(env, root(env, cwd).as_deref())
+    of(env, &asset::project(env, cwd))
 }
 
-pub(super) fn of(env: &Env, project: Option<&Path>) -> String {
+pub(super) fn of(env: &Env, project: &Path) -> String {
     let shipped: usize = ASSETS.iter().map(|asset| asset.text.len()).sum();
     let mut seen = format!("{} {shipped}\n", env!("CARGO_PKG_VERSION"));
-    layer(&mut seen, &env.user_config, Layer::User);
-    if let Some(root) = project {
-        layer(&mut seen, &root.join(".aops"), Layer::Project);
-    }
+    layer(&mut seen, &env.user_config, &["agents", "templates", "workflows"]);
+    layer(&mut seen, &project.join(".aops"), &["workflows"]);
     format!("{:016x}", short(&[seen.as_bytes()]))
 }
 
-fn layer(seen: &mut String, folder: &Path, layer: Layer) {
+fn layer(seen: &mut String, folder: &Path, folders: &[&str]) {
     if !look(seen, folder) {
         return;
     }
-    look(seen, &folder.join(CONFIG_FILE));
-    look(seen, &folder.join(AXIOMS));
-    match files(folder, layer) {
-        Ok(mut files) => {
-            files.sort();
-            for (_, path) in files {
-                look(seen, &path);
-            }
+    for file in [CONFIG_FILE, "AXIOMS.md", "WORKFLOWS.md"] {
+        look(seen, &folder.join(file));
+    }
+    for name in folders {
+        below(seen, &folder.join(name), *name == "templates");
+    }
+}
+
+/// Every file of a folder, whatever it is: a stamp that moves too often costs a look, one that stays costs the truth.
+fn below(seen: &mut String, folder: &Path, deep: bool) {
+    let Ok(items) = read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = items.flatten().map(|item| item.path()).collect();
+    paths.sort();
+    for path in paths {
+        look(seen, &path);
+        if deep {
+            below(seen, &path, false);
         }
-        Err(problem) => seen.push_str(&problem.what),
     }
 }
 

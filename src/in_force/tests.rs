@@ -1,5 +1,6 @@
 use super::*;
-use crate::policy::{Layer, Level};
+use crate::asset::{ASSETS, Origin};
+use crate::policy::Level;
 use std::fs;
 use tempfile::TempDir;
 
@@ -103,70 +104,49 @@ fn the_nearer_workflow_counts_and_all_axioms_do() {
     world.user("workflows/x.md", "user's");
     world.user("AXIOMS.md", "user's");
     world.ours("AXIOMS.md", "project's");
-    let layer = |name: &str| world.look().texts.into_iter().find(|text| text.name == name).unwrap().layer;
-    assert_eq!(layer("workflows/x.md"), Some(Layer::User));
+    let whose =
+        |name: &str| world.look().texts.texts.into_iter().find(|text| text.name() == name).unwrap().origin;
+    assert_eq!(whose("workflow/x"), Origin::User);
     world.ours("workflows/x.md", "project's");
-    assert_eq!(layer("workflows/x.md"), Some(Layer::Project));
-    assert_eq!(
-        (layer("user/AXIOMS.md"), layer("project/AXIOMS.md")),
-        (Some(Layer::User), Some(Layer::Project))
-    );
+    assert_eq!(whose("workflow/x"), Origin::Project);
+    let axioms = world.look().form().texts.into_keys().filter(|name| name.starts_with("axioms/"));
+    let want = ["axioms/AXIOMS@embedded", "axioms/AXIOMS@project", "axioms/AXIOMS@user"];
+    assert_eq!(axioms.collect::<Vec<_>>(), want);
 }
 
 #[test]
 fn every_shipped_text_is_in_the_hash() {
-    let names: Vec<String> = world().look().texts.into_iter().map(|text| text.name).collect();
-    for asset in crate::asset::ASSETS.iter().filter(|asset| !asset.path.starts_with("commands/")) {
-        assert!(names.iter().any(|name| name == asset.path), "{}", asset.path);
-    }
+    let commands = ASSETS.iter().filter(|asset| asset.path.starts_with("commands/")).count();
+    assert_eq!(world().look().form().texts.len(), ASSETS.len() - commands);
 }
 
+/// What goes under the hash is its own RFC 8785 form.
 #[test]
-fn the_projects_folder_is_found() {
+fn the_form_is_canonical() {
     let world = world();
-    let deep = world.project.join("a/b");
-    fs::create_dir_all(&deep).unwrap();
-    let root_of = |env: &Env, from: &Path| root(env, from);
-    assert_eq!(root_of(&world.env, &deep), None);
-    fs::create_dir(world.project.join(".git")).unwrap();
-    assert_eq!(root_of(&world.env, &deep).as_ref(), Some(&world.project));
-    fs::create_dir(world.project.join("a/.aops")).unwrap();
-    assert_eq!(root_of(&world.env, &deep), Some(world.project.join("a")), "the nearest counts");
-    let env = Env { project: world.project.clone(), ..world.env.clone() };
-    assert_eq!(
-        root_of(&env, &deep).as_ref(),
-        Some(&world.project),
-        "where the client began, whatever cwd is"
-    );
-    assert_eq!(root_of(&world.env, Path::new("relative")), None);
-}
-
-#[test]
-fn nothing_above_home_counts() {
-    let world = world();
-    let above = world.env.home.parent().unwrap().join(".aops");
-    put(&above.join("config.toml"), "gates.qa = \"off\"");
-    assert_eq!(root(&world.env, &world.project), None);
-    fs::create_dir(world.env.home.join(".aops")).unwrap();
-    assert_eq!(root(&world.env, &world.project).as_ref(), Some(&world.env.home));
+    world.user("agents/scribe.md", "x");
+    let form = world.look().form();
+    assert_eq!(serde_json_canonicalizer::to_string(&form).unwrap(), canonical(&form));
 }
 
 #[test]
 fn what_cannot_be_read_is_a_problem() {
     let said = |world: &World| load(&world.env, &world.project).unwrap_err();
-    let folder = world();
-    folder.user("config.toml/x", "");
-    assert!(said(&folder).what.contains("cannot be read"), "{}", said(&folder));
-    let long = world();
-    long.user("config.toml", &"#".repeat(300 << 10));
-    assert!(said(&long).what.ends_with("larger than 256 KB"), "{}", said(&long));
-    let text = world();
-    text.user("agents/critic.md", &"#".repeat(2 << 20));
-    assert!(said(&text).what.ends_with("larger than 1024 KB"), "{}", said(&text));
     let odd = world();
-    fs::create_dir_all(&odd.env.user_config).unwrap();
-    fs::write(odd.env.user_config.join("config.toml"), b"# ok\n# \xff\n").unwrap();
-    assert!(said(&odd).what.ends_with("config.toml:2:3: not UTF-8"), "{}", said(&odd));
+    odd.user("config.toml/x", "");
+    assert!(said(&odd).what.ends_with("config.toml: is not a plain file"), "{}", said(&odd));
+    let long = world();
+    long.user("config.toml", &"#".repeat(70 << 10));
+    assert!(said(&long).what.ends_with("config.toml: is longer than 64 KB"), "{}", said(&long));
+    let text = world();
+    text.user("agents/critic.md", &"#".repeat(70 << 10));
+    assert!(said(&text).what.ends_with("critic.md: is longer than 64 KB"), "{}", said(&text));
+    let link = world();
+    link.user("outside.toml", "");
+    fs::create_dir_all(link.project.join(".aops")).unwrap();
+    let (from, to) = (link.project.join(".aops/config.toml"), link.env.user_config.join("outside.toml"));
+    std::os::unix::fs::symlink(to, from).unwrap();
+    assert!(said(&link).what.ends_with("is a link out of the project"), "{}", said(&link));
     assert_eq!(said(&odd).code, Code::ConfigInvalid);
 }
 
@@ -180,7 +160,7 @@ fn a_pipe_is_no_configuration() {
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(made.expect("`mkfifo` is on every unix").success());
     let failure = load(&world.env, &world.project).unwrap_err();
-    assert!(failure.what.ends_with("config.toml: cannot be read: not a regular file"), "{failure}");
+    assert!(failure.what.ends_with("config.toml: is not a plain file"), "{failure}");
 }
 
 #[test]

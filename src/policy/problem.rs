@@ -51,25 +51,7 @@ pub fn did_you_mean(name: Option<&str>) -> String {
 /// The name that was probably meant: a slip or two away, and no more than a third of the word.
 pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let far = (given.chars().count() / 3).clamp(1, 3);
-    let near = names.map(|name| (distance(given, name), name)).filter(|(steps, _)| *steps <= far);
+    let near =
+        names.map(|name| (strsim::damerau_levenshtein(given, name), name)).filter(|(steps, _)| *steps <= far);
     near.min().map(|(_, name)| name)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().take(64).collect(), other.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
-    for (i, a) in one.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in other.iter().enumerate() {
-            let replaced = rows[i][j] + usize::from(a != b);
-            let mut least = replaced.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
-                least = least.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[one.len()][other.len()]
 }

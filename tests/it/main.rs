@@ -14,3 +14,4 @@ mod plugin;
 mod policy;
 mod real_client;
 mod tidy;
+mod workflow;

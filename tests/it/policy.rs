@@ -46,7 +46,7 @@ fn show_says_where_each_value_comes_from() {
             "gates.close\t\"warn\"\t[sandbox]/home/.config/aops/config.toml:3",
             "effects.write\t[\"b\", \"mcp__a__*\"]\t[sandbox]/home/.config/aops/config.toml:5, [sandbox]/project/.aops/config.toml:2",
             "rule.no-env\tdeny path .env\t[sandbox]/project/.aops/config.toml:4",
-            "workflows/mine.md\tafc62e7e3c27\t[sandbox]/project/.aops/workflows/mine.md",
+            "workflow/mine\tafc62e7e3c27\t[sandbox]/project/.aops/workflows/mine.md",
         ]
     );
     assert_eq!(answer.out.matches("\tdefault\n").count(), KEYS.len() - 3);
@@ -69,6 +69,7 @@ fn show_says_where_each_value_comes_from() {
 #[test]
 fn the_project_is_found_from_below() {
     let sandbox = Sandbox::new();
+    sandbox.put(".git/HEAD", "ref: refs/heads/main\n");
     sandbox.put(".aops/config.toml", "stop.refusals = 7");
     sandbox.put("a/b/file", "");
     let mut command = sandbox.command(crate::support::BINARY);
@@ -138,7 +139,7 @@ fn diff_names_what_changed_since_the_session_began() {
     );
     let names: Vec<&str> =
         diff["changes"].as_array().unwrap().iter().map(|change| change["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["agents/critic.md", "check.a", "gates.qa", "workflows/mine.md"]);
+    assert_eq!(names, ["agent/critic", "check.a", "gates.qa", "workflow/mine"]);
     let change = |n: usize| (diff["changes"][n]["then"].clone(), diff["changes"][n]["now"].clone());
     assert_eq!(change(2), (json!("\"warn\""), json!("\"off\"")));
     assert_eq!(change(1).0, Value::Null);

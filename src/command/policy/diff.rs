@@ -70,7 +70,7 @@ fn is_digest(text: &str) -> bool {
 fn same_project(desk: &Desk, shelved: &Shelved, now: &InForce) -> anyhow::Result<()> {
     let name = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
     let above = desk.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == *name);
-    let inside = now.project.as_ref().is_some_and(|root| name.starts_with(&dashed(&root.to_string_lossy())));
+    let inside = name.starts_with(&dashed(&now.project.to_string_lossy()));
     if above || inside {
         return Ok(());
     }

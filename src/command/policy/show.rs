@@ -1,7 +1,9 @@
 //! Prints each effective value with where it came from.
 
+use crate::asset::Origin;
 use crate::command::Desk;
 use crate::command::table::{Cell, Table, Tone};
+use crate::digest::sha256;
 use crate::in_force::InForce;
 use crate::policy::key::KEYS;
 use crate::policy::origin::Place;
@@ -25,9 +27,10 @@ pub(super) fn run(desk: &mut Desk, now: &InForce) -> anyhow::Result<()> {
     for check in &now.policy.checks {
         row(&mut table, &format!("check.{}", check.id), &check_words(check), now, desk);
     }
-    for text in now.texts.iter().filter(|text| text.layer.is_some()) {
-        let path = text.path.as_ref().map(|path| short(&path.to_string_lossy(), desk)).unwrap_or_default();
-        table.row([Cell::from(&text.name), Cell::from(&text.sha256[..12]), Cell::new(path, Tone::Strong)]);
+    for text in now.texts.texts.iter().filter(|text| text.origin != Origin::Embedded) {
+        let digest = sha256(&[text.text.as_bytes()]);
+        let file = Cell::new(short(&text.file, desk), Tone::Strong);
+        table.row([Cell::from(text.name()), Cell::from(&digest[..12]), file]);
     }
     table.print(desk)?;
     // Apart from the table on a terminal: a column of 64 digits leaves no room for the places.
@@ -77,9 +80,10 @@ fn value(now: &InForce) -> Value {
     let rules = now.policy.rules.iter().map(|rule| entry(rule, now.origins.of(&format!("rule.{}", rule.id))));
     let checks =
         now.policy.checks.iter().map(|check| entry(check, now.origins.of(&format!("check.{}", check.id))));
-    let texts = now.texts.iter().map(
-        |text| json!({"name": text.name, "sha256": text.sha256, "from": text.from(), "path": text.path}),
-    );
+    let texts = now.texts.texts.iter().map(|text| {
+        let digest = sha256(&[text.text.as_bytes()]);
+        json!({"name": text.name(), "sha256": digest, "from": text.origin, "file": text.file})
+    });
     json!({
         "hash": now.hash,
         "project": now.project,
