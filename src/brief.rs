@@ -70,7 +70,7 @@ fn values(
     path: &Path,
 ) -> Vec<(&'static str, String)> {
     let session = ledger.session();
-    let project = asset::project(Path::new(&event.cwd));
+    let project = asset::project(env, Path::new(&event.cwd));
     let (state, course) = (&session.state, &session.memory.course);
     let list = |items: &[String]| {
         quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))

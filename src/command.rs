@@ -9,6 +9,7 @@ pub mod completions;
 pub mod doctor;
 pub mod install;
 pub mod log;
+pub mod policy;
 pub mod sessions;
 pub mod status;
 pub mod table;
@@ -17,7 +18,7 @@ pub mod verify;
 pub mod workflow;
 
 use crate::env::Env;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::shelf::{self, Shelved};
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
@@ -64,6 +65,7 @@ pub static COMMANDS: &[Command] = &[
     workflow::COMMAND,
     block::COMMAND,
     clear_block::COMMAND,
+    policy::COMMAND,
     install::COMMAND,
     uninstall::COMMAND,
     doctor::COMMAND,
@@ -128,8 +130,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    let integrity = error.downcast_ref::<Failure>().filter(|failure| failure.code.is_integrity());
-    integrity.map_or_else(|| error.downcast_ref::<Refused>().map_or(1, |refused| refused.code), |_| 4)
+    match error.downcast_ref::<Failure>() {
+        Some(failure) if failure.code.is_integrity() => 4,
+        Some(failure) if failure.code == Code::ConfigInvalid => 2,
+        _ => error.downcast_ref::<Refused>().map_or(1, |refused| refused.code),
+    }
 }
 
 /// Whether this is somebody who may. Also for a command of which only one flag is a person's.

@@ -11,10 +11,10 @@ use crate::fact::{Blocked, Fact, Opened};
 use crate::failure::{Code, Failure};
 use crate::gate::{self, Scene, repeat};
 use crate::git;
+use crate::in_force;
 use crate::ledger::Ledger;
 use crate::offer::offer;
 use crate::place::Whose;
-use crate::policy;
 use crate::record;
 use crate::scene;
 use crate::session::Session;
@@ -69,7 +69,7 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
                 .join(Verdict::context("hydrate", welcome::context(env, ledger.session(), &event, &scene)));
         }
     }
-    let facts = facts(env, ledger.session(), &event, &verdict, &scene);
+    let facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     ledger.append(env, facts)?;
     if blocked {
@@ -102,7 +102,7 @@ fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<
         boot: boot_id(),
         folders: scene.folders.clone(),
         format: 1,
-        policy_hash: policy::hash(env, &event.cwd),
+        policy_hash: policy_hash(env, event)?,
         previous: None,
         project: ledger.project(),
     };
@@ -113,14 +113,20 @@ fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<
 }
 
 /// The event's facts, with what only the edges know: the boot, the folders, the policy in force.
-fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+fn facts(
+    env: &Env,
+    session: &Session,
+    event: &Event,
+    verdict: &Verdict,
+    scene: &Scene,
+) -> Result<Vec<Fact>, Failure> {
     let mut facts = record::facts(session, event, verdict, scene);
     let Some(Fact::Event(seen)) = facts.iter_mut().find(|fact| matches!(fact, Fact::Event(_))) else {
-        return facts;
+        return Ok(facts);
     };
     if event.name == "SessionStart" {
         (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
-        seen.root = Some(asset::project(Path::new(&event.cwd)).display().to_string());
+        seen.root = Some(asset::project(env, Path::new(&event.cwd)).display().to_string());
         let protected = scene::protected(env, event);
         (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
         if session.memory.baseline.is_empty() {
@@ -128,10 +134,16 @@ fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: 
         }
     }
     if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") {
-        seen.policy_hash =
-            Some(policy::hash(env, &event.cwd)).filter(|hash| *hash != session.state.policy_hash);
+        seen.policy_hash = Some(policy_hash(env, event)?).filter(|hash| *hash != session.state.policy_hash);
     }
-    facts
+    Ok(facts)
+}
+
+/// The hash of what is in force, kept so that a later one can be compared with it.
+fn policy_hash(env: &Env, event: &Event) -> Result<String, Failure> {
+    let in_force = in_force::load(env, Path::new(&event.cwd))?;
+    in_force.keep(env)?;
+    Ok(in_force.hash)
 }
 
 fn input() -> Result<Vec<u8>, Failure> {

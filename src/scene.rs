@@ -157,7 +157,7 @@ fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<finding:
 
 /// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
 fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
-    let library = Library::read(env, &asset::project(Path::new(&event.cwd)));
+    let library = Library::read(env, &asset::project(env, Path::new(&event.cwd)));
     let gates = |held: &Held| {
         let mut gates: Vec<String> =
             held.workflow.gates.iter().chain(&held.owed).map(|gate| gate.name().to_owned()).collect();

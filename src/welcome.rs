@@ -33,8 +33,12 @@ pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> St
     let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
         .fill(&asset::template(env, "AGENTS.md"));
     let core = core(Path::new(&event.cwd));
-    let parts =
-        [Some(guide), Some(asset::axioms_text(env, &asset::project(Path::new(&event.cwd)))), core, standing];
+    let parts = [
+        Some(guide),
+        Some(asset::axioms_text(env, &asset::project(env, Path::new(&event.cwd)))),
+        core,
+        standing,
+    ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     cut(&text, LONGEST).to_owned()
 }

@@ -31,15 +31,19 @@ pub struct Texts {
     pub problems: Vec<Problem>,
 }
 
+impl Text {
+    /// `workflow/tdd-cycle`; axioms add up, so theirs says whose they are.
+    pub fn name(&self) -> String {
+        let whose = if self.kind == Kind::Axioms { format!("@{}", self.origin) } else { String::new() };
+        format!("{}/{}{whose}", format!("{:?}", self.kind).to_lowercase(), self.id)
+    }
+}
+
 impl Texts {
-    /// What the policy hash is made of: the digest of each text by its name; a problem counts as a text too.
+    /// What the policy hash is made of: the digest of each text by its name. Whose it is does not count, where only one
+    /// is in force.
     pub fn digests(&self) -> BTreeMap<String, String> {
-        let named = |text: &Text| {
-            let name = format!("{:?}/{}@{}", text.kind, text.id, text.origin).to_lowercase();
-            (name, sha256(&[text.text.as_bytes()]))
-        };
-        let problem = |problem: &Problem| (format!("problem/{}", problem.what), "unusable".to_owned());
-        self.texts.iter().map(named).chain(self.problems.iter().map(problem)).collect()
+        self.texts.iter().map(|text| (text.name(), sha256(&[text.text.as_bytes()]))).collect()
     }
 
     pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Text> {
@@ -342,11 +346,19 @@ mod tests {
         };
         let bare = digests(&[]);
         assert_eq!(bare, digests(&[]), "the same folders elsewhere give the same digests");
-        assert!(bare.contains_key("workflow/tdd-cycle@embedded"), "{bare:?}");
+        assert!(
+            bare.contains_key("workflow/tdd-cycle") && bare.contains_key("axioms/AXIOMS@embedded"),
+            "{bare:?}"
+        );
         for file in ["user/AXIOMS.md", "user/templates/refusals/rule.md", "project/.aops/workflows/x.md"] {
             assert_ne!(digests(&[(file, "x")]), bare, "{file}");
             assert_ne!(digests(&[(file, "x")]), digests(&[(file, "y")]), "{file}");
         }
-        assert_ne!(digests(&[("user/templates/none.md", "x")]), bare, "a problem counts too");
+        let same = ASSETS.iter().find(|asset| asset.path == "workflows/tdd-cycle.md").unwrap().text;
+        assert_eq!(
+            digests(&[("user/workflows/tdd-cycle.md", same)]),
+            bare,
+            "the same text is the same, whoever has it"
+        );
     }
 }

@@ -3,9 +3,11 @@
 //! Reads folders and files, writes nothing. Invariants: nothing blocks on a FIFO or device, nothing longer than `LONGEST`
 //! is read, and no link leads out of a project.
 
+use crate::env::Env;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use std::fs;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// No text of ours is longer than a tenth of this.
@@ -13,13 +15,22 @@ const LONGEST: u64 = 64 << 10;
 /// More files than this in one folder are no texts of ours.
 const MOST: usize = 100;
 
-/// Where the project of a folder begins: the nearest one with an `.aops`, within its repository; else the repository's
-/// root; outside a repository the folder itself, since what lies above may belong to anybody.
-pub fn project(cwd: &Path) -> PathBuf {
-    let root = cwd.ancestors().find(|folder| folder.join(".git").exists());
-    let Some(root) = root else { return cwd.to_owned() };
-    let inside = cwd.ancestors().take_while(|folder| folder.starts_with(root));
-    inside.clone().find(|folder| folder.join(".aops").is_dir()).unwrap_or(root).to_owned()
+/// Where the project begins: from where the client was started, else from `cwd`, the nearest folder with an `.aops` within
+/// its repository; else the repository's root; outside a repository the folder itself, since what lies above may belong to
+/// anybody. Never above the user's home.
+pub fn project(env: &Env, cwd: &Path) -> PathBuf {
+    let start = if env.project.as_os_str().is_empty() { cwd } else { &env.project };
+    let owner = fs::metadata(start).ok().map(|about| about.uid());
+    // Anybody may make a `/tmp/.git`, and a configuration may start programs.
+    let has = |folder: &Path, name: &str| {
+        let ours = |uid: u32| folder == start || uid == 0 || Some(uid) == owner;
+        fs::symlink_metadata(folder.join(name)).is_ok_and(|about| ours(about.uid()))
+    };
+    let above_home = |folder: &Path| env.home.starts_with(folder) && folder != env.home;
+    let mut folders = start.ancestors().take_while(|folder| !above_home(folder));
+    let Some(root) = folders.find(|folder| has(folder, ".git")) else { return start.to_owned() };
+    let mut inside = start.ancestors().take_while(|folder| folder.starts_with(root));
+    inside.find(|folder| has(folder, ".aops")).unwrap_or(root).to_owned()
 }
 
 /// The text of a file; `None` where there is none. `within`: the folder its links must stay in.
@@ -139,12 +150,19 @@ mod tests {
         make("repo/c");
         make("bare/.git");
         make("bare/x");
-        let begins =
-            |cwd: &str| project(&home.join(cwd)).strip_prefix(home).unwrap().to_str().unwrap().to_owned();
+        let begins = |cwd: &str| {
+            project(&Env::default(), &home.join(cwd)).strip_prefix(home).unwrap().to_str().unwrap().to_owned()
+        };
         assert_eq!(begins("loose/sub"), "loose/sub", "an `.aops` above may be anybody's");
         assert_eq!(begins("repo"), "repo");
         assert_eq!(begins("repo/c"), "repo");
         assert_eq!(begins("repo/a/b"), "repo/a");
         assert_eq!(begins("bare/x"), "bare");
+        let env = Env { project: home.join("repo"), ..Env::default() };
+        assert_eq!(project(&env, &home.join("repo/a/b")), home.join("repo"), "where the client was started");
+        let env = Env { home: home.join("repo/a"), ..Env::default() };
+        assert_eq!(project(&env, &home.join("repo/a/b")), home.join("repo/a/b"), "nothing above home");
+        let env = Env { home: home.join("repo"), ..Env::default() };
+        assert_eq!(project(&env, &home.join("repo/c")), home.join("repo"), "home itself may be one");
     }
 }

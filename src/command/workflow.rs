@@ -66,7 +66,7 @@ fn id_argument(row: clap::Command) -> clap::Command {
 }
 
 fn library(desk: &Desk) -> Library {
-    Library::read(desk.env, &asset::project(&desk.env.cwd))
+    Library::read(desk.env, &asset::project(desk.env, &desk.env.cwd))
 }
 
 /// The workflow that was asked for, if it and all it contains are whole.

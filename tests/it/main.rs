@@ -11,6 +11,7 @@ mod install;
 mod licences;
 mod model;
 mod plugin;
+mod policy;
 mod real_client;
 mod tidy;
 mod workflow;

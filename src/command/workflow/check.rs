@@ -28,7 +28,7 @@ pub(super) const VERB: Verb = Verb {
 fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let files: Vec<PathBuf> =
         given.get_many::<String>("files").unwrap_or_default().map(PathBuf::from).collect();
-    let project = asset::project(&desk.env.cwd);
+    let project = asset::project(desk.env, &desk.env.cwd);
     let mut texts = asset::in_force(desk.env, &project);
     let mut named = Vec::new();
     for file in &files {
