@@ -15,6 +15,7 @@ use crate::in_force;
 use crate::ledger::Ledger;
 use crate::offer::offer;
 use crate::place::Whose;
+use crate::policy::Policy;
 use crate::record;
 use crate::scene;
 use crate::session::Session;
@@ -87,7 +88,9 @@ fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
         phrase.values.push(("owed", lines.join("\n")));
     }
     let text = phrase.fill(&asset::template(env, phrase.template));
-    if verdict.ruling == Ruling::Pass {
+    if verdict.softened {
+        verdict.notice = format!("not enforced here, or this would be refused: {text}");
+    } else if verdict.ruling == Ruling::Pass {
         verdict.notice = text;
     } else {
         verdict.reason = text;
@@ -97,12 +100,14 @@ fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
 
 /// Begins the ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
 fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<(), Failure> {
+    let (policy, policy_hash) = policy(env, event)?;
     let opened = Opened {
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
         folders: scene.folders.clone(),
         format: 1,
-        policy_hash: policy_hash(env, event)?,
+        policy,
+        policy_hash,
         previous: None,
         project: ledger.project(),
     };
@@ -134,16 +139,21 @@ fn facts(
         }
     }
     if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") {
-        seen.policy_hash = Some(policy_hash(env, event)?).filter(|hash| *hash != session.state.policy_hash);
+        let (policy, hash) = policy(env, event)?;
+        if hash != session.state.policy_hash {
+            (seen.policy, seen.policy_hash) = (policy, Some(hash));
+        }
     }
     Ok(facts)
 }
 
-/// The hash of what is in force, kept so that a later one can be compared with it.
-fn policy_hash(env: &Env, event: &Event) -> Result<String, Failure> {
+/// What is in force, kept so that a later one can be compared with it: the configuration where it is not the shipped
+/// one, and the hash of it all.
+fn policy(env: &Env, event: &Event) -> Result<(Option<Box<Policy>>, String), Failure> {
     let in_force = in_force::load(env, Path::new(&event.cwd))?;
     in_force.keep(env)?;
-    Ok(in_force.hash)
+    let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
+    Ok((policy.map(Box::new), in_force.hash))
 }
 
 fn input() -> Result<Vec<u8>, Failure> {

@@ -5,6 +5,7 @@
 mod support;
 
 mod client;
+mod course;
 mod doctor;
 mod home;
 mod install;
