@@ -1,0 +1,145 @@
+//! The real, unmodified Claude Code, run headless in a `Sandbox` against a scripted `Model`.
+//!
+//! Invariant: it knows one address, the model's. That is its API and its proxy, so a request to anywhere else is seen,
+//! refused, and fails the test.
+
+mod install;
+mod run;
+
+pub(crate) use run::Run;
+
+use crate::model::{Model, Turn};
+use crate::support::{BINARY, Sandbox};
+use aops_hook::event::EVENTS;
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::process::Command;
+
+pub(crate) struct Client<'a> {
+    sandbox: &'a Sandbox,
+    model: &'a Model,
+}
+
+impl<'a> Client<'a> {
+    /// The client with our hooks in the user's settings, every event that we register for.
+    pub(crate) fn guarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
+        register(sandbox, |event| (BINARY.to_owned(), vec![event.to_owned()]));
+        Self { sandbox, model }
+    }
+
+    /// The client as it is without us.
+    pub(crate) fn unguarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
+        Self { sandbox, model }
+    }
+
+    /// A new session.
+    pub(crate) fn run(&self, prompt: &str) -> Run {
+        self.start(prompt, &[])
+    }
+
+    /// The same session again, in a new process.
+    pub(crate) fn resume(&self, session_id: &str, prompt: &str) -> Run {
+        self.start(prompt, &["--resume", session_id])
+    }
+
+    pub(crate) fn start(&self, prompt: &str, arguments: &[&str]) -> Run {
+        #[expect(clippy::disallowed_methods, reason = "the one place that starts the client")]
+        let mut command = Command::new(install::program());
+        command
+            .args(["-p", prompt, "--output-format", "stream-json", "--verbose", "--max-turns", "30"])
+            .args(["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent"])
+            .args(arguments)
+            .env_clear()
+            .envs(self.sandbox.environment())
+            .envs([
+                ("ANTHROPIC_BASE_URL", self.model.url()),
+                ("ANTHROPIC_API_KEY", "sk-ant-made-up".to_owned()),
+            ])
+            .envs(["HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, self.model.url())))
+            .env("NO_PROXY", "127.0.0.1")
+            .envs(QUIET.map(|name| (name, "1")))
+            .current_dir(self.sandbox.project());
+        let run = Run::of(command);
+        assert_eq!(self.model.astray(), [""; 0], "the client asked for something else: {run:?}");
+        run
+    }
+}
+
+/// Switches off what a test does not ask for.
+const QUIET: [&str; 4] = [
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+    "DISABLE_TELEMETRY",
+    "DISABLE_ERROR_REPORTING",
+    "DISABLE_AUTOUPDATER",
+];
+
+/// User settings that run a program at every event we register for.
+fn register(sandbox: &Sandbox, program: impl Fn(&str) -> (String, Vec<String>)) {
+    let mut hooks = Map::new();
+    for kind in EVENTS.iter().filter(|kind| kind.timeout > 0) {
+        let (command, args) = program(kind.name);
+        let mut entry = json!({"type": "command", "command": command, "args": args, "timeout": kind.timeout});
+        if kind.blocks_on_failure() {
+            entry["onFailure"] = json!("block");
+        }
+        hooks.insert(kind.name.to_owned(), json!([{"hooks": [entry]}]));
+    }
+    fs::create_dir_all(sandbox.config()).unwrap();
+    fs::write(sandbox.config().join("settings.json"), json!({"hooks": hooks}).to_string()).unwrap();
+}
+
+/// The harness itself: a shell script in our place writes down what the client calls, and when.
+#[test]
+fn the_client_calls_a_hook_at_every_step() {
+    let sandbox = Sandbox::new();
+    let log = sandbox.tmp().join("events");
+    script(&sandbox, &format!(r#"cat >> "{}""#, log.display()));
+    let model =
+        Model::new([Turn::call("Bash", json!({"command": "echo $((6 * 7))"})), Turn::text("Good bye.")]);
+    Client::unguarded(&sandbox, &model).run("how much is it?").ended("Good bye.");
+
+    let lines = fs::read_to_string(&log).unwrap();
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = events.iter().map(|event| event["hook_event_name"].as_str().unwrap()).collect();
+    let expected = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolBatch",
+        "Stop",
+        "SessionEnd",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(events[3]["tool_response"]["stdout"], "42");
+    assert_eq!(model.tool_results()[0].text, "42");
+    assert_eq!(model.requests().len(), 2);
+}
+
+/// What a hook says where the model can hear it: context by the role `system`, a refusal as the call's result.
+#[test]
+fn what_a_hook_says_reaches_the_model() {
+    let sandbox = Sandbox::new();
+    script(&sandbox, "case $1 in SessionStart) echo be kind;; PreToolUse) echo not today >&2; exit 2;; esac");
+    let model = Model::new([Turn::call("Bash", json!({"command": "touch it"})), Turn::text("Then not.")]);
+    Client::unguarded(&sandbox, &model).run("touch it").ended("Then not.");
+
+    let heard = model.requests()[0].said_by("system");
+    assert!(
+        heard.iter().any(|text| text.contains("SessionStart:startup hook success: be kind")),
+        "{heard:?}"
+    );
+    let results = model.tool_results();
+    assert!(
+        results.len() == 1 && results[0].is_error && results[0].text.contains("not today"),
+        "{results:?}"
+    );
+    assert!(!sandbox.project().join("it").exists());
+}
+
+/// A shell script in our place; `$1` is the event.
+fn script(sandbox: &Sandbox, text: &str) {
+    register(sandbox, |event| {
+        ("/bin/sh".to_owned(), ["-c", text, "script", event].map(str::to_owned).to_vec())
+    });
+}

@@ -1,0 +1,87 @@
+//! One scripted answer of the model: text, tool calls, or both; as server-sent events and as plain JSON.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What the model says once. Several calls in one turn are run by the client side by side.
+#[derive(Clone, Default)]
+pub(crate) struct Turn {
+    text: String,
+    calls: Vec<(String, Value)>,
+    deed: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Turn {
+    pub(crate) fn text(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+
+    pub(crate) fn call(tool: &str, input: Value) -> Self {
+        Self::default().and(tool, input)
+    }
+
+    /// One more call in the same message.
+    pub(crate) fn and(mut self, tool: &str, input: Value) -> Self {
+        self.calls.push((tool.to_owned(), input));
+        self
+    }
+
+    /// Something that happens in the world while the model thinks.
+    pub(crate) fn after(mut self, deed: impl Fn() + Send + Sync + 'static) -> Self {
+        self.deed = Some(Arc::new(deed));
+        self
+    }
+
+    pub(super) fn happen(&self) {
+        if let Some(deed) = &self.deed {
+            deed();
+        }
+    }
+
+    /// The whole message; `number` makes its ids unique over all turns of one model.
+    pub(super) fn message(&self, number: usize, model: &str) -> Value {
+        let mut content = Vec::new();
+        if !self.text.is_empty() {
+            content.push(json!({"type": "text", "text": self.text}));
+        }
+        for (index, (name, input)) in self.calls.iter().enumerate() {
+            let id = format!("toolu_{number:04}{index:02}");
+            content.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
+        }
+        let stop_reason = if self.calls.is_empty() { "end_turn" } else { "tool_use" };
+        json!({
+            "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": model,
+            "content": content, "stop_reason": stop_reason, "stop_sequence": null, "usage": usage(),
+        })
+    }
+}
+
+/// The same numbers for every message, so that sums can be checked.
+fn usage() -> Value {
+    json!({"input_tokens": 100, "cache_creation_input_tokens": 50, "cache_read_input_tokens": 1000, "output_tokens": 10})
+}
+
+/// A message the way the API streams it.
+pub(super) fn stream(message: &Value) -> String {
+    let mut begun = message.clone();
+    begun["content"] = json!([]);
+    begun["stop_reason"] = Value::Null;
+    let mut events = vec![json!({"type": "message_start", "message": begun})];
+    for (index, block) in message["content"].as_array().into_iter().flatten().enumerate() {
+        let (empty, delta) = if block["type"] == "text" {
+            (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": block["text"]}))
+        } else {
+            let mut empty = block.clone();
+            empty["input"] = json!({});
+            (empty, json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}))
+        };
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": empty}));
+        events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        events.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    let end = json!({"stop_reason": message["stop_reason"], "stop_sequence": null});
+    events.push(json!({"type": "message_delta", "delta": end, "usage": message["usage"]}));
+    events.push(json!({"type": "message_stop"}));
+    let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    events.iter().map(line).collect()
+}

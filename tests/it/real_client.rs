@@ -1,0 +1,268 @@
+//! Whole sessions in the real client: what it is told, what the model sees, what the ledger keeps.
+//!
+//! Every prompt begins with `.`: it waives the loop, so these tests are about the ground floor alone.
+
+use crate::client::{Client, Run};
+use crate::model::{Model, Turn};
+use crate::support::{Sandbox, Session};
+use serde_json::{Value, json};
+use std::fs;
+use std::sync::Arc;
+
+const RAN: [&str; 4] = ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"];
+const BROKE: [&str; 4] = ["PENDING", "AUTHORIZED", "EXECUTING", "FAILED"];
+const REFUSED: [&str; 2] = ["PENDING", "DENIED"];
+
+#[test]
+fn a_session_with_several_tools_is_kept_whole() {
+    let sandbox = Sandbox::new();
+    let notes = sandbox.put("notes.md", "remember the milk\n");
+    let letter = sandbox.project().join("letter.txt");
+    let model = Model::new([
+        Turn::call("Read", json!({"file_path": notes})),
+        Turn::call("Bash", json!({"command": "echo hello"})),
+        Turn::call("Write", json!({"file_path": letter, "content": "dear reader\n"})),
+        Turn::call("Bash", json!({"command": "exit 3"})),
+        Turn::text("All done."),
+    ]);
+    let run = Client::guarded(&sandbox, &model).run(". try the tools");
+    run.ended("All done.");
+    assert_eq!(fs::read_to_string(letter).unwrap(), "dear reader\n");
+
+    let session = Session::new(&sandbox, run.session_id());
+    let calls = session.calls();
+    let ids: Vec<&String> = calls.keys().collect();
+    assert_eq!(ids, ["toolu_000100", "toolu_000200", "toolu_000300", "toolu_000400"]);
+    assert_eq!(calls.values().cloned().collect::<Vec<_>>(), [RAN, RAN, RAN, BROKE]);
+    assert_eq!(
+        events(&session),
+        [
+            "SessionStart",
+            "UserPromptSubmit",
+            "PostToolBatch",
+            "PostToolBatch",
+            "PostToolBatch",
+            "PostToolBatch",
+            "Stop",
+            "SessionEnd"
+        ]
+    );
+    verifies(&sandbox, &session);
+    state_is_right(&session);
+}
+
+#[test]
+fn parallel_calls_and_a_background_agent_are_all_recorded() {
+    let sandbox = Sandbox::new();
+    let notes = sandbox.put("notes.md", "remember the milk\n");
+    sandbox.put(
+        ".claude/agents/checker.md",
+        "---\nname: checker\ndescription: checks things\n---\nYou are the checker of this test.\n",
+    );
+    let model = Model::new([
+        Turn::call("Read", json!({"file_path": notes}))
+            .and("Bash", json!({"command": "echo one"}))
+            .and("Bash", json!({"command": "echo two"}))
+            .and("Agent", json!({"description": "check", "prompt": "check it", "subagent_type": "checker"})),
+        Turn::text("Started."),
+    ])
+    .agent(
+        "the checker of this test",
+        [
+            Turn::call("Bash", json!({"command": "echo three"})).and("Bash", json!({"command": "echo four"})),
+            Turn::text("Checked."),
+        ],
+    );
+    let run = Client::guarded(&sandbox, &model).run(". do four things");
+    assert_eq!(run.code, Some(0), "{run:?}");
+
+    let session = Session::new(&sandbox, run.session_id());
+    let agents: Vec<String> = model.requests().into_iter().filter_map(|request| request.agent).collect();
+    let agent = agents.first().expect("the agent asked the model");
+    assert!(agents.iter().all(|other| other == agent), "{agents:?}");
+    let calls = session.calls();
+    assert_eq!(calls.len(), 6, "{calls:?}");
+    assert!(calls.values().all(|steps| *steps == RAN), "{calls:?}");
+    assert_eq!(commands_by(&session, None), ["echo one", "echo two"]);
+    assert_eq!(commands_by(&session, Some(agent)), ["echo four", "echo three"]);
+    let told = |event: &str| {
+        let ours =
+            |entry: &&Value| entry["with"]["event"] == event && entry["with"]["agent_id"] == agent.as_str();
+        session.entries().iter().filter(ours).count()
+    };
+    assert_eq!((told("SubagentStart"), told("SubagentStop")), (1, 1));
+    verifies(&sandbox, &session);
+}
+
+#[test]
+fn a_blocked_session_is_refused_until_a_person_clears_it() {
+    let sandbox = Arc::new(Sandbox::new());
+    let outside = Arc::clone(&sandbox);
+    let block = move || outside.person(&["block", "--reason", "the plan was dropped"]).said(&["blocked"]);
+    let touch = |name: &str| Turn::call("Bash", json!({"command": format!("touch {name}")}));
+    let model = Model::new([
+        touch("before"),
+        touch("meanwhile").after(block),
+        Turn::text("Hello from a new session."),
+        touch("afterwards"),
+        Turn::text("Back at work."),
+    ]);
+    let client = Client::guarded(&sandbox, &model);
+    let there = |name: &str| sandbox.project().join(name).exists();
+
+    let first = client.run(". make two files");
+    let session = Session::new(&sandbox, first.session_id());
+    assert!(there("before") && !there("meanwhile"), "{first:?}");
+    assert_eq!(model.requests().len(), 2, "the turn ended with the refusal: {first:?}");
+    assert_eq!(session.calls()["toolu_000200"], REFUSED);
+    assert_eq!(session.state()["state"]["custodiet_blocked"], true);
+
+    let again = client.resume(&session.id, ". go on");
+    assert_eq!(model.requests().len(), 2, "a blocked prompt does not reach the model: {again:?}");
+    says(&again, &["the plan was dropped", "clear-block"]);
+
+    client.run(". a fresh start").ended("Hello from a new session.");
+    assert_eq!(model.requests().len(), 3);
+
+    sandbox.inside(&["clear-block", &session.id, "--yes"]).failed(2, &["person", "hint:"]);
+    sandbox.person(&["clear-block", &session.id]).failed(2, &["terminal", "--yes"]);
+    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["cleared"]);
+    client.resume(&session.id, ". now go on").ended("Back at work.");
+    assert!(there("afterwards") && !there("meanwhile"));
+    let seen = model.tool_results().into_iter().find(|result| result.id == "toolu_000200").unwrap();
+    assert!(seen.is_error && seen.text.contains("the plan was dropped"), "{seen:?}");
+    assert_eq!(session.state()["state"]["custodiet_blocked"], false);
+    verifies(&sandbox, &session);
+}
+
+#[test]
+fn without_a_place_for_its_state_the_prompt_is_refused() {
+    let sandbox = Sandbox::new();
+    let (other, session) = (sandbox.session(), sandbox.session());
+    let _ = other.start("startup");
+    let today = other.folder().file_name().unwrap().to_str().unwrap()[..8].to_owned();
+    for hash in session.hashes() {
+        fs::write(sandbox.sessions().join(format!("{today}-{hash}")), "in the way").unwrap();
+    }
+    let model = Model::new([Turn::text("Nobody should hear this.")]);
+    let run = Client::guarded(&sandbox, &model).start(". hello", &["--session-id", &session.id]);
+    assert_eq!(model.requests().len(), 0, "{run:?}");
+    says(&run, &["STORAGE_FAILED", "hint: a person can"]);
+}
+
+#[test]
+fn a_call_is_refused_when_the_state_folder_is_lost_on_the_way() {
+    let sandbox = Arc::new(Sandbox::new());
+    let session = sandbox.session();
+    let (inside, id) = (Arc::clone(&sandbox), session.id.clone());
+    let lose = move || {
+        let folder = Session::new(&inside, &id).folder();
+        fs::rename(&folder, inside.tmp().join("moved")).unwrap();
+        fs::write(&folder, "in the way").unwrap();
+    };
+    let model = Model::new([
+        Turn::call("Bash", json!({"command": "touch unseen"})).after(lose),
+        Turn::text("I could not."),
+    ]);
+    let run = Client::guarded(&sandbox, &model).start(". make a file", &["--session-id", &session.id]);
+    assert!(!sandbox.project().join("unseen").exists(), "{run:?}");
+    says(&run, &["STORAGE_FAILED", "hint: a person can"]);
+}
+
+#[test]
+fn a_silent_pass_adds_nothing_to_what_the_model_reads() {
+    let turns = || {
+        let echo = |n: u32| Turn::call("Bash", json!({"command": format!("echo {n}")}));
+        [echo(1), echo(2).and("Bash", json!({"command": "exit 3"})), Turn::text("Done so far.")]
+    };
+    let read = |start: fn(&Sandbox, &Model) -> Run| {
+        let (sandbox, model) = (Sandbox::new(), Model::new(turns()));
+        let run = start(&sandbox, &model);
+        run.ended("Done so far.");
+        let last = model.requests().pop().unwrap().body["messages"].to_string();
+        let calls = Session::new(&sandbox, run.session_id()).folders().len();
+        (calls, sandbox.scrub(&last).replace(run.session_id(), "[session]"))
+    };
+    let (none, alone) = read(|sandbox, model| Client::unguarded(sandbox, model).run(". count"));
+    let (one, watched) = read(|sandbox, model| Client::guarded(sandbox, model).run(". count"));
+    assert_eq!((none, one), (0, 1), "the hook was there once");
+    assert_eq!(watched, alone);
+}
+
+fn events(session: &Session) -> Vec<String> {
+    let entries = session.entries();
+    let events = entries.iter().filter(|entry| entry["type"] == "event");
+    events.map(|entry| entry["with"]["event"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Command lines that this agent asked for, sorted; nobody is the main conversation.
+fn commands_by(session: &Session, agent: Option<&str>) -> Vec<String> {
+    let entries = session.entries();
+    let asked = entries.iter().filter(|entry| entry["type"] == "call" && entry["with"]["to"] == "PENDING");
+    let by = asked.filter(|entry| entry["with"]["agent_id"].as_str() == agent);
+    let mut lines: Vec<String> =
+        by.filter_map(|entry| Some(entry["with"]["input"]["command"].as_str()?.to_owned())).collect();
+    lines.sort();
+    lines
+}
+
+/// The client said this to whoever ran it.
+#[track_caller]
+fn says(run: &Run, words: &[&str]) {
+    let text = format!("{run:?}");
+    for word in words {
+        assert!(text.contains(word), "`{word}` was not said: {text}");
+    }
+}
+
+#[track_caller]
+fn verifies(sandbox: &Sandbox, session: &Session) {
+    let told = sandbox.person(&["verify", &session.id, "--json"]).json();
+    assert_eq!(told["ok"], true, "{told}");
+    assert_eq!(told["entries"], session.entries().len(), "{told}");
+    assert_eq!(told["torn_bytes"], 0, "{told}");
+}
+
+#[track_caller]
+fn state_is_right(session: &Session) {
+    let state = session.state();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        keys(&state),
+        [
+            "audit",
+            "date",
+            "digest",
+            "ended_at",
+            "hydration",
+            "insights",
+            "ledger",
+            "main_agent",
+            "phase",
+            "policy_hash",
+            "sandbox",
+            "schema",
+            "session_id",
+            "started_at",
+            "state",
+            "stop",
+            "subagents",
+            "task"
+        ]
+    );
+    assert_eq!(
+        keys(&state["state"]),
+        ["current_workflow", "custodiet_block_reason", "custodiet_blocked", "hydration_pending"]
+    );
+    assert_eq!(
+        keys(&state["hydration"]),
+        ["acceptance_criteria", "critic_verdict", "hydrated_intent", "original_prompt"]
+    );
+    assert_eq!(keys(&state["main_agent"]), ["current_task", "todos_completed", "todos_total"]);
+    assert_eq!((&state["session_id"], &state["schema"]), (&json!(session.id), &json!(1)));
+    let entries = session.entries();
+    let (first, last) = (&entries[0], &entries[entries.len() - 1]);
+    assert_eq!((&state["started_at"], &state["ended_at"]), (&first["ts"], &last["ts"]));
+    let ledger = &state["ledger"];
+    assert_eq!((&ledger["seq"], &ledger["head"]), (&last["sequence_number"], &last["_digest"]));
+}

@@ -1,0 +1,178 @@
+//! `Sandbox`: a throwaway home, project and data folder, and the real binary run in them.
+//!
+//! Reads `PATH` of whoever runs the tests and nothing else of their world. Invariant: every child starts with a cleared
+//! environment, so no test can reach the real `HOME` or Claude's real configuration.
+
+mod answer;
+mod session;
+
+pub(crate) use answer::Answer;
+pub(crate) use session::Session;
+
+use serde_json::Value;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use std::{env, fs};
+use tempfile::TempDir;
+
+/// The program under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_aops-hook");
+
+/// No answer of ours may take longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Sandbox {
+    root: TempDir,
+    variables: Vec<(String, OsString)>,
+    sessions: AtomicU32,
+}
+
+impl Sandbox {
+    /// Folders named as on a person's machine, all of them empty.
+    #[track_caller]
+    pub(crate) fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("aops-").tempdir().unwrap();
+        let sandbox = Self { root, variables: Vec::new(), sessions: AtomicU32::new(0) };
+        for folder in [sandbox.home(), sandbox.project(), sandbox.data(), sandbox.tmp()] {
+            fs::create_dir(folder).unwrap();
+        }
+        assert_ne!(real_home(), Some(sandbox.home()), "a throwaway home is never the real one");
+        let data = sandbox.data();
+        sandbox.with("ACA_DATA", data)
+    }
+
+    /// Every child gets this variable too.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.real_root().join("home")
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.real_root().join("project")
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.real_root().join("data")
+    }
+
+    pub(crate) fn tmp(&self) -> PathBuf {
+        self.real_root().join("tmp")
+    }
+
+    /// Where Claude Code keeps settings and sessions.
+    pub(crate) fn config(&self) -> PathBuf {
+        let moved = self.variables.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR");
+        moved.map_or_else(|| self.home().join(".claude"), |(_, value)| PathBuf::from(value))
+    }
+
+    /// The folder of this project's sessions, as the client names it.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        let dashed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        self.config()
+            .join("projects")
+            .join(self.project().to_str().unwrap().chars().map(dashed).collect::<String>())
+    }
+
+    /// A text without what is different in every sandbox.
+    pub(crate) fn scrub(&self, text: &str) -> String {
+        let root = self.real_root();
+        text.replace(root.to_str().unwrap(), "[sandbox]").replace(&dashed(&root), "[sandbox]")
+    }
+
+    /// A file below the project.
+    pub(crate) fn put(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.project().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A session with an id nobody else has.
+    pub(crate) fn session(&self) -> Session<'_> {
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        Session::new(self, &session::uuid(&format!("{}:{number}", self.root.path().display())))
+    }
+
+    /// The hook as the client runs it: one event on stdin.
+    pub(crate) fn hook(&self, event: &str, given: &Value) -> Answer {
+        self.raw(event, format!("{given}\n"))
+    }
+
+    /// Any bytes to the hook.
+    pub(crate) fn raw(&self, event: &str, given: impl Into<Vec<u8>>) -> Answer {
+        let mut command = self.command(BINARY);
+        command.arg(event).envs(self.inside_client()).write_stdin(given);
+        Answer::of(event, &command.output().unwrap())
+    }
+
+    /// A command for people: outside any tool call, without a terminal.
+    pub(crate) fn person(&self, arguments: &[&str]) -> Answer {
+        Answer::of("", &self.command(BINARY).args(arguments).output().unwrap())
+    }
+
+    /// The same from inside a tool call.
+    pub(crate) fn inside(&self, arguments: &[&str]) -> Answer {
+        Answer::of("", &self.command(BINARY).args(arguments).envs(self.inside_client()).output().unwrap())
+    }
+
+    /// Any program in this world; its environment is ours alone.
+    pub(crate) fn command(&self, program: &str) -> assert_cmd::Command {
+        let mut command = assert_cmd::Command::new(program);
+        command.env_clear().envs(self.environment()).current_dir(self.project()).timeout(PATIENCE);
+        command
+    }
+
+    /// All that a child knows of the world.
+    pub(crate) fn environment(&self) -> Vec<(String, OsString)> {
+        let mut variables: Vec<(String, OsString)> = vec![
+            ("PATH".into(), path()),
+            ("HOME".into(), self.home().into()),
+            ("TMPDIR".into(), self.tmp().into()),
+            ("TERM".into(), "dumb".into()),
+            ("LANG".into(), "C.UTF-8".into()),
+            ("SHELL".into(), "/bin/sh".into()),
+        ];
+        variables.extend(self.variables.iter().cloned());
+        variables
+    }
+
+    /// What the client adds for a hook or a tool call in a headless run.
+    fn inside_client(&self) -> Vec<(String, OsString)> {
+        vec![
+            ("CLAUDECODE".into(), "1".into()),
+            ("CLAUDE_PROJECT_DIR".into(), self.project().into()),
+            ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),
+            ("CLAUDE_CODE_SESSION_ATTENDED".into(), "0".into()),
+            ("CLAUDE_CODE_ENTRYPOINT".into(), "sdk-cli".into()),
+            ("CLAUDE_PID".into(), std::process::id().to_string().into()),
+        ]
+    }
+
+    /// Some systems reach their temporary folder through a link; the client resolves it, and so do we.
+    fn real_root(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap()
+    }
+}
+
+/// A path as the client makes one name of it.
+fn dashed(path: &Path) -> String {
+    let dash = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    path.to_str().unwrap().chars().map(dash).collect()
+}
+
+/// The home of whoever runs the tests: to be left alone.
+#[expect(clippy::disallowed_methods, reason = "the one look at the real home, to stay out of it")]
+pub(crate) fn real_home() -> Option<PathBuf> {
+    env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+#[expect(clippy::disallowed_methods, reason = "where git and a shell are is not ours to know")]
+fn path() -> OsString {
+    env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
