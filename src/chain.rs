@@ -30,12 +30,19 @@ pub struct Walk {
     /// Where the last snapshot ended: bytes, sequence number.
     pub snapshot: (u64, u64),
     trace: String,
+    /// Entries that somebody else vouches for: number, digest.
+    vouched: Vec<(u64, String)>,
 }
 
 impl Walk {
     /// From a session that is known to be right, `bytes` into the ledger. `trace` is the session's name.
     pub fn new(session: Session, trace: &str, bytes: u64) -> Self {
-        Self { session, bytes, last: 0, snapshot: (bytes, 0), trace: trace.to_owned() }
+        Self { session, bytes, last: 0, snapshot: (bytes, 0), trace: trace.to_owned(), vouched: Vec::new() }
+    }
+
+    /// Entry `seq` must have this digest when the walk comes by.
+    pub fn vouch(&mut self, seq: u64, digest: &str) {
+        self.vouched.push((seq, digest.to_owned()));
     }
 
     /// Takes all complete batches; returns how many bytes that were. Each entry is shown to `visit` with its offset.
@@ -45,6 +52,10 @@ impl Walk {
         let trace = quoted(&self.trace);
         while let Some(long) = memchr(b'\n', &bytes[at..]) {
             let line = check(&bytes[at..at + long], seq + 1, &head, &trace)?;
+            if self.vouched.iter().any(|(seq, digest)| *seq == line.seq && digest != line.digest) {
+                let what = "is not the one that was acknowledged";
+                return Err(Damage { code: Code::RecoveryFailed, seq: line.seq, what });
+            }
             (seq, head) = (line.seq, line.digest.to_owned());
             batch.push((at, line));
             at += long + 1;

@@ -3,7 +3,21 @@
 //! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
 //! command speaks JSON when asked.
 
+pub mod block;
+pub mod clear_block;
+pub mod completions;
+pub mod doctor;
+pub mod install;
+pub mod log;
+pub mod sessions;
+pub mod status;
+pub mod table;
+pub mod uninstall;
+pub mod verify;
+
 use crate::env::Env;
+use crate::failure::Failure;
+use crate::shelf::{self, Shelved};
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
 
@@ -13,24 +27,47 @@ pub struct Command {
     pub about: &'static str,
     /// Shown under EXAMPLES in `--help`: command line, what it does.
     pub examples: &'static [(&'static str, &'static str)],
-    /// Changes who may do what: refused inside a tool call and, without `--yes`, without a terminal.
-    pub person_only: bool,
+    pub who: Who,
     pub arguments: fn(clap::Command) -> clap::Command,
     pub run: fn(&ArgMatches, &mut Desk) -> anyhow::Result<u8>,
 }
 
+/// Who may run a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    Anyone,
+    /// A person or a script of theirs: refused inside a tool call.
+    OutsideClient,
+    /// Changes who may do what: a person at a terminal, or `--yes`; refused inside a tool call all the same.
+    AtTerminal,
+}
+
 /// Where a command does its work: the world, the way out, and how to say it.
+#[expect(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 pub struct Desk<'a> {
     pub env: &'a Env,
     pub out: &'a mut dyn Write,
     pub json: bool,
     pub terminal: bool,
+    /// Columns of the terminal; nothing when the output goes elsewhere.
+    pub width: Option<usize>,
     pub color: bool,
     pub yes: bool,
 }
 
 /// Every command, in the order of `--help`.
-pub static COMMANDS: &[Command] = &[];
+pub static COMMANDS: &[Command] = &[
+    status::COMMAND,
+    sessions::COMMAND,
+    log::COMMAND,
+    verify::COMMAND,
+    block::COMMAND,
+    clear_block::COMMAND,
+    install::COMMAND,
+    uninstall::COMMAND,
+    doctor::COMMAND,
+    completions::COMMAND,
+];
 
 /// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
 pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
@@ -50,12 +87,14 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         out: &mut out,
         json: given.get_flag("json"),
         terminal,
+        width: terminal.then(|| width(io::stdout())).flatten(),
         color: terminal && !env.no_color,
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
-    let said = person(command, &desk).unwrap_or_else(|| (command.run)(given, &mut desk));
+    let said = allowed(command.name, command.who, &desk).and_then(|()| (command.run)(given, &mut desk));
     let flushed = out.flush();
     match (said, flushed) {
+        (Err(error), _) if is_broken_pipe(&error) => 0,
         (Err(error), _) => complain(&format!("{error:#}"), exit_code(&error)),
         (Ok(_), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => complain(&error.to_string(), 1),
         (Ok(code), _) => code,
@@ -82,27 +121,49 @@ pub fn refused<T>(words: impl Into<String>) -> anyhow::Result<T> {
     Err(Refused { code: 2, words: words.into() }.into())
 }
 
-fn exit_code(error: &anyhow::Error) -> u8 {
-    error.downcast_ref::<Refused>().map_or(1, |refused| refused.code)
+/// Whoever read us has seen enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// A person's verb, asked by somebody who may not be one.
-fn person(command: &Command, desk: &Desk) -> Option<anyhow::Result<u8>> {
-    if !command.person_only {
-        return None;
+fn exit_code(error: &anyhow::Error) -> u8 {
+    let integrity = error.downcast_ref::<Failure>().filter(|failure| failure.code.is_integrity());
+    integrity.map_or_else(|| error.downcast_ref::<Refused>().map_or(1, |refused| refused.code), |_| 4)
+}
+
+/// Whether this is somebody who may. Also for a command of which only one flag is a person's.
+pub fn allowed(name: &str, who: Who, desk: &Desk) -> anyhow::Result<()> {
+    if who == Who::Anyone {
+        return Ok(());
     }
-    let name = command.name;
     if desk.env.inside_client {
-        return Some(refused(format!(
+        return refused(format!(
             "`{name}` is a person's to run, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in a terminal of their own"
-        )));
+        ));
     }
-    if !desk.yes && !io::stdin().is_terminal() {
-        return Some(refused(format!(
+    if who == Who::AtTerminal && !desk.yes && !io::stdin().is_terminal() {
+        return refused(format!(
             "`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`"
-        )));
+        ));
     }
-    None
+    Ok(())
+}
+
+/// The argument of every command about one session.
+pub fn session_argument(command: clap::Command) -> clap::Command {
+    let help = "A session's id, the beginning of one, or nothing for the newest in this project";
+    command.arg(Arg::new("session").value_name("SESSION").help(help))
+}
+
+/// The session that argument means.
+pub fn session(given: &ArgMatches, desk: &Desk) -> anyhow::Result<Shelved> {
+    let name = given.get_one::<String>("session").map(String::as_str);
+    shelf::pick(desk.env, name).or_else(refused)
+}
+
+fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// The whole command line as clap sees it; also what completions are made from.
@@ -119,7 +180,7 @@ pub fn parser() -> clap::Command {
             .about(command.about)
             .after_help(format!("Examples:\n{examples}"))
             .arg(json.clone());
-        if command.person_only {
+        if command.who == Who::AtTerminal {
             row = row.arg(yes.clone());
         }
         (command.arguments)(row)

@@ -3,6 +3,8 @@
 //! Reads the environment and the clock; nothing else in the program does. Invariant: an `Env` never changes, so every
 //! decision of one process sees the same world.
 
+use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -50,7 +52,6 @@ impl Env {
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
-            cwd: std::env::current_dir().unwrap_or_default(),
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
@@ -60,7 +61,15 @@ impl Env {
                 .collect(),
             now_ms: now_ms(),
             home,
+            ..Self::default()
         }
+    }
+
+    /// For commands: where the person stands. A hook is told by its event.
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks for the working folder")]
+    #[must_use]
+    pub fn standing_here(self) -> Self {
+        Self { cwd: std::env::current_dir().unwrap_or_default(), ..self }
     }
 
     /// Where Claude Code and we keep the sessions of all projects.
@@ -71,6 +80,37 @@ impl Env {
     /// The file that keeps heads apart from their ledgers.
     pub fn heads(&self) -> PathBuf {
         self.config.join("aops/heads.jsonl")
+    }
+
+    /// Where an administrator's settings are.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn managed(&self) -> PathBuf {
+        #[cfg(debug_assertions)]
+        if let Some(folder) = std::env::var_os("AOPS_TEST_MANAGED") {
+            return folder.into();
+        }
+        let mac = cfg!(target_os = "macos");
+        PathBuf::from(if mac { "/Library/Application Support/ClaudeCode" } else { "/etc/claude-code" })
+    }
+
+    /// `PATH` as given.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn search_path(&self) -> OsString {
+        std::env::var_os("PATH").unwrap_or_default()
+    }
+
+    /// The first program of this name on `PATH`.
+    pub fn on_path(&self, name: &str) -> Option<PathBuf> {
+        let found = |path: &PathBuf| path.is_absolute() && path.is_file();
+        std::env::split_paths(&self.search_path()).map(|folder| folder.join(name)).find(found)
+    }
+
+    /// Where this program is. A link on `PATH` is kept as it is: package managers point it at the newest version.
+    pub fn program(&self) -> io::Result<PathBuf> {
+        let real = std::env::current_exe()?.canonicalize()?;
+        let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let same = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == real);
+        Ok(self.on_path(&name).filter(same).unwrap_or(real))
     }
 
     /// A path a person typed, from where they stand.

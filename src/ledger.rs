@@ -13,7 +13,7 @@ use crate::chain::Walk;
 use crate::digest::trace_id;
 use crate::entry::{Frame, Mark};
 use crate::env::{Env, boot_id};
-use crate::fact::{Fact, Snapshot};
+use crate::fact::{Blocked, Fact, Snapshot};
 use crate::failure::{Code, Failure};
 use crate::heads::{self, Head};
 use crate::moment::timestamp;
@@ -27,6 +27,7 @@ use recover::{Found, LEDGER_FILE};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// A snapshot is due after so many entries or bytes.
 const SNAPSHOT_ENTRIES: u64 = 1024;
@@ -70,6 +71,14 @@ impl Ledger {
         })
     }
 
+    /// The ledger in a folder that a person named.
+    pub fn at(env: &Env, path: PathBuf, trace: &str) -> Result<Self, Failure> {
+        let gone = || Failure::storage(path.display(), "is gone");
+        let place = place::open(path.clone())?.ok_or_else(gone)?;
+        let whose = Whose { session_id: trace, transcript_path: "", cwd: "" };
+        Self::enter(env, whose, place)?.ok_or_else(gone)
+    }
+
     /// An existing folder; `None` where it is another session's.
     fn enter(env: &Env, whose: Whose, place: Place) -> Result<Option<Self>, Failure> {
         let lock = Lock::acquire(&place.dir)?;
@@ -98,15 +107,15 @@ impl Ledger {
         Index::open(&self.place.dir, &self.file, self.standing.walk.bytes)?.find(key)
     }
 
-    /// Commits these facts as one batch and gives up the lock: the session after it.
-    pub fn append(mut self, env: &Env, facts: Vec<Fact>) -> Result<Session, Failure> {
+    /// Commits these facts as one batch.
+    pub fn append(&mut self, env: &Env, facts: Vec<Fact>) -> Result<(), Failure> {
         let mut facts: Vec<Fact> = self.standing.mended.drain(..).chain(facts).collect();
         // The first entry is always `open`, whatever was mended.
         if let Some(open) = facts.iter().position(|fact| matches!(fact, Fact::Open(_))) {
             facts[..=open].rotate_right(1);
         }
         if facts.is_empty() {
-            return Ok(self.standing.walk.session);
+            return Ok(());
         }
         let before = self.standing.walk.bytes;
         let sync = facts.iter().any(Fact::must_sync);
@@ -120,7 +129,7 @@ impl Ledger {
         if export {
             heads::export(env, &self.head(env))?;
         }
-        Ok(self.standing.walk.session)
+        Ok(())
     }
 
     /// The lines of a batch, folded as they are made; the last carries the mark.
@@ -255,7 +264,15 @@ fn load(env: &Env, place: &Place, file: &File, trace: &str, long: u64) -> Result
     found.boot = &boot;
     found.head = heads::of(env, trace)?;
     if long == 0 && matches!(kept, Kept::Missing) && found.head.as_ref().is_none_or(|head| head.seq == 0) {
-        return Ok(Some(Standing { walk: Walk::new(Session::default(), trace, 0), mended: Vec::new() }));
+        // A block outlives the ledger it was in.
+        let blocked = found.head.filter(|head| head.blocked).map(|head| {
+            Fact::Block(Blocked {
+                by: "the exported head".to_owned(),
+                reason: head.reason.unwrap_or_default(),
+            })
+        });
+        let walk = Walk::new(Session::default(), trace, 0);
+        return Ok(Some(Standing { walk, mended: blocked.into_iter().collect() }));
     }
     found.recover(&kept).map(Some)
 }

@@ -36,6 +36,8 @@ pub mod session;
 pub mod chain;
 pub mod gate;
 pub mod record;
+pub mod settings;
+pub mod diff;
 // -- edges
 pub mod env;
 pub mod signal;
@@ -43,7 +45,12 @@ pub mod wire;
 pub mod place;
 pub mod heads;
 pub mod ledger;
+pub mod shelf;
 pub mod policy;
+pub mod asset;
+pub mod disk;
+pub mod process;
+pub mod receipt;
 // -- doors
 pub mod hook;
 pub mod command;

@@ -10,7 +10,9 @@ fn main() -> std::process::ExitCode {
     let first = arguments.next();
     let code = match first.as_deref().filter(|word| EventKind::is_event_name(word)).or(by_name(&called)) {
         Some(event) => hook::run(event, &env),
-        None => command::run([called].into_iter().chain(first).chain(arguments).collect(), &env),
+        None => {
+            command::run([called].into_iter().chain(first).chain(arguments).collect(), &env.standing_here())
+        }
     };
     code.into()
 }

@@ -9,7 +9,6 @@ use crate::json;
 use crate::session::Session;
 use crate::state::{SCHEMA, State, Witness, digest_of};
 use rustix::fs::OFlags;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 
 pub const STATE_FILE: &str = "session-state.json";
@@ -32,9 +31,8 @@ impl Kept {
             Ok(None) => return Ok(Kept::Missing),
             Err(_) => return Ok(Kept::Odd(Vec::new())), // replaced at the next write, never followed
         };
-        let mut bytes = Vec::with_capacity(usize::try_from(long.min(MOST)).unwrap_or(0) + 1);
-        file.take(MOST).read_to_end(&mut bytes).map_err(|e| Failure::storage(STATE_FILE, e))?;
-        Ok(Self::parse(bytes))
+        // Nobody else writes while we hold the lock, so the length is the length.
+        Ok(Self::parse(folder::read_at(&file, STATE_FILE, 0, long.min(MOST))?))
     }
 
     fn parse(bytes: Vec<u8>) -> Self {

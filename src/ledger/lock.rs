@@ -30,6 +30,12 @@ impl Lock {
             }
         }
     }
+
+    /// For somebody who only reads: waits like everybody, makes nothing, and goes on without where there is no lock.
+    pub fn of_reader(dir: &OwnedFd) -> Result<Option<Self>, Failure> {
+        let Some((file, _)) = folder::open(dir, ".lock", OFlags::RDONLY)? else { return Ok(None) };
+        Ok(wait(file).ok())
+    }
 }
 
 /// Blocks in a thread of its own: a try-and-sleep loop is unfair, and a blocking call has no time-out.

@@ -76,6 +76,7 @@ impl Found<'_> {
         let bytes =
             folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
         let mut walk = start;
+        self.vouch(kept, &mut walk);
         let done = walk.feed(&bytes, |_, _, _| {}).map_err(|damage| failure(&damage))?;
         let rest = bytes[done..].to_vec();
         if !is_tear(&rest) {
@@ -108,6 +109,16 @@ impl Found<'_> {
         Ok(name.is_none_or(|name| name.starts_with(ours.as_bytes()) || !name.starts_with(b"\"")))
     }
 
+    /// What state and exported head say about single entries.
+    pub fn vouch(&self, kept: &Kept, walk: &mut Walk) {
+        if let Kept::Whole(_, witness) = kept {
+            walk.vouch(witness.seq, &witness.head);
+        }
+        if let Some(head) = &self.head {
+            walk.vouch(head.seq, &head.digest);
+        }
+    }
+
     /// The witness rule. `Ok(Some(seq))`: entries up to `seq` were lost, and may be.
     pub fn witnessed(&self, kept: &Kept, walk: &Walk) -> Result<Option<u64>, Failure> {
         let by_state = match kept {
@@ -116,7 +127,6 @@ impl Found<'_> {
         };
         let by_head = self.head.as_ref().map_or(0, |head| head.seq);
         let (proven, has) = (by_state.max(by_head), walk.session.seq);
-        let failed = |what: String| Err(Failure::new(Code::RecoveryFailed, what));
         if proven > has {
             if let Kept::Whole(_, witness) = kept {
                 let rebooted = !self.boot.is_empty() && witness.memory.boot != self.boot;
@@ -124,17 +134,8 @@ impl Found<'_> {
                     return Ok(Some(proven));
                 }
             }
-            return failed(format!("the ledger ends at entry {has}, but entry {proven} was acknowledged"));
-        }
-        if self
-            .head
-            .as_ref()
-            .is_some_and(|head| head.seq == has && has > 0 && head.digest != walk.session.head)
-        {
-            return failed(format!("entry {has} is not the one that was exported"));
-        }
-        if by_state == has && has > 0 && matches!(kept, Kept::Whole(_, w) if w.head != walk.session.head) {
-            return failed(format!("entry {has} is not the one the state was made from"));
+            let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
+            return Err(Failure::new(Code::RecoveryFailed, what));
         }
         Ok(None)
     }

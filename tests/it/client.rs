@@ -9,8 +9,8 @@ mod run;
 pub(crate) use run::Run;
 
 use crate::model::{Model, Turn};
-use crate::support::{BINARY, Sandbox};
-use aops_hook::event::EVENTS;
+use crate::support::Sandbox;
+use aops_hook::event::{EVENTS, EventKind};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::process::Command;
@@ -21,13 +21,13 @@ pub(crate) struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// The client with our hooks in the user's settings, every event that we register for.
+    /// The client after `aops-hook install`.
     pub(crate) fn guarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
-        register(sandbox, |event| (BINARY.to_owned(), vec![event.to_owned()]));
+        sandbox.person(&["install"]).said(&["registered"]);
         Self { sandbox, model }
     }
 
-    /// The client as it is without us.
+    /// The client as it is, with whatever settings are there.
     pub(crate) fn unguarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
         Self { sandbox, model }
     }
@@ -73,17 +73,14 @@ const QUIET: [&str; 4] = [
     "DISABLE_AUTOUPDATER",
 ];
 
-/// User settings that run a program at every event we register for.
-fn register(sandbox: &Sandbox, program: impl Fn(&str) -> (String, Vec<String>)) {
-    let mut hooks = Map::new();
-    for kind in EVENTS.iter().filter(|kind| kind.timeout > 0) {
-        let (command, args) = program(kind.name);
-        let mut entry = json!({"type": "command", "command": command, "args": args, "timeout": kind.timeout});
-        if kind.blocks_on_failure() {
-            entry["onFailure"] = json!("block");
-        }
-        hooks.insert(kind.name.to_owned(), json!([{"hooks": [entry]}]));
-    }
+/// A shell script in our place, at every event we register for; `$1` is the event.
+fn script(sandbox: &Sandbox, text: &str) {
+    let entry = |kind: &EventKind| {
+        let args = ["-c", text, "script", kind.name];
+        json!([{"hooks": [{"type": "command", "command": "/bin/sh", "args": args, "timeout": kind.timeout}]}])
+    };
+    let hooks: Map<_, _> =
+        EVENTS.iter().filter(|k| k.timeout > 0).map(|k| (k.name.to_owned(), entry(k))).collect();
     fs::create_dir_all(sandbox.config()).unwrap();
     fs::write(sandbox.config().join("settings.json"), json!({"hooks": hooks}).to_string()).unwrap();
 }
@@ -135,11 +132,4 @@ fn what_a_hook_says_reaches_the_model() {
         "{results:?}"
     );
     assert!(!sandbox.project().join("it").exists());
-}
-
-/// A shell script in our place; `$1` is the event.
-fn script(sandbox: &Sandbox, text: &str) {
-    register(sandbox, |event| {
-        ("/bin/sh".to_owned(), ["-c", text, "script", event].map(str::to_owned).to_vec())
-    });
 }

@@ -1,0 +1,36 @@
+//! Prints the completions of a shell, made from the same table as `--help`.
+//!
+//! Writes to the desk, nothing else.
+
+use super::{Command, Desk, Who, parser};
+use clap::{Arg, ArgMatches, value_parser};
+use clap_complete::Shell;
+
+pub const COMMAND: Command = Command {
+    name: "completions",
+    about: "Print completions for a shell",
+    examples: &[
+        ("aops-hook completions bash > ~/.local/share/bash-completion/completions/aops-hook", "For bash"),
+        ("aops-hook completions fish > ~/.config/fish/completions/aops-hook.fish", "For fish"),
+    ],
+    who: Who::Anyone,
+    arguments,
+    run,
+};
+
+fn arguments(row: clap::Command) -> clap::Command {
+    row.arg(Arg::new("shell").required(true).value_parser(value_parser!(Shell)).help("The shell"))
+}
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let Some(shell) = given.get_one::<Shell>("shell") else { return Ok(2) };
+    let mut script = Vec::new();
+    clap_complete::generate(*shell, &mut parser(), "aops-hook", &mut script);
+    if desk.json {
+        let script = String::from_utf8_lossy(&script);
+        writeln!(desk.out, "{}", serde_json::json!({"shell": shell.to_string(), "script": script}))?;
+    } else {
+        desk.out.write_all(&script)?;
+    }
+    Ok(0)
+}

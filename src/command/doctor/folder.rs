@@ -1,0 +1,125 @@
+//! Checks that our folders are ours alone, and that a lock in them locks.
+//!
+//! Reads modes below the host's configuration folder; makes and removes one file there.
+
+use super::registration::or_well;
+use super::scene::Scene;
+use super::{Finding, shell_word};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// More than these fit on no line; the rest is found the next time.
+const MOST: usize = 20;
+
+pub(super) fn private(scene: &Scene) -> Vec<Finding> {
+    let mut folders = vec![scene.env.config.join("aops")];
+    for project in below(&scene.env.projects()) {
+        folders.extend(below(&project).into_iter().filter(|path| is_session(path)));
+    }
+    let open: Vec<_> = folders.iter().filter(|folder| is_open(folder)).take(MOST).collect();
+    let mut findings = Vec::new();
+    if let Some(first) = open.first() {
+        let more = if open.len() > 1 { format!(" and {} more", open.len() - 1) } else { String::new() };
+        let words: Vec<_> = open.iter().map(|path| shell_word(path)).collect();
+        let finding = format!("others may read or write in `{}`{more}", first.display());
+        findings.push(Finding::bad("folders", finding, format!("run `chmod -R go-rwx {}`", words.join(" "))));
+    }
+    let config = &scene.env.config;
+    if config.exists() && rustix::fs::access(config, rustix::fs::Access::WRITE_OK).is_err() {
+        let fix = format!("run `chmod u+rwx {}`", shell_word(config));
+        findings.push(Finding::bad("folders", format!("`{}` cannot be written", config.display()), fix));
+    }
+    or_well(findings, "folders", "ours alone, and can be written")
+}
+
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<_> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// `{YYYYMMDD}-{hash}`
+fn is_session(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let parts =
+        name.split_once('-').filter(|(day, _)| day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()));
+    let is_hash = |hash: &str| hash.get(..8).is_some_and(|hash| hash.bytes().all(|b| b.is_ascii_hexdigit()));
+    parts.is_some_and(|(_, hash)| is_hash(hash)) && path.is_dir()
+}
+
+/// The folder, or anything in it, lets group or others in.
+fn is_open(path: &Path) -> bool {
+    let Ok(known) = fs::symlink_metadata(path) else { return false };
+    if known.is_symlink() {
+        return false;
+    }
+    known.mode() & 0o077 != 0 || known.is_dir() && below(path).iter().any(|path| is_open(path))
+}
+
+pub(super) fn lock(scene: &Scene) -> Vec<Finding> {
+    let config = &scene.env.config;
+    if !config.exists() {
+        return vec![Finding::well("lock", "not tried: nothing is installed yet")];
+    }
+    let path = config.join(format!(".aops-lock-{}", std::process::id()));
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let excludes = excludes(open);
+    let _ = fs::remove_file(&path);
+    let fix =
+        format!("set `CLAUDE_CONFIG_DIR` to a folder on a local disk instead of `{}`", config.display());
+    match excludes {
+        Ok(true) => vec![Finding::well("lock", "a second writer has to wait")],
+        Ok(false) => {
+            let finding = format!("two writers get the same lock in `{}`", config.display());
+            vec![Finding::bad("lock", finding, fix)]
+        }
+        Err(error) => {
+            let finding = format!("no lock to be had in `{}`: {error}", config.display());
+            vec![Finding::bad("lock", finding, fix)]
+        }
+    }
+}
+
+/// Of two who open the same file, the second is kept out.
+fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
+    let (first, second) = (open()?, open()?);
+    flock(&first, FlockOperation::NonBlockingLockExclusive)?;
+    match flock(&second, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
+        Ok(()) => Ok(false),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_does_not_lock_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert!(excludes(|| File::create(&path)).unwrap());
+        // On a file system without real locks two openers are as strangers to each other.
+        assert!(!excludes(tempfile::tempfile).unwrap());
+        assert!(excludes(|| File::open(folder.path().join("none"))).is_err());
+    }
+
+    #[test]
+    fn sessions_are_known_by_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, is) in [
+            ("20261115-0a1b2c3d", true),
+            ("20261115-0a1b2c3d.broken-1", true),
+            ("-tmp-x", false),
+            ("2026-0a1b2c3d", false),
+        ] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            assert_eq!(is_session(&folder.path().join(name)), is, "{name}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Writes new JSON into an old text the way that text is written: its line ends, its indentation, its spaces.
+//!
+//! Reads the text around the place; writes nothing. Invariant: every byte outside the place stays as it is.
+
+use super::span::{Part, parts};
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use std::io;
+use std::ops::Range;
+
+/// How a document is written.
+struct Style<'a> {
+    newline: &'static str,
+    /// One step of indentation; nothing if all stands on one line.
+    step: Option<&'a str>,
+    spaced: bool,
+}
+
+impl<'a> Style<'a> {
+    fn of(text: &'a str, root: &Range<usize>) -> Self {
+        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let Some(first) = parts(text, root).into_iter().next() else {
+            return Self { newline, step: Some("  "), spaced: true };
+        };
+        let lead = &text[root.start + 1..first.whole.start];
+        let step = lead.rfind('\n').map(|at| &lead[at + 1..]);
+        Self { newline, step, spaced: text[first.whole.start..first.value.start].ends_with(' ') }
+    }
+
+    /// On lines of their own, the first of them already indented; or all on one line.
+    fn write(&self, name: Option<&str>, value: &impl Serialize, indent: Option<&str>) -> String {
+        let (colon, body) = match (indent, self.step) {
+            (Some(indent), step) => {
+                let pretty = PrettyFormatter::with_indent(step.unwrap_or("  ").as_bytes());
+                (": ", printed(value, pretty).replace('\n', &format!("{}{indent}", self.newline)))
+            }
+            (None, _) if self.spaced => (": ", printed(value, Spaced)),
+            (None, _) => (":", printed(value, serde_json::ser::CompactFormatter)),
+        };
+        name.map_or(body.clone(), |name| format!("\"{name}\"{colon}{body}"))
+    }
+}
+
+/// The text with one more part at the end of a container.
+pub(super) fn append(
+    text: &str,
+    root: &Range<usize>,
+    container: &Range<usize>,
+    name: Option<&str>,
+    value: &impl Serialize,
+) -> String {
+    let style = Style::of(text, root);
+    let held = parts(text, container);
+    let Some((first, last)) = held.first().zip(held.last()) else {
+        let inside = container.start + 1..container.end - 1;
+        let Some(step) = style.step else { return splice(text, inside, &style.write(name, value, None)) };
+        let outer = indentation(text, container.start);
+        let inner = format!("{outer}{step}");
+        let body = style.write(name, value, Some(&inner));
+        return splice(text, inside, &format!("{n}{inner}{body}{n}{outer}", n = style.newline));
+    };
+    let lead = &text[container.start + 1..first.whole.start];
+    let added = match lead.rfind('\n').map(|at| &lead[at + 1..]) {
+        Some(indent) => format!(",{}{indent}{}", style.newline, style.write(name, value, Some(indent))),
+        None if style.spaced => format!(", {}", style.write(name, value, None)),
+        None => format!(",{}", style.write(name, value, None)),
+    };
+    splice(text, last.whole.end..last.whole.end, &added)
+}
+
+/// The text with another value in the place of this one.
+pub(super) fn replace(
+    text: &str,
+    root: &Range<usize>,
+    span: &Range<usize>,
+    value: &impl Serialize,
+) -> String {
+    let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let lead = &text[line..span.start];
+    let own_line = lead.trim().is_empty() && span.start > root.start;
+    splice(text, span.clone(), &Style::of(text, root).write(None, value, own_line.then_some(lead)))
+}
+
+/// The text without one part of a container, and without the comma it needed.
+pub(super) fn without(text: &str, container: &Range<usize>, held: &[Part], n: usize) -> String {
+    let gone = if held.len() == 1 {
+        container.start + 1..container.end - 1
+    } else if let Some(next) = held.get(n + 1) {
+        held[n].whole.start..next.whole.start
+    } else {
+        held[n - 1].whole.end..held[n].whole.end
+    };
+    splice(text, gone, "")
+}
+
+fn splice(text: &str, span: Range<usize>, new: &str) -> String {
+    [&text[..span.start], new, &text[span.end..]].concat()
+}
+
+fn indentation(text: &str, at: usize) -> &str {
+    let line = &text[text[..at].rfind('\n').map_or(0, |at| at + 1)..at];
+    &line[..line.len() - line.trim_start().len()]
+}
+
+fn printed(value: &impl Serialize, form: impl Formatter) -> String {
+    let mut out = Vec::new();
+    // Writing plain structs into memory cannot fail.
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut out, form));
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// One line with a space after every comma and colon.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { to.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { to.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(b": ")
+    }
+}

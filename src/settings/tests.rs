@@ -1,0 +1,211 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::Value;
+
+const OURS: &str = "/opt/bin/aops-hook";
+
+/// Settings as people and editors write them.
+const FOREIGN: &[&str] = &[
+    "{}",
+    "{}\n",
+    "{ }",
+    "{\n}\n",
+    "{\"model\":\"opus\"}",
+    "{\"model\": \"opus\", \"n\": 1e5}\n",
+    "{\n  \"model\": \"opus\"\n}\n",
+    "{\n\t\"env\": {\"A\": \"1\"},\n\t\"n\": [1.0, 1e5, -0, 12345678901234567890123]\n}",
+    "{\r\n    \"model\": \"opus\",\r\n    \"list\": [\r\n    ]\r\n}\r\n",
+    "\n\n  {\n      \"a\": \"\\u00e9\\ud800 \\\"}]{[\\\\\",\n      \"é\": null }  \n",
+    "{\n  \"a\": {\n    \"hooks\": {\n      \"Stop\": 1\n    }\n  }\n}\n",
+    "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]}, \"z\": 1}\n",
+    "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": \"other-hook PreToolUse\"\n          }\n        ]\n      }\n    ]\n  },\n  \"model\": \"opus\"\n}\n",
+    "{\n  \"hooks\": {\n    \"Stop\": [{ \"hooks\": [{ \"type\": \"http\", \"url\": \"http://x/aops-hook\" }] }]\n  }\n}\n",
+    "{\"b\":1,\"a\":2,\"b\":3}",
+];
+
+fn value(text: &str) -> Value {
+    // Lone surrogates are not for serde_json's values; they are foreign text to us.
+    serde_json::from_str(&text.replace("\\ud800", "")).unwrap()
+}
+
+#[test]
+fn registering_keeps_what_is_there_and_taking_out_gives_it_back() {
+    for before in FOREIGN {
+        let with = register(before, OURS).unwrap();
+        assert_eq!(register(&with, OURS).unwrap(), with, "twice: {before}");
+        let events: Vec<_> = EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect();
+        let ours: Vec<_> = survey(&with).unwrap().ours;
+        assert_eq!(ours.len(), events.len(), "{before}");
+        assert!(ours.iter().all(|one| one.current && one.command == OURS), "{before}");
+        let (old, new) = (value(before), value(&with));
+        for (key, kept) in old.as_object().unwrap().iter().filter(|(key, _)| *key != "hooks") {
+            assert_eq!(&new[key], kept, "{before}");
+        }
+        let after = unregister(&with, Some(before)).unwrap();
+        let blank_inside = before.replace([' ', '\r', '\n'], "") == "{}";
+        let wanted = if blank_inside {
+            before.replace("{ }", "{}").replace("{\n}", "{}")
+        } else {
+            (*before).to_owned()
+        };
+        assert_eq!(after, wanted);
+    }
+}
+
+#[test]
+fn empty_lists_that_were_there_stay() {
+    let before = "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n";
+    let with = register(before, OURS).unwrap();
+    assert_eq!(unregister(&with, Some(before)).unwrap(), before);
+    assert_eq!(unregister(&with, None).unwrap(), "{}\n");
+    let before = "{\n  \"hooks\": {}\n}\n";
+    let with = register(before, OURS).unwrap();
+    assert_eq!(unregister(&with, Some(before)).unwrap(), before);
+}
+
+#[test]
+fn the_style_of_the_file_is_ours() {
+    let one = "{\"model\":\"opus\"}";
+    let with = register(one, OURS).unwrap();
+    assert!(
+        !with.contains('\n') && with.starts_with("{\"model\":\"opus\",\"hooks\":{\"Setup\":[{\"hooks\":[{")
+    );
+    let tabs = register("{\n\t\"a\": 1\n}", OURS).unwrap();
+    assert!(tabs.contains("\n\t\"hooks\": {\n\t\t\"Setup\": [\n\t\t\t{\n\t\t\t\t\"hooks\": ["), "{tabs}");
+    assert!(tabs.ends_with("\n\t}\n}"));
+    let windows = register("{\r\n    \"a\": 1\r\n}\r\n", OURS).unwrap();
+    assert_eq!(windows.matches('\n').count(), windows.matches("\r\n").count());
+    assert!(windows.contains("\r\n        \"Setup\": ["));
+    assert!(
+        register("{\"a\": 1}", OURS).unwrap().contains("{\"a\": 1, \"hooks\": {\"Setup\": [{\"hooks\": [{")
+    );
+    // As the client itself writes the file: its next save changes nothing.
+    let mine: Value = serde_json::from_str(&register("", OURS).unwrap()).unwrap();
+    assert_eq!(mine["hooks"]["Stop"][0]["hooks"][0]["args"][0], "Stop");
+    assert!(register("", OURS).unwrap().starts_with("{\n  \"hooks\": {\n    \"Setup\": [\n      {\n"));
+}
+
+#[test]
+fn our_older_entries_are_replaced_where_they_stand() {
+    let old = register("{\n  \"a\": 1,\n  \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}]}\n}\n", "/old/aops-hook").unwrap();
+    let new = register(&old, OURS).unwrap();
+    assert_eq!(new, old.replace("/old/aops-hook", OURS));
+    for (odd, says) in [
+        (
+            r#"{"hooks":{"Stop":[{"matcher":"x","hooks":[{"type":"command","command":"aops-hook Stop"}]}]}}"#,
+            "no matcher",
+        ),
+        (
+            r#"{"hooks":{"Stop":[{"hooks":[{"command":"'/a b/aops-hook' Stop"},{"command":"y"}]}]}}"#,
+            "among others",
+        ),
+        (
+            r#"{"hooks":{"WorktreeCreate":[{"hooks":[{"command":"/x/aops-hook","args":["WorktreeCreate"]}]}]}}"#,
+            "no longer",
+        ),
+        (
+            r#"{"hooks":{"Stop":[{"hooks":[{"command":"/x/aops-hook-Stop"}]},{"hooks":[{"command":"aops-hook","args":[]}]}]}}"#,
+            "two",
+        ),
+        (
+            r#"{"hooks":{"Stop":[{"hooks":[{"command":"/1/aops-hook Stop"}]}]},"hooks":{"Stop":[]}}"#,
+            "two of a name",
+        ),
+    ] {
+        let with = register(odd, OURS).unwrap();
+        let ours = survey(&with).unwrap().ours;
+        assert_eq!(ours.iter().filter(|one| one.event == "Stop").count(), 1, "{says}: {with}");
+        assert!(ours.iter().all(|one| one.current), "{says}: {with}");
+        assert!(!with.contains("WorktreeCreate"), "{says}");
+        assert_eq!(with.contains("\"y\""), odd.contains("\"y\""), "{says}");
+        assert_eq!(register(&with, OURS).unwrap(), with, "{says}");
+        assert!(!unregister(&with, None).unwrap().contains(PROGRAM), "{says}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_by_line_and_column() {
+    for (text, line, column) in [
+        ("{\n  // mine\n  \"a\": 1\n}", 2, 3),
+        ("{\n  \"a\": 1,\n}", 3, 1),
+        ("[]", 1, 1),
+        ("\n  7", 2, 3),
+        ("{\"a\": 1} x", 1, 10),
+        ("{\"a\": 1", 1, 7),
+        ("{\n \"é\": 1, \"hooks\": []}", 2, 19),
+        ("{\"hooks\": {\n\"Stop\": {}}}", 2, 9),
+        ("\u{feff}{}", 1, 1),
+        ("nul", 1, 3),
+    ] {
+        let error = register(text, OURS).unwrap_err();
+        assert_eq!((error.line, error.column), (line, column), "{text}: {error}");
+    }
+    for text in ["{", "[]", "\"\"", "{} {}"] {
+        assert!(unregister(text, None).is_err() && survey(text).is_err(), "{text}");
+    }
+    let deep = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(unregister(&register(&deep, OURS).unwrap(), Some(&deep)).unwrap(), deep);
+}
+
+#[test]
+fn only_our_programs_name_is_ours() {
+    for hook in [
+        r#"{"command":"/x/aops-hook2"}"#,
+        r#"{"command":"echo aops-hook"}"#,
+        r#"{"command":"/x/aops-hook/run"}"#,
+        r#"{"command":"/x/aops-hook-Nothing"}"#,
+        r#"{"url":"/x/aops-hook"}"#,
+        r#""aops-hook""#,
+    ] {
+        let text = format!("{{\"hooks\":{{\"Stop\":[{{\"hooks\":[{hook}]}}]}}}}");
+        assert_eq!(unregister(&text, None).unwrap(), text);
+    }
+}
+
+#[test]
+fn survey_sees_switches_and_plugins() {
+    let all = survey(r#"{"disableAllHooks":true,"allowManagedHooksOnly":true,"enabledPlugins":{"aops@m":true,"x@y":false}}"#).unwrap();
+    assert!(all.disabled && all.managed_only);
+    assert_eq!(all.plugins, [("aops@m".to_owned(), true), ("x@y".to_owned(), false)]);
+    let none = survey(r#"{"disableAllHooks":"true","a":{"allowManagedHooksOnly":true}}"#).unwrap();
+    assert!(!none.disabled && !none.managed_only);
+}
+
+fn json() -> impl Strategy<Value = String> {
+    let text =
+        "[a-z \\\\\"/{}\\[\\],:é\u{1f600}]{0,6}".prop_map(|text| serde_json::to_string(&text).unwrap());
+    let leaf =
+        prop_oneof![Just("1e5".to_owned()), Just("-0.0".to_owned()), Just("null".to_owned()), text.clone()];
+    let blank = prop_oneof![Just(""), Just(" "), Just("\n  "), Just("\r\n\t")];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        let items = prop::collection::vec((inner.clone(), blank.clone(), blank.clone()), 0..4);
+        let members = prop::collection::vec((text.clone(), inner, blank.clone()), 0..4);
+        prop_oneof![
+            items.prop_map(|items| {
+                let items: Vec<_> = items.iter().map(|(v, a, b)| format!("{a}{v}{b}")).collect();
+                format!("[{}]", items.join(","))
+            }),
+            members.prop_map(|members| {
+                let members: Vec<_> =
+                    members.iter().map(|(k, v, b)| format!("{b}{k}{b}:{b}{v}{b}")).collect();
+                format!("{{{}}}", members.join(","))
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_settings_come_back_byte_for_byte(model in json(), stop in json(), blank in "[ \n\t]{0,3}", hooks in 0..4) {
+        let hooks = match hooks {
+            0 => String::new(),
+            1 => format!(",{blank}\"hooks\"{blank}:{{}}"),
+            2 => format!("{blank},\"hooks\":{{{blank}\"Stop\":[{blank}{stop}{blank}]{blank}}}{blank}"),
+            _ => format!("{blank},\"hooks\":{{\"Stop\":[{{\"hooks\":[{stop},{{\"command\":\"x\"}}]}}],\"Other\":{stop}}}{blank}"),
+        };
+        let before = format!("{blank}{{{blank}\"model\":{model}{hooks}}}{blank}");
+        let with = register(&before, OURS).unwrap();
+        prop_assert_eq!(&register(&with, OURS).unwrap(), &with);
+        prop_assert_eq!(unregister(&with, Some(&before)).unwrap(), before);
+    }
+}
