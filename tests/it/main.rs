@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used)] // tests may unwrap, their tools too
 
 mod support;
+mod rig;
 
 mod client;
 mod home;
+mod ledger_damage;
 mod licences;
 mod model;
 mod real_client;
