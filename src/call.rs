@@ -70,7 +70,7 @@ pub struct ToolCall {
     /// SHA-256 of the canonical, redacted, whole input.
     pub input_sha256: String,
     pub duration_ms: Option<u64>,
-    /// PostToolUseFailure: what went wrong, clipped.
+    /// `PostToolUseFailure`: what went wrong, clipped.
     pub error: String,
     /// A todo list in the input: done, all.
     pub todos: Option<(u64, u64)>,

@@ -174,8 +174,8 @@ pub fn parser() -> clap::Command {
         .action(ArgAction::SetTrue)
         .help("I am a person; do not ask for a terminal");
     let rows = COMMANDS.iter().map(|command| {
-        let examples: String =
-            command.examples.iter().map(|(line, what)| format!("  {line}\n      {what}\n")).collect();
+        let examples = command.examples.iter().flat_map(|(line, what)| ["  ", line, "\n      ", what, "\n"]);
+        let examples: String = examples.collect();
         let mut row = clap::Command::new(command.name)
             .about(command.about)
             .after_help(format!("Examples:\n{examples}"))

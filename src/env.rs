@@ -42,9 +42,8 @@ impl Env {
         let home = path("HOME").unwrap_or_default();
         let mac = cfg!(target_os = "macos");
         let platform = |xdg: &str, unix: &str| {
-            let base = path(xdg).unwrap_or_else(|| match mac {
-                true => home.join("Library/Application Support"),
-                false => home.join(unix),
+            let base = path(xdg).unwrap_or_else(|| {
+                if mac { home.join("Library/Application Support") } else { home.join(unix) }
             });
             base.join("aops")
         };

@@ -113,13 +113,13 @@ pub struct Event {
     pub permission_mode: Option<String>,
     pub agent_id: Option<String>,
     pub agent_type: Option<String>,
-    /// PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, PermissionDenied.
+    /// `PreToolUse`, `PostToolUse`, `PostToolUseFailure`, `PermissionRequest`, `PermissionDenied`.
     pub call: Option<ToolCall>,
-    /// UserPromptSubmit.
+    /// `UserPromptSubmit`.
     pub prompt: String,
-    /// SessionStart, SessionEnd, ConfigChange: `source` or `reason`.
+    /// `SessionStart`, `SessionEnd`, `ConfigChange`: `source` or `reason`.
     pub source: String,
-    /// ConfigChange, InstructionsLoaded, FileChanged.
+    /// `ConfigChange`, `InstructionsLoaded`, `FileChanged`.
     pub file_path: String,
     /// Everything else the event carried: canonical, clipped, redacted JSON.
     pub about: String,

@@ -58,7 +58,7 @@ pub struct Seen {
     pub agent_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
-    /// SessionStart only: the boot and the folders it found.
+    /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
     pub event: String,

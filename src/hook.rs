@@ -44,11 +44,11 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let scene = scene(env, &ledger, &event)?;
     let session = ledger.session();
     let verdict = gate::judge(session, &event, &scene);
-    if verdict == Verdict::pass() {
-        if let Some(same) = repeat::same_answer(session, &event) {
-            ledger.append(env, Vec::new())?;
-            return Ok(same);
-        }
+    if verdict == Verdict::pass()
+        && let Some(same) = repeat::same_answer(session, &event)
+    {
+        ledger.append(env, Vec::new())?;
+        return Ok(same);
     }
     let facts = facts(env, &ledger, &event, &verdict, &scene);
     ledger.append(env, facts)?;
@@ -59,12 +59,11 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
 fn scene(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
     let session = ledger.session();
     let mut scene = Scene { folders: env.folders.iter().cloned().collect(), ..Scene::default() };
-    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none()) {
-        if matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
-            && !session.is_new()
-        {
-            scene.past = ledger.past_call(&call.key);
-        }
+    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
+        && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
+        && !session.is_new()
+    {
+        scene.past = ledger.past_call(&call.key);
     }
     if event.name == "SessionStart" && session.is_new() {
         let project = ledger.project();

@@ -95,9 +95,9 @@ fn write(json: &Json, longest: usize, out: &mut String) {
             let text = unescape(raw);
             let clean = redact(&text);
             if clean.len() <= longest {
-                write_text(&clean, out)
+                write_text(&clean, out);
             } else {
-                write_clip(&clean, longest / 4, out)
+                write_clip(&clean, longest / 4, out);
             }
         }
         Json::Deep(raw) => {
@@ -320,16 +320,13 @@ fn unescape_unit<'a>(rest: &'a str, out: &mut String) -> &'a str {
     let Some(high) = unit(rest) else { return rest };
     let after = &rest[4..];
     let low = after.strip_prefix("\\u").and_then(unit).filter(|low| (0xDC00..0xE000).contains(low));
-    match (high, low) {
-        (0xD800..0xDC00, Some(low)) => {
-            let pair = 0x10000 + ((u32::from(high) - 0xD800) << 10) + (u32::from(low) - 0xDC00);
-            out.push(char::from_u32(pair).unwrap_or('\u{FFFD}'));
-            &after[6..]
-        }
-        _ => {
-            out.push(char::from_u32(u32::from(high)).unwrap_or('\u{FFFD}'));
-            after
-        }
+    if let (0xD800..0xDC00, Some(low)) = (high, low) {
+        let pair = 0x10000 + ((u32::from(high) - 0xD800) << 10) + (u32::from(low) - 0xDC00);
+        out.push(char::from_u32(pair).unwrap_or('\u{FFFD}'));
+        &after[6..]
+    } else {
+        out.push(char::from_u32(u32::from(high)).unwrap_or('\u{FFFD}'));
+        after
     }
 }
 

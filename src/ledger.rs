@@ -27,7 +27,7 @@ use recover::{Found, LEDGER_FILE};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// A snapshot is due after so many entries or bytes.
 const SNAPSHOT_ENTRIES: u64 = 1024;
@@ -72,9 +72,9 @@ impl Ledger {
     }
 
     /// The ledger in a folder that a person named.
-    pub fn at(env: &Env, path: PathBuf, trace: &str) -> Result<Self, Failure> {
+    pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
         let gone = || Failure::storage(path.display(), "is gone");
-        let place = place::open(path.clone())?.ok_or_else(gone)?;
+        let place = place::open(path.to_owned())?.ok_or_else(gone)?;
         let whose = Whose { session_id: trace, transcript_path: "", cwd: "" };
         Self::enter(env, whose, place)?.ok_or_else(gone)
     }

@@ -52,7 +52,7 @@ impl Session {
             Fact::Open(open) => {
                 trace.clone_into(&mut self.state.session_id);
                 ts.clone_into(&mut self.state.started_at);
-                self.state.date = json::cut(ts, 10).to_owned();
+                json::cut(ts, 10).clone_into(&mut self.state.date);
                 self.state.policy_hash.clone_from(&open.policy_hash);
                 self.memory.boot.clone_from(&open.boot);
                 self.memory.folders.clone_from(&open.folders);

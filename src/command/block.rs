@@ -29,7 +29,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let reason =
         given.get_one::<String>("reason").map(|reason| redact(reason).into_owned()).unwrap_or_default();
     let by = if desk.env.inside_client { "a tool call" } else { "a person" }.to_owned();
-    let mut ledger = Ledger::at(desk.env, shelved.path.clone(), &shelved.session_id)?;
+    let mut ledger = Ledger::at(desk.env, &shelved.path, &shelved.session_id)?;
     let reason = crate::json::cut(&reason, 2000).to_owned();
     ledger.append(desk.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
     let id = &shelved.session_id;

@@ -29,7 +29,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let exported = named.and_then(|name| shelf::exported(desk.env, name));
     let (id, was) = match (session(given, desk), exported) {
         (Ok(shelved), _) => {
-            let mut ledger = Ledger::at(desk.env, shelved.path, &shelved.session_id)?;
+            let mut ledger = Ledger::at(desk.env, &shelved.path, &shelved.session_id)?;
             let was = ledger.session().blocked().is_some();
             let facts =
                 if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };

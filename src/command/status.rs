@@ -6,7 +6,7 @@ use super::table::Tone;
 use super::{Command, Desk, Who, session, session_argument};
 use crate::failure::{Code, Failure};
 use crate::moment;
-use crate::shelf;
+use crate::shelf::{self, Shelved};
 use crate::state::State;
 use clap::ArgMatches;
 use serde_json::{Value, json};
@@ -27,17 +27,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let shelved = session(given, desk)?;
     let state = match shelf::state(&shelved) {
         Some(state) => state,
-        // The state file is derived: without it the ledger says the same.
-        None => {
-            let checked = shelf::check(desk.env, &shelved)?;
-            match checked.failure {
-                Some(failure) => return Err(failure.into()),
-                None if checked.session.is_new() => {
-                    return Err(Failure::new(Code::RecoveryFailed, "the ledger is empty").into());
-                }
-                None => checked.session.state,
-            }
-        }
+        None => rebuilt(desk, &shelved)?,
     };
     if desk.json {
         writeln!(desk.out, "{}", value(&state))?;
@@ -46,6 +36,13 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     print(desk, &state)?;
     writeln!(desk.out, "{:9} {}", "folder", shelved.path.display())?;
     Ok(0)
+}
+
+/// The state file is derived: without it the ledger says the same.
+fn rebuilt(desk: &Desk, shelved: &Shelved) -> Result<State, Failure> {
+    let checked = shelf::check(desk.env, shelved)?;
+    let empty = checked.session.is_new().then(|| Failure::new(Code::RecoveryFailed, "the ledger is empty"));
+    checked.failure.or(empty).map_or(Ok(checked.session.state), Err)
 }
 
 fn value(state: &State) -> Value {

@@ -146,7 +146,7 @@ fn set_aside(desk: &Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Resul
             ts: crate::moment::timestamp(env.now_ms),
         },
     )?;
-    let mut ledger = Ledger::at(env, shelved.path.clone(), &shelved.session_id)?;
+    let mut ledger = Ledger::at(env, &shelved.path, &shelved.session_id)?;
     let folder = aside.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let previous = Previous { folder, head: checked.session.head.clone(), seq: checked.session.seq };
     let mut facts = vec![Fact::Open(Opened {
@@ -168,5 +168,5 @@ fn set_aside(desk: &Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Resul
 fn free_name(path: &Path) -> PathBuf {
     let named = |n: u32| PathBuf::from(format!("{}.broken-{n}", path.display()));
     let taken = |n: &u32| named(*n).symlink_metadata().is_ok();
-    named((1..).find(|n| !taken(n)).unwrap_or(u32::MAX))
+    named((1..u32::MAX).find(|n| !taken(n)).unwrap_or(u32::MAX))
 }

@@ -17,13 +17,14 @@ use std::os::unix::fs::FileExt;
 
 const INDEX_FILE: &str = "calls.index";
 const MAGIC: u64 = 0x61_6f_70_73_69_64_78_31; // "aopsidx1"
-const HEADER: u64 = 32;
+const HEADER_LONG: usize = 32;
+const HEADER: u64 = HEADER_LONG as u64;
 const SLOT: u64 = 16;
 const SMALLEST: u64 = 1024;
 /// Slots read at once while probing.
 const PROBE: u64 = 64;
 /// Longest entry that can end a call: its payload is bounded.
-const LONGEST_LINE: u64 = 64 << 10;
+const LONGEST_LINE: usize = 64 << 10;
 
 /// A table of (hash, offset of the terminal entry), open addressing, at most half full.
 pub struct Index<'a> {
@@ -59,7 +60,7 @@ impl<'a> Index<'a> {
     }
 
     fn read_header(&mut self, size: u64, long: u64) -> bool {
-        let mut bytes = [0; HEADER as usize];
+        let mut bytes = [0; HEADER_LONG];
         if self.file.read_exact_at(&mut bytes, 0).is_err() {
             return false;
         }
@@ -157,10 +158,10 @@ impl<'a> Index<'a> {
             if let Some(end) = memchr::memchr(b'\n', &bytes[..got]) {
                 return terminal(&bytes[..=end]);
             }
-            if bytes.len() as u64 >= LONGEST_LINE {
+            if bytes.len() >= LONGEST_LINE {
                 return None;
             }
-            bytes.resize(LONGEST_LINE as usize, 0);
+            bytes.resize(LONGEST_LINE, 0);
         }
     }
 }

@@ -101,7 +101,7 @@ fn refuse(form: Refusal, reason: &str, top: &mut Map<String, Value>, own: &mut M
     match form {
         Refusal::Permission => permit(own, "deny", reason),
         Refusal::Dialog => {
-            drop(own.insert("decision".into(), json!({"behavior": "deny", "message": reason})))
+            drop(own.insert("decision".into(), json!({"behavior": "deny", "message": reason})));
         }
         Refusal::Block => {
             top.insert("decision".into(), json!("block"));

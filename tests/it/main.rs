@@ -11,3 +11,4 @@ mod ledger_damage;
 mod licences;
 mod model;
 mod real_client;
+mod tidy;

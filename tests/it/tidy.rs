@@ -64,7 +64,10 @@ fn imports_point_up_the_page() {
 #[test]
 fn files_stay_small() {
     let long = rust_files("src").into_iter().filter(|(name, _)| !TABLES.contains(&name.as_str()));
-    let long: Vec<_> = long.map(|(name, text)| (name, code(&text).lines().count())).filter(|(_, n)| *n > LONGEST_FILE).collect();
+    let long: Vec<_> = long
+        .map(|(name, text)| (name, code(&text).lines().count()))
+        .filter(|(_, n)| *n > LONGEST_FILE)
+        .collect();
     assert!(long.is_empty(), "cut these where their ideas part: {long:?}");
 }
 
@@ -77,7 +80,11 @@ fn every_module_says_what_it_is() {
         .collect();
     assert!(silent.is_empty(), "no `//!` at the top of {silent:?}");
     let wordy = |text: &str| text.lines().take_while(|line| line.starts_with("//!")).count() > 12;
-    let wordy: Vec<_> = rust_files("src").into_iter().filter(|(n, t)| n != "src/lib.rs" && wordy(t)).map(|(n, _)| n).collect();
+    let wordy: Vec<_> = rust_files("src")
+        .into_iter()
+        .filter(|(n, t)| n != "src/lib.rs" && wordy(t))
+        .map(|(n, _)| n)
+        .collect();
     assert!(wordy.is_empty(), "more than twelve lines of module doc: {wordy:?}");
 }
 
@@ -108,6 +115,7 @@ fn the_hosts_words_stay_on_the_wire() {
 fn names_we_do_not_use() {
     let banned = ["manager", "handler", "helper", "utils", "processor", "engine"];
     let named = |file: &str| banned.iter().any(|word| file.contains(word));
-    let wrong: Vec<_> = rust_files("src").into_iter().map(|(file, _)| file).filter(|file| named(file)).collect();
+    let wrong: Vec<_> =
+        rust_files("src").into_iter().map(|(file, _)| file).filter(|file| named(file)).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }
