@@ -15,7 +15,6 @@ fn versions(workshop: &Workshop) -> Vec<Files> {
         ("PreToolUse", rig::tool("a")),
         ("PostToolUse", rig::tool("a")),
         ("UserPromptSubmit", json!({"prompt": "größer ist 🦀 \"better\""})),
-        ("PreToolUse", rig::tool("b")),
     ];
     let versions = events.iter().map(|(name, fields)| {
         workshop.event(name, fields).unwrap();
@@ -34,9 +33,9 @@ fn cut_at_every_byte_with_each_state_file() {
     let workshop = Workshop::new();
     let versions = versions(&workshop);
     let (last, marks) = (versions.last().unwrap(), marks(&versions));
-    let older = 2;
+    let (older, newest) = (1, versions.len() - 1);
     for cut in 0..=last[LEDGER].len() {
-        for (state, proven) in [(None, 0), (Some(older), marks[older]), (Some(4), marks[4])] {
+        for (state, proven) in [(None, 0), (Some(older), marks[older]), (Some(newest), marks[newest])] {
             let mut files = Files::from([(LEDGER.to_owned(), last[LEDGER][..cut].to_vec())]);
             files.extend(state.map(|n: usize| (STATE.to_owned(), versions[n][STATE].clone())));
             put_back(&workshop.folder(), &files);
@@ -141,7 +140,8 @@ fn the_binary_says_what_the_library_says() {
 /// Ledger lines reordered, repeated, left out, put together from two sessions, or replaced by NUL bytes.
 #[test]
 fn no_splice_is_taken_for_a_tear() {
-    let (workshop, other) = (Workshop::new(), Workshop::new());
+    let (workshop, mut other) = (Workshop::new(), Workshop::new());
+    other.env.now_ms += 1;
     let files = versions(&workshop).pop().unwrap();
     versions(&other);
     let lines: Vec<&[u8]> = files[LEDGER].split_inclusive(|byte| *byte == b'\n').collect();

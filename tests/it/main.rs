@@ -7,6 +7,7 @@ mod rig;
 
 mod client;
 mod home;
+mod ledger_crash;
 mod ledger_damage;
 mod licences;
 mod model;

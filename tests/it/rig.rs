@@ -7,7 +7,7 @@ pub(crate) mod second;
 pub(crate) mod strace;
 
 use aops_hook::chain::{Damage, Walk};
-use aops_hook::env::Env;
+use aops_hook::env::{Env, boot_id};
 use aops_hook::fact::Fact;
 use aops_hook::failure::Failure;
 use aops_hook::gate::{self, Scene};
@@ -37,7 +37,10 @@ pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 impl Workshop {
     pub(crate) fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("aops-").tempdir().unwrap();
+        // In memory where that can be had: thousands of cases, each of which would wait for the disk.
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let root = tempfile::Builder::new().prefix("aops-").tempdir_in(folder).unwrap();
         let home = root.path().to_path_buf();
         let env = Env {
             config: home.join(".claude"),
@@ -59,6 +62,9 @@ impl Workshop {
         let scene = Scene::default();
         let verdict = gate::judge(session, &event, &scene);
         let mut facts = record::facts(session, &event, &verdict, &scene);
+        if let (Some(Fact::Event(seen)), "SessionStart") = (facts.last_mut(), name) {
+            (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+        }
         if session.is_new() {
             let hash = policy::hash(&self.env, &event.cwd);
             facts.insert(0, Fact::Open(hook::opened(&self.env, ledger.project(), &scene, hash)));
