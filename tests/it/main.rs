@@ -9,6 +9,7 @@ mod client;
 mod home;
 mod ledger_crash;
 mod ledger_damage;
+mod ledger_load;
 mod licences;
 mod model;
 mod real_client;
