@@ -11,5 +11,18 @@ pub struct Asset {
     pub text: &'static str,
 }
 
+macro_rules! assets {
+    ($($path:literal),* $(,)?) => {
+        &[$(Asset { path: $path, text: include_str!(concat!("../", $path)) }),*]
+    };
+}
+
 /// Agents and commands, copied to the host's folder by `install`.
-pub static ASSETS: &[Asset] = &[];
+pub static ASSETS: &[Asset] = assets![
+    "agents/critic.md",
+    "agents/custodiet.md",
+    "agents/framework.md",
+    "agents/prompt-hydrator.md",
+    "agents/qa-verifier.md",
+    "commands/aops-status.md",
+];

@@ -63,7 +63,7 @@ fn scene(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
         && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
         && !session.is_new()
     {
-        scene.past = ledger.past_call(&call.key);
+        scene.past = ledger.past_call(&call.key)?;
     }
     if event.name == "SessionStart" && session.is_new() {
         let project = ledger.project();

@@ -47,6 +47,11 @@ impl Receipt {
 
     /// What is installed; an empty one if nothing is.
     pub fn read(env: &Env) -> anyhow::Result<Self> {
+        if !env.config.is_absolute() {
+            bail!(
+                "`HOME` is not set, so nobody knows where the settings are\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`"
+            );
+        }
         let path = Self::path(env);
         let named = || format!("`{}`", path.display());
         let Some(bytes) = disk::find(&path).with_context(named)?.bytes else {

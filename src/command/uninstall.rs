@@ -37,10 +37,11 @@ fn arguments(row: clap::Command) -> clap::Command {
 fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let undo = Undo::make(desk.env, Level::given(given))?;
     let dry = given.get_flag("dry-run");
-    undo.tell(dry, desk)?;
+    let told = if desk.json { undo.json(dry) } else { undo.words(dry) };
     if !dry {
         undo.carry_out(desk.env)?;
     }
+    writeln!(desk.out, "{}", told.trim_end())?;
     Ok(0)
 }
 
@@ -100,40 +101,38 @@ impl Undo {
         self.settings.bytes.is_some() && self.new.as_ref() != Some(&self.old)
     }
 
-    fn tell(&self, dry: bool, desk: &mut Desk) -> anyhow::Result<()> {
+    fn diff(&self) -> String {
         let path = self.settings.path.display().to_string();
         let after = if self.new.is_some() { path.as_str() } else { "/dev/null" };
-        let diff = unified(&path, after, &self.old, self.new.as_deref().unwrap_or_default());
-        let paths =
-            |found: &[Found]| found.iter().map(|found| found.path.display().to_string()).collect::<Vec<_>>();
-        if desk.json {
-            let told = json!({
-                "settings": path, "changed": self.changed(), "restored": self.exact, "removed": paths(&self.texts),
-                "left": paths(&self.left), "dry_run": dry, "diff": diff,
-            });
-            writeln!(desk.out, "{told}")?;
-            return Ok(());
-        }
-        if dry {
-            write!(desk.out, "{diff}")?;
-        }
+        unified(&path, after, &self.old, self.new.as_deref().unwrap_or_default())
+    }
+
+    fn json(&self, dry: bool) -> String {
+        json!({
+            "settings": self.settings.path, "changed": self.changed(), "restored": self.exact,
+            "removed": paths(&self.texts), "left": paths(&self.left), "dry_run": dry, "diff": self.diff(),
+        })
+        .to_string()
+    }
+
+    fn words(&self, dry: bool) -> String {
+        let path = self.settings.path.display();
         let would = if dry { "would be " } else { "" };
-        let says = match (self.changed(), self.exact) {
-            (false, _) => format!("not registered in `{path}`"),
-            (true, true) => format!("`{path}` {would}restored as it was before us"),
-            (true, false) => format!("our entries {would}taken out of `{path}`; what was edited since stays"),
-        };
-        writeln!(desk.out, "{says}")?;
+        let mut lines = vec![match (self.changed(), &self.new, self.exact) {
+            (false, ..) => format!("not registered in `{path}`"),
+            (true, None, _) => format!("`{path}` {would}removed: there was none before us"),
+            (true, _, true) => format!("`{path}` {would}restored as it was before us"),
+            (true, _, false) => {
+                format!("our entries {would}taken out of `{path}`; what was edited since stays")
+            }
+        }];
         if !self.texts.is_empty() {
-            writeln!(desk.out, "{} agents and commands {would}removed", self.texts.len())?;
+            lines.push(format!("{} agents and commands {would}removed", self.texts.len()));
         }
-        for path in paths(&self.left) {
-            writeln!(desk.out, "left `{path}`: somebody edited it")?;
-        }
-        for other in &self.receipt.settings {
-            writeln!(desk.out, "still registered in `{}`", other.path.display())?;
-        }
-        Ok(())
+        lines.extend(paths(&self.left).iter().map(|path| format!("left `{path}`: somebody edited it")));
+        let others = self.receipt.settings.iter();
+        lines.extend(others.map(|other| format!("still registered in `{}`", other.path.display())));
+        format!("{}{}", if dry { self.diff() } else { String::new() }, lines.join("\n"))
     }
 
     fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {
@@ -172,4 +171,8 @@ fn texts(receipt: &Receipt) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
         }
     }
     Ok((ours, left))
+}
+
+fn paths(found: &[Found]) -> Vec<String> {
+    found.iter().map(|found| found.path.display().to_string()).collect()
 }

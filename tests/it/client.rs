@@ -3,7 +3,7 @@
 //! Invariant: it knows one address, the model's. That is its API and its proxy, so a request to anywhere else is seen,
 //! refused, and fails the test.
 
-mod install;
+pub(crate) mod install;
 mod run;
 
 pub(crate) use run::Run;

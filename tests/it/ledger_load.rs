@@ -1,8 +1,10 @@
 //! Many writers, many entries, huge and odd input, clocks that run backwards: no entry lost, none twice, none wrong.
 
+use crate::rig::namespace::Namespace;
 use crate::rig::{self, ID, LEDGER, STATE, Workshop, second, sound, steps, walk};
 use crate::support::{BINARY, Sandbox, Session};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -21,7 +23,7 @@ fn writer(sandbox: &Sandbox, event: &str) -> Command {
 
 /// One event; killed after `patience` where one is given. What it said where it failed; `None` when it was killed.
 fn write(sandbox: &Sandbox, payload: &Value, patience: Option<Duration>) -> Option<Result<(), String>> {
-    let mut child = writer(sandbox, "PreToolUse").spawn().unwrap();
+    let mut child = writer(sandbox, payload["hook_event_name"].as_str().unwrap()).spawn().unwrap();
     let fed = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
     if let Some(patience) = patience {
         thread::sleep(patience);
@@ -34,19 +36,22 @@ fn write(sandbox: &Sandbox, payload: &Value, patience: Option<Duration>) -> Opti
     output.status.code().map(|code| if code == 0 { Ok(()) } else { Err(format!("exit {code}: {said}")) })
 }
 
+/// What one of the writers is told to record: a call that begins, and the same one ending.
+fn told(session: &Session, writer: usize, event: usize) -> Value {
+    let call = event / 2;
+    let fields = json!({"tool_name": "Read", "tool_input": {"file_path": format!("/{writer}/{call}")},
+        "tool_use_id": format!("toolu_{writer}_{call}"), "agent_id": format!("agent-{writer}"), "agent_type": "worker"});
+    session.payload(if event % 2 == 0 { "PreToolUse" } else { "PostToolUse" }, fields)
+}
+
 /// So many processes at once, each with so many events; every `killed`th is killed at some moment.
 fn writers(processes: usize, events: usize, killed: Option<usize>) {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
     session.start("startup").silent();
-    let payload = |n: usize, m: usize| {
-        let fields = json!({"tool_name": "Read", "tool_input": {"file_path": format!("/{n}/{m}")},
-            "tool_use_id": format!("toolu_{n}_{m}"), "agent_id": format!("agent-{n}"), "agent_type": "worker"});
-        session.payload("PreToolUse", fields)
-    };
     // Made here: a session counts its prompts and is not shared.
     let payloads: Vec<Vec<Value>> =
-        (0..processes).map(|n| (0..events).map(|m| payload(n, m)).collect()).collect();
+        (0..processes).map(|n| (0..events).map(|m| told(&session, n, m)).collect()).collect();
     let acknowledged = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for (n, payloads) in payloads.iter().enumerate() {
@@ -57,7 +62,7 @@ fn writers(processes: usize, events: usize, killed: Option<usize>) {
                     let patience =
                         fate.map(|_| Duration::from_micros(((n * 7919 + m * 104_729) % 6000) as u64));
                     match write(sandbox, payload, patience) {
-                        Some(Ok(())) => acknowledged.lock().unwrap().push(payload["tool_use_id"].clone()),
+                        Some(Ok(())) => acknowledged.lock().unwrap().push(payload),
                         Some(Err(_)) if patience.is_some() => {} // its input was cut by the kill
                         Some(Err(said)) => panic!("{said}"),
                         None => {}
@@ -67,26 +72,41 @@ fn writers(processes: usize, events: usize, killed: Option<usize>) {
         }
     });
     let acknowledged = acknowledged.into_inner().unwrap();
-    assert!(acknowledged.len() >= processes * events / 2, "only {} were acknowledged", acknowledged.len());
-    session.end().silent();
+    let share = if killed.is_some() { 2 } else { 1 };
+    assert!(
+        acknowledged.len() >= processes * events / share,
+        "only {} were acknowledged",
+        acknowledged.len()
+    );
     counted_once(&session, &acknowledged);
 }
 
-/// Every acknowledged call is there once, whole; whatever else is there is whole too.
-fn counted_once(session: &Session, acknowledged: &[Value]) {
+/// Every acknowledged event is there once; whatever else is there is whole.
+fn counted_once(session: &Session, acknowledged: &[&Value]) {
     let bytes = sound(&session.id, &session.folder());
     let calls = steps(&bytes);
-    for id in acknowledged {
-        let steps = calls.get(id.as_str().unwrap()).unwrap_or_else(|| panic!("{id} is lost"));
-        let once = steps.iter().filter(|step| *step == "EXECUTING").count();
-        assert!(once == 1 && steps.starts_with(&["PENDING".into(), "AUTHORIZED".into()]), "{id}: {steps:?}");
+    let entries = rig::entries(&bytes);
+    let unasked: BTreeSet<&str> = entries
+        .iter()
+        .filter(|entry| entry["type"] == "violation")
+        .filter_map(|entry| entry["with"]["call"]["id"].as_str())
+        .collect();
+    for payload in acknowledged {
+        let id = payload["tool_use_id"].as_str().unwrap();
+        let step = if payload["hook_event_name"] == "PreToolUse" { "EXECUTING" } else { "COMPLETED" };
+        let recorded = calls.get(id).is_some_and(|steps| steps.iter().any(|s| s == step));
+        // The end of a call whose beginning was killed is a violation, and told as one.
+        assert!(
+            recorded || (step == "COMPLETED" && unasked.contains(id)),
+            "{step} of {id} is lost: {:?}",
+            calls.get(id)
+        );
     }
     for (id, steps) in &calls {
-        assert!(steps.iter().filter(|step| *step == "PENDING").count() == 1, "{id}: {steps:?}");
+        assert!(steps.iter().collect::<BTreeSet<_>>().len() == steps.len(), "{id} counted twice: {steps:?}");
     }
     let theirs = second::verify(&[session.folder()]);
-    let (walk, _) = walk(&session.id, &bytes).unwrap();
-    assert_eq!((&theirs[0]["ok"], &theirs[0]["entries"]), (&json!(true), &json!(walk.session.seq)));
+    assert_eq!((&theirs[0]["ok"], &theirs[0]["entries"]), (&json!(true), &json!(entries.len())));
 }
 
 #[test]
@@ -137,7 +157,9 @@ fn a_snapshot_at_least_every_1024_entries_and_a_lost_state_is_rebuilt_from_it() 
         .map(|entry| entry["sequence_number"].as_u64().unwrap())
         .collect();
     assert!(snapshots.len() >= 2, "{snapshots:?}");
-    assert!(snapshots[0] <= 1024 && snapshots.windows(2).all(|two| two[1] - two[0] <= 1024), "{snapshots:?}");
+    // A batch is never cut, and the longest here has three entries.
+    let close = |gap: u64| (1000..=1024 + 3).contains(&gap);
+    assert!(close(snapshots[0]) && snapshots.windows(2).all(|two| close(two[1] - two[0])), "{snapshots:?}");
     let truth = workshop.found().unwrap();
     // Damage before the last snapshot is not met on the way: the rebuild begins after it.
     let mut damaged = bytes.clone();
@@ -187,9 +209,7 @@ fn the_index_may_be_anything() {
     let path = session.folder().join("calls.index");
     let good = fs::read(&path).unwrap();
     let mut garbage_slots = good.clone();
-    garbage_slots[32..].fill(0x5a);
-    let mut lying = good.clone(); // says that it covers more than it does, as far as the ledger goes
-    lying[32..].fill(0);
+    garbage_slots[40..].fill(0x5a);
     let cases: Vec<(&str, Option<Vec<u8>>)> = vec![
         ("as it is", Some(good.clone())),
         ("deleted", None),
@@ -216,6 +236,31 @@ fn the_index_may_be_anything() {
         session.post(&new).silent();
         sound(&session.id, &session.folder());
     }
+}
+
+/// A power loss can keep the header of the index and lose its slots: after another boot it is made anew.
+#[test]
+fn an_index_that_lost_its_slots_with_the_power() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    session.start("startup").silent();
+    let call = session.call("Read", json!({"file_path": "/x"}));
+    session.pre(&call).silent();
+    session.post(&call).silent();
+    session.pre(&call).refused(&["already ended"]);
+    let path = session.folder().join("calls.index");
+    let mut lost = fs::read(&path).unwrap();
+    assert!(lost[40..].iter().any(|byte| *byte != 0), "the call is in it");
+    lost[40..].fill(0);
+    fs::write(&path, lost).unwrap();
+    let boot = sandbox.tmp().join("boot_id");
+    fs::write(&boot, "00000000-1111-4222-8333-444444444444\n").unwrap();
+    let mount = format!("mount --bind {} /proc/sys/kernel/random/boot_id", boot.display());
+    let booted = Namespace::new(&mount);
+    booted
+        .hook(&sandbox, "SessionStart", &session.payload("SessionStart", json!({"source": "resume"})))
+        .silent();
+    session.pre(&call).refused(&["already ended"]);
 }
 
 #[test]

@@ -6,11 +6,14 @@ mod support;
 mod rig;
 
 mod client;
+mod doctor;
 mod home;
+mod install;
 mod ledger_crash;
 mod ledger_damage;
 mod ledger_load;
 mod licences;
 mod model;
+mod plugin;
 mod real_client;
 mod tidy;

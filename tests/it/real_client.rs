@@ -2,9 +2,12 @@
 //!
 //! Every prompt begins with `.`: it waives the loop, so these tests are about the ground floor alone.
 
+mod checks;
+
 use crate::client::{Client, Run};
 use crate::model::{Model, Turn};
 use crate::support::{Sandbox, Session};
+use checks::{commands_by, events, says, state_is_right, verifies};
 use serde_json::{Value, json};
 use std::fs;
 use std::sync::Arc;
@@ -192,82 +195,4 @@ fn a_silent_pass_adds_nothing_to_what_the_model_reads() {
     let (one, watched) = read(|sandbox, model| Client::guarded(sandbox, model).run(". count"));
     assert_eq!((none, one), (0, 1), "the hook was there once");
     assert_eq!(watched, alone);
-}
-
-fn events(session: &Session) -> Vec<String> {
-    let entries = session.entries();
-    let events = entries.iter().filter(|entry| entry["type"] == "event");
-    events.map(|entry| entry["with"]["event"].as_str().unwrap().to_owned()).collect()
-}
-
-/// Command lines that this agent asked for, sorted; nobody is the main conversation.
-fn commands_by(session: &Session, agent: Option<&str>) -> Vec<String> {
-    let entries = session.entries();
-    let asked = entries.iter().filter(|entry| entry["type"] == "call" && entry["with"]["to"] == "PENDING");
-    let by = asked.filter(|entry| entry["with"]["agent_id"].as_str() == agent);
-    let mut lines: Vec<String> =
-        by.filter_map(|entry| Some(entry["with"]["input"]["command"].as_str()?.to_owned())).collect();
-    lines.sort();
-    lines
-}
-
-/// The client said this to whoever ran it.
-#[track_caller]
-fn says(run: &Run, words: &[&str]) {
-    let text = format!("{run:?}");
-    for word in words {
-        assert!(text.contains(word), "`{word}` was not said: {text}");
-    }
-}
-
-#[track_caller]
-fn verifies(sandbox: &Sandbox, session: &Session) {
-    let told = sandbox.person(&["verify", &session.id, "--json"]).json();
-    assert_eq!(told["ok"], true, "{told}");
-    assert_eq!(told["entries"], session.entries().len(), "{told}");
-    assert_eq!(told["torn_bytes"], 0, "{told}");
-}
-
-#[track_caller]
-fn state_is_right(session: &Session) {
-    let state = session.state();
-    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(
-        keys(&state),
-        [
-            "audit",
-            "date",
-            "digest",
-            "ended_at",
-            "hydration",
-            "insights",
-            "ledger",
-            "main_agent",
-            "phase",
-            "policy_hash",
-            "sandbox",
-            "schema",
-            "session_id",
-            "started_at",
-            "state",
-            "stop",
-            "subagents",
-            "task"
-        ]
-    );
-    assert_eq!(
-        keys(&state["state"]),
-        ["current_workflow", "custodiet_block_reason", "custodiet_blocked", "hydration_pending"]
-    );
-    assert_eq!(
-        keys(&state["hydration"]),
-        ["acceptance_criteria", "critic_verdict", "hydrated_intent", "original_prompt"]
-    );
-    assert_eq!(keys(&state["main_agent"]), ["current_task", "todos_completed", "todos_total"]);
-    assert_eq!((&state["session_id"], &state["schema"]), (&json!(session.id), &json!(1)));
-    let entries = session.entries();
-    let (first, last) = (&entries[0], &entries[entries.len() - 1]);
-    assert_eq!((&state["started_at"], &state["ended_at"]), (&first["ts"], &last["ts"]));
-    let ledger = &state["ledger"];
-    assert_eq!((&ledger["seq"], &ledger["head"]), (&last["sequence_number"], &last["_digest"]));
 }

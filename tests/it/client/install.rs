@@ -14,7 +14,7 @@ const PACKAGE: &str = "@anthropic-ai/claude-code";
 
 /// The client's program, fetched if this target folder does not have it yet.
 pub(crate) fn program() -> PathBuf {
-    let target = target();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let folder = target.join(format!("client-{VERSION}"));
     let program = folder.join("node_modules").join(format!("{PACKAGE}-{}", platform())).join("claude");
     if program.exists() {
@@ -23,17 +23,10 @@ pub(crate) fn program() -> PathBuf {
     let lock = File::create(target.join(format!("client-{VERSION}.lock"))).unwrap();
     lock.lock().unwrap();
     if !program.exists() {
-        fetch(&target, &folder);
+        fetch(target, &folder);
     }
     assert!(program.exists(), "npm brought no client for this platform: `{}` is missing", program.display());
     program
-}
-
-/// The target folder itself, so that all its builds share one client.
-fn target() -> PathBuf {
-    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let tagged = tmp.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
-    tagged.or(tmp.parent()).unwrap().to_owned()
 }
 
 /// npm's name for this machine.

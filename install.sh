@@ -1,0 +1,161 @@
+#!/bin/sh
+# Builds aops-hook, puts it in place, registers it, and looks whether all is well.
+set -eu
+
+usage() {
+    cat <<'HELP'
+usage: ./install.sh [--user|--project|--local] [--dry-run]
+       ./install.sh --plugin
+       ./install.sh --uninstall [--user|--project|--local] [--yes]
+
+Builds aops-hook with the Rust on this machine, puts it in ~/.local/bin, registers it in Claude Code's
+settings and runs `aops-hook doctor`.
+
+  --user       register for all your sessions (default)
+  --project    register in .claude/settings.json of the folder you are in
+  --local      register in .claude/settings.local.json of the folder you are in
+  --dry-run    build, show what would be registered, and leave everything as it is
+  --plugin     only build, and put the program in bin/ of this repository, which is then a plugin:
+               claude --plugin-dir THIS_FOLDER
+  --uninstall  take it out of the settings again, and remove the program
+  --yes        with --uninstall: do not ask for a terminal
+  --help       this text
+
+Variables: AOPS_BIN_DIR (instead of ~/.local/bin), CLAUDE_CONFIG_DIR, CARGO_HOME, RUSTUP_HOME,
+CARGO_TARGET_DIR.
+HELP
+}
+
+say() { printf '%s\n' "$*"; }
+
+fail() {
+    printf 'install.sh: %s\n' "$1" >&2
+    [ $# -lt 2 ] || printf 'hint: %s\n' "$2" >&2
+    exit 1
+}
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+action=install
+for argument in "$@"; do
+    case $argument in
+        -h | --help) usage; exit 0 ;;
+        --uninstall) action=uninstall ;;
+        --plugin) action=plugin ;;
+        --dry-run) [ "$action" = uninstall ] || action=try ;;
+        --user | --project | --local | --yes) ;;
+        *) usage >&2; fail "unknown option \`$argument\`" ;;
+    esac
+done
+
+# What is left goes to aops-hook.
+count=$#
+while [ "$count" -gt 0 ]; do
+    case $1 in
+        --uninstall | --plugin) ;;
+        --yes) [ "$action" != uninstall ] || set -- "$@" "$1" ;;
+        *) set -- "$@" "$1" ;;
+    esac
+    shift
+    count=$((count - 1))
+done
+
+if [ -n "${CLAUDECODE:-}" ]; then
+    fail "this is a person's to run, and this is inside a tool call" "ask the user to run it in a terminal of their own"
+fi
+if [ -z "${HOME:-}" ]; then
+    fail "HOME is not set" "run HOME=/your/home ./install.sh"
+fi
+bin_dir=${AOPS_BIN_DIR:-$HOME/.local/bin}
+case $bin_dir in
+    /*) ;;
+    *) bin_dir=$(pwd -P)/$bin_dir ;;
+esac
+program=$bin_dir/aops-hook
+
+if [ "$action" = uninstall ]; then
+    [ -x "$program" ] || fail "no program at \`$program\`" "set AOPS_BIN_DIR to the folder it was installed in"
+    "$program" uninstall "$@"
+    for argument in "$@"; do
+        [ "$argument" != --dry-run ] || exit 0
+    done
+    if [ -e "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/aops/installed.json" ]; then
+        say "kept \`$program\`: other settings still call it"
+        exit 0
+    fi
+    rm -f -- "$program"
+    say "removed \`$program\`"
+    exit 0
+fi
+
+if command -v cargo >/dev/null 2>&1; then
+    cargo=cargo rustc=rustc
+else
+    cargo=${CARGO_HOME:-$HOME/.cargo}/bin/cargo rustc=${CARGO_HOME:-$HOME/.cargo}/bin/rustc
+    [ -x "$cargo" ] || fail "no cargo found" "install Rust from https://rustup.rs, then run ./install.sh again"
+fi
+
+# A musl target, where there is one, makes the smallest static program; the host's own is made static by .cargo/config.toml.
+host=$("$rustc" -vV | sed -n 's/^host: //p')
+[ -n "$host" ] || fail "\`rustc -vV\` does not say its host" "check that \`rustc -vV\` works here"
+target=$host
+case $host in
+    *-linux-gnu)
+        musl=${host%-gnu}-musl
+        libraries=$("$rustc" --print target-libdir --target "$musl" 2>/dev/null || true)
+        if [ -n "$libraries" ] && [ -d "$libraries" ]; then
+            target=$musl
+        fi
+        ;;
+    *) ;;
+esac
+
+target_dir=${CARGO_TARGET_DIR:-$here/target}
+case $target_dir in
+    /*) ;;
+    *) target_dir=$(pwd -P)/$target_dir ;;
+esac
+say "building for $target"
+(cd -- "$here" && "$cargo" build --release --locked --bin aops-hook --target "$target" --target-dir "$target_dir")
+built=$target_dir/$target/release/aops-hook
+[ -x "$built" ] || fail "the build made no \`$built\`"
+
+# Beside the old one, then renamed: a hook that runs just now keeps its file, and the next one has a whole new one.
+place() {
+    mkdir -p -- "$1"
+    spare=$1/.aops-hook.$$
+    trap 'rm -f -- "$spare"' EXIT
+    cp -- "$built" "$spare"
+    chmod 755 "$spare"
+    mv -f -- "$spare" "$1/aops-hook"
+    trap - EXIT
+}
+
+case $action in
+    install) ;;
+    try)
+        "$built" install "$@"
+        say "in truth the program would be \`$program\`"
+        exit 0
+        ;;
+    plugin)
+        place "$here/bin"
+        say "the plugin is ready; start the client with it:"
+        say "  claude --plugin-dir $here"
+        exit 0
+        ;;
+esac
+
+place "$bin_dir"
+say "installed \`$program\`"
+"$program" install "$@"
+"$program" doctor || fail "installed, but not all is well" "follow the fixes above, then run \`$program doctor\`"
+
+say ""
+say "next:"
+say "  1. start Claude Code as always; running sessions pick the hooks up by themselves"
+say "  2. see what is recorded: $program --help"
+say "  3. undo all of it: $here/install.sh --uninstall"
+case :${PATH:-}: in
+    *:"$bin_dir":*) ;;
+    *) say "hint: to type aops-hook alone, add this to your shell's profile: export PATH=\"$bin_dir:\$PATH\"" ;;
+esac

@@ -1,0 +1,323 @@
+//! `doctor`: each finding provoked in a throwaway home, and its own advice followed until it is content.
+
+use super::install::{Home, PROGRAM, Said, write};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+/// What is wrong: check, finding, fix.
+fn findings(home: &Home) -> Vec<(String, String, String)> {
+    let before = home.tree();
+    let said = home.run(&["doctor", "--json"]);
+    assert_eq!(home.tree(), before, "doctor leaves everything as it is");
+    let all: Vec<Value> =
+        serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+    let text = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+    let bad: Vec<_> = all.iter().filter(|finding| finding["ok"] == false).collect();
+    assert_eq!(said.code, i32::from(!bad.is_empty()), "{}", said.out);
+    let bad = bad.into_iter().map(|one| (text(one, "check"), text(one, "finding"), text(one, "fix")));
+    bad.inspect(|(_, says, fix)| assert!(!fix.is_empty() && !fix.contains('\n'), "{says}: a fix of one line"))
+        .collect()
+}
+
+/// Exactly this is found, and following what doctor says makes it content.
+fn heals(home: &Home, check: &str, words: &str) {
+    let bad = findings(home);
+    assert!(
+        bad.iter().any(|(name, says, _)| name == check && says.contains(words)),
+        "{check}, {words}: {bad:?}"
+    );
+    assert!(bad.iter().all(|(name, ..)| name == check), "only {check}: {bad:?}");
+    for (_, says, fix) in bad {
+        follow(home, &fix).unwrap_or_else(|| panic!("{says}: nobody can follow `{fix}`"));
+    }
+    let left = findings(home);
+    assert!(left.is_empty(), "after the fix: {left:?}");
+}
+
+/// Do what a person would do on this advice.
+fn follow(home: &Home, fix: &str) -> Option<()> {
+    let quoted: Vec<_> = fix.split('`').skip(1).step_by(2).collect();
+    let edit = |path: &str, change: &dyn Fn(&mut Value)| {
+        let mut value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        change(&mut value);
+        fs::write(path, value.to_string()).unwrap();
+    };
+    if let Some(line) = fix.strip_prefix("run `").and_then(|rest| rest.strip_suffix('`')) {
+        let words: Vec<_> = line.split(' ').collect();
+        match words[..] {
+            ["aops-hook", "uninstall", level] => drop(home.done(&["uninstall", level, "--yes"])),
+            ["aops-hook", ..] => drop(home.done(&words[1..])),
+            ["chmod", ..] => {
+                let said = Said::of(home.command(Path::new("/bin/sh")).args(["-c", line]).output().unwrap());
+                assert_eq!(said.code, 0, "{line}: {}", said.err);
+            }
+            ["claude", "update"] => client(home, "2.1.325"),
+            ["claude", "plugin", "disable", id] => {
+                let path = home.path("settings.json").display().to_string();
+                edit(&path, &|value| value["enabledPlugins"][id] = json!(false));
+            }
+            _ => return None,
+        }
+    } else if fix.starts_with("remove `") {
+        edit(quoted[1], &|value| drop(value.as_object_mut().unwrap().remove(quoted[0])));
+    } else if fix.starts_with("ask the administrator") {
+        edit(quoted[1], &|value| drop(value.as_object_mut().unwrap().remove(quoted[2])));
+    } else if fix.starts_with("make `") {
+        let text = fs::read_to_string(quoted[0]).unwrap();
+        fs::write(quoted[0], text.replace("// mine", "")).unwrap();
+    } else if fix.starts_with("build") {
+        replace(home, PROGRAM.as_ref());
+    } else {
+        return None;
+    }
+    Some(())
+}
+
+fn script(path: &Path, body: &str) {
+    fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn client(home: &Home, version: &str) {
+    script(&home.root().join("bin/claude"), &format!("echo '{version} (Claude Code)'"));
+}
+
+/// Another program where the registered one is.
+fn replace(home: &Home, with: &Path) {
+    fs::remove_file(&home.program).unwrap();
+    fs::copy(with, &home.program).unwrap();
+}
+
+/// A home with the program of its own, registered, and all well.
+fn installed() -> Home {
+    let mut home = Home::new();
+    home.program = home.root().join("bin/aops-hook");
+    fs::copy(PROGRAM, &home.program).unwrap();
+    home.done(&["install"]);
+    assert_eq!(findings(&home), []);
+    home
+}
+
+/// Registered is this script, and the program is run by its own path.
+fn behind(body: impl Fn(&Home) -> String) -> Home {
+    let home = installed();
+    let path = home.root().join("old/aops-hook");
+    fs::create_dir(home.root().join("old")).unwrap();
+    script(&path, &body(&home));
+    let settings = home.path("settings.json");
+    let text = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, text.replace(home.program.to_str().unwrap(), path.to_str().unwrap())).unwrap();
+    home
+}
+
+#[test]
+fn not_registered() {
+    let home = Home::new();
+    heals(&home, "registered", "not registered for any event");
+}
+
+#[test]
+fn some_events_missing() {
+    let home = installed();
+    let path = home.path("settings.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    value["hooks"].as_object_mut().unwrap().remove("Stop");
+    fs::write(&path, value.to_string()).unwrap();
+    heals(&home, "registered", "not registered for `Stop`");
+}
+
+#[test]
+fn registered_more_weakly_than_today() {
+    let home = installed();
+    let path = home.path("settings.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"onFailure\": \"block\"", "\"onFailure\": \"continue\"", 1)).unwrap();
+    heals(&home, "registered", "not as this version registers");
+}
+
+#[test]
+fn program_missing() {
+    let mut home = installed();
+    fs::rename(&home.program, home.root().join("aops-hook")).unwrap();
+    home.program = home.root().join("aops-hook");
+    heals(&home, "program", "is registered and not there");
+}
+
+#[test]
+fn execute_bit_lost() {
+    let mut home = installed();
+    fs::set_permissions(&home.program, fs::Permissions::from_mode(0o644)).unwrap();
+    home.program = PROGRAM.into();
+    heals(&home, "program", "lost its execute bit");
+}
+
+#[test]
+fn another_version() {
+    let home = behind(|home| {
+        let real = home.program.display();
+        format!("[ \"$1\" != --version ] || {{ echo 'aops-hook 0.0.9'; exit; }}\nexec {real} \"$@\"")
+    });
+    heals(&home, "program", "is version 0.0.9, this is");
+}
+
+#[test]
+fn a_hook_that_fails() {
+    for (what, words) in [
+        ("exit 1", "`Stop`: exits with 1: it says nothing"),
+        ("echo broken >&2; exit 2", "`Stop`: refuses a harmless event: broken"),
+        ("kill -9 $$", "`Stop`: killed by signal 9"),
+        ("echo '{\"a\":'; exit 0", "`Stop`: its answer is not one JSON object"),
+    ] {
+        let home = installed();
+        let real = home.root().join("real");
+        fs::rename(&home.program, &real).unwrap();
+        script(
+            &home.program,
+            &format!("[ \"$1\" != Stop ] || {{ {what}; }}\nexec {} \"$@\"", real.display()),
+        );
+        heals(&home, "hooks", words);
+    }
+}
+
+#[test]
+fn a_hook_that_hangs() {
+    let home = installed();
+    let real = home.root().join("real");
+    fs::rename(&home.program, &real).unwrap();
+    script(&home.program, &format!("[ \"$1\" != Setup ] || sleep 60\nexec {} \"$@\"", real.display()));
+    let path = home.path("settings.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"timeout\": 10", "\"timeout\": 1", 1)).unwrap();
+    let bad = findings(&home);
+    assert!(
+        bad.iter().any(|(name, says, _)| name == "hooks" && says == "`Setup`: does not answer in its time"),
+        "{bad:?}"
+    );
+}
+
+#[test]
+fn hooks_see_nothing_of_the_user() {
+    let home = behind(|home| {
+        let (real, seen) = (home.program.display(), home.root().join("seen"));
+        format!("{{ env; pwd; }} >> {}\nexec {real} \"$@\"", seen.display())
+    });
+    let said = home.run(&["doctor"]);
+    assert_eq!(said.code, 0, "{}", said.out);
+    let seen = fs::read_to_string(home.root().join("seen")).unwrap();
+    assert_eq!(seen.matches("CLAUDE_CONFIG_DIR=").count(), 30, "{seen}");
+    let theirs = home.root().join("home").display().to_string();
+    assert!(!seen.contains(&theirs) && !seen.contains("AOPS_TEST"), "{seen}");
+}
+
+#[test]
+fn all_hooks_disabled() {
+    for path in [
+        "project/.claude/settings.local.json",
+        "project/.claude/settings.json",
+        "managed/managed-settings.json",
+    ] {
+        let home = installed();
+        write(&home.root().join(path), "{\"disableAllHooks\": true}");
+        heals(&home, "switched on", "`disableAllHooks` in `");
+    }
+}
+
+#[test]
+fn only_managed_hooks_allowed() {
+    for path in ["managed/managed-settings.json", "managed/managed-settings.d/10-x.json"] {
+        let home = installed();
+        write(&home.root().join(path), "{\"allowManagedHooksOnly\": true}");
+        heals(&home, "managed", "keeps our hooks out");
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_read() {
+    let home = installed();
+    write(&home.project(".claude/settings.json"), "{\n  // mine\n}\n");
+    heals(&home, "settings", "line 2, column 3");
+}
+
+#[test]
+fn registered_in_two_settings() {
+    let home = installed();
+    home.done(&["install", "--project"]);
+    heals(&home, "once", "and again in");
+    assert!(!home.project(".claude").exists());
+}
+
+#[test]
+fn registered_twice_in_one() {
+    let home = installed();
+    let path = home.path("settings.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let stop = value["hooks"]["Stop"][0].clone();
+    value["hooks"]["Stop"].as_array_mut().unwrap().push(stop);
+    fs::write(&path, value.to_string()).unwrap();
+    heals(&home, "once", "registered twice in");
+}
+
+#[test]
+fn registered_and_a_plugin_too() {
+    let home = installed();
+    let plugin = home.path("plugins/cache/m/aops/0.1.0");
+    write(&plugin.join("hooks/hooks.json"), &aops_hook::settings::plugin_hooks());
+    fs::create_dir(plugin.join("bin")).unwrap();
+    symlink(PROGRAM, plugin.join("bin/aops-hook")).unwrap();
+    let list = json!({"version": 2, "plugins": {"aops@m": [{"scope": "user", "installPath": plugin}]}});
+    write(&home.path("plugins/installed_plugins.json"), &list.to_string());
+    assert_eq!(findings(&home), [], "installed, but not switched on");
+    let path = home.path("settings.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    value["enabledPlugins"] = json!({"aops@m": true});
+    fs::write(&path, value.to_string()).unwrap();
+    heals(&home, "once", "and again in");
+
+    fs::write(&path, json!({"enabledPlugins": {"aops@m": true}}).to_string()).unwrap();
+    assert_eq!(findings(&home), [], "the plugin alone is enough");
+}
+
+#[test]
+fn client_too_old() {
+    let home = installed();
+    client(&home, "2.1.294");
+    heals(&home, "client", "is 2.1.294: before 2.1.295 a broken guard lets everything pass");
+}
+
+#[test]
+fn folders_open_to_others() {
+    let home = installed();
+    let session = home.path("projects/-x y/20261115-0a1b2c3d");
+    write(&session.join("ledger.jsonl"), "");
+    for (path, mode) in
+        [(session.clone(), 0o750), (session.join("ledger.jsonl"), 0o644), (home.path("aops"), 0o755)]
+    {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    heals(&home, "folders", "and 1 more");
+}
+
+#[test]
+fn a_text_of_ours_missing() {
+    let home = installed();
+    fs::remove_file(home.path("agents/critic.md")).unwrap();
+    heals(&home, "texts", "`agents/critic.md`");
+}
+
+#[test]
+fn says_it_in_words_too() {
+    let home = installed();
+    let said = home.run(&["doctor"]);
+    assert!(said.code == 0 && said.out.ends_with("\nall is well\n"), "{}", said.out);
+    assert!(!said.out.contains('\x1b'), "no colours in a pipe");
+    write(&home.project(".claude/settings.json"), "{\"disableAllHooks\": true}");
+    let out = home.run(&["doctor"]).out;
+    assert!(
+        out.contains("\nbad  switched on   `disableAllHooks` in `")
+            && out.contains("\n                   fix: remove `"),
+        "{out}"
+    );
+    assert!(out.ends_with("\n1 finding: follow its fix, then run `aops-hook doctor` again\n"), "{out}");
+}

@@ -1,0 +1,512 @@
+//! `install` and `uninstall` with the real program in throwaway homes.
+
+use crate::support::{BINARY, real_home};
+use aops_hook::asset::ASSETS;
+use aops_hook::settings::survey;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+pub(crate) const PROGRAM: &str = BINARY;
+
+/// A home and a project that nobody else has, and the program run in them with nothing of ours around.
+pub(crate) struct Home {
+    folder: TempDir,
+    pub program: PathBuf,
+    pub variables: Vec<(String, PathBuf)>,
+}
+
+/// What one run said.
+pub(crate) struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        assert_ne!(real_home(), Some(folder.path().join("home")), "a throwaway home is never the real one");
+        fs::create_dir(folder.path().join("home")).unwrap();
+        fs::create_dir(folder.path().join("project")).unwrap();
+        fs::create_dir(folder.path().join("bin")).unwrap();
+        Self { folder, program: PROGRAM.into(), variables: Vec::new() }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root().join("home/.claude").join(path)
+    }
+
+    pub(crate) fn project(&self, path: &str) -> PathBuf {
+        self.root().join("project").join(path)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "runs the program under test")]
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        let path = format!("{}:/usr/bin:/bin", self.root().join("bin").display());
+        command.env_clear().env("HOME", self.root().join("home")).env("PATH", path);
+        command.env("AOPS_TEST_MANAGED", self.root().join("managed"));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.current_dir(self.root().join("project")).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        Said::of(self.command(&self.program).args(arguments).output().unwrap())
+    }
+
+    /// Run it, and it must go well.
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
+        let said = self.run(arguments);
+        assert_eq!(said.code, 0, "{arguments:?}: {}{}", said.out, said.err);
+        assert_eq!(said.err, "", "{arguments:?}");
+        said.out
+    }
+
+    /// Run it, and it must fail with this code, these words, and leave everything as it is.
+    fn refused(&self, arguments: &[&str], code: i32, words: &[&str]) {
+        let before = self.tree();
+        let said = self.run(arguments);
+        assert_eq!((said.code, said.out.as_str()), (code, ""), "{arguments:?}: {}", said.err);
+        for word in words {
+            assert!(said.err.contains(word), "{arguments:?}: {word}: {}", said.err);
+        }
+        assert!(said.err.contains("\nhint: "), "a next step: {}", said.err);
+        assert_eq!(self.tree(), before, "{arguments:?} changed something");
+    }
+
+    /// Everything below: what it is, its mode, what is in it.
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+        let mut tree = BTreeMap::new();
+        let mut open = vec![self.root().to_owned()];
+        while let Some(path) = open.pop() {
+            let known = fs::symlink_metadata(&path).unwrap();
+            let held = if known.is_symlink() {
+                fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+            } else if known.is_dir() {
+                open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+                Vec::new()
+            } else {
+                fs::read(&path).unwrap()
+            };
+            tree.insert(path, (known.mode(), held));
+        }
+        tree
+    }
+
+    fn settings(&self) -> String {
+        fs::read_to_string(self.path("settings.json")).unwrap()
+    }
+}
+
+impl Said {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// A file, and the folders above it.
+pub(crate) fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Settings as people, editors and other tools write them.
+const FOREIGN: &[&str] = &[
+    "{}",
+    "{ }\n",
+    "",
+    "\n",
+    "{\"model\":\"opus\"}",
+    "{\r\n\t\"n\": 1e5,\r\n\t\"big\": 12345678901234567890123,\r\n\t\"z\": \"\\u00e9\\ud800\",\r\n\t\"a\": 1.0\r\n}\r\n",
+    "{\n    \"hooks\": {\n        \"Stop\": []\n    }\n}",
+    "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      { \"matcher\": \"Bash\", \"hooks\": [ { \"type\": \"command\", \"command\": \"other\" } ] }\n    ]\n  },\n  \"permissions\": { \"deny\": [ \"Read(.env)\" ] }\n}\n",
+];
+
+#[test]
+fn a_fresh_home_is_registered_and_left_as_found() {
+    let home = Home::new();
+    let before = home.tree();
+    let out = home.done(&["install"]);
+    assert!(out.contains("registered for 30 events"), "{out}");
+    let ours = survey(&home.settings()).unwrap().ours;
+    assert!(ours.len() == 30 && ours.iter().all(|one| one.current && one.command == PROGRAM));
+    for asset in ASSETS {
+        assert_eq!(fs::read_to_string(home.path(asset.path)).unwrap(), asset.text);
+    }
+    assert_eq!(fs::metadata(home.path("aops")).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(home.path("aops/installed.json")).unwrap().mode() & 0o777, 0o600);
+
+    let installed = home.tree();
+    assert!(home.done(&["install"]).contains("already registered"));
+    assert_eq!(home.tree(), installed, "twice is once");
+
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.tree(), before, "as if we had never been there");
+    assert!(home.done(&["uninstall", "--yes"]).contains("not registered"));
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+fn settings_of_others_come_back_to_the_byte() {
+    for (n, text) in FOREIGN.iter().enumerate() {
+        let home = Home::new();
+        write(&home.path("settings.json"), text);
+        let mode = [0o600, 0o640, 0o644, 0o664][n % 4];
+        set_mode(&home.path("settings.json"), mode);
+        let before = home.tree();
+        home.done(&["install"]);
+        assert_eq!(fs::metadata(home.path("settings.json")).unwrap().mode() & 0o7777, mode, "mode kept");
+        assert_eq!(survey(&home.settings()).unwrap().ours.len(), 30);
+        home.done(&["install"]);
+        home.done(&["uninstall", "--yes"]);
+        assert_eq!(home.tree(), before, "{text}");
+    }
+}
+
+#[test]
+fn what_was_edited_in_between_stays() {
+    let home = Home::new();
+    let path = home.path("settings.json");
+    write(&path, "{\n  \"model\": \"opus\"\n}\n");
+    home.done(&["install"]);
+    write(&path, &home.settings().replace("\"opus\"", "\"haiku\",\n  \"theme\": \"dark\""));
+    home.done(&["install"]);
+    let out = home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.settings(), "{\n  \"model\": \"haiku\",\n  \"theme\": \"dark\"\n}\n", "{out}");
+
+    home.done(&["install"]);
+    write(&path, &home.settings().replace("\"dark\"", "\"light\""));
+    assert!(home.done(&["uninstall", "--yes"]).contains("edited since stays"));
+    assert_eq!(home.settings(), "{\n  \"model\": \"haiku\",\n  \"theme\": \"light\"\n}\n");
+}
+
+#[test]
+fn an_edit_in_a_file_of_ours_alone_leaves_that_edit_alone() {
+    let home = Home::new();
+    home.done(&["install"]);
+    let with = home.settings().replacen('{', "{\n  \"model\": \"opus\",", 1);
+    write(&home.path("settings.json"), &with);
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.settings(), "{\n  \"model\": \"opus\"\n}\n");
+}
+
+#[test]
+fn without_receipt_or_backup_our_entries_still_go() {
+    for gone in ["installed.json", "backup"] {
+        let home = Home::new();
+        let text = "{\n  \"model\": \"opus\"\n}\n";
+        write(&home.path("settings.json"), text);
+        home.done(&["install"]);
+        let path = home.path("aops").join(gone);
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap();
+        } else {
+            fs::remove_file(path).unwrap();
+        }
+        home.done(&["uninstall", "--yes"]);
+        assert_eq!(home.settings(), text, "{gone}");
+    }
+}
+
+#[test]
+fn a_program_that_moved_is_registered_in_the_old_ones_place() {
+    let mut home = Home::new();
+    let text = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"bell\"}]}]}}\n";
+    write(&home.path("settings.json"), text);
+    home.done(&["install"]);
+    let first = home.settings();
+    let moved = home.root().join("bin/aops-hook");
+    fs::copy(PROGRAM, &moved).unwrap();
+    home.program.clone_from(&moved);
+    home.done(&["install"]);
+    assert_eq!(home.settings(), first.replace(PROGRAM, moved.to_str().unwrap()));
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.settings(), text);
+}
+
+#[test]
+fn a_link_on_the_path_is_registered_as_it_is() {
+    let home = Home::new();
+    let link = home.root().join("bin/aops-hook");
+    symlink(PROGRAM, &link).unwrap();
+    home.done(&["install"]);
+    assert!(survey(&home.settings()).unwrap().ours.iter().all(|one| one.command == link.to_str().unwrap()));
+}
+
+#[test]
+fn a_program_of_another_name_is_not_registered() {
+    let mut home = Home::new();
+    home.program = home.root().join("bin/other");
+    fs::copy(PROGRAM, &home.program).unwrap();
+    home.refused(&["install"], 1, &["must be called `aops-hook`"]);
+}
+
+#[test]
+fn a_linked_settings_file_stays_a_link() {
+    let home = Home::new();
+    let real = home.root().join("dotfiles/claude.json");
+    write(&real, "{\"a\": 1}\n");
+    fs::create_dir_all(home.path("")).unwrap();
+    symlink("../../dotfiles/claude.json", home.path("settings.json")).unwrap();
+    let before = home.tree();
+    home.done(&["install"]);
+    assert!(home.path("settings.json").is_symlink());
+    assert_eq!(survey(&fs::read_to_string(&real).unwrap()).unwrap().ours.len(), 30);
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.tree(), before);
+    fs::remove_file(&real).unwrap();
+    let before = home.tree();
+    home.done(&["install"]);
+    assert!(home.path("settings.json").is_symlink() && real.is_file(), "a link to nothing gets its file");
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_untouched() {
+    for (text, place) in [
+        ("{\n  // my settings\n}\n", "line 2, column 3"),
+        ("{\n  \"a\": 1,\n}\n", "line 3, column 1"),
+        ("[]\n", "line 1, column 1"),
+        ("{\"hooks\": [1]}", "line 1, column 11"),
+        ("{\"hooks\": {\"Stop\": null}}", "line 1, column 20"),
+    ] {
+        let home = Home::new();
+        write(&home.path("settings.json"), text);
+        let path = home.path("settings.json").display().to_string();
+        home.refused(&["install"], 1, &[place, &path]);
+        home.refused(&["install", "--dry-run"], 1, &[place, &path]);
+        assert_eq!(
+            home.run(&["uninstall", "--yes"]).code,
+            i32::from(!text.starts_with("{\"hooks\"")),
+            "{text}"
+        );
+        assert_eq!(home.settings(), text);
+    }
+    let home = Home::new();
+    fs::create_dir_all(home.path("")).unwrap();
+    fs::write(home.path("settings.json"), b"{\n \"a\": \"\xff\"}").unwrap();
+    home.refused(&["install"], 1, &["line 2, column 8: not UTF-8"]);
+}
+
+#[test]
+fn odd_places_are_refused_by_name() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("settings.json")).unwrap();
+    let said = home.run(&["install"]);
+    assert!(said.code == 1 && said.err.contains("settings.json`: not a regular file"), "{}", said.err);
+
+    let home = Home::new();
+    write(&home.path("settings.json"), "{}\n");
+    set_mode(&home.path("settings.json"), 0o444);
+    home.refused(&["install"], 1, &["is read-only (mode 444)", "chmod u+w"]);
+    set_mode(&home.path("settings.json"), 0o644);
+    home.done(&["install"]);
+    set_mode(&home.path("settings.json"), 0o444);
+    home.refused(&["uninstall", "--yes"], 1, &["is read-only"]);
+
+    let mut home = Home::new();
+    let file = home.root().join("file");
+    write(&file, "");
+    home.variables = vec![("CLAUDE_CONFIG_DIR".to_owned(), file.join("config"))];
+    let before = home.tree();
+    let said = home.run(&["install"]);
+    assert!(said.code == 1 && said.err.contains(file.to_str().unwrap()), "{}", said.err);
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+fn without_a_home_nothing_is_written_anywhere() {
+    let home = Home::new();
+    let before = home.tree();
+    for arguments in [&["install"][..], &["install", "--project"], &["uninstall", "--yes"]] {
+        let said = Said::of(home.command(&home.program).env_remove("HOME").args(arguments).output().unwrap());
+        assert!(said.code == 1 && said.err.contains("`HOME` is not set"), "{}", said.err);
+    }
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+fn files_of_others_are_never_overwritten() {
+    let home = Home::new();
+    let theirs = home.path("agents/critic.md");
+    write(&theirs, "---\nname: critic\n---\nmine\n");
+    home.refused(&["install"], 1, &["not ours", theirs.to_str().unwrap()]);
+    home.refused(&["install", "--dry-run"], 1, &["not ours"]);
+    fs::remove_file(&theirs).unwrap();
+    home.done(&["install"]);
+    write(&theirs, "edited\n");
+    home.refused(&["install"], 1, &["not ours", theirs.to_str().unwrap()]);
+    let out = home.done(&["uninstall", "--yes"]);
+    assert!(out.contains(&format!("left `{}`", theirs.display())), "{out}");
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "edited\n");
+    assert!(!home.path("agents/custodiet.md").exists() && !home.path("settings.json").exists());
+}
+
+#[test]
+fn an_older_text_of_ours_is_renewed_and_one_we_dropped_goes() {
+    let home = Home::new();
+    home.done(&["install"]);
+    let receipt = home.path("aops/installed.json");
+    let (critic, old) = (home.path("agents/critic.md"), home.path("agents/old.md"));
+    write(&critic, "old\n");
+    write(&old, "old\n");
+    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
+    let sha256 = aops_hook::digest::sha256(&[b"old\n"]);
+    let files = kept["files"].as_array_mut().unwrap();
+    files.retain(|file| file["path"] != critic.to_str().unwrap());
+    files.push(serde_json::json!({"path": critic, "sha256": sha256}));
+    files.push(serde_json::json!({"path": old, "sha256": sha256}));
+    fs::write(&receipt, kept.to_string()).unwrap();
+    home.done(&["install"]);
+    assert!(!old.exists());
+    assert_eq!(fs::read_to_string(&critic).unwrap(), ASSETS[0].text);
+}
+
+#[test]
+fn levels_are_apart_and_texts_stay_for_the_last() {
+    let home = Home::new();
+    let before = home.tree();
+    home.done(&["install", "--project"]);
+    home.done(&["install", "--local"]);
+    assert!(
+        home.project(".claude/settings.json").is_file()
+            && home.project(".claude/settings.local.json").is_file()
+    );
+    assert!(!home.path("settings.json").exists() && home.path("agents/critic.md").is_file());
+    let out = home.done(&["uninstall", "--project", "--yes"]);
+    assert!(out.contains("still registered in") && home.path("agents/critic.md").is_file(), "{out}");
+    assert!(!home.project(".claude/settings.json").exists());
+    home.done(&["uninstall", "--local", "--yes"]);
+    assert_eq!(home.tree(), before);
+    assert_eq!(home.run(&["install", "--project", "--local"]).code, 2);
+}
+
+#[test]
+fn a_dry_run_shows_the_change_and_makes_none() {
+    let home = Home::new();
+    write(&home.path("settings.json"), "{\n  \"a\": 1\n}\n");
+    let before = home.tree();
+    let path = home.path("settings.json").display().to_string();
+    let out = home.done(&["install", "--dry-run"]);
+    assert!(out.starts_with(&format!("--- {path}\n+++ {path}\n@@ -1,3 +1,")), "{out}");
+    assert!(
+        out.contains("\n-  \"a\": 1\n+  \"a\": 1,\n+  \"hooks\": {\n") && out.contains("would write"),
+        "{out}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&home.done(&["install", "--dry-run", "--json"])).unwrap();
+    assert!(json["dry_run"] == true && json["changed"] == true && json["events"] == 30, "{json}");
+    assert_eq!(home.tree(), before);
+    home.done(&["install"]);
+    let installed = home.tree();
+    let out = home.done(&["uninstall", "--dry-run", "--yes"]);
+    assert!(out.contains("-  \"hooks\": {") && out.contains("would be restored"), "{out}");
+    let json: serde_json::Value =
+        serde_json::from_str(&home.done(&["uninstall", "--dry-run", "--yes", "--json"])).unwrap();
+    assert!(json["restored"] == true && json["removed"].as_array().unwrap().len() == ASSETS.len(), "{json}");
+    assert_eq!(home.tree(), installed);
+}
+
+#[test]
+fn a_tool_call_installs_nothing_and_nobody_uninstalls_unseen() {
+    let mut home = Home::new();
+    home.refused(&["uninstall"], 2, &["needs a person at a terminal", "--yes"]);
+    home.variables = vec![("CLAUDECODE".to_owned(), "1".into())];
+    home.refused(&["install"], 2, &["inside a tool call"]);
+    home.refused(&["uninstall", "--yes"], 2, &["inside a tool call"]);
+}
+
+#[test]
+fn completions_know_every_command() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let out = home.done(&["completions", shell]);
+        for command in aops_hook::command::COMMANDS {
+            assert!(out.contains(command.name), "{shell}: {}", command.name);
+        }
+    }
+    assert_eq!(home.run(&["completions", "cobol"]).code, 2);
+}
+
+#[test]
+fn every_help_has_an_example() {
+    let home = Home::new();
+    for command in aops_hook::command::COMMANDS {
+        let out = home.done(&[command.name, "--help"]);
+        assert!(
+            out.contains("Examples:\n") && out.contains(&format!("  aops-hook {}", command.name)),
+            "{out}"
+        );
+    }
+}
+
+/// No segment of this 64-bit ELF file asks for a loader.
+fn is_static(elf: &[u8]) -> bool {
+    const INTERPRETER: u32 = 3;
+    let short = |at: usize| usize::from(u16::from_le_bytes(elf[at..at + 2].try_into().unwrap()));
+    let table = usize::try_from(u64::from_le_bytes(elf[32..40].try_into().unwrap())).unwrap();
+    let kinds = (0..short(56)).map(|n| table + n * short(54));
+    assert_eq!(&elf[..5], b"\x7fELF\x02");
+    kinds.map(|at| u32::from_le_bytes(elf[at..at + 4].try_into().unwrap())).all(|kind| kind != INTERPRETER)
+}
+
+/// Builds the release program: minutes the first time, seconds after.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the toolchain is where the real home says")]
+fn the_script_installs_and_undoes_it_all() {
+    let mut home = Home::new();
+    let before = home.tree();
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let real = real_home().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let of = |name: &str, default: PathBuf| (name.to_owned(), variable(name).unwrap_or(default));
+    home.variables = vec![
+        of("PATH", "/usr/bin:/bin".into()),
+        of("CARGO_HOME", real.join(".cargo")),
+        of("RUSTUP_HOME", real.join(".rustup")),
+        of("CARGO_TARGET_DIR", here.join("target")),
+    ];
+    let script = |arguments: &[&str]| {
+        let said = Said::of(home.command(&here.join("install.sh")).args(arguments).output().unwrap());
+        assert_eq!(said.code, 0, "{arguments:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    assert!(script(&["--help"]).contains("usage: ./install.sh"));
+    assert!(script(&["--dry-run"]).contains("+  \"hooks\": {"));
+    assert_eq!(home.tree(), before, "a dry run leaves everything as it is");
+
+    let out = script(&[]);
+    let program = home.root().join("home/.local/bin/aops-hook");
+    assert!(out.contains("all is well") && out.contains("export PATH="), "{out}");
+    let text = home.settings();
+    assert!(survey(&text).unwrap().ours.iter().all(|one| one.command == program.to_str().unwrap()), "{text}");
+    assert!(!cfg!(target_os = "linux") || is_static(&fs::read(&program).unwrap()), "a static program");
+
+    let again = Said::of(home.command(&here.join("install.sh")).arg("--project").output().unwrap());
+    assert!(again.code == 1 && again.out.contains("and again in"), "doctor's word counts: {}", again.out);
+    let out = script(&["--uninstall", "--project", "--yes"]);
+    assert!(out.contains("kept `"), "{out}");
+    script(&["--uninstall", "--yes"]);
+    fs::remove_dir_all(home.root().join("home/.local")).unwrap();
+    assert_eq!(home.tree(), before, "as if we had never been there");
+    let said = Said::of(home.command(&here.join("install.sh")).arg("--nonsense").output().unwrap());
+    assert!(said.code == 1 && said.err.contains("unknown option `--nonsense`"), "{}", said.err);
+}
