@@ -37,6 +37,8 @@ pub fn run(name: &str, env: &Env) -> u8 {
 /// The walk of one event, down the page of `lib.rs`.
 fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
+    #[cfg(debug_assertions)]
+    assert!(!crate::env::panic_wanted(), "a test asked for it");
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
