@@ -7,12 +7,15 @@ mod rig;
 
 mod client;
 mod doctor;
+mod fail_closed;
 mod home;
+mod hostile;
 mod install;
 mod ledger_crash;
 mod ledger_damage;
 mod ledger_load;
 mod licences;
+mod matrix;
 mod model;
 mod plugin;
 mod real_client;
