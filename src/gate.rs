@@ -4,6 +4,8 @@
 //! clock, no `Result`. A new gate is a file in `gate/` and a row in `GATES`.
 
 pub mod block;
+pub mod disarm;
+pub mod guard;
 pub mod moved;
 pub mod repeat;
 

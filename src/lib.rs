@@ -34,6 +34,8 @@ pub mod fact;
 pub mod entry;
 pub mod session;
 pub mod chain;
+pub mod command_line;
+pub mod reach;
 pub mod gate;
 pub mod record;
 pub mod settings;
@@ -50,6 +52,8 @@ pub mod policy;
 pub mod asset;
 pub mod disk;
 pub mod process;
+pub mod resolve;
+pub mod tripwire;
 pub mod receipt;
 // -- doors
 pub mod hook;
