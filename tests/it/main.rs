@@ -19,4 +19,6 @@ mod matrix;
 mod model;
 mod plugin;
 mod real_client;
+mod schemas;
+mod speed;
 mod tidy;

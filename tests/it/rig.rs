@@ -114,7 +114,7 @@ impl Workshop {
         Whose { session_id: ID, transcript_path, cwd }
     }
 
-    fn payload(&self, name: &str, fields: &Value) -> Value {
+    pub(crate) fn payload(&self, name: &str, fields: &Value) -> Value {
         let mut payload = json!({"session_id": ID, "cwd": self.env.home, "hook_event_name": name,
             "prompt_id": "p1", "transcript_path": self.transcript()});
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -124,6 +124,12 @@ impl Workshop {
 
 pub(crate) fn tool(call: &str) -> Value {
     json!({"tool_name": "Read", "tool_input": {"file_path": format!("/x/{call}")}, "tool_use_id": call})
+}
+
+/// The same object with more members.
+pub(crate) fn with(mut object: Value, more: &Value) -> Value {
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    object
 }
 
 /// What is in a folder; folders in it are left out.
