@@ -1,8 +1,8 @@
 //! `calls.index`: where in the ledger each call ended, so that an id that comes again is known in constant time.
 //!
 //! Reads and writes the one file; a hint, never the truth. Invariants: a hit is proven by reading the entry it names; a
-//! miss counts only because the table is first brought up to the ledger's end; whatever is odd about the file, it is
-//! made anew from the ledger, and so it is after another boot, since a power loss can keep its header and lose its slots.
+//! miss counts only because what the table does not cover is read as it is; whatever is odd about the file, it is made
+//! anew from the ledger, and so it is after another boot, since a power loss can keep its header and lose its slots.
 
 use super::folder;
 use super::recover::LEDGER_FILE;
@@ -27,6 +27,9 @@ const PROBE: u64 = 64;
 /// Longest entry that can end a call: its payload is bounded.
 const LONGEST_LINE: usize = 64 << 10;
 
+/// So much of the ledger's end may be missing in the table: reading it is cheaper than writing the table each time.
+const TAIL: u64 = 16 << 10;
+
 /// What the table is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
@@ -41,6 +44,11 @@ pub struct Source<'a> {
 impl Source<'_> {
     /// How a call of this key ended last. Where the disk refuses a table, the ledger itself is read.
     pub fn last_end(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
+        if self.long <= TAIL {
+            if let Some(found) = self.in_tail(0, key) {
+                return Ok(found);
+            }
+        }
         for anew in [false, true] {
             if let Some(found) = Index::open(*self, anew).and_then(|index| index.find(key)) {
                 return Ok(found);
@@ -54,6 +62,18 @@ impl Source<'_> {
             Some(())
         })?;
         Ok(last)
+    }
+
+    /// How this call ended after `from`, in a part short enough to be read at once.
+    fn in_tail(&self, from: u64, key: &CallKey) -> Option<Option<Step>> {
+        let bytes = folder::read_at(self.ledger, LEDGER_FILE, from, self.long - from).ok()?;
+        // An id without anything to escape stands in its entries as it is: most often that settles it.
+        let plain = key.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if plain && memchr::memmem::find(&bytes, key.id.as_bytes()).is_none() {
+            return Some(None);
+        }
+        let mut lines = bytes.split_inclusive(|b| *b == b'\n').rev();
+        Some(lines.find_map(|line| terminal(line).filter(|step| step.call == *key)))
     }
 
     /// Shows every call that ended after `from`, with its offset, until `take` gives up; where it came to.
@@ -94,7 +114,7 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// The index, brought up to the ledger's end. `None` where the disk refuses, or the table has no free slot.
+    /// The index, brought close to the ledger's end. `None` where the disk refuses, or the table has no free slot.
     fn open(source: Source<'a>, anew: bool) -> Option<Self> {
         let make = || folder::open_or_make(source.dir, INDEX_FILE, OFlags::RDWR);
         let opened = make().or_else(|failure| {
@@ -113,6 +133,9 @@ impl<'a> Index<'a> {
 
     /// The last terminal step of this call; the outer `None` where the table cannot be searched.
     fn find(&self, key: &CallKey) -> Option<Option<Step>> {
+        if let Some(last) = self.source.in_tail(self.covered, key)? {
+            return Some(Some(last));
+        }
         let mut newest = None;
         self.probe(hash(key), |_, offset| {
             newest =
@@ -154,7 +177,7 @@ impl<'a> Index<'a> {
     /// Takes in the calls that ended since. The header goes last: after a kill the same lines are taken in again.
     fn catch_up(&mut self) -> Option<()> {
         let source = self.source;
-        if self.covered == source.long {
+        if source.long - self.covered <= TAIL {
             return Some(());
         }
         let came = source.ends(self.covered, |at, step| self.insert(hash(&step.call), at));
