@@ -43,7 +43,6 @@ pub enum Who {
 }
 
 /// Where a command does its work: the world, the way out, and how to say it.
-#[expect(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 pub struct Desk<'a> {
     pub env: &'a Env,
     pub out: &'a mut dyn Write,

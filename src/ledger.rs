@@ -11,7 +11,7 @@ pub mod recover;
 
 use crate::chain::Walk;
 use crate::digest::trace_id;
-use crate::entry::{Frame, Mark};
+use crate::entry::{Frame, Line, Mark};
 use crate::env::{Env, boot_id};
 use crate::fact::{Blocked, Fact, Snapshot};
 use crate::failure::{Code, Failure};
@@ -42,6 +42,15 @@ pub struct Ledger {
     _lock: Lock,
     trace: String,
     standing: Standing,
+}
+
+/// An entry as the ledger's own readers see it.
+#[derive(Clone, Debug)]
+pub struct Recent {
+    pub seq: u64,
+    pub ts: String,
+    pub kind: String,
+    pub fact: Fact,
 }
 
 /// Where the ledger stands, and what was mended to get there.
@@ -84,8 +93,13 @@ impl Ledger {
         let lock = Lock::acquire(&place.dir)?;
         let (file, long) = folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
         let trace = trace_id(whose.session_id);
-        let standing = load(env, &place, &file, &trace, long)?;
-        Ok(standing.map(|standing| Self { place, file, _lock: lock, trace, standing }))
+        let Some(standing) = load(env, &place, &file, &trace, long)? else { return Ok(None) };
+        let mut ledger = Self { place, file, _lock: lock, trace, standing };
+        // What was mended binds before anything is judged. A ledger without an entry waits for its first.
+        if !ledger.session().is_new() {
+            ledger.append(env, Vec::new())?;
+        }
+        Ok(Some(ledger))
     }
 
     pub fn session(&self) -> &Session {
@@ -100,6 +114,33 @@ impl Ledger {
     pub fn project(&self) -> String {
         let folder = self.place.path.parent().and_then(|path| path.file_name()).unwrap_or_default();
         folder.to_string_lossy().into_owned()
+    }
+
+    /// The last entries, oldest first: as many as stand in the last quarter of a megabyte.
+    pub fn recent(&self) -> Vec<Recent> {
+        let bytes = self.standing.walk.bytes;
+        let long = bytes.min(256 << 10);
+        let tail = folder::read_at(&self.file, LEDGER_FILE, bytes - long, long).unwrap_or_default();
+        let lines = tail.split(|b| *b == b'\n').filter_map(Line::read);
+        lines
+            .filter_map(|line| {
+                let fact = Fact::read(line.kind, line.with)?;
+                Some(Recent { seq: line.seq, ts: line.ts.to_owned(), kind: line.kind.to_owned(), fact })
+            })
+            .collect()
+    }
+
+    /// A text handed to an agent or a person, in `context/`.
+    pub fn write_context(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let path = self.place.path.join("context");
+        place::make_all(&path)?;
+        let folder = place::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+        folder::replace(&folder.dir, name, ".new", bytes)
+    }
+
+    /// A text beside the ledger, such as the halt report.
+    pub fn write_beside(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        folder::replace(&self.place.dir, name, ".new", bytes)
     }
 
     /// How a call of this key ended earlier, however long ago.

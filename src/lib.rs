@@ -22,12 +22,17 @@
 // -- vocabulary
 pub mod failure;
 pub mod call;
+pub mod agent;
 pub mod event;
+pub mod phrase;
 pub mod verdict;
 // -- rules
 pub mod digest;
 pub mod redact;
 pub mod json;
+pub mod prompt;
+pub mod finding;
+pub mod effect;
 pub mod moment;
 pub mod state;
 pub mod fact;
@@ -38,6 +43,7 @@ pub mod command_line;
 pub mod reach;
 pub mod gate;
 pub mod record;
+pub mod telling;
 pub mod settings;
 pub mod diff;
 // -- edges
@@ -54,6 +60,11 @@ pub mod disk;
 pub mod process;
 pub mod resolve;
 pub mod tripwire;
+pub mod git;
+pub mod scene;
+pub mod transcript;
+pub mod brief;
+pub mod offer;
 pub mod receipt;
 // -- doors
 pub mod hook;

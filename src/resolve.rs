@@ -179,7 +179,7 @@ fn lexical(path: &Path) -> PathBuf {
     all
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;

@@ -45,12 +45,10 @@ impl Source<'_> {
     /// How a call of this key ended last. Where the disk refuses a table, the ledger itself is read.
     pub fn last_end(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
         if self.long <= TAIL {
-            if let Some(found) = self.in_tail(0, key) {
-                return Ok(found);
-            }
+            return self.in_tail(0, key);
         }
         for anew in [false, true] {
-            if let Some(found) = Index::open(*self, anew).and_then(|index| index.find(key)) {
+            if let Some(Ok(found)) = Index::open(*self, anew).map(|index| index.find(key)) {
                 return Ok(found);
             }
         }
@@ -65,15 +63,15 @@ impl Source<'_> {
     }
 
     /// How this call ended after `from`, in a part short enough to be read at once.
-    fn in_tail(&self, from: u64, key: &CallKey) -> Option<Option<Step>> {
-        let bytes = folder::read_at(self.ledger, LEDGER_FILE, from, self.long - from).ok()?;
+    fn in_tail(&self, from: u64, key: &CallKey) -> Result<Option<Step>, Failure> {
+        let bytes = folder::read_at(self.ledger, LEDGER_FILE, from, self.long - from)?;
         // An id without anything to escape stands in its entries as it is: most often that settles it.
         let plain = key.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         if plain && memchr::memmem::find(&bytes, key.id.as_bytes()).is_none() {
-            return Some(None);
+            return Ok(None);
         }
         let mut lines = bytes.split_inclusive(|b| *b == b'\n').rev();
-        Some(lines.find_map(|line| terminal(line).filter(|step| step.call == *key)))
+        Ok(lines.find_map(|line| terminal(line).filter(|step| step.call == *key)))
     }
 
     /// Shows every call that ended after `from`, with its offset, until `take` gives up; where it came to.
@@ -131,18 +129,19 @@ impl<'a> Index<'a> {
         Some(index)
     }
 
-    /// The last terminal step of this call; the outer `None` where the table cannot be searched.
-    fn find(&self, key: &CallKey) -> Option<Option<Step>> {
+    /// The last terminal step of this call; a failure where the table cannot be searched.
+    fn find(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
         if let Some(last) = self.source.in_tail(self.covered, key)? {
-            return Some(Some(last));
+            return Ok(Some(last));
         }
         let mut newest = None;
-        self.probe(hash(key), |_, offset| {
+        let searched = self.probe(hash(key), |_, offset| {
             newest =
                 newest.max(Some(offset).filter(|at| self.step_at(*at).is_some_and(|step| step.call == *key)));
             true
-        })?;
-        Some(newest.and_then(|at| self.step_at(at)))
+        });
+        searched.ok_or_else(|| Failure::storage(INDEX_FILE, "has no free slot"))?;
+        Ok(newest.and_then(|at| self.step_at(at)))
     }
 
     fn read_header(&mut self, size: u64) -> bool {

@@ -1,7 +1,7 @@
 //! A guard that is itself broken: it refuses where it guards, warns everywhere else, and says how to mend it.
 
 use crate::rig::namespace::Namespace;
-use crate::rig::{LEDGER, sound};
+use crate::rig::{LEDGER, passed, sound};
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use aops_hook::event::EVENTS;
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ fn all(session: &Session, words: &[&str]) {
 /// Once mended, the very same call passes and is recorded.
 #[track_caller]
 fn gets_through(session: &Session) {
-    session.event("PreToolUse", fields("PreToolUse")).silent();
+    passed(&session.event("PreToolUse", fields("PreToolUse")));
     sound(&session.id, &session.folder());
 }
 
@@ -141,7 +141,7 @@ fn a_file_stands_where_the_folder_should_be() {
 fn a_read_only_folder() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let config = sandbox.config();
     let mounts = format!("mount --bind {0} {0}; mount -o remount,bind,ro {0}", config.display());
     let frozen = Namespace::new(&mounts);
@@ -172,7 +172,7 @@ fn a_full_disk() {
         disk.hook(&sandbox, event, &session.payload(event, fields(event)))
     });
     fs::remove_file(&ballast).unwrap();
-    disk.hook(&sandbox, "PreToolUse", &session.payload("PreToolUse", fields("PreToolUse"))).silent();
+    passed(&disk.hook(&sandbox, "PreToolUse", &session.payload("PreToolUse", fields("PreToolUse"))));
 }
 
 /// No home, no configuration folder: there is no place to stand.
@@ -193,7 +193,7 @@ fn no_folder_at_all() {
 fn somebody_holds_the_lock() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let lock = File::open(session.folder().join(".lock")).unwrap();
     lock.lock().unwrap();
     // All at once: each of them waits to the end of its patience.
@@ -218,7 +218,7 @@ fn somebody_holds_the_lock() {
 fn a_ledger_that_does_not_hold() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let path = session.folder().join(LEDGER);
     let mut bytes = fs::read(&path).unwrap();
     let last = bytes.len() - 100;
@@ -273,7 +273,7 @@ fn streams_that_do_not_work() {
 fn a_rule_is_told_apart() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let blocked = sandbox.person(&["block", &session.id, "--reason", "enough"]);
     assert_eq!(blocked.code, Some(0), "{blocked:?}");
     let answer = session.event("PreToolUse", fields("PreToolUse"));
@@ -296,7 +296,7 @@ fn the_advice_can_be_followed() {
 fn a_link_in_place_of_the_folder() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let folder = session.folder();
     fs::remove_dir_all(&folder).unwrap();
     symlink(sandbox.tmp().join("nowhere"), &folder).unwrap();

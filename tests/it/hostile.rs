@@ -1,6 +1,6 @@
 //! Ids, paths and files made to lead us astray: nothing outside our folders is made, read or followed.
 
-use crate::rig::{LEDGER, STATE, sound, steps};
+use crate::rig::{LEDGER, STATE, passed, sound, steps};
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -170,7 +170,7 @@ fn links_and_pipes_in_the_session_folder() {
         for kind in ["link", "dangling", "fifo", "folder"] {
             let sandbox = Sandbox::new();
             let session = sandbox.session();
-            session.start("startup").silent();
+            passed(&session.start("startup"));
             for _ in 0..2 {
                 let call = session.call("Read", json!({"file_path": "/x"}));
                 session.pre(&call).silent();
@@ -218,8 +218,8 @@ fn links_and_pipes_in_place_of_the_heads() {
         for kind in ["link", "dangling", "fifo", "folder"] {
             let sandbox = Sandbox::new();
             let session = sandbox.session();
-            session.start("startup").silent();
-            session.stop("done").silent();
+            passed(&session.start("startup"));
+            passed(&session.stop("done"));
             let path = sandbox.config().join("aops").join(name);
             let treasure = sandbox.put("treasure", "not ours");
             fs::remove_file(&path).unwrap();
@@ -248,7 +248,7 @@ fn a_link_or_pipe_in_place_of_the_session_folder() {
     for kind in ["link", "fifo"] {
         let sandbox = Sandbox::new();
         let session = sandbox.session();
-        session.start("startup").silent();
+        passed(&session.start("startup"));
         let folder = session.folder();
         let moved = sandbox.project().join("moved");
         fs::rename(&folder, &moved).unwrap();
@@ -366,11 +366,11 @@ fn resumed_days_later() {
 fn compacted_forked_cleared() {
     let sandbox = Sandbox::new();
     let first = sandbox.session();
-    first.start("startup").silent();
-    first.prompt("go").silent();
-    first.event("PreCompact", json!({"trigger": "auto"})).silent();
-    first.event("PostCompact", json!({"trigger": "auto"})).silent();
-    first.start("compact").silent();
+    passed(&first.start("startup"));
+    passed(&first.prompt("go"));
+    passed(&first.event("PreCompact", json!({"trigger": "auto"})));
+    passed(&first.event("PostCompact", json!({"trigger": "auto"})));
+    passed(&first.start("compact"));
     sound(&first.id, &first.folder());
     assert_eq!(session_folders(&sandbox).len(), 1);
     let blocked = sandbox.person(&["block", &first.id, "--reason", "enough of this"]);
@@ -385,7 +385,7 @@ fn compacted_forked_cleared() {
             told.code == Some(0) && told.out.contains(&first.id),
             "{source} says who is blocked: {told:?}"
         );
-        free.prompt("go on").silent();
+        passed(&free.prompt("go on"));
     }
     assert_eq!(first.start("resume").code, Some(0));
     first.prompt("let me").refused(&["enough of this"]);

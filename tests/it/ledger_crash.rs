@@ -2,7 +2,7 @@
 
 use crate::rig::namespace::Namespace;
 use crate::rig::strace::{self, End, Point};
-use crate::rig::{Files, LEDGER, STATE, files, put_back, sound, steps};
+use crate::rig::{Files, LEDGER, STATE, files, passed, put_back, sound, steps};
 use crate::support::{BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -24,14 +24,14 @@ impl<'a> Scene<'a> {
     /// A session with some calls behind it and one running.
     fn new(sandbox: &'a Sandbox, event: &'static str, fields: impl Fn(&Session) -> Value) -> Self {
         let session = sandbox.session();
-        session.start("startup").silent();
-        session.prompt("go").silent();
+        passed(&session.start("startup"));
+        passed(&session.prompt("go"));
         for _ in 0..2 {
             let call = session.call("Read", json!({"file_path": "/x"}));
             session.pre(&call).silent();
             session.post(&call).silent();
         }
-        session.stop("so far").silent();
+        passed(&session.stop("so far"));
         let running = session.call("Read", json!({"file_path": "/running"}));
         session.pre(&running).silent();
         let payload = session.payload(event, fields(&session));
@@ -206,7 +206,7 @@ fn killed_at_every_system_call_of_a_first_event() {
 fn every_mix_of_file_versions_after_a_power_loss() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let mut versions = vec![files(&session.folder())];
     for _ in 0..3 {
         let call = session.call("Read", json!({"file_path": "/x"}));
@@ -242,7 +242,7 @@ fn one_mix(sandbox: &Sandbox, session: &Session, booted: &Namespace, mix: &Files
         here.refused(&["STATE_RECOVERY_FAILED", "verify --quarantine"]);
         assert_eq!(fs::read(folder.join(LEDGER)).unwrap(), mix[LEDGER], "{case}: a refusal changes nothing");
         put_back(&folder, mix);
-        booted.hook(sandbox, "PreToolUse", &next).silent();
+        passed(&booted.hook(sandbox, "PreToolUse", &next));
     } else {
         here.silent();
     }
@@ -258,9 +258,9 @@ fn one_mix(sandbox: &Sandbox, session: &Session, booted: &Namespace, mix: &Files
 fn a_lost_stop_is_no_power_loss() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let before = files(&session.folder());
-    session.stop("done").silent();
+    passed(&session.stop("done"));
     let mut mix = files(&session.folder());
     mix.insert(LEDGER.to_owned(), before[LEDGER].clone());
     let another_boot = sandbox.tmp().join("boot_id");
@@ -317,8 +317,11 @@ fn a_disk_that_fills_up_and_is_freed_again() {
     let disk = Namespace::new(&format!("mount -t tmpfs -o size=192k none {}", config.display()));
     let session = sandbox.session();
     let inside = |path: &Path| disk.path(path);
-    disk.hook(&sandbox, "SessionStart", &session.payload("SessionStart", json!({"source": "startup"})))
-        .silent();
+    passed(&disk.hook(
+        &sandbox,
+        "SessionStart",
+        &session.payload("SessionStart", json!({"source": "startup"})),
+    ));
     let mut acknowledged = Vec::new();
     let ballast = inside(&config.join("ballast"));
     for (round, kilobytes) in [128, 96, 64].into_iter().enumerate() {
@@ -337,7 +340,7 @@ fn a_disk_that_fills_up_and_is_freed_again() {
         assert_eq!(stop.code, Some(0), "nobody is trapped: {stop:?}");
         fs::remove_file(&ballast).unwrap();
         let payload = session.payload("PreToolUse", new_call(&session));
-        disk.hook(&sandbox, "PreToolUse", &payload).silent();
+        passed(&disk.hook(&sandbox, "PreToolUse", &payload));
         let sessions = inside(&sandbox.sessions());
         let folder = fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
         let calls = steps(&sound(&session.id, &folder));

@@ -1,7 +1,7 @@
 //! A ledger that was cut or changed: mended where a kill explains it, refused where nothing does, never believed.
 
 use crate::rig::ID;
-use crate::rig::{self, Files, LEDGER, STATE, Workshop, put_back, second, sound, walk};
+use crate::rig::{self, Files, LEDGER, STATE, Workshop, passed, put_back, second, sound, walk};
 use crate::support::Sandbox;
 use aops_hook::failure::Code;
 use aops_hook::state::digest_of;
@@ -111,7 +111,7 @@ fn every_flipped_bit_of_the_state_changes_nothing() {
 fn the_binary_says_what_the_library_says() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     for _ in 0..3 {
         let call = session.call("Read", json!({"file_path": "/x"}));
         session.pre(&call).silent();

@@ -1,7 +1,7 @@
 //! Many writers, many entries, huge and odd input, clocks that run backwards: no entry lost, none twice, none wrong.
 
 use crate::rig::namespace::Namespace;
-use crate::rig::{self, ID, LEDGER, STATE, Workshop, second, sound, steps, walk};
+use crate::rig::{self, ID, LEDGER, STATE, Workshop, passed, second, sound, steps, walk};
 use crate::support::{BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ fn told(session: &Session, writer: usize, event: usize) -> Value {
 fn writers(processes: usize, events: usize, killed: Option<usize>) {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     // Made here: a session counts its prompts and is not shared.
     let payloads: Vec<Vec<Value>> =
         (0..processes).map(|n| (0..events).map(|m| told(&session, n, m)).collect()).collect();
@@ -184,7 +184,7 @@ fn a_snapshot_after_a_megabyte() {
     let wide: Value =
         (0..6).map(|n| (format!("k{n}"), json!("x".repeat(1900)))).collect::<serde_json::Map<_, _>>().into();
     for n in 0..150 {
-        let call = json!({"tool_name": "Write", "tool_input": wide, "tool_use_id": format!("wide-{n}")});
+        let call = json!({"tool_name": "Read", "tool_input": wide, "tool_use_id": format!("wide-{n}")});
         workshop.event("PreToolUse", &call).unwrap();
         workshop.event("PostToolUse", &call).unwrap();
     }
@@ -198,7 +198,7 @@ fn a_snapshot_after_a_megabyte() {
 fn the_index_may_be_anything() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let calls: Vec<_> =
         (0..20).map(|n| session.call("Read", json!({"file_path": format!("/{n}")}))).collect();
     let mut stale = None;
@@ -244,7 +244,7 @@ fn the_index_may_be_anything() {
 fn an_index_that_lost_its_slots_with_the_power() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let call = session.call("Read", json!({"file_path": "/x"}));
     session.pre(&call).silent();
     session.post(&call).silent();
@@ -264,9 +264,11 @@ fn an_index_that_lost_its_slots_with_the_power() {
     fs::write(&boot, "00000000-1111-4222-8333-444444444444\n").unwrap();
     let mount = format!("mount --bind {} /proc/sys/kernel/random/boot_id", boot.display());
     let booted = Namespace::new(&mount);
-    booted
-        .hook(&sandbox, "SessionStart", &session.payload("SessionStart", json!({"source": "resume"})))
-        .silent();
+    passed(&booted.hook(
+        &sandbox,
+        "SessionStart",
+        &session.payload("SessionStart", json!({"source": "resume"})),
+    ));
     session.pre(&call).refused(&["already ended"]);
 }
 
@@ -305,10 +307,10 @@ fn a_clock_set_back_changes_no_order() {
 fn huge_and_odd_input() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let payload = |id: &str, input: &str| {
         let plain =
-            session.payload("PreToolUse", json!({"tool_name": "Write", "tool_use_id": id, "tool_input": 0}));
+            session.payload("PreToolUse", json!({"tool_name": "Read", "tool_use_id": id, "tool_input": 0}));
         plain.to_string().replace("\"tool_input\":0", &format!("\"tool_input\":{input}"))
     };
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -353,10 +355,10 @@ fn huge_and_odd_input() {
 fn integers_above_2_53_are_told_apart() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
+    passed(&session.start("startup"));
     let ask = |number: &str| {
         let plain =
-            session.payload("PreToolUse", json!({"tool_name": "Write", "tool_use_id": "n", "tool_input": 0}));
+            session.payload("PreToolUse", json!({"tool_name": "Read", "tool_use_id": "n", "tool_input": 0}));
         let text =
             plain.to_string().replace("\"tool_input\":0", &format!("\"tool_input\":{{\"n\":{number}}}"));
         sandbox.raw("PreToolUse", text)

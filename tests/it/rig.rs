@@ -6,16 +6,17 @@ pub(crate) mod namespace;
 pub(crate) mod second;
 pub(crate) mod strace;
 
+use crate::support::Answer;
 use aops_hook::chain::{Damage, Walk};
 use aops_hook::env::{Env, boot_id};
-use aops_hook::fact::Fact;
+use aops_hook::fact::{Fact, Opened};
 use aops_hook::failure::Failure;
 use aops_hook::gate::{self, Scene};
 use aops_hook::ledger::Ledger;
 use aops_hook::place::Whose;
 use aops_hook::session::Session;
 use aops_hook::wire::read;
-use aops_hook::{hook, policy, record};
+use aops_hook::{policy, record};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,16 +59,22 @@ impl Workshop {
     pub(crate) fn event(&self, name: &str, fields: &Value) -> Result<(), Failure> {
         let event = read::read(name, self.payload(name, fields).to_string().as_bytes())?;
         let mut ledger = Ledger::lock(&self.env, self.whose(&event.transcript_path, &event.cwd))?;
-        let session = ledger.session();
         let scene = Scene::default();
-        let verdict = gate::judge(session, &event, &scene);
-        let mut facts = record::facts(session, &event, &verdict, &scene);
+        if ledger.session().is_new() {
+            let opened = Opened {
+                binary: env!("CARGO_PKG_VERSION").to_owned(),
+                boot: boot_id(),
+                format: 1,
+                policy_hash: policy::hash(&self.env, &event.cwd),
+                project: ledger.project(),
+                ..Opened::default()
+            };
+            ledger.append(&self.env, vec![Fact::Open(opened)])?;
+        }
+        let verdict = gate::judge(ledger.session(), &event, &scene);
+        let mut facts = record::facts(ledger.session(), &event, &verdict, &scene);
         if let (Some(Fact::Event(seen)), "SessionStart") = (facts.last_mut(), name) {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
-        }
-        if session.is_new() {
-            let hash = policy::hash(&self.env, &event.cwd);
-            facts.insert(0, Fact::Open(hook::opened(&self.env, ledger.project(), &scene, hash)));
         }
         ledger.append(&self.env, facts)
     }
@@ -120,6 +127,12 @@ impl Workshop {
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         payload
     }
+}
+
+/// Not refused, no complaint; what it told the model is another test's business.
+#[track_caller]
+pub(crate) fn passed(answer: &Answer) {
+    assert!(answer.code == Some(0) && answer.err.is_empty(), "not passed: {answer:#?}");
 }
 
 pub(crate) fn tool(call: &str) -> Value {

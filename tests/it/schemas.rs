@@ -7,7 +7,7 @@ mod samples;
 mod validate;
 mod vectors;
 
-use crate::rig::{self, LEDGER, STATE, Workshop};
+use crate::rig::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
 use infer::{Shape, object};
 use serde_json::{Value, json};
@@ -121,11 +121,11 @@ fn real_ledgers_and_states_are_valid() {
 /// A session in which a bit of everything happens; its folder.
 fn everything(sandbox: &Sandbox) -> PathBuf {
     let session = sandbox.session();
-    session.start("startup").silent();
-    session.prompt("go").silent();
+    passed(&session.start("startup"));
+    passed(&session.prompt("go"));
     let agent = json!({"agent_id": "a1", "agent_type": "aops:critic"});
-    session.event("SubagentStart", agent.clone()).silent();
-    session.event("SubagentStop", rig::with(agent, &json!({"last_assistant_message": "PROCEED"}))).silent();
+    passed(&session.event("SubagentStart", agent.clone()));
+    passed(&session.event("SubagentStop", rig::with(agent, &json!({"last_assistant_message": "PROCEED"}))));
     let failing = session.call("Bash", json!({"command": "false"}));
     session.pre(&failing).silent();
     session.fail(&failing, "exit 1").silent();
@@ -139,8 +139,8 @@ fn everything(sandbox: &Sandbox) -> PathBuf {
         assert_eq!(answer.code, Some(0), "{answer:?}");
     }
     fs::remove_file(session.folder().join(STATE)).unwrap();
-    session.stop("done").silent();
-    session.end().silent();
+    passed(&session.stop("done"));
+    passed(&session.end());
     session.folder()
 }
 

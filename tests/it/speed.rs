@@ -1,6 +1,6 @@
 //! What an event may cost, counted where counting does not depend on the machine.
 
-use crate::rig::Workshop;
+use crate::rig::{Workshop, passed};
 use crate::support::{BINARY, Sandbox};
 use serde_json::json;
 use std::fs;
@@ -17,8 +17,8 @@ fn few_system_calls() {
 fn under_way(calls: usize) {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
-    session.start("startup").silent();
-    session.prompt("go").silent();
+    passed(&session.start("startup"));
+    passed(&session.prompt("go"));
     for _ in 0..calls {
         let call = session.call("Read", json!({"file_path": "/x"}));
         session.pre(&call).silent();

@@ -7,14 +7,15 @@ pub(crate) const MOMENT: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[
 pub(crate) const DAY: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
 
 /// Objects whose keys are not ours.
-const MAPS: [&str; 4] = ["folders", "marks", "subagents", "metadata"];
+const MAPS: [&str; 7] = ["baseline", "folders", "held", "marks", "metadata", "reflection", "subagents"];
 /// Whatever the host or somebody else put there.
 const ANYTHING: [&str; 3] = ["about", "input", "insights"];
-const PAIRS: [&str; 2] = ["snapshot", "todos"];
+const PAIRS: [&str; 3] = ["before", "snapshot", "todos"];
 const DIGESTS: [&str; 8] =
     ["_digest", "digest", "head", "policy_hash", "input_sha256", "sha256", "ledger_head", "working_digest"];
 const MOMENTS: [&str; 5] = ["ts", "started_at", "ended_at", "last_invoked", "created_at"];
 const CALL_STATES: [&str; 6] = ["PENDING", "AUTHORIZED", "DENIED", "EXECUTING", "COMPLETED", "FAILED"];
+const EFFECTS: [&str; 6] = ["read", "write", "close", "spawn", "tracker", "control"];
 const PHASES: [&str; 10] =
     ["idle", "hydrate", "review", "execute", "verify", "intervene", "reflect", "close", "done", "halted"];
 
@@ -104,6 +105,7 @@ fn text(name: &str, schema: &mut Value, or_null: bool) {
         "phase" => return one_of(&PHASES),
         "sandbox" => return one_of(&["shut", "open"]),
         "from" | "to" | "state" => return one_of(&CALL_STATES),
+        "effect" => return one_of(&EFFECTS),
         "type" => return one_of(&["PRE", "POST"]),
         "status" => return one_of(&["idle", "running", "done", "failed"]),
         _ => {}
@@ -122,6 +124,9 @@ fn text(name: &str, schema: &mut Value, or_null: bool) {
 fn names_are_those_of_the_program() {
     use aops_hook::call::CallState;
     assert_eq!(CallState::ALL.map(CallState::name), CALL_STATES);
+    for effect in EFFECTS {
+        serde_json::from_value::<aops_hook::call::Effect>(json!(effect)).unwrap();
+    }
     for phase in PHASES {
         serde_json::from_value::<aops_hook::state::Phase>(json!(phase)).unwrap();
     }

@@ -1,13 +1,14 @@
 //! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
 
-use aops_hook::call::{CallKey, CallState};
+use aops_hook::call::{CallKey, CallState, Effect};
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::{
-    Blocked, Fact, Opened, Previous, Recovered, Said, Seen, Snapshot, Step, Unblocked, Violation,
+    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked, Violation,
 };
+use aops_hook::finding::Finding;
 use aops_hook::state::{
-    Audit, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, State, Stopping, Subagent, Task,
-    Witness,
+    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Started, State, Stopping,
+    Subagent, Task, Waiver, Witness,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -49,17 +50,75 @@ fn calls() -> Vec<OpenCall> {
     let full = OpenCall {
         agent_id: some(),
         call: key(),
+        effect: Some(Effect::Write),
         input_sha256: digest(),
         prompt_id: some(),
         reason: some(),
         state: CallState::Pending,
     };
-    let least = OpenCall { agent_id: None, prompt_id: None, reason: None, ..full.clone() };
+    let least = OpenCall { agent_id: None, effect: None, prompt_id: None, reason: None, ..full.clone() };
     vec![full, least]
 }
 
+fn course() -> Course {
+    let started = Started { agent_id: text(), done: false, epoch: 1, name: text(), sent_on: 0, task: 1 };
+    Course {
+        agents: vec![started],
+        auditing: false,
+        before: Some((Phase::Execute, Sandbox::Open)),
+        epoch: 1,
+        gates: vec![text()],
+        let_go: false,
+        problems: vec![text()],
+        reflected: false,
+        rounds: 0,
+        steps: vec![text()],
+        task_epoch: 1,
+        verified: false,
+        waivers: vec![waiver()],
+        writes_since_draw: 0,
+    }
+}
+
+fn waiver() -> Waiver {
+    Waiver { gate: text(), reason: text(), until_ms: 1 }
+}
+
+fn reported() -> Reported {
+    let finding = Finding {
+        acceptance_criteria: vec![text()],
+        gates: vec![text()],
+        intent: some(),
+        problems: vec![text()],
+        reflection: map(),
+        steps: vec![text()],
+        task: some(),
+        verdict: some(),
+        workflow: some(),
+    };
+    Reported { agent: text(), agent_id: text(), finding: Some(finding), problem: some(), sent_on: false }
+}
+
+fn held() -> BTreeMap<String, Vec<String>> {
+    BTreeMap::from([("settings.json".to_owned(), vec!["Stop".to_owned()])])
+}
+
 fn memory() -> Memory {
-    Memory { boot: text(), calls: calls(), folders: map(), marks: map(), synced: 1 }
+    Memory {
+        baseline: map(),
+        boot: text(),
+        calls: calls(),
+        course: course(),
+        folders: map(),
+        held: held(),
+        marks: map(),
+        synced: 1,
+    }
+}
+
+/// The same in a task that nothing interrupted.
+fn calm() -> Memory {
+    Memory { course: Course { before: None, ..course() }, ..memory() }
 }
 
 fn state() -> State {
@@ -114,8 +173,15 @@ fn bare() -> State {
 pub(crate) fn states() -> Vec<Value> {
     let witness = Witness { bytes: 1, head: digest(), last: 1, memory: memory(), seq: 1, snapshot: (0, 0) };
     let waiting = State { task: Some(Task { intent: None, n: 1, waiver: None, writes: 0 }), ..state() };
-    let on_disk = |state: State| State { digest: Some(digest()), ledger: Some(witness.clone()), ..state };
-    [state(), bare(), waiting].map(on_disk).iter().map(|state| serde_json::to_value(state).unwrap()).collect()
+    let on_disk = |(state, memory): (State, Memory)| {
+        let ledger = Some(Witness { memory, ..witness.clone() });
+        State { digest: Some(digest()), ledger, ..state }
+    };
+    [(state(), memory()), (bare(), calm()), (waiting, calm())]
+        .map(on_disk)
+        .iter()
+        .map(|state| serde_json::to_value(state).unwrap())
+        .collect()
 }
 
 fn seen() -> Seen {
@@ -123,11 +189,14 @@ fn seen() -> Seen {
         about: raw(),
         agent_id: some(),
         agent_type: some(),
+        baseline: Some(map()),
         boot: some(),
         event: text(),
         folders: Some(map()),
+        held: Some(held()),
         marks: Some(map()),
         mode: some(),
+        owed: Some(vec![text()]),
         policy_hash: Some(digest()),
         prompt_id: some(),
         said: Some(said()),
@@ -139,7 +208,9 @@ fn step() -> Step {
         agent_id: some(),
         agent_type: some(),
         call: key(),
+        drawn: Some(true),
         duration_ms: Some(1),
+        effect: Some(Effect::Write),
         from: Some(CallState::Pending),
         gate: some(),
         input: Some(raw()),
@@ -181,6 +252,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     };
     let unseen = || Seen {
         agent_id: None,
+        baseline: None,
+        held: None,
+        owed: None,
         agent_type: None,
         boot: None,
         folders: None,
@@ -193,6 +267,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     };
     let unstepped = || Step {
         agent_id: None,
+        drawn: None,
+        effect: None,
         agent_type: None,
         duration_ms: None,
         from: None,
@@ -214,12 +290,16 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Call(step()),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
+        Fact::Verdict(Reported { finding: Some(Finding::default()), ..reported() }),
+        Fact::Verdict(Reported { finding: None, problem: None, ..reported() }),
+        Fact::Verdict(reported()),
+        Fact::Waive(waiver()),
         Fact::Violation(Violation { agent_id: None, call: None, said: None, ..violation.clone() }),
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
         Fact::Recovery(recovered),
         Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
-        Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: bare() })),
+        Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
         Fact::Snapshot(Box::new(Snapshot {
             memory: memory(),
             state: State { task: Some(Task::default()), ..state() },
