@@ -114,15 +114,17 @@ struct Index<'a> {
 impl<'a> Index<'a> {
     /// The index, brought close to the ledger's end. `None` where the disk refuses, or the table has no free slot.
     fn open(source: Source<'a>, anew: bool) -> Option<Self> {
-        let make = || folder::open_or_make(source.dir, INDEX_FILE, OFlags::RDWR);
+        let make = || match folder::open_unseen(source.dir, INDEX_FILE, OFlags::RDWR)? {
+            Some(file) => Ok(file),
+            None => folder::open_or_make(source.dir, INDEX_FILE, OFlags::RDWR).map(|(file, _)| file),
+        };
         let opened = make().or_else(|failure| {
             // What is no plain file is nothing of ours.
             rustix::fs::unlinkat(source.dir, INDEX_FILE, AtFlags::empty()).map_err(|_| failure)?;
             make()
         });
-        let (file, size) = opened.ok()?;
-        let mut index = Self { file, source, slots: 0, used: 0, covered: 0 };
-        if anew || !index.read_header(size) {
+        let mut index = Self { file: opened.ok()?, source, slots: 0, used: 0, covered: 0 };
+        if anew || !index.read_header() {
             index.reset(SMALLEST)?;
         }
         index.catch_up()?;
@@ -144,16 +146,14 @@ impl<'a> Index<'a> {
         Ok(newest.and_then(|at| self.step_at(at)))
     }
 
-    fn read_header(&mut self, size: u64) -> bool {
+    fn read_header(&mut self) -> bool {
         let mut bytes = [0; HEADER_LONG];
         if self.file.read_exact_at(&mut bytes, 0).is_err() {
             return false;
         }
         let word = |n: usize| bytes[n * 8..n * 8 + 8].iter().fold(0, |sum, b| sum << 8 | u64::from(*b));
         (self.slots, self.used, self.covered) = (word(1), word(2), word(3));
-        let sound = self.slots >= SMALLEST
-            && size == self.slots.saturating_mul(SLOT).saturating_add(HEADER)
-            && self.used < self.slots;
+        let sound = self.slots >= SMALLEST && self.used < self.slots;
         word(0) == MAGIC && sound && self.covered <= self.source.long && word(4) == self.boot()
     }
 
@@ -178,6 +178,11 @@ impl<'a> Index<'a> {
         let source = self.source;
         if source.long - self.covered <= TAIL {
             return Some(());
+        }
+        // What was cut off must not become free slots by writing behind it.
+        let whole = self.slots.checked_mul(SLOT)?.checked_add(HEADER)?;
+        if self.file.metadata().ok()?.len() != whole {
+            return None;
         }
         let came = source.ends(self.covered, |at, step| self.insert(hash(&step.call), at));
         self.covered = came.ok().flatten()?;

@@ -57,7 +57,8 @@ fn told(event: &str, answer: &Answer, words: &[&str]) {
 fn seven_events_guard() {
     let mut named: Vec<&str> = EVENTS.iter().filter(|kind| kind.guarding).map(|kind| kind.name).collect();
     let mut wanted = GUARDING.to_vec();
-    (named.sort_unstable(), wanted.sort_unstable());
+    named.sort_unstable();
+    wanted.sort_unstable();
     assert_eq!(named, wanted);
     assert_eq!(EVENTS.len(), 33);
 }

@@ -171,7 +171,8 @@ fn links_and_pipes_in_the_session_folder() {
             let sandbox = Sandbox::new();
             let session = sandbox.session();
             passed(&session.start("startup"));
-            for _ in 0..2 {
+            // A short ledger has no index.
+            for _ in 0..if name == "calls.index" { 12 } else { 2 } {
                 let call = session.call("Read", json!({"file_path": "/x"}));
                 session.pre(&call).silent();
                 session.post(&call).silent();

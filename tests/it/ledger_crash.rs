@@ -104,7 +104,7 @@ fn a_stop(_: &Session) -> Value {
 }
 
 /// The same event on a ledger that a killed write left torn.
-fn torn<'a>(sandbox: &'a Sandbox) -> Scene<'a> {
+fn torn(sandbox: &Sandbox) -> Scene<'_> {
     let mut scene = Scene::new(sandbox, "PreToolUse", new_call);
     let ledger = scene.before.get_mut(LEDGER).unwrap();
     let again = ledger[..200].to_vec();

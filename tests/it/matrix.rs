@@ -128,7 +128,7 @@ fn every_recorded_payload() {
     names.sort();
     names.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
     assert_eq!(names.len(), 100, "one hundred payloads were recorded");
-    let mut sessions = std::collections::BTreeSet::new();
+    let (mut sessions, mut passed) = (std::collections::BTreeSet::new(), 0);
     for path in &names {
         let mut payload: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let event = payload["hook_event_name"].as_str().unwrap().to_owned();
@@ -139,12 +139,20 @@ fn every_recorded_payload() {
             sandbox.sessions().join(format!("{}.jsonl", payload["session_id"].as_str().unwrap()));
         payload["transcript_path"] = transcript.to_str().unwrap().into();
         let answer = sandbox.hook(&event, &payload);
+        if answer.code == Some(2) {
+            // A rule may say no, with the next step; the guard itself is whole.
+            answer.refused(&["hint: "]);
+            assert!(!answer.err.contains("broken"), "{}: {answer:?}", path.display());
+            continue;
+        }
         assert!(answer.code == Some(0) && answer.err.is_empty(), "{}: {answer:?}", path.display());
+        passed += 1;
         if !answer.out.is_empty() {
             let told: Value = serde_json::from_str(&answer.out).unwrap_or_else(|e| panic!("{e}: {answer:?}"));
             assert!(told.is_object(), "{answer:?}");
         }
     }
+    assert!(passed > 80, "most of them change nothing: {passed}");
     for id in sessions {
         let answer = sandbox.person(&["verify", &id, "--json"]);
         assert_eq!(answer.json()["ok"], true, "{id}");

@@ -58,7 +58,7 @@ impl Workshop {
     /// One event, read, judged and recorded as the hook does it.
     pub(crate) fn event(&self, name: &str, fields: &Value) -> Result<(), Failure> {
         let event = read::read(name, self.payload(name, fields).to_string().as_bytes())?;
-        let mut ledger = Ledger::lock(&self.env, self.whose(&event.transcript_path, &event.cwd))?;
+        let mut ledger = Ledger::lock(&self.env, whose(&event.transcript_path, &event.cwd))?;
         let scene = Scene::default();
         if ledger.session().is_new() {
             let opened = Opened {
@@ -90,7 +90,7 @@ impl Workshop {
     /// The session as a next event would find it; appends nothing.
     pub(crate) fn found(&self) -> Result<Session, Failure> {
         let transcript = self.transcript();
-        let ledger = Ledger::lock(&self.env, self.whose(&transcript, ""))?;
+        let ledger = Ledger::lock(&self.env, whose(&transcript, ""))?;
         Ok(ledger.session().clone())
     }
 
@@ -117,16 +117,16 @@ impl Workshop {
         self.env.projects().join(format!("-p/{ID}.jsonl")).to_str().unwrap().to_owned()
     }
 
-    fn whose<'a>(&self, transcript_path: &'a str, cwd: &'a str) -> Whose<'a> {
-        Whose { session_id: ID, transcript_path, cwd }
-    }
-
     pub(crate) fn payload(&self, name: &str, fields: &Value) -> Value {
         let mut payload = json!({"session_id": ID, "cwd": self.env.home, "hook_event_name": name,
             "prompt_id": "p1", "transcript_path": self.transcript()});
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         payload
     }
+}
+
+fn whose<'a>(transcript_path: &'a str, cwd: &'a str) -> Whose<'a> {
+    Whose { session_id: ID, transcript_path, cwd }
 }
 
 /// Not refused, no complaint; what it told the model is another test's business.

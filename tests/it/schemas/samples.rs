@@ -18,6 +18,7 @@ fn text() -> String {
     "text".to_owned()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "stands where the type has an option")]
 fn some() -> Option<String> {
     Some(text())
 }

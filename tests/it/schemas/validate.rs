@@ -12,7 +12,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
     for (word, given) in object(schema) {
         let wrong = || Err(format!("{at}: `{word}` wants {given}"));
         let holds = match word.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "properties" => true,
+            "$schema" | "$defs" | "title" | "description" | "properties" | "additionalProperties" => true,
             "type" => given
                 .as_array()
                 .map_or_else(|| is(given, value), |many| many.iter().any(|one| is(one, value))),
@@ -20,7 +20,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
             "enum" => given.as_array().unwrap().contains(value),
             "minimum" => {
                 value.as_u64().is_none_or(|n| n >= given.as_u64().unwrap())
-                    && !value.as_i64().is_some_and(|n| n < 0)
+                    && value.as_i64().is_none_or(|n| n >= 0)
             }
             "pattern" => value.as_str().is_none_or(|text| matches(given.as_str().unwrap(), text)),
             "minItems" => value.as_array().is_none_or(|list| list.len() as u64 >= given.as_u64().unwrap()),
@@ -45,7 +45,6 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 }
                 true
             }
-            "additionalProperties" => true,
             _ => panic!("`{word}` is not a word this check knows"),
         };
         if !holds {
@@ -59,9 +58,8 @@ fn members(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), 
     for (name, held) in value.as_object().into_iter().flatten() {
         let at = format!("{at}.{name}");
         match (schema["properties"].get(name), schema.get("additionalProperties")) {
-            (Some(wanted), _) => check(root, wanted, held, &at)?,
             (None, Some(Value::Bool(false))) => return Err(format!("{at}: no such key")),
-            (None, Some(wanted @ Value::Object(_))) => check(root, wanted, held, &at)?,
+            (Some(wanted), _) | (None, Some(wanted @ Value::Object(_))) => check(root, wanted, held, &at)?,
             _ => {}
         }
     }

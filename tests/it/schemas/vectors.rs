@@ -3,6 +3,7 @@
 use aops_hook::call::CallState;
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::Fact;
+use aops_hook::failure::Code;
 use aops_hook::session::Session;
 use aops_hook::state::OpenCall;
 use serde_json::{Map, Value, json};
@@ -28,7 +29,7 @@ fn fact(stored: &Value) -> Fact {
 fn fold<'a>(facts: impl IntoIterator<Item = &'a Value>) -> Result<Session, &'static str> {
     let mut session = Session::default();
     for stored in facts {
-        session.apply("vector", "2026-01-13T10:00:00.123Z", &fact(stored)).map_err(|code| code.name())?;
+        session.apply("vector", "2026-01-13T10:00:00.123Z", &fact(stored)).map_err(Code::name)?;
     }
     Ok(session)
 }
