@@ -21,6 +21,8 @@ pub struct Env {
     pub cwd: PathBuf,
     /// Where the client's session began; empty outside of hooks.
     pub project: PathBuf,
+    /// Where the host takes `export` lines for later shell calls from.
+    pub env_file: Option<PathBuf>,
     /// The client's process.
     pub client: String,
     /// Inside a tool call or hook of the client.
@@ -58,6 +60,7 @@ impl Env {
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
+            env_file: path("CLAUDE_ENV_FILE"),
             client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),

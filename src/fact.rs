@@ -70,6 +70,9 @@ pub struct Seen {
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<BTreeMap<String, String>>,
+    /// `SessionStart`, `SubagentStart`: the file that is not ours and defines one of our agents' names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<String>,
     /// `SessionStart` only: settings files that register us, with their events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<String, Vec<String>>>,
@@ -85,6 +88,9 @@ pub struct Seen {
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// `SessionStart` only: the root of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
 }

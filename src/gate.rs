@@ -33,6 +33,8 @@ pub struct Scene {
     pub folders: BTreeMap<String, String>,
     /// How a call of this key ended earlier.
     pub past: Option<Step>,
+    /// A file that is not ours and defines one of our agents' names.
+    pub shadowed: Option<String>,
     /// What the call would reach, and what it must not.
     pub reach: Option<(Protected, Reach)>,
     /// `ConfigChange`: the new text of the settings file.

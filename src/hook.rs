@@ -11,14 +11,15 @@ use crate::fact::{Blocked, Fact, Opened};
 use crate::failure::{Code, Failure};
 use crate::gate::{self, Scene, repeat};
 use crate::git;
+use crate::in_force;
 use crate::ledger::Ledger;
 use crate::offer::offer;
 use crate::place::Whose;
-use crate::policy;
 use crate::record;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
+use crate::welcome;
 use crate::wire::{answer, read};
 use std::io::Read;
 use std::mem::ManuallyDrop;
@@ -47,22 +48,30 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     assert!(!crate::env::panic_wanted(), "a test asked for it");
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
-    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose)?);
+    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose, thorough)?);
     let scene = scene::look(env, &ledger, &event)?;
     if ledger.session().is_new() {
         open(env, &mut ledger, &event, &scene)?;
     }
     let session = ledger.session();
-    let verdict = worded(gate::judge(session, &event, &scene));
+    let verdict = worded(env, gate::judge(session, &event, &scene));
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
         ledger.append(env, Vec::new())?;
         return Ok(same);
     }
-    let verdict = offer(env, &ledger, &event, &scene, verdict)?;
-    let facts = facts(env, ledger.session(), &event, &verdict, &scene);
+    let mut verdict = offer(env, &ledger, &event, &scene, verdict)?;
+    if event.name == "SessionStart" {
+        welcome::export(env, &ledger)?;
+        if ledger.session().blocked().is_none() {
+            verdict = verdict
+                .join(Verdict::context("hydrate", welcome::context(env, ledger.session(), &event, &scene)));
+        }
+    }
+    let facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     ledger.append(env, facts)?;
     if blocked {
@@ -72,14 +81,14 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
 }
 
 /// Shipped texts in the place of their names.
-fn worded(mut verdict: Verdict) -> Verdict {
+fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
     let Some(mut phrase) = verdict.phrase.take() else { return verdict };
-    let lines = verdict.debts.iter().map(|debt| debt.line.fill(asset::template(debt.line.template)));
+    let lines = verdict.debts.iter().map(|debt| debt.line.fill(&asset::template(env, debt.line.template)));
     let lines: Vec<String> = lines.enumerate().map(|(n, line)| format!("{}. {line}", n + 1)).collect();
     if !lines.is_empty() {
         phrase.values.push(("owed", lines.join("\n")));
     }
-    let text = phrase.fill(asset::template(phrase.template));
+    let text = phrase.fill(&asset::template(env, phrase.template));
     if verdict.ruling == Ruling::Pass {
         verdict.notice = text;
     } else {
@@ -95,7 +104,7 @@ fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<
         boot: boot_id(),
         folders: scene.folders.clone(),
         format: 1,
-        policy_hash: policy::hash(env, &event.cwd),
+        policy_hash: policy_hash(env, event)?,
         previous: None,
         project: ledger.project(),
     };
@@ -106,13 +115,20 @@ fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<
 }
 
 /// The event's facts, with what only the edges know: the boot, the folders, the policy in force.
-fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+fn facts(
+    env: &Env,
+    session: &Session,
+    event: &Event,
+    verdict: &Verdict,
+    scene: &Scene,
+) -> Result<Vec<Fact>, Failure> {
     let mut facts = record::facts(session, event, verdict, scene);
     let Some(Fact::Event(seen)) = facts.iter_mut().find(|fact| matches!(fact, Fact::Event(_))) else {
-        return facts;
+        return Ok(facts);
     };
     if event.name == "SessionStart" {
         (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+        seen.root = Some(asset::project(env, Path::new(&event.cwd)).display().to_string());
         let protected = scene::protected(env, event);
         (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
         if session.memory.baseline.is_empty() {
@@ -120,10 +136,16 @@ fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: 
         }
     }
     if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") {
-        seen.policy_hash =
-            Some(policy::hash(env, &event.cwd)).filter(|hash| *hash != session.state.policy_hash);
+        seen.policy_hash = Some(policy_hash(env, event)?).filter(|hash| *hash != session.state.policy_hash);
     }
-    facts
+    Ok(facts)
+}
+
+/// The hash of what is in force, kept so that a later one can be compared with it.
+fn policy_hash(env: &Env, event: &Event) -> Result<String, Failure> {
+    let in_force = in_force::load(env, Path::new(&event.cwd))?;
+    in_force.keep(env)?;
+    Ok(in_force.hash)
 }
 
 fn input() -> Result<Vec<u8>, Failure> {

@@ -4,6 +4,7 @@
 //! Invariant: a plain tool call costs one look into the index and nothing else.
 
 use crate::agent::ours;
+use crate::asset::{self, Library};
 use crate::effect;
 use crate::env::Env;
 use crate::event::Event;
@@ -16,7 +17,9 @@ use crate::heads;
 use crate::ledger::Ledger;
 use crate::resolve;
 use crate::session::Session;
+use crate::shadow;
 use crate::tripwire::{self, Mark, Trip};
+use crate::workflow::Held;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -27,7 +30,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         folders: env.folders.iter().cloned().collect(),
         busy: event.busy,
         now_ms: env.now_ms,
-        prefix: if env.is_plugin { "aops:" } else { "" },
+        prefix: if env.is_plugin || session.memory.shadowed.is_some() { "aops:" } else { "" },
         grace: 5,
         refusals: 3,
         ..Scene::default()
@@ -35,13 +38,16 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
     match event.name.as_str() {
         "PreToolUse" | "PermissionRequest" => call(env, event, &mut scene),
         "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
+        "SubagentStart" | "SessionStart" => shadowed(env, event, &mut scene),
         "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
-        "SubagentStop" => scene.report = report(session, event),
+        "SubagentStop" => scene.report = report(env, session, event),
         "Stop" if session.state.task.as_ref().is_some_and(|task| task.writes > 0) && !event.busy => {
             scene.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
         }
-        "SessionStart" if session.is_new() => scene.blocked_beside = blocked_beside(env, ledger)?,
         _ => {}
+    }
+    if event.name == "SessionStart" && session.is_new() {
+        scene.blocked_beside = blocked_beside(env, ledger)?;
     }
     if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
         && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
@@ -50,6 +56,16 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         scene.past = ledger.past_call(&call.key)?;
     }
     Ok(scene)
+}
+
+/// Whose our agents' names are here.
+fn shadowed(env: &Env, event: &Event, scene: &mut Scene) {
+    let cwd = Path::new(&event.cwd);
+    let found = match &event.agent_type {
+        Some(name) if event.name == "SubagentStart" => shadow::shadow(env, cwd, name),
+        _ => shadow::any(env, cwd),
+    };
+    scene.shadowed = found.map(|path| path.display().to_string());
 }
 
 fn call(env: &Env, event: &Event, scene: &mut Scene) {
@@ -133,30 +149,23 @@ fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
     Some(lot < RATE || session.memory.course.writes_since_draw + 1 >= AT_LEAST_EVERY)
 }
 
-fn report(session: &Session, event: &Event) -> Option<Result<finding::Finding, String>> {
+fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<finding::Finding, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     session.awaited(id, kind)?;
-    Some(finding::read(ours(kind)?, &event.report, &workflows()))
+    Some(finding::read(ours(kind)?, &event.report, &workflows(env, event)))
 }
 
-/// Ids and gates of the workflows in force.
-fn workflows() -> BTreeMap<String, Vec<String>> {
-    let rows: [(&str, &[&str]); 11] = [
-        ("feature-dev", &["critic", "qa"]),
-        ("batch-processing", &["critic", "qa"]),
-        ("build-loop", &["critic", "qa"]),
-        ("project", &["critic", "qa"]),
-        ("minor-edit", &["qa"]),
-        ("debugging", &["qa"]),
-        ("tdd-cycle", &["qa"]),
-        ("qa-demo", &["qa"]),
-        ("spec-review", &["critic"]),
-        ("direct-skill", &[]),
-        ("simple-question", &[]),
-    ];
-    rows.into_iter()
-        .map(|(id, gates)| (id.to_owned(), gates.iter().map(|g| (*g).to_owned()).collect()))
-        .collect()
+/// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
+fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
+    let library = Library::read(env, &asset::project(env, Path::new(&event.cwd)));
+    let gates = |held: &Held| {
+        let mut gates: Vec<String> =
+            held.workflow.gates.iter().chain(&held.owed).map(|gate| gate.name().to_owned()).collect();
+        gates.sort();
+        gates.dedup();
+        gates
+    };
+    library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }
 
 fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {

@@ -96,12 +96,18 @@ impl Session {
         if let Some(marks) = &seen.marks {
             self.memory.marks.clone_from(marks);
         }
+        if seen.event == "SessionStart" || seen.foreign.is_some() {
+            self.memory.shadowed.clone_from(&seen.foreign);
+        }
         match seen.event.as_str() {
             "SessionStart" => {
                 self.state.ended_at = None;
                 self.memory.boot = seen.boot.clone().unwrap_or_default();
                 if let Some(baseline) = seen.baseline.as_ref().filter(|_| self.memory.baseline.is_empty()) {
                     self.memory.baseline.clone_from(baseline);
+                }
+                if let Some(root) = seen.root.as_ref().filter(|_| self.memory.root.is_empty()) {
+                    self.memory.root.clone_from(root);
                 }
                 if let Some(held) = &seen.held {
                     self.memory.held.clone_from(held);
@@ -113,6 +119,7 @@ impl Session {
             "SessionEnd" => self.state.ended_at = Some(ts.to_owned()),
             "UserPromptSubmit" if !refused => self.prompted(&words(seen, "prompt").unwrap_or_default()),
             "Stop" => self.stopped(seen, refused),
+            "CwdChanged" => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
             "TaskCreated" if !refused => self.state.main_agent.todos_total += 1,
             "TaskCompleted" if !refused => {
                 let todos = &mut self.state.main_agent;
@@ -127,7 +134,9 @@ impl Session {
     fn invoked(&mut self, ts: &str, seen: &Seen) {
         let Some(name) = bare_name(seen) else { return };
         let (id, kind) = (seen.agent_id.as_deref(), seen.agent_type.as_deref());
-        self.agent_started(id.unwrap_or_default(), kind.unwrap_or_default());
+        if seen.foreign.is_none() {
+            self.agent_started(id.unwrap_or_default(), kind.unwrap_or_default());
+        }
         let known = &mut self.state.subagents;
         if known.len() < MOST_SUBAGENTS || known.contains_key(&name) {
             ts.clone_into(&mut known.entry(name).or_default().last_invoked);

@@ -148,6 +148,10 @@ pub struct Memory {
     pub held: BTreeMap<String, Vec<String>>,
     /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
     pub marks: BTreeMap<String, String>,
+    /// The project's root, as the session began.
+    pub root: String,
+    /// A file that is not ours and defines one of our agents' names: only prefixed names count then.
+    pub shadowed: Option<String>,
     /// The last entry known to be on the disk itself.
     pub synced: u64,
 }

@@ -34,12 +34,14 @@ fn all() -> Vec<Fact> {
         boot: text(),
         event: "Stop".to_owned(),
         folders: Some(map()),
+        foreign: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         marks: Some(map()),
         mode: text(),
         owed: Some(vec!["commit".to_owned()]),
         policy_hash: text(),
         prompt_id: text(),
+        root: text(),
         said: said(),
     };
     let finding = Finding {

@@ -47,6 +47,19 @@ impl Session {
         (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
     }
 
+    /// The working folder left the project: what was planned there does not hold here.
+    pub(super) fn moved(&mut self, cwd: &str) {
+        let root = &self.memory.root;
+        let inside =
+            cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut {
+            return;
+        }
+        self.memory.course.before.get_or_insert((self.state.phase, self.state.sandbox));
+        self.state.state.hydration_pending = true;
+        (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+    }
+
     fn begin_task(&mut self, intent: &str) {
         let n = self.state.task.as_ref().map_or(0, |task| task.n) + 1;
         self.state.task = Some(Task { intent: Some(intent.to_owned()), n, waiver: None, writes: 0 });
