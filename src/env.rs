@@ -140,6 +140,13 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// Tests make the hook panic, to see what it says then.
+#[cfg(debug_assertions)]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn panic_wanted() -> bool {
+    std::env::var_os("AOPS_TEST_PANIC").is_some()
+}
+
 /// This boot of the machine; empty where the system does not say.
 pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")

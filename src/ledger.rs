@@ -20,7 +20,7 @@ use crate::moment::timestamp;
 use crate::place::{self, Place, Whose};
 use crate::session::Session;
 use crate::state::{Memory, State, Witness, digest_of};
-use index::Index;
+use index::Source;
 use kept::{Kept, STATE_FILE};
 use lock::Lock;
 use recover::{Found, LEDGER_FILE};
@@ -145,8 +145,10 @@ impl Ledger {
     }
 
     /// How a call of this key ended earlier, however long ago.
-    pub fn past_call(&self, key: &crate::call::CallKey) -> Option<crate::fact::Step> {
-        Index::open(&self.place.dir, &self.file, self.standing.walk.bytes)?.find(key)
+    pub fn past_call(&self, key: &crate::call::CallKey) -> Result<Option<crate::fact::Step>, Failure> {
+        let walk = &self.standing.walk;
+        let (dir, boot) = (&self.place.dir, walk.session.memory.boot.as_str());
+        Source { dir, ledger: &self.file, long: walk.bytes, boot }.last_end(key)
     }
 
     /// Commits these facts as one batch.

@@ -61,7 +61,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
         && !session.is_new()
     {
-        scene.past = ledger.past_call(&call.key);
+        scene.past = ledger.past_call(&call.key)?;
     }
     Ok(scene)
 }
