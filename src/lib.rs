@@ -51,6 +51,8 @@ pub mod asset;
 pub mod disk;
 pub mod process;
 pub mod receipt;
+pub mod tracker;
+pub mod refresh;
 // -- doors
 pub mod hook;
 pub mod command;

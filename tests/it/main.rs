@@ -13,3 +13,4 @@ mod model;
 mod plugin;
 mod real_client;
 mod tidy;
+mod tracker;
