@@ -22,6 +22,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tool::Tool;
 
+/// What a hook does, for tests and measurements.
+const START: &str = "__refresh-start";
 const WATCH: &str = "__refresh";
 const WORK: &str = "__refresh-work";
 
@@ -33,7 +35,7 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(3);
 
 /// A verb of ours that is no command for people.
 pub fn is_verb(word: &str) -> bool {
-    matches!(word, WATCH | WORK)
+    matches!(word, START | WATCH | WORK)
 }
 
 /// Start a refresher for this project and go on at once.
@@ -53,10 +55,11 @@ fn passed_on(name: &str) -> bool {
         || (cfg!(debug_assertions) && name.starts_with("AOPS_TEST_"))
 }
 
-/// The two verbs; both are silent, since nobody listens.
+/// The verbs; all are silent, since nobody listens.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [verb, project, command] = arguments else { return 2 };
     let done = match verb.as_str() {
+        START => spawn(env, Path::new(project), command).is_ok(),
         WATCH => watch(env, project, command).is_ok(),
         _ => work(env, project, command).is_ok(),
     };
