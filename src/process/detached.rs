@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 /// Start it and go on at once. It still has to call `own_session`: the session cannot be made from outside.
 #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
-#[expect(clippy::zombie_processes, reason = "we end first; the system reaps it")]
 pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io::Result<()> {
     Command::new(program)
         .args(args)

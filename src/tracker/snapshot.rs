@@ -6,6 +6,7 @@
 use super::answer::Issue;
 use crate::moment;
 use serde::{Deserialize, Serialize};
+use std::fmt::Write;
 
 /// The version of the stored form.
 pub const SCHEMA: u32 = 1;
@@ -102,7 +103,7 @@ impl Snapshot {
             (None, None) => "not asked yet".to_owned(),
         };
         if self.waiting > 0 {
-            line += &format!("; {} of our own still to be written", self.waiting);
+            let _ = write!(line, "; {} of our own still to be written", self.waiting);
         }
         line
     }
@@ -112,13 +113,13 @@ impl Snapshot {
         let mut text = format!("Tracker: {}\n", self.headline(now_ms));
         let parts = [("In progress", &self.in_progress), ("Ready", &self.ready), ("Blocked", &self.blocked)];
         for (name, part) in parts.into_iter().filter(|(_, part)| part.total > 0) {
-            text += &format!("\n{name}:\n");
+            let _ = writeln!(text, "\n{name}:");
             for issue in part.issues.iter().take(most) {
-                text += &format!("- {}\n", line(issue));
+                let _ = writeln!(text, "- {}", line(issue));
             }
             let left = part.total - part.issues.len().min(most);
             if left > 0 {
-                text += &format!("- {left} more{}\n", if part.complete { "" } else { ", at least" });
+                let _ = writeln!(text, "- {left} more{}", if part.complete { "" } else { ", at least" });
             }
         }
         text

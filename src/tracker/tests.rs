@@ -38,8 +38,12 @@ fn lists_of_every_version_are_read() {
         ];
         assert_eq!(lines(&format!("{folder}/ready.json")), ready);
         let waiting = format!("{}.1 | Record violations | open | 2 | task | {}", ids[1], ids[0]);
-        assert_eq!(lines(&format!("{folder}/blocked.json")), [waiting.clone()]);
-        assert_eq!(lines(&format!("{folder}/show.json")), [waiting.clone()], "a parent is not in the way");
+        assert_eq!(lines(&format!("{folder}/blocked.json")), std::slice::from_ref(&waiting));
+        assert_eq!(
+            lines(&format!("{folder}/show.json")),
+            std::slice::from_ref(&waiting),
+            "a parent is not in the way"
+        );
         let open: Vec<String> = ready.into_iter().chain([waiting]).collect();
         assert_eq!(lines(&format!("{folder}/list_open.json")), open);
     }
