@@ -14,6 +14,7 @@ pub mod status;
 pub mod table;
 pub mod uninstall;
 pub mod verify;
+pub mod workflow;
 
 use crate::env::Env;
 use crate::failure::Failure;
@@ -43,7 +44,6 @@ pub enum Who {
 }
 
 /// Where a command does its work: the world, the way out, and how to say it.
-#[expect(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 pub struct Desk<'a> {
     pub env: &'a Env,
     pub out: &'a mut dyn Write,
@@ -61,6 +61,7 @@ pub static COMMANDS: &[Command] = &[
     sessions::COMMAND,
     log::COMMAND,
     verify::COMMAND,
+    workflow::COMMAND,
     block::COMMAND,
     clear_block::COMMAND,
     install::COMMAND,
@@ -168,7 +169,11 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, for programs");
+    let json = Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .global(true)
+        .help("Print JSON, for programs");
     let yes = Arg::new("yes")
         .long("yes")
         .action(ArgAction::SetTrue)

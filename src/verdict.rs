@@ -2,6 +2,15 @@
 //!
 //! Reads nothing, writes nothing. Invariant: joining never makes anything laxer, and `Pass` is silence.
 
+use crate::phrase::Phrase;
+
+/// One thing a task owes: its name, and the shipped line that says how to give it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Debt {
+    pub name: &'static str,
+    pub line: Phrase,
+}
+
 /// From silence to refusal. The order is the strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ruling {
@@ -39,6 +48,12 @@ pub struct Verdict {
     pub notice: String,
     /// Ends the turn.
     pub halt: bool,
+    /// Where the reason, or without one the notice, is a shipped text: filled in by the door.
+    pub phrase: Option<Phrase>,
+    /// What a task still owes: name and line of each, for the reason's list.
+    pub debts: Vec<Debt>,
+    /// The whole new input of the call.
+    pub input: Option<String>,
 }
 
 impl Verdict {
@@ -48,6 +63,11 @@ impl Verdict {
 
     pub fn deny(gate: &'static str, reason: impl Into<String>) -> Self {
         Self { ruling: Ruling::Deny, gate, reason: reason.into(), ..Self::default() }
+    }
+
+    /// A refusal in the words of a shipped text.
+    pub fn refuse(gate: &'static str, phrase: Phrase) -> Self {
+        Self { ruling: Ruling::Deny, gate, phrase: Some(phrase), ..Self::default() }
     }
 
     /// A refusal that also ends the turn.
@@ -71,6 +91,7 @@ impl Verdict {
             first.gate = second.gate;
         }
         first.halt |= second.halt;
+        first.input = first.input.or(second.input);
         add(&mut first.context, &second.context);
         add(&mut first.notice, &second.notice);
         first

@@ -14,3 +14,4 @@ mod plugin;
 mod real_client;
 mod tidy;
 mod tracker;
+mod workflow;
