@@ -6,8 +6,8 @@ use aops_hook::env::Env;
 use aops_hook::tracker::{self, Item, Snapshot};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -72,7 +72,11 @@ impl World {
 
     /// One refresh from start to end.
     pub(super) fn refresh(&self) -> Snapshot {
+        let file = tracker::snapshot_file(&self.env(), &self.project());
+        let written = || fs::metadata(&file).ok().map(|known| (known.ino(), known.modified().unwrap()));
+        let before = written();
         self.start();
+        self.wait_until("it left a snapshot", || written() != before);
         self.wait_until("nothing of it runs", || self.alive().is_empty());
         self.snapshot()
     }
@@ -103,7 +107,9 @@ impl World {
         let home = format!("HOME={}\0", self.sandbox.home().display());
         let running = |pid: &i32| {
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            String::from_utf8_lossy(&environ).contains(&home)
+            // A program has no environment yet in the moment it is started: then it may be ours.
+            let new = || fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(BINARY));
+            String::from_utf8_lossy(&environ).contains(&home) || (environ.is_empty() && new())
         };
         let line = |pid: i32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
