@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The world as this process found it.
 #[derive(Clone, Debug, Default)]
@@ -108,6 +108,27 @@ impl Env {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn search_path(&self) -> OsString {
         std::env::var_os("PATH").unwrap_or_default()
+    }
+
+    /// The variables whose names are wanted, for a program that is started.
+    pub fn variables(&self, wanted: impl Fn(&str) -> bool) -> Vec<(String, OsString)> {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .filter(|(name, _)| wanted(name))
+            .collect()
+    }
+
+    /// How long one refresh of the tracker's snapshot may take.
+    #[cfg_attr(
+        debug_assertions,
+        expect(clippy::disallowed_methods, reason = "the one place that reads them")
+    )]
+    pub fn refresh_budget(&self) -> Duration {
+        #[cfg(debug_assertions)]
+        if let Some(ms) = std::env::var("AOPS_TEST_REFRESH_MS").ok().and_then(|v| v.parse().ok()) {
+            return Duration::from_millis(ms);
+        }
+        Duration::from_secs(15)
     }
 
     /// The first program of this name on `PATH`.

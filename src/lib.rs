@@ -62,6 +62,8 @@ pub mod shelf;
 pub mod disk;
 pub mod in_force;
 pub mod process;
+pub mod tracker;
+pub mod refresh;
 pub mod resolve;
 pub mod tripwire;
 pub mod git;

@@ -24,4 +24,5 @@ mod real_client;
 mod schemas;
 mod speed;
 mod tidy;
+mod tracker;
 mod workflow;
