@@ -34,6 +34,8 @@ pub struct Env {
     pub folders: Vec<(String, String)>,
     /// Milliseconds since 1970, UTC.
     pub now_ms: i64,
+    /// A rehearsal: everything is judged as it would be, and no edge writes anything.
+    pub dry: bool,
 }
 
 /// Variables that move our folders.

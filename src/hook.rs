@@ -40,8 +40,8 @@ pub fn run(name: &str, env: &Env) -> u8 {
     answer::deliver(kind, &said)
 }
 
-/// The walk of one event, down the page of `lib.rs`.
-fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
+/// The walk of one event, down the page of `lib.rs`. In a dry world the answer is the same and nothing is written.
+pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
@@ -52,7 +52,7 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         open(env, &mut ledger, &event, &scene)?;
     }
     let session = ledger.session();
-    let verdict = worded(gate::judge(session, &event, &scene));
+    let verdict = judged(session, &event, &scene);
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
@@ -67,6 +67,11 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         halt_report(env, &ledger, &event)?;
     }
     Ok(verdict)
+}
+
+/// What the gates say together, in words.
+pub fn judged(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    worded(gate::judge(session, event, scene))
 }
 
 /// Shipped texts in the place of their names.

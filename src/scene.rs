@@ -23,15 +23,7 @@ use std::path::Path;
 /// The scene of this event.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
     let session = ledger.session();
-    let mut scene = Scene {
-        folders: env.folders.iter().cloned().collect(),
-        busy: event.busy,
-        now_ms: env.now_ms,
-        prefix: if env.is_plugin { "aops:" } else { "" },
-        grace: 5,
-        refusals: 3,
-        ..Scene::default()
-    };
+    let mut scene = plain(env, event);
     match event.name.as_str() {
         "PreToolUse" | "PermissionRequest" => call(env, event, &mut scene),
         "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
@@ -50,6 +42,31 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         scene.past = ledger.past_call(&call.key);
     }
     Ok(scene)
+}
+
+/// The scene of an event that a ledger recorded, as far as today can set it again: what the call does and reaches by
+/// today's rules, in the folders and at the time of then. How the tree stood and what was reported is for whoever asks to
+/// add from the ledger.
+pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene {
+    let mut scene =
+        Scene { folders: session.memory.folders.clone(), now_ms: then_ms, ..plain(env, event) };
+    if matches!(event.name.as_str(), "PreToolUse" | "PermissionRequest") {
+        call(env, event, &mut scene);
+    }
+    scene
+}
+
+/// What every scene has.
+fn plain(env: &Env, event: &Event) -> Scene {
+    Scene {
+        folders: env.folders.iter().cloned().collect(),
+        busy: event.busy,
+        now_ms: env.now_ms,
+        prefix: if env.is_plugin { "aops:" } else { "" },
+        grace: 5,
+        refusals: 3,
+        ..Scene::default()
+    }
 }
 
 fn call(env: &Env, event: &Event, scene: &mut Scene) {
