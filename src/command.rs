@@ -6,14 +6,22 @@
 pub mod block;
 pub mod clear_block;
 pub mod completions;
+pub mod demo;
 pub mod doctor;
 pub mod install;
 pub mod log;
+pub mod past;
+pub mod replay;
 pub mod sessions;
+pub mod simulate;
+pub mod standing;
 pub mod status;
+pub mod statusline;
 pub mod table;
 pub mod uninstall;
 pub mod verify;
+pub mod waive;
+pub mod why;
 
 use crate::env::Env;
 use crate::failure::Failure;
@@ -60,11 +68,17 @@ pub static COMMANDS: &[Command] = &[
     sessions::COMMAND,
     log::COMMAND,
     verify::COMMAND,
+    why::COMMAND,
+    simulate::COMMAND,
+    replay::COMMAND,
     block::COMMAND,
     clear_block::COMMAND,
+    waive::COMMAND,
     install::COMMAND,
     uninstall::COMMAND,
     doctor::COMMAND,
+    demo::COMMAND,
+    statusline::COMMAND,
     completions::COMMAND,
 ];
 

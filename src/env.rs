@@ -123,6 +123,11 @@ impl Env {
         Ok(self.on_path(&name).filter(same).unwrap_or(real))
     }
 
+    /// Where the system keeps what is thrown away.
+    pub fn temporary(&self) -> PathBuf {
+        std::env::temp_dir()
+    }
+
     /// A path a person typed, from where they stand.
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)

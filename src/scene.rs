@@ -45,13 +45,13 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
 }
 
 /// The scene of an event that a ledger recorded, as far as today can set it again: what the call does and reaches by
-/// today's rules, in the folders and at the time of then. How the tree stood and what was reported is for whoever asks to
-/// add from the ledger.
+/// today's rules, in the folders and at the time of then. How the tree stood is for whoever asks to add from the ledger.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene {
-    let mut scene =
-        Scene { folders: session.memory.folders.clone(), now_ms: then_ms, ..plain(env, event) };
-    if matches!(event.name.as_str(), "PreToolUse" | "PermissionRequest") {
-        call(env, event, &mut scene);
+    let mut scene = Scene { folders: session.memory.folders.clone(), now_ms: then_ms, ..plain(env, event) };
+    match event.name.as_str() {
+        "PreToolUse" | "PermissionRequest" => call(env, event, &mut scene),
+        "SubagentStop" => scene.report = report(session, event),
+        _ => {}
     }
     scene
 }

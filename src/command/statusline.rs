@@ -53,11 +53,9 @@ fn asked(env: &Env, input: &str) -> Option<Session> {
     // The folder a session began in names its project; the one it is in now may be another.
     let workspace = json.get("workspace");
     let folder = |name: &str| workspace.and_then(|at: &Json| at.text_of(name));
-    let folders =
-        [folder("project_dir"), json.text_of("cwd"), folder("current_dir")].into_iter().flatten();
-    let find = |cwd: &str| {
-        shelf::find(env, Whose { session_id: &session_id, transcript_path: &transcript, cwd })
-    };
+    let folders = [folder("project_dir"), json.text_of("cwd"), folder("current_dir")].into_iter().flatten();
+    let find =
+        |cwd: &str| shelf::find(env, Whose { session_id: &session_id, transcript_path: &transcript, cwd });
     folders.chain([String::new()]).find_map(|cwd| find(&cwd))
 }
 
