@@ -5,6 +5,7 @@
 //! demo that ends well is a proof that they work here.
 
 mod beat;
+mod player;
 mod stage;
 mod story;
 
@@ -21,7 +22,10 @@ pub const COMMAND: Command = Command {
     name: "demo",
     about: "Play a whole session through every gate, in a temporary folder",
     examples: &[
-        ("aops-hook demo", "who did what, what the gates said, which way out was taken; nothing is installed"),
+        (
+            "aops-hook demo",
+            "who did what, what the gates said, which way out was taken; nothing is installed",
+        ),
         ("aops-hook demo --json", "the same, for a program"),
     ],
     who: Who::Anyone,
@@ -33,7 +37,8 @@ fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let began = Instant::now();
     let mut stage = Stage::set(desk.env).context("the stage could not be set")?;
     if !desk.json {
-        let words = "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
+        let words =
+            "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
         writeln!(desk.out, "{}", Tone::Quiet.paint(words, desk))?;
     }
     let played = story::play(&mut stage, &mut |scene| if desk.json { Ok(()) } else { show(desk, scene) });
@@ -47,11 +52,15 @@ fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     played?;
     let refused = beats.iter().filter(|beat| beat.word == Word::Refused).count();
     writeln!(desk.out, "\n{} steps, {refused} refused and put right, in {ms} ms", beats.len())?;
-    writeln!(desk.out, "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` takes them out again")?;
+    writeln!(
+        desk.out,
+        "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` takes them out again"
+    )?;
     Ok(0)
 }
 
 /// What `story` tells as it goes.
+#[derive(Clone, Copy)]
 enum Scene<'a> {
     Act(&'a str),
     Beat(&'a Beat),
@@ -72,12 +81,31 @@ fn show(desk: &mut Desk, scene: Scene) -> anyhow::Result<()> {
     writeln!(desk.out, "  {stood} {:15} {}", beat.who, clean(&beat.does))?;
     let mark = tone.paint(mark, desk).into_owned();
     let gate = if beat.gate.is_empty() { String::new() } else { format!("{}: ", beat.gate) };
-    for (n, line) in beat.said.lines().enumerate() {
-        let (mark, gate) = if n == 0 { (mark.as_str(), gate.as_str()) } else { (" ", "") };
-        writeln!(desk.out, "  {:16} {mark} {gate}{}", "", clean(line))?;
+    let room = desk.width.map_or(usize::MAX, |width| width.saturating_sub(21).max(40));
+    let said = format!("{gate}{}", beat.said);
+    let lines = said.lines().flat_map(|line| wrapped(&clean(line), room));
+    for (n, line) in lines.enumerate() {
+        writeln!(desk.out, "  {:16} {} {line}", "", if n == 0 { &mark } else { " " })?;
     }
     desk.out.flush()?;
     Ok(())
+}
+
+/// A line cut between words where it is too long.
+fn wrapped(line: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in line.split(' ') {
+        let last = lines.last().map_or(0, |last| last.chars().count());
+        match lines.last_mut() {
+            Some(last_line) if last == 0 => last_line.push_str(word),
+            Some(last_line) if last + 1 + word.chars().count() <= room => {
+                last_line.push(' ');
+                last_line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn value(beat: &Beat) -> Value {

@@ -92,13 +92,13 @@ pub fn answered(batch: &Batch) -> Option<Answered<'_>> {
 }
 
 fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a> {
-    let later = batch.iter().filter_map(|entry| match &entry.fact {
+    let mut later = batch.iter().filter_map(|entry| match &entry.fact {
         Fact::Call(step) if step.call == asked.call && step.from == Some(CallState::Pending) => {
             Some((entry, step))
         }
         _ => None,
     });
-    let (entry, step) = later.last().unwrap_or((first, asked));
+    let (entry, step) = later.next_back().unwrap_or((first, asked));
     let ruling = match step.to {
         CallState::Denied => "deny",
         CallState::Pending => "ask",

@@ -5,6 +5,7 @@
 mod support;
 
 mod client;
+mod demo;
 mod doctor;
 mod home;
 mod install;
@@ -12,4 +13,5 @@ mod licences;
 mod model;
 mod plugin;
 mod real_client;
+mod see;
 mod tidy;

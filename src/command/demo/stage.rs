@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// No single step takes longer, or something is badly wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -186,11 +186,9 @@ impl Stage {
             ("LC_ALL", text("C")),
             ("GIT_CONFIG_NOSYSTEM", text("1")),
         ];
-        for (name, value) in [("NAME", "demo"), ("EMAIL", "demo@localhost")] {
-            let names = [("NAME", ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"]), ("EMAIL", ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"])];
-            let both = names.into_iter().filter(|(kind, _)| *kind == name).flat_map(|(_, names)| names);
-            variables.extend(both.map(|name| (name, text(value))));
-        }
+        variables.extend(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, text("demo"))));
+        variables
+            .extend(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, text("demo@localhost"))));
         if !payload.is_null() {
             variables.push(("CLAUDECODE", text("1")));
             variables.push(("CLAUDE_PROJECT_DIR", self.project().into()));
@@ -221,18 +219,27 @@ impl Stage {
         shelf::find(&self.env, whose).context("the session has no state")
     }
 
+    fn shelved(&self) -> anyhow::Result<Shelved> {
+        let mine = |shelved: &Shelved| shelved.session_id == self.session_id;
+        shelf::in_project(self.projects()).into_iter().find(mine).context("the session has no folder")
+    }
+
+    /// The folder of the session.
+    pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
+        Ok(self.shelved()?.path)
+    }
+
     /// Which gate refused just now.
     fn gate(&self) -> anyhow::Result<String> {
-        let mine = |shelved: &Shelved| shelved.session_id == self.session_id;
-        let shelved = shelf::in_project(self.projects()).into_iter().find(mine);
-        let shelved = shelved.unwrap_or_else(|| Shelved {
-            session_id: String::new(),
-            path: PathBuf::new(),
-            changed: SystemTime::UNIX_EPOCH,
-        });
-        let batches = past::batches(&shelved)?;
+        let batches = past::batches(&self.shelved()?)?;
         let last = batches.iter().rev().find_map(past::answered);
         Ok(last.map(|answered| answered.gate.to_owned()).unwrap_or_default())
+    }
+
+    /// Paths as a person in the project would write them.
+    fn short(&self, text: &str) -> String {
+        let project = format!("{}/", self.project().display());
+        text.replace(&project, "").replace(&self.home().display().to_string(), "~")
     }
 
     /// Writes down one step.
@@ -251,6 +258,7 @@ impl Stage {
             _ if said.is_empty() => (Word::Passed, "passes".to_owned()),
             _ => (Word::Told, said.to_owned()),
         };
+        let said = self.short(&said);
         let state = self.session()?.state;
         self.beats.push(Beat {
             act: self.act,
