@@ -36,6 +36,8 @@ pub struct Env {
     pub folders: Vec<(String, String)>,
     /// Milliseconds since 1970, UTC.
     pub now_ms: i64,
+    /// A rehearsal: everything is judged as it would be, and no edge writes anything.
+    pub dry: bool,
 }
 
 /// Variables that move our folders.
@@ -143,6 +145,11 @@ impl Env {
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let same = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == real);
         Ok(self.on_path(&name).filter(same).unwrap_or(real))
+    }
+
+    /// Where the system keeps what is thrown away.
+    pub fn temporary(&self) -> PathBuf {
+        std::env::temp_dir()
     }
 
     /// A path a person typed, from where they stand.

@@ -42,8 +42,8 @@ pub fn run(name: &str, env: &Env) -> u8 {
     answer::deliver(kind, &said)
 }
 
-/// The walk of one event, down the page of `lib.rs`.
-fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
+/// The walk of one event, down the page of `lib.rs`. In a dry world the answer is the same and nothing is written.
+pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     #[cfg(debug_assertions)]
     assert!(!crate::env::panic_wanted(), "a test asked for it");
@@ -57,7 +57,7 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         open(env, &mut ledger, &event, &scene)?;
     }
     let session = ledger.session();
-    let verdict = worded(env, gate::judge(session, &event, &scene));
+    let verdict = judged(env, session, &event, &scene);
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
@@ -79,6 +79,11 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         halt_report(env, &ledger, &event)?;
     }
     Ok(verdict)
+}
+
+/// What the gates say together, in words.
+pub fn judged(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    worded(env, gate::judge(session, event, scene))
 }
 
 /// Shipped texts in the place of their names.
@@ -153,7 +158,9 @@ fn facts(
 /// one, and the hash of it all.
 fn policy(env: &Env, event: &Event) -> Result<(Option<Box<Policy>>, String), Failure> {
     let in_force = in_force::load(env, Path::new(&event.cwd))?;
-    in_force.keep(env)?;
+    if !env.dry {
+        in_force.keep(env)?;
+    }
     let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
     Ok((policy.map(Box::new), in_force.hash))
 }

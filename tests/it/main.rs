@@ -7,6 +7,7 @@ mod rig;
 
 mod client;
 mod course;
+mod demo;
 mod doctor;
 mod fail_closed;
 mod home;
@@ -23,6 +24,7 @@ mod policy;
 mod real_client;
 mod schemas;
 mod speed;
+mod see;
 mod tidy;
 mod tracker;
 mod workflow;
