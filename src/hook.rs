@@ -17,6 +17,7 @@ use crate::offer::offer;
 use crate::place::Whose;
 use crate::policy::Policy;
 use crate::record;
+use crate::refresh;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
@@ -78,7 +79,17 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if blocked {
         halt_report(env, &ledger, &event)?;
     }
+    if !env.dry && wants_refresh(&event, &scene) {
+        let project = asset::project(env, Path::new(&event.cwd));
+        // A tracker that cannot be asked is one line in the next context, and no trouble here.
+        let _ = refresh::spawn(env, &project, &ledger.session().policy().tracker.command);
+    }
     Ok(verdict)
+}
+
+/// The tracker may say something else now: a session began or a turn ended, or somebody just talked to it.
+fn wants_refresh(event: &Event, scene: &Scene) -> bool {
+    matches!(event.name.as_str(), "SessionStart" | "Stop") || scene.tracked
 }
 
 /// What the gates say together, in words.

@@ -5,7 +5,7 @@
 
 use crate::agent::ours;
 use crate::asset::{self, Library};
-use crate::call::ToolCall;
+use crate::call::{Effect, ToolCall};
 use crate::command_line::Word;
 use crate::effect;
 use crate::env::Env;
@@ -158,6 +158,7 @@ pub fn held(protected: &Protected) -> BTreeMap<String, Vec<String>> {
 fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     scene.drawn = draw(session, event, scene);
     let open = event.call.as_ref().and_then(|call| session.open_call(&call.key));
+    scene.tracked = open.is_some_and(|open| open.effect == Some(Effect::Tracker));
     let wrote = open.is_some_and(|open| open.effect.is_some_and(super::call::Effect::is_write));
     if !wrote || session.memory.marks.is_empty() {
         return;
