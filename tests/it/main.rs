@@ -12,4 +12,5 @@ mod licences;
 mod model;
 mod plugin;
 mod real_client;
+mod redact;
 mod tidy;
