@@ -50,6 +50,8 @@ pub mod policy;
 pub mod asset;
 pub mod disk;
 pub mod process;
+pub mod notes;
+pub mod mcp;
 pub mod receipt;
 // -- doors
 pub mod hook;
