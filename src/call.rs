@@ -51,6 +51,26 @@ impl CallState {
     }
 }
 
+/// What a call does to the world, whatever its tool is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    Read,
+    Write,
+    /// Closes the work rather than changing it: `git add|commit|push|tag|fetch`. A write, but what was verified stays so.
+    Close,
+    Spawn,
+    Tracker,
+    Control,
+}
+
+impl Effect {
+    /// Changes something.
+    pub fn is_write(self) -> bool {
+        matches!(self, Effect::Write | Effect::Close)
+    }
+}
+
 /// What makes two calls the same call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallKey {

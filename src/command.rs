@@ -9,14 +9,16 @@ pub mod completions;
 pub mod doctor;
 pub mod install;
 pub mod log;
+pub mod policy;
 pub mod sessions;
 pub mod status;
 pub mod table;
 pub mod uninstall;
 pub mod verify;
+pub mod workflow;
 
 use crate::env::Env;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::shelf::{self, Shelved};
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
@@ -43,7 +45,6 @@ pub enum Who {
 }
 
 /// Where a command does its work: the world, the way out, and how to say it.
-#[expect(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 pub struct Desk<'a> {
     pub env: &'a Env,
     pub out: &'a mut dyn Write,
@@ -61,8 +62,10 @@ pub static COMMANDS: &[Command] = &[
     sessions::COMMAND,
     log::COMMAND,
     verify::COMMAND,
+    workflow::COMMAND,
     block::COMMAND,
     clear_block::COMMAND,
+    policy::COMMAND,
     install::COMMAND,
     uninstall::COMMAND,
     doctor::COMMAND,
@@ -127,8 +130,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    let integrity = error.downcast_ref::<Failure>().filter(|failure| failure.code.is_integrity());
-    integrity.map_or_else(|| error.downcast_ref::<Refused>().map_or(1, |refused| refused.code), |_| 4)
+    match error.downcast_ref::<Failure>() {
+        Some(failure) if failure.code.is_integrity() => 4,
+        Some(failure) if failure.code == Code::ConfigInvalid => 2,
+        _ => error.downcast_ref::<Refused>().map_or(1, |refused| refused.code),
+    }
 }
 
 /// Whether this is somebody who may. Also for a command of which only one flag is a person's.
@@ -168,7 +174,11 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, for programs");
+    let json = Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .global(true)
+        .help("Print JSON, for programs");
     let yes = Arg::new("yes")
         .long("yes")
         .action(ArgAction::SetTrue)

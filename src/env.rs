@@ -19,11 +19,19 @@ pub struct Env {
     /// `$ACA_DATA` or the platform's data folder.
     pub data: PathBuf,
     pub cwd: PathBuf,
+    /// Where the client's session began; empty outside of hooks.
+    pub project: PathBuf,
+    /// Where the host takes `export` lines for later shell calls from.
+    pub env_file: Option<PathBuf>,
+    /// The client's process.
+    pub client: String,
     /// Inside a tool call or hook of the client.
     pub inside_client: bool,
     /// A person sits at the client.
     pub attended: bool,
     pub no_color: bool,
+    /// Registered as a plugin: our agents carry its prefix.
+    pub is_plugin: bool,
     /// The variables that decide where we live, as given: a later difference is an attempt to move us.
     pub folders: Vec<(String, String)>,
     /// Milliseconds since 1970, UTC.
@@ -51,9 +59,13 @@ impl Env {
             config: path("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
+            project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
+            env_file: path("CLAUDE_ENV_FILE"),
+            client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
+            is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
             folders: FOLDER_VARIABLES
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), var(name)?.to_string_lossy().into_owned())))

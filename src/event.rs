@@ -117,6 +117,10 @@ pub struct Event {
     pub call: Option<ToolCall>,
     /// `UserPromptSubmit`.
     pub prompt: String,
+    /// `SubagentStop`, `Stop`: the last thing the agent said.
+    pub report: String,
+    /// `Stop`: other agents are still at work.
+    pub busy: bool,
     /// `SessionStart`, `SessionEnd`, `ConfigChange`: `source` or `reason`.
     pub source: String,
     /// `ConfigChange`, `InstructionsLoaded`, `FileChanged`.

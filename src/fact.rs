@@ -4,8 +4,10 @@
 //! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
 //! the fact; nothing is looked up or recomputed later.
 
-use crate::call::{CallKey, CallState};
-use crate::state::{Memory, State, canonical};
+use crate::call::{CallKey, CallState, Effect};
+use crate::finding::Finding;
+use crate::policy::Policy;
+use crate::state::{Memory, State, Waiver, canonical};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,6 +21,8 @@ pub enum Fact {
     Call(Step),
     Block(Blocked),
     Unblock(Unblocked),
+    Verdict(Reported),
+    Waive(Waiver),
     Violation(Violation),
     Recovery(Recovered),
     Snapshot(Box<Snapshot>),
@@ -33,6 +37,9 @@ pub struct Opened {
     pub folders: BTreeMap<String, String>,
     /// Version of the ledger's form.
     pub format: u32,
+    /// The configuration in force, where it is not the shipped one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Box<Policy>>,
     pub policy_hash: String,
     /// The ledger this one continues: set aside by a person, or lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,21 +65,39 @@ pub struct Seen {
     pub agent_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
+    /// `SessionStart` only: what was uncommitted then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BTreeMap<String, String>>,
     /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<BTreeMap<String, String>>,
+    /// `SessionStart`, `SubagentStart`: the file that is not ours and defines one of our agents' names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<String>,
+    /// `SessionStart` only: settings files that register us, with their events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<BTreeMap<String, Vec<String>>>,
     /// Settings, configuration and binary as they are now, where they were looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// Stop only: what was still owed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owed: Option<Vec<String>>,
+    /// Beside a new hash: the configuration it stands for, where it is not the shipped one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Box<Policy>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// `SessionStart` only: the root of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
 }
@@ -93,8 +118,14 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
     pub call: CallKey,
+    /// With the end of a write: whether the audit's lot fell on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// With PENDING, where it is not plain reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CallState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +147,21 @@ pub struct Step {
     /// A todo list that this call set: done, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todos: Option<(u64, u64)>,
+}
+
+/// The verdict of one of our agents, or that it ended without one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reported {
+    pub agent: String,
+    pub agent_id: String,
+    /// Left out where the agent was sent on or given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Finding>,
+    /// What was wrong with its report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// It goes on and will report again.
+    pub sent_on: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -173,6 +219,8 @@ impl Fact {
             Fact::Call(fact) => ("call", canonical(fact)),
             Fact::Block(fact) => ("block", canonical(fact)),
             Fact::Unblock(fact) => ("unblock", canonical(fact)),
+            Fact::Verdict(fact) => ("verdict", canonical(fact)),
+            Fact::Waive(fact) => ("waive", canonical(fact)),
             Fact::Violation(fact) => ("violation", canonical(fact)),
             Fact::Recovery(fact) => ("recovery", canonical(fact)),
             Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
@@ -187,6 +235,8 @@ impl Fact {
             "call" => Fact::Call(parse(with)?),
             "block" => Fact::Block(parse(with)?),
             "unblock" => Fact::Unblock(parse(with)?),
+            "verdict" => Fact::Verdict(parse(with)?),
+            "waive" => Fact::Waive(parse(with)?),
             "violation" => Fact::Violation(parse(with)?),
             "recovery" => Fact::Recovery(parse(with)?),
             "snapshot" => Fact::Snapshot(parse(with)?),
@@ -197,7 +247,12 @@ impl Fact {
     /// Must survive a power loss: flushed to the disk before it is answered.
     pub fn must_sync(&self) -> bool {
         match self {
-            Fact::Open(_) | Fact::Block(_) | Fact::Unblock(_) | Fact::Recovery(_) => true,
+            Fact::Open(_)
+            | Fact::Block(_)
+            | Fact::Unblock(_)
+            | Fact::Verdict(_)
+            | Fact::Waive(_)
+            | Fact::Recovery(_) => true,
             Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
             _ => false,
         }
@@ -207,3 +262,6 @@ impl Fact {
 fn parse<T: DeserializeOwned>(with: &str) -> Option<T> {
     serde_json::from_str(with).ok()
 }
+
+#[cfg(test)]
+mod tests;

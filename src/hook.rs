@@ -3,20 +3,28 @@
 //! Joins the floors and decides nothing. Invariant: every way out of here is an answer: a panic too, and what we could
 //! not record we did not allow.
 
+use crate::asset;
+use crate::brief::halt_report;
 use crate::env::{Env, boot_id};
 use crate::event::{Event, EventKind};
 use crate::fact::{Blocked, Fact, Opened};
 use crate::failure::{Code, Failure};
 use crate::gate::{self, Scene, repeat};
-use crate::heads;
+use crate::git;
+use crate::in_force;
 use crate::ledger::Ledger;
+use crate::offer::offer;
 use crate::place::Whose;
-use crate::policy;
+use crate::policy::Policy;
 use crate::record;
-use crate::verdict::Verdict;
+use crate::scene;
+use crate::session::Session;
+use crate::verdict::{Ruling, Verdict};
+use crate::welcome;
 use crate::wire::{answer, read};
 use std::io::Read;
 use std::mem::ManuallyDrop;
+use std::path::Path;
 
 /// More than any real event, less than would hurt.
 const LARGEST_INPUT: u64 = 64 << 20;
@@ -39,76 +47,113 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
-    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose)?);
-    let scene = scene(env, &ledger, &event)?;
+    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose, thorough)?);
+    let scene = scene::look(env, &ledger, &event)?;
+    if ledger.session().is_new() {
+        open(env, &mut ledger, &event, &scene)?;
+    }
     let session = ledger.session();
-    let verdict = gate::judge(session, &event, &scene);
+    let verdict = worded(env, gate::judge(session, &event, &scene));
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
         ledger.append(env, Vec::new())?;
         return Ok(same);
     }
-    let facts = facts(env, &ledger, &event, &verdict, &scene);
+    let mut verdict = offer(env, &ledger, &event, &scene, verdict)?;
+    if event.name == "SessionStart" {
+        welcome::export(env, &ledger)?;
+        if ledger.session().blocked().is_none() {
+            verdict = verdict
+                .join(Verdict::context("hydrate", welcome::context(env, ledger.session(), &event, &scene)));
+        }
+    }
+    let facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
+    let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     ledger.append(env, facts)?;
+    if blocked {
+        halt_report(env, &ledger, &event)?;
+    }
     Ok(verdict)
 }
 
-/// What the gates may know, gathered before they decide; nothing that this event does not need.
-fn scene(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
-    let session = ledger.session();
-    let mut scene = Scene { folders: env.folders.iter().cloned().collect(), ..Scene::default() };
-    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
-        && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
-        && !session.is_new()
-    {
-        scene.past = ledger.past_call(&call.key);
+/// Shipped texts in the place of their names.
+fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
+    let Some(mut phrase) = verdict.phrase.take() else { return verdict };
+    let lines = verdict.debts.iter().map(|debt| debt.line.fill(&asset::template(env, debt.line.template)));
+    let lines: Vec<String> = lines.enumerate().map(|(n, line)| format!("{}. {line}", n + 1)).collect();
+    if !lines.is_empty() {
+        phrase.values.push(("owed", lines.join("\n")));
     }
-    if event.name == "SessionStart" && session.is_new() {
-        let project = ledger.project();
-        let beside = heads::all(env)?.into_iter().filter(|head| head.blocked && head.project == project);
-        scene.blocked_beside =
-            beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect();
+    let text = phrase.fill(&asset::template(env, phrase.template));
+    if verdict.softened {
+        verdict.notice = format!("not enforced here, or this would be refused: {text}");
+    } else if verdict.ruling == Ruling::Pass {
+        verdict.notice = text;
+    } else {
+        verdict.reason = text;
     }
-    Ok(scene)
+    verdict
 }
 
-/// The event's facts, with what only the edges know: the opening of a ledger, the boot, the policy in force.
-fn facts(env: &Env, ledger: &Ledger, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
-    let session = ledger.session();
-    let mut facts = record::facts(session, event, verdict, scene);
-    let policy = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") || session.is_new();
-    let policy_hash = if policy { policy::hash(env, &event.cwd) } else { String::new() };
-    if let Some(Fact::Event(seen)) = facts.last_mut() {
-        if event.name == "SessionStart" {
-            (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
-        }
-        seen.policy_hash = (policy && policy_hash != session.state.policy_hash && !session.is_new())
-            .then(|| policy_hash.clone());
-    }
-    if session.is_new() {
-        facts.insert(0, Fact::Open(opened(env, ledger.project(), scene, policy_hash)));
-        if event.source == "fork" {
-            facts.extend(scene.blocked_beside.first().map(|(id, reason)| {
-                Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
-            }));
-        }
-    }
-    facts
-}
-
-/// The first entry of a ledger.
-pub fn opened(_env: &Env, project: String, scene: &Scene, policy_hash: String) -> Opened {
-    Opened {
+/// Begins the ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
+fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<(), Failure> {
+    let (policy, policy_hash) = policy(env, event)?;
+    let opened = Opened {
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
         folders: scene.folders.clone(),
         format: 1,
+        policy,
         policy_hash,
         previous: None,
-        project,
+        project: ledger.project(),
+    };
+    let inherited = scene.blocked_beside.first().filter(|_| event.source == "fork").map(|(id, reason)| {
+        Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
+    });
+    ledger.append(env, [Fact::Open(opened)].into_iter().chain(inherited).collect())
+}
+
+/// The event's facts, with what only the edges know: the boot, the folders, the policy in force.
+fn facts(
+    env: &Env,
+    session: &Session,
+    event: &Event,
+    verdict: &Verdict,
+    scene: &Scene,
+) -> Result<Vec<Fact>, Failure> {
+    let mut facts = record::facts(session, event, verdict, scene);
+    let Some(Fact::Event(seen)) = facts.iter_mut().find(|fact| matches!(fact, Fact::Event(_))) else {
+        return Ok(facts);
+    };
+    if event.name == "SessionStart" {
+        (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+        seen.root = Some(asset::project(env, Path::new(&event.cwd)).display().to_string());
+        let protected = scene::protected(env, event);
+        (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
+        if session.memory.baseline.is_empty() {
+            seen.baseline = git::baseline(env, Path::new(&event.cwd));
+        }
     }
+    if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") {
+        let (policy, hash) = policy(env, event)?;
+        if hash != session.state.policy_hash {
+            (seen.policy, seen.policy_hash) = (policy, Some(hash));
+        }
+    }
+    Ok(facts)
+}
+
+/// What is in force, kept so that a later one can be compared with it: the configuration where it is not the shipped
+/// one, and the hash of it all.
+fn policy(env: &Env, event: &Event) -> Result<(Option<Box<Policy>>, String), Failure> {
+    let in_force = in_force::load(env, Path::new(&event.cwd))?;
+    in_force.keep(env)?;
+    let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
+    Ok((policy.map(Box::new), in_force.hash))
 }
 
 fn input() -> Result<Vec<u8>, Failure> {

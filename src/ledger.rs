@@ -11,7 +11,7 @@ pub mod recover;
 
 use crate::chain::Walk;
 use crate::digest::trace_id;
-use crate::entry::{Frame, Mark};
+use crate::entry::{Frame, Line, Mark};
 use crate::env::{Env, boot_id};
 use crate::fact::{Blocked, Fact, Snapshot};
 use crate::failure::{Code, Failure};
@@ -44,6 +44,15 @@ pub struct Ledger {
     standing: Standing,
 }
 
+/// An entry as the ledger's own readers see it.
+#[derive(Clone, Debug)]
+pub struct Recent {
+    pub seq: u64,
+    pub ts: String,
+    pub kind: String,
+    pub fact: Fact,
+}
+
 /// Where the ledger stands, and what was mended to get there.
 #[derive(Debug)]
 pub struct Standing {
@@ -54,18 +63,19 @@ pub struct Standing {
 
 impl Ledger {
     /// The ledger of this session, made where it is missing. Two ids that share eight digits get a folder each.
-    pub fn lock(env: &Env, whose: Whose) -> Result<Self, Failure> {
+    /// `thorough`: hold it against its exported head too, which a rolled-back copy of state and ledger cannot fool.
+    pub fn lock(env: &Env, whose: Whose, thorough: bool) -> Result<Self, Failure> {
         let mut width = 8;
         for tried in [8, 16] {
             if let Some(place) = place::find(env, whose, tried)? {
-                match Self::enter(env, whose, place)? {
+                match Self::enter(env, whose, place, thorough)? {
                     Some(ledger) => return Ok(ledger),
                     None => width = 16,
                 }
             }
         }
         let place = place::create(env, whose, width)?;
-        let made = Self::enter(env, whose, place)?;
+        let made = Self::enter(env, whose, place, thorough)?;
         made.ok_or_else(|| {
             Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash")
         })
@@ -76,16 +86,21 @@ impl Ledger {
         let gone = || Failure::storage(path.display(), "is gone");
         let place = place::open(path.to_owned())?.ok_or_else(gone)?;
         let whose = Whose { session_id: trace, transcript_path: "", cwd: "" };
-        Self::enter(env, whose, place)?.ok_or_else(gone)
+        Self::enter(env, whose, place, true)?.ok_or_else(gone)
     }
 
     /// An existing folder; `None` where it is another session's.
-    fn enter(env: &Env, whose: Whose, place: Place) -> Result<Option<Self>, Failure> {
+    fn enter(env: &Env, whose: Whose, place: Place, thorough: bool) -> Result<Option<Self>, Failure> {
         let lock = Lock::acquire(&place.dir)?;
         let (file, long) = folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
         let trace = trace_id(whose.session_id);
-        let standing = load(env, &place, &file, &trace, long)?;
-        Ok(standing.map(|standing| Self { place, file, _lock: lock, trace, standing }))
+        let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
+        let mut ledger = Self { place, file, _lock: lock, trace, standing };
+        // What was mended binds before anything is judged. A ledger without an entry waits for its first.
+        if !ledger.session().is_new() {
+            ledger.append(env, Vec::new())?;
+        }
+        Ok(Some(ledger))
     }
 
     pub fn session(&self) -> &Session {
@@ -100,6 +115,33 @@ impl Ledger {
     pub fn project(&self) -> String {
         let folder = self.place.path.parent().and_then(|path| path.file_name()).unwrap_or_default();
         folder.to_string_lossy().into_owned()
+    }
+
+    /// The last entries, oldest first: as many as stand in the last quarter of a megabyte.
+    pub fn recent(&self) -> Vec<Recent> {
+        let bytes = self.standing.walk.bytes;
+        let long = bytes.min(256 << 10);
+        let tail = folder::read_at(&self.file, LEDGER_FILE, bytes - long, long).unwrap_or_default();
+        let lines = tail.split(|b| *b == b'\n').filter_map(Line::read);
+        lines
+            .filter_map(|line| {
+                let fact = Fact::read(line.kind, line.with)?;
+                Some(Recent { seq: line.seq, ts: line.ts.to_owned(), kind: line.kind.to_owned(), fact })
+            })
+            .collect()
+    }
+
+    /// A text handed to an agent or a person, in `context/`.
+    pub fn write_context(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let path = self.place.path.join("context");
+        place::make_all(&path)?;
+        let folder = place::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+        folder::replace(&folder.dir, name, ".new", bytes)
+    }
+
+    /// A text beside the ledger, such as the halt report.
+    pub fn write_beside(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        folder::replace(&self.place.dir, name, ".new", bytes)
     }
 
     /// How a call of this key ended earlier, however long ago.
@@ -245,16 +287,28 @@ fn exports(fact: &Fact) -> bool {
 }
 
 /// The session in this folder, `None` where it is another one's.
-fn load(env: &Env, place: &Place, file: &File, trace: &str, long: u64) -> Result<Option<Standing>, Failure> {
+fn load(
+    env: &Env,
+    place: &Place,
+    file: &File,
+    trace: &str,
+    long: u64,
+    thorough: bool,
+) -> Result<Option<Standing>, Failure> {
     let kept = Kept::read(&place.dir)?;
     let mut found = Found { dir: &place.dir, file, trace, long, head: None, boot: "" };
     if let Kept::Whole(state, witness) = &kept {
         if state.session_id != trace {
             return Ok(None);
         }
+        if thorough {
+            found.head = heads::of(env, trace)?;
+        }
         if witness.bytes == long && found.holds(state, witness)? {
             let mut walk = Walk::new(kept::session((**state).clone(), witness), trace, witness.bytes);
             (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
+            found.witnessed(&kept, &walk)?;
+            found.exported(&walk)?;
             return Ok(Some(Standing { walk, mended: Vec::new() }));
         }
     } else if !found.is_ours()? {

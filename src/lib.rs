@@ -17,41 +17,62 @@
 //! **entries** of one session, each holding one **fact**; the **session** is those entries folded into what we know now.
 //! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
 //! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
-//! never a ruling. An **asset** is a shipped text.
+//! never a ruling. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
+//! texts **in force** it has one hash.
 
 // -- vocabulary
 pub mod failure;
 pub mod call;
+pub mod agent;
 pub mod event;
+pub mod phrase;
 pub mod verdict;
 // -- rules
+pub mod policy;
 pub mod digest;
 pub mod redact;
 pub mod json;
+pub mod prompt;
+pub mod finding;
+pub mod effect;
 pub mod moment;
 pub mod state;
 pub mod fact;
 pub mod entry;
 pub mod session;
 pub mod chain;
+pub mod command_line;
+pub mod reach;
 pub mod gate;
 pub mod record;
+pub mod telling;
 pub mod settings;
 pub mod diff;
+pub mod yaml;
+pub mod workflow;
 // -- edges
 pub mod env;
+pub mod asset;
 pub mod signal;
 pub mod wire;
 pub mod place;
 pub mod heads;
 pub mod ledger;
 pub mod shelf;
-pub mod policy;
-pub mod asset;
 pub mod disk;
+pub mod in_force;
 pub mod process;
 pub mod notes;
 pub mod mcp;
+pub mod resolve;
+pub mod tripwire;
+pub mod git;
+pub mod shadow;
+pub mod scene;
+pub mod transcript;
+pub mod brief;
+pub mod offer;
+pub mod welcome;
 pub mod receipt;
 // -- doors
 pub mod hook;

@@ -3,14 +3,17 @@
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
 //! settled by some later event; what was answered stands beside what was asked.
 
+use crate::agent::ours;
 use crate::call::CallState::{Authorized, Completed, Denied, Executing, Failed, Pending};
-use crate::call::{CallState, ToolCall};
+use crate::call::{CallState, Effect, ToolCall};
 use crate::event::Event;
-use crate::fact::{Fact, Said, Seen, Step, Violation};
+use crate::fact::{Blocked, Fact, Reported, Said, Seen, Step, Violation};
 use crate::gate::Scene;
+use crate::gate::owed::debts;
 use crate::json::{cut, quoted};
+use crate::prompt::Prompt;
 use crate::redact::redact;
-use crate::session::{Session, is_machine_made};
+use crate::session::Session;
 use crate::state::OpenCall;
 use crate::verdict::{Ruling, Verdict};
 use serde_json::value::RawValue;
@@ -22,18 +25,43 @@ const NO_EFFECT: &str = "no_effect_observed";
 /// The facts of this event.
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
     match (event.name.as_str(), &event.call) {
-        ("PreToolUse", Some(call)) => asked(session, event, call, verdict),
+        ("PreToolUse", Some(call)) => asked(session, event, call, verdict, scene),
         ("PostToolUse", Some(call)) => ended(session, event, call, Completed, scene),
         ("PostToolUseFailure", Some(call)) => ended(session, event, call, Failed, scene),
         _ => {
             let mut facts = settled(session, event);
-            facts.push(Fact::Event(seen(event, said(verdict))));
+            let mut seen = seen(event, scene, said(verdict));
+            if event.name == "Stop" && !scene.busy {
+                seen.owed = Some(debts(session, scene).iter().map(|debt| debt.name.to_owned()).collect());
+            }
+            facts.push(Fact::Event(seen));
+            facts.extend(reported(session, event, verdict, scene));
             facts
         }
     }
 }
 
-fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
+/// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
+fn reported(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+    let (Some(report), Some(id)) = (&scene.report, event.agent_id.as_deref()) else { return Vec::new() };
+    let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
+    if session.awaited(id, agent.name).is_none() {
+        return Vec::new();
+    }
+    let (finding, problem) = match report {
+        Ok(finding) => (Some(finding.clone()), None),
+        Err(problem) => (None, Some(cut(problem, 600).to_owned())),
+    };
+    let blocks = finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let block = blocks.map(|finding| {
+        Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") })
+    });
+    let sent_on = verdict.ruling == Ruling::Deny;
+    let fact = Reported { agent: agent.name.to_owned(), agent_id: id.to_owned(), finding, problem, sent_on };
+    [Fact::Verdict(fact)].into_iter().chain(block).collect()
+}
+
+fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
     let refused = verdict.ruling == Ruling::Deny;
     if session.open_call(&call.key).is_some() {
         return vec![Fact::Violation(Violation {
@@ -52,6 +80,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict) -
     let gate = (!verdict.reason.is_empty()).then(|| verdict.gate.to_owned());
     let mut first = step(event, call, None, Pending);
     first.input = raw(&call.clipped);
+    first.effect = scene.effect.filter(|effect| *effect != Effect::Read);
     first.mode.clone_from(&event.permission_mode);
     if verdict.ruling == Ruling::Ask {
         (first.gate, first.reason) = (gate, reason);
@@ -72,7 +101,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict) -
 fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, scene: &Scene) -> Vec<Fact> {
     let Some(open) = session.open_call(&call.key) else {
         let repeated = scene.past.is_some();
-        return vec![if repeated { again(event, call) } else { unasked(event, call) }];
+        return vec![if repeated { again(event, call, scene) } else { unasked(event, call) }];
     };
     let mut facts = Vec::new();
     // A person was asked and said yes: the host tells us only now.
@@ -88,16 +117,24 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, scen
     last.duration_ms = call.duration_ms;
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.todos = call.todos.filter(|_| end == Completed);
+    last.drawn = scene.drawn;
+    last.marks = scene.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
+    facts.extend(
+        scene
+            .disarmed
+            .as_ref()
+            .map(|why| Fact::Block(Blocked { by: "guard".to_owned(), reason: why.clone() })),
+    );
     facts
 }
 
 /// A call that ended before ends again: known, and counted once.
-fn again(event: &Event, call: &ToolCall) -> Fact {
+fn again(event: &Event, call: &ToolCall, scene: &Scene) -> Fact {
     let id = quoted(&call.key.id);
     let about =
         format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
-    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, None) })
+    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, scene, None) })
 }
 
 /// The host ran a call we never authorized: our hook was killed, and the host failed open.
@@ -119,7 +156,7 @@ fn settled(session: &Session, event: &Event) -> Vec<Fact> {
     let over: Vec<&OpenCall> = match event.name.as_str() {
         "SessionEnd" => calls.collect(),
         "PostToolBatch" | "SubagentStop" => calls.filter(same_thread).collect(),
-        "UserPromptSubmit" if !is_machine_made(&event.prompt) => calls.filter(of_main).collect(),
+        "UserPromptSubmit" if Prompt::of(&event.prompt) != Prompt::Machine => calls.filter(of_main).collect(),
         "Stop" | "StopFailure" => calls.filter(of_main).collect(),
         _ => Vec::new(),
     };
@@ -132,7 +169,9 @@ fn settle(open: &OpenCall) -> Vec<Fact> {
             agent_id: open.agent_id.clone(),
             agent_type: None,
             call: open.call.clone(),
+            drawn: None,
             duration_ms: None,
+            effect: None,
             from: Some(from),
             gate: None,
             input: None,
@@ -157,7 +196,9 @@ fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) 
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
         call: call.key.clone(),
+        drawn: None,
         duration_ms: None,
+        effect: None,
         from,
         gate: None,
         input: None,
@@ -171,18 +212,24 @@ fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) 
     }
 }
 
-fn seen(event: &Event, said: Option<Said>) -> Seen {
+fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
     Seen {
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
+        baseline: None,
         boot: None,
         event: cut(&event.name, 64).to_owned(),
         folders: None,
+        foreign: scene.shadowed.clone(),
+        held: None,
         marks: None,
         mode: event.permission_mode.clone(),
+        owed: None,
+        policy: None,
         policy_hash: None,
         prompt_id: event.prompt_id.clone(),
+        root: None,
         said,
     }
 }

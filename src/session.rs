@@ -3,12 +3,15 @@
 //! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same session, at once or
 //! in parts; what the machine of calls forbids is an error, never a state.
 
-use crate::call::CallKey;
+mod course;
+
+use crate::call::{CallKey, CallState};
 use crate::digest::NO_DIGEST;
 use crate::fact::{Fact, Seen, Step};
 use crate::failure::Code;
 use crate::json::{self, Json};
-use crate::state::{Memory, OpenCall, Phase, State};
+use crate::policy::Policy;
+use crate::state::{Memory, OpenCall, Phase, Sandbox, State};
 
 /// Names kept in `subagents`; a host that makes up more gets no further ones.
 const MOST_SUBAGENTS: usize = 64;
@@ -38,6 +41,11 @@ impl Session {
         flags.custodiet_blocked.then(|| flags.custodiet_block_reason.as_deref().unwrap_or("no reason given"))
     }
 
+    /// The configuration in force.
+    pub fn policy(&self) -> Policy {
+        self.memory.policy.as_deref().cloned().unwrap_or_default()
+    }
+
     pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
         self.memory.calls.iter().find(|open| open.call == *key)
     }
@@ -56,11 +64,17 @@ impl Session {
                 self.state.policy_hash.clone_from(&open.policy_hash);
                 self.memory.boot.clone_from(&open.boot);
                 self.memory.folders.clone_from(&open.folders);
+                self.memory.policy.clone_from(&open.policy);
             }
             Fact::Event(seen) => self.saw(ts, seen),
             Fact::Call(step) => self.stepped(step)?,
             Fact::Block(block) => self.block(Some(block.reason.clone())),
             Fact::Unblock(_) => self.block(None),
+            Fact::Verdict(report) => self.reported(report),
+            Fact::Waive(waiver) => {
+                self.memory.course.waivers.retain(|old| old.gate != waiver.gate);
+                self.memory.course.waivers.push(waiver.clone());
+            }
             Fact::Violation(_) | Fact::Recovery(_) => {}
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
@@ -76,6 +90,7 @@ impl Session {
 
     fn block(&mut self, reason: Option<String>) {
         self.state.phase = if reason.is_some() { Phase::Halted } else { Phase::Idle };
+        self.state.sandbox = Sandbox::Shut;
         self.state.state.custodiet_blocked = reason.is_some();
         self.state.state.custodiet_block_reason = reason;
     }
@@ -84,44 +99,59 @@ impl Session {
         let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
         if let Some(hash) = &seen.policy_hash {
             self.state.policy_hash.clone_from(hash);
+            self.memory.policy.clone_from(&seen.policy);
         }
         if let Some(marks) = &seen.marks {
             self.memory.marks.clone_from(marks);
+        }
+        if seen.event == "SessionStart" || seen.foreign.is_some() {
+            self.memory.shadowed.clone_from(&seen.foreign);
         }
         match seen.event.as_str() {
             "SessionStart" => {
                 self.state.ended_at = None;
                 self.memory.boot = seen.boot.clone().unwrap_or_default();
+                if let Some(baseline) = seen.baseline.as_ref().filter(|_| self.memory.baseline.is_empty()) {
+                    self.memory.baseline.clone_from(baseline);
+                }
+                if let Some(root) = seen.root.as_ref().filter(|_| self.memory.root.is_empty()) {
+                    self.memory.root.clone_from(root);
+                }
+                if let Some(held) = &seen.held {
+                    self.memory.held.clone_from(held);
+                }
                 if let Some(folders) = &seen.folders {
                     self.memory.folders.clone_from(folders);
                 }
             }
             "SessionEnd" => self.state.ended_at = Some(ts.to_owned()),
-            "UserPromptSubmit" if !refused => {
-                if let Some(prompt) = words(seen, "prompt").filter(|p| !is_machine_made(p)) {
-                    self.state.hydration.original_prompt = Some(prompt);
-                }
-            }
+            "UserPromptSubmit" if !refused => self.prompted(&words(seen, "prompt").unwrap_or_default()),
+            "Stop" => self.stopped(seen, refused),
+            "CwdChanged" => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
             "TaskCreated" if !refused => self.state.main_agent.todos_total += 1,
             "TaskCompleted" if !refused => {
                 let todos = &mut self.state.main_agent;
                 todos.todos_completed = (todos.todos_completed + 1).min(todos.todos_total);
             }
             "SubagentStart" => self.invoked(ts, seen),
-            "SubagentStop" => self.reported(seen),
+            "SubagentStop" => self.told(seen),
             _ => {}
         }
     }
 
     fn invoked(&mut self, ts: &str, seen: &Seen) {
         let Some(name) = bare_name(seen) else { return };
+        let (id, kind) = (seen.agent_id.as_deref(), seen.agent_type.as_deref());
+        if seen.foreign.is_none() {
+            self.agent_started(id.unwrap_or_default(), kind.unwrap_or_default());
+        }
         let known = &mut self.state.subagents;
         if known.len() < MOST_SUBAGENTS || known.contains_key(&name) {
             ts.clone_into(&mut known.entry(name).or_default().last_invoked);
         }
     }
 
-    fn reported(&mut self, seen: &Seen) {
+    fn told(&mut self, seen: &Seen) {
         let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
         if let (Some(agent), Some(report)) = (agent, words(seen, "last_assistant_message")) {
             agent.result = Some(json::cut(&report, 200).to_owned());
@@ -131,9 +161,10 @@ impl Session {
     fn stepped(&mut self, step: &Step) -> Result<(), Code> {
         let at = self.memory.calls.iter().position(|open| open.call == step.call);
         match (step.from, at) {
-            (None, None) if step.to == crate::call::CallState::Pending => self.memory.calls.push(OpenCall {
+            (None, None) if step.to == CallState::Pending => self.memory.calls.push(OpenCall {
                 agent_id: step.agent_id.clone(),
                 call: step.call.clone(),
+                effect: step.effect,
                 input_sha256: step.input_sha256.clone(),
                 prompt_id: step.prompt_id.clone(),
                 reason: step.reason.clone(),
@@ -141,7 +172,10 @@ impl Session {
             }),
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
-                    self.memory.calls.remove(at);
+                    let open = self.memory.calls.remove(at);
+                    if let Some(effect) = open.effect.filter(|_| step.to != CallState::Denied) {
+                        self.worked(effect, step);
+                    }
                 } else {
                     self.memory.calls[at].state = step.to;
                 }
@@ -177,18 +211,4 @@ fn bare_name(seen: &Seen) -> Option<String> {
     let name = seen.agent_type.as_deref().filter(|name| !name.is_empty())?;
     let bare = name.strip_prefix("aops:").unwrap_or(name);
     Some(bare.chars().filter(|c| *c < '\u{D7FF}').take(64).collect())
-}
-
-/// Prompts the client writes itself; they change nothing.
-pub fn is_machine_made(prompt: &str) -> bool {
-    const MADE: [&str; 6] = [
-        "<task-notification>",
-        "<agent-notification>",
-        "<teammate-message",
-        "<system-reminder>",
-        "<local-command-",
-        "<bash-input>",
-    ];
-    let prompt = prompt.trim_start();
-    prompt.is_empty() || MADE.iter().any(|made| prompt.starts_with(made))
 }

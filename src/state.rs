@@ -3,8 +3,9 @@
 //! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so the plain
 //! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
 
-use crate::call::{CallKey, CallState};
+use crate::call::{CallKey, CallState, Effect};
 use crate::digest::sha256;
+use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -135,15 +136,78 @@ pub struct Witness {
 /// What gates need to remember and nobody else reads. The ledger commits to it by `working_digest`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
+    /// What was uncommitted as the session began.
+    pub baseline: BTreeMap<String, String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
     pub calls: Vec<OpenCall>,
+    /// Where the loop stands beyond what the state says.
+    pub course: Course,
     /// Variables that decide where we live, as the session began.
     pub folders: BTreeMap<String, String>,
+    /// Settings files that register us, with the events they do it for.
+    pub held: BTreeMap<String, Vec<String>>,
     /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
     pub marks: BTreeMap<String, String>,
+    /// The configuration in force, where it is not the shipped one.
+    pub policy: Option<Box<Policy>>,
+    /// The project's root, as the session began.
+    pub root: String,
+    /// A file that is not ours and defines one of our agents' names: only prefixed names count then.
+    pub shadowed: Option<String>,
     /// The last entry known to be on the disk itself.
     pub synced: u64,
+}
+
+/// The course of the task in hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Course {
+    /// Our agents that were started, newest last.
+    pub agents: Vec<Started>,
+    /// An audit is under way: custodiet was started and has not ended.
+    pub auditing: bool,
+    /// Phase and sandbox that a prompt interrupted; a hydrator that says `continue` gives them back.
+    pub before: Option<(Phase, Sandbox)>,
+    /// Prompts of a person so far.
+    pub epoch: u64,
+    /// Gates of the workflow in force.
+    pub gates: Vec<String>,
+    /// Stop was let go although something was owed.
+    pub let_go: bool,
+    /// What the last reviewer found wrong.
+    pub problems: Vec<String>,
+    pub reflected: bool,
+    /// How often the verifier found issues.
+    pub rounds: u64,
+    pub steps: Vec<String>,
+    /// The prompt that began the task in hand.
+    pub task_epoch: u64,
+    pub verified: bool,
+    pub waivers: Vec<Waiver>,
+    /// Write-class calls since the last draw.
+    pub writes_since_draw: u64,
+}
+
+/// One of our agents, from its start on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub agent_id: String,
+    /// It has ended, with its one verdict or without.
+    pub done: bool,
+    pub epoch: u64,
+    pub name: String,
+    /// How often it was sent on for want of a valid block.
+    pub sent_on: u64,
+    pub task: u64,
+}
+
+/// A gate a person lifted for a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiver {
+    pub gate: String,
+    pub reason: String,
+    /// Milliseconds since 1970.
+    pub until_ms: i64,
 }
 
 /// A call that has not ended yet.
@@ -152,6 +216,9 @@ pub struct OpenCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     pub call: CallKey,
+    /// It changes something, and so counts as work when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
     pub input_sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
@@ -195,3 +262,6 @@ pub fn canonical<T: Serialize>(stored: &T) -> String {
 pub fn digest_of<T: Serialize>(stored: &T) -> String {
     sha256(&[canonical(stored).as_bytes()])
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,15 @@
 //!
 //! Reads nothing, writes nothing. Invariant: joining never makes anything laxer, and `Pass` is silence.
 
+use crate::phrase::Phrase;
+
+/// One thing a task owes: its name, and the shipped line that says how to give it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Debt {
+    pub name: &'static str,
+    pub line: Phrase,
+}
+
 /// From silence to refusal. The order is the strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ruling {
@@ -37,8 +46,16 @@ pub struct Verdict {
     pub context: String,
     /// For the user only.
     pub notice: String,
+    /// Would be a refusal if its gate were enforced.
+    pub softened: bool,
     /// Ends the turn.
     pub halt: bool,
+    /// Where the reason, or without one the notice, is a shipped text: filled in by the door.
+    pub phrase: Option<Phrase>,
+    /// What a task still owes: name and line of each, for the reason's list.
+    pub debts: Vec<Debt>,
+    /// The whole new input of the call.
+    pub input: Option<String>,
 }
 
 impl Verdict {
@@ -48,6 +65,11 @@ impl Verdict {
 
     pub fn deny(gate: &'static str, reason: impl Into<String>) -> Self {
         Self { ruling: Ruling::Deny, gate, reason: reason.into(), ..Self::default() }
+    }
+
+    /// A refusal in the words of a shipped text.
+    pub fn refuse(gate: &'static str, phrase: Phrase) -> Self {
+        Self { ruling: Ruling::Deny, gate, phrase: Some(phrase), ..Self::default() }
     }
 
     /// A refusal that also ends the turn.
@@ -63,6 +85,20 @@ impl Verdict {
         Self { gate, context: text.into(), ..Self::default() }
     }
 
+    /// A refusal as a mere warning.
+    #[must_use]
+    pub fn soften(self) -> Self {
+        if self.ruling < Ruling::Ask {
+            return self;
+        }
+        let notice = if self.reason.is_empty() {
+            String::new()
+        } else {
+            format!("not enforced here, or this would be refused: {}", self.reason)
+        };
+        Self { ruling: Ruling::Pass, reason: String::new(), notice, halt: false, softened: true, ..self }
+    }
+
     /// The stricter of the two speaks; at equal strictness the first. Context and notices add up.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
@@ -71,6 +107,11 @@ impl Verdict {
             first.gate = second.gate;
         }
         first.halt |= second.halt;
+        first.softened |= second.softened && first.ruling == Ruling::Pass;
+        if first.phrase.is_none() && first.reason.is_empty() {
+            (first.phrase, first.debts) = (second.phrase, second.debts);
+        }
+        first.input = first.input.or(second.input);
         add(&mut first.context, &second.context);
         add(&mut first.notice, &second.notice);
         first

@@ -4,10 +4,12 @@
 
 use super::table::{Tone, clean};
 use super::{Command, Desk, Who, session, session_argument};
+use crate::call::CallState;
 use crate::entry::Line;
-use crate::fact::{Fact, Said, Step};
+use crate::fact::Fact;
 use crate::json::cut;
 use crate::ledger::recover::LEDGER_FILE;
+use crate::telling::told;
 use clap::{Arg, ArgAction, ArgMatches};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -82,8 +84,8 @@ fn show(desk: &mut Desk, line: &[u8]) -> anyhow::Result<()> {
             Tone::Bad.paint("(not an entry: `aops-hook verify` says more)", desk)
         )?);
     };
-    let (tone, words) =
-        Fact::read(entry.kind, entry.with).map_or((Tone::Bad, String::new()), |fact| told(&fact));
+    let fact = Fact::read(entry.kind, entry.with);
+    let (tone, words) = fact.map_or((Tone::Bad, String::new()), |fact| (tone(&fact), told(&fact, 500)));
     let time = entry.ts.get(11..19).unwrap_or(entry.ts).to_owned();
     let words = clean(&words).into_owned();
     let room = desk.width.map_or(words.len(), |width| width.saturating_sub(28).max(20));
@@ -91,37 +93,24 @@ fn show(desk: &mut Desk, line: &[u8]) -> anyhow::Result<()> {
     Ok(writeln!(desk.out, "{:>6}  {time}  {:9} {words}", entry.seq, entry.kind)?)
 }
 
-/// One fact in a few words.
-fn told(fact: &Fact) -> (Tone, String) {
+/// How loud a fact is.
+fn tone(fact: &Fact) -> Tone {
     match fact {
-        Fact::Open(open) => (Tone::Plain, format!("aops-hook {}, project {}", open.binary, open.project)),
-        Fact::Event(seen) => {
-            let who = seen.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-            let (tone, said) = seen.said.as_ref().map_or((Tone::Plain, String::new()), spoken);
-            (tone, format!("{}{who}{said}", seen.event))
-        }
-        Fact::Call(step) => stepped(step),
-        Fact::Block(block) => (Tone::Bad, format!("by {}: {}", block.by, block.reason)),
-        Fact::Unblock(unblock) => (Tone::Good, format!("by {}", unblock.by)),
-        Fact::Violation(violation) => (Tone::Bad, format!("{}: {}", violation.event, violation.violation)),
-        Fact::Recovery(recovery) => (Tone::Warn, recovery.what.clone()),
-        Fact::Snapshot(_) => (Tone::Quiet, "the whole state, to recover from".to_owned()),
+        Fact::Event(seen) => match seen.said.as_ref().map(|said| said.ruling.as_str()) {
+            None => Tone::Plain,
+            Some("deny") => Tone::Bad,
+            Some(_) => Tone::Warn,
+        },
+        Fact::Call(step) => match step.to {
+            CallState::Denied | CallState::Failed => Tone::Bad,
+            CallState::Completed => Tone::Good,
+            _ => Tone::Quiet,
+        },
+        Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
+        Fact::Unblock(_) => Tone::Good,
+        Fact::Verdict(_) => Tone::Strong,
+        Fact::Recovery(_) | Fact::Waive(_) => Tone::Warn,
+        Fact::Open(_) => Tone::Plain,
+        Fact::Snapshot(_) => Tone::Quiet,
     }
-}
-
-fn spoken(said: &Said) -> (Tone, String) {
-    let tone = if said.ruling == "deny" { Tone::Bad } else { Tone::Warn };
-    (tone, format!("  {} {}: {}", said.gate, said.ruling, said.reason))
-}
-
-fn stepped(step: &Step) -> (Tone, String) {
-    let tone = match step.to.name() {
-        "DENIED" | "FAILED" => Tone::Bad,
-        "COMPLETED" => Tone::Good,
-        _ => Tone::Quiet,
-    };
-    let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-    let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 200))).unwrap_or_default();
-    let why = step.reason.as_ref().map(|why| format!("  {why}")).unwrap_or_default();
-    (tone, format!("{} {} {}{who}{input}{why}", step.to.name(), step.call.tool, step.call.id))
 }

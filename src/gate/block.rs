@@ -12,7 +12,7 @@ use crate::verdict::Verdict;
 const GATE: &str = "block";
 
 pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
-    let Some(reason) = session.blocked() else { return beside(session, event, scene) };
+    let Some(reason) = session.blocked() else { return beside(event, scene) };
     let words = words(&session.state.session_id, reason);
     if event.kind().guarding {
         return Verdict::halt(GATE, words);
@@ -24,8 +24,8 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
 }
 
 /// A new session is free, and says which one is not.
-fn beside(session: &Session, event: &Event, scene: &Scene) -> Verdict {
-    if event.name != "SessionStart" || !session.is_new() {
+fn beside(event: &Event, scene: &Scene) -> Verdict {
+    if event.name != "SessionStart" {
         return Verdict::pass();
     }
     let lines: Vec<String> = scene.blocked_beside.iter().map(|(id, reason)| words(id, reason)).collect();

@@ -140,6 +140,18 @@ impl Found<'_> {
         Ok(None)
     }
 
+    /// The exported head, where it is of the very last entry, is of this one.
+    pub fn exported(&self, walk: &Walk) -> Result<(), Failure> {
+        let (seq, digest) = (walk.session.seq, &walk.session.head);
+        match self.head.as_ref().filter(|head| head.seq == seq && head.digest != *digest) {
+            Some(_) => Err(Failure::new(
+                Code::RecoveryFailed,
+                format!("entry {seq} is not the one that was exported"),
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {
         let name = format!("torn-{}-{}", walk.session.seq + 1, &sha256(&[rest])[..16]);
         folder::replace(self.dir, &name, ".torn-new", rest)?;

@@ -49,6 +49,11 @@ pub fn spell(kind: &EventKind, verdict: &Verdict) -> Answer {
     if !context.is_empty() && kind.context {
         own.insert("additionalContext".into(), json!(context));
     }
+    if let Some(input) = verdict.input.as_deref().and_then(|input| serde_json::from_str(input).ok())
+        && verdict.ruling != Ruling::Deny
+    {
+        own.insert("updatedInput".into(), input);
+    }
     if !own.is_empty() {
         own.insert("hookEventName".into(), json!(kind.name));
         top.insert("hookSpecificOutput".into(), Value::Object(own));

@@ -63,6 +63,8 @@ fn event(name: &str, session_id: String, json: &Json) -> Event {
         agent_id: some("agent_id"),
         agent_type: some("agent_type"),
         prompt: some("prompt").unwrap_or_default(),
+        report: some("last_assistant_message").unwrap_or_default(),
+        busy: busy(json),
         source: some("source").or_else(|| some("reason")).unwrap_or_default(),
         file_path: some("file_path").unwrap_or_default(),
         about: about(name, json),
@@ -89,6 +91,13 @@ fn call(json: &Json) -> ToolCall {
         todos: todos(input),
         input: whole,
     }
+}
+
+/// An agent in the background will report later; a server or a watcher will not.
+fn busy(json: &Json) -> bool {
+    let Some(Json::List(tasks)) = json.get("background_tasks") else { return false };
+    let runs = |task: &Json| task.text_of("status").is_none_or(|status| status == "running");
+    tasks.iter().any(|task| task.text_of("type").as_deref() == Some("subagent") && runs(task))
 }
 
 fn todos(input: &Json) -> Option<(u64, u64)> {

@@ -63,7 +63,7 @@ fn a_child_gets_the_sandbox_and_nothing_else() {
 /// The main verbs, one after the other.
 fn exercise(sandbox: &Sandbox, session: &Session) {
     let _ = session.start("startup");
-    let _ = session.prompt("say hello");
+    let _ = session.prompt(". say hello");
     let call = session.call("Bash", json!({"command": "echo hello"}));
     session.pre(&call).silent();
     session.post(&call).silent();

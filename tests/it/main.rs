@@ -5,6 +5,7 @@
 mod support;
 
 mod client;
+mod course;
 mod doctor;
 mod home;
 mod install;
@@ -13,6 +14,8 @@ mod memory;
 mod model;
 mod notes;
 mod plugin;
+mod policy;
 mod real_client;
 mod redact;
 mod tidy;
+mod workflow;

@@ -1,0 +1,76 @@
+//! What a `find` may find: its roots, any depth below, and the names it asks for.
+
+use super::{Bit, Simple, Word};
+
+/// Paths as patterns, with `**` for any depth; `None` if the command is no `find`.
+pub fn found(simple: &Simple) -> Option<Vec<Word>> {
+    if simple.name()? != "find" {
+        return None;
+    }
+    let arguments = &simple.words[1..];
+    let begins = |word: &Word| word.starts_with("-") || word.is("(") || word.is("!");
+    let first_test = arguments.iter().position(begins).unwrap_or(arguments.len());
+    let (roots, tests) = arguments.split_at(first_test);
+    let here = [Word::of(".")];
+    let roots = if roots.is_empty() { &here } else { roots };
+    let names = names(tests);
+    let flat = tests.windows(2).any(|pair| pair[0].is("-maxdepth") && (pair[1].is("1") || pair[1].is("0")));
+    let mut all = Vec::new();
+    for root in roots {
+        if names.is_empty() {
+            all.push(below(root, &[&[Bit::Star, Bit::Star]]));
+        }
+        for name in &names {
+            let deep: &[Bit] = &[Bit::Star, Bit::Star];
+            all.push(if flat { below(root, &[name]) } else { below(root, &[deep, name]) });
+        }
+    }
+    Some(all)
+}
+
+/// The patterns of `-name` and `-iname`; none if one of several ways in is not bound by a name.
+fn names(tests: &[Word]) -> Vec<Vec<Bit>> {
+    let mut all = Vec::new();
+    for side in tests.split(|word| word.is("-o") || word.is("-or") || word.is(",")) {
+        let before = all.len();
+        for (at, pair) in side.windows(2).enumerate() {
+            let negated = at > 0 && (side[at - 1].is("!") || side[at - 1].is("-not"));
+            if (pair[0].is("-name") || pair[0].is("-iname")) && !negated {
+                all.push(glob(&pair[1].bits));
+            }
+        }
+        if all.len() == before {
+            return Vec::new();
+        }
+    }
+    all
+}
+
+/// Quoted for the shell, a pattern for `find`.
+fn glob(bits: &[Bit]) -> Vec<Bit> {
+    let mut all = Vec::with_capacity(bits.len());
+    let mut inside = false;
+    for bit in bits {
+        match bit {
+            Bit::Char('[') => inside = true,
+            Bit::Char(']') if inside => {
+                inside = false;
+                all.push(Bit::One);
+            }
+            _ if inside => {}
+            Bit::Char('*') => all.push(Bit::Star),
+            Bit::Char('?') => all.push(Bit::One),
+            other => all.push(*other),
+        }
+    }
+    all
+}
+
+fn below(root: &Word, parts: &[&[Bit]]) -> Word {
+    let mut bits = root.bits.clone();
+    for part in parts {
+        bits.push(Bit::Char('/'));
+        bits.extend(*part);
+    }
+    Word { bits, ..root.clone() }
+}

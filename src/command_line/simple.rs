@@ -1,0 +1,206 @@
+//! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
+
+use super::scope::Scope;
+use super::walk::Walk;
+use super::{Bit, Simple, Word, wrap};
+use brush_parser::ast::{self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem as Item};
+use std::rc::Rc;
+
+impl Walk {
+    pub(super) fn simple(&mut self, command: &ast::SimpleCommand, scope: &mut Scope) {
+        let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
+        let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
+        let mut own = scope.clone();
+        let mut simple = Simple::default();
+        let mut assigned = Vec::new();
+        for item in prefix {
+            match item {
+                Item::AssignmentWord(assignment, _) => assigned.push(self.assignment(assignment, scope)),
+                item => self.item(item, &mut simple, &mut own),
+            }
+        }
+        if let Some(word) = &command.word_or_name {
+            simple.words = self.words(&word.value, scope);
+        }
+        for item in suffix {
+            self.item(item, &mut simple, &mut own);
+        }
+        for (name, values) in assigned {
+            // Before a command it holds for that command alone, but its words were read without it.
+            if simple.words.is_empty() {
+                scope.set(&name, values);
+            } else {
+                own.set(&name, values);
+            }
+        }
+        simple.arriving.clone_from(&own.arriving);
+        simple.script.clone_from(&own.script);
+        self.run(simple, scope, &own);
+    }
+
+    /// A command is complete: look inside it, or keep it.
+    pub(super) fn run(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
+        let folders: usize = scope.folders.iter().map(|folder| folder.bits.len()).sum();
+        if !self.spend(1 + simple.words.len() + folders / 256) {
+            return;
+        }
+        simple.folders = Rc::clone(&scope.folders);
+        simple.function = simple.name().is_some_and(|name| scope.functions.contains(&name));
+        change(&simple, scope);
+        if simple.function || !wrap::look_inside(self, &simple, scope, own) {
+            self.found.push(simple);
+        } else if !simple.writes.is_empty() {
+            self.found.push(Simple { words: Vec::new(), ..simple });
+        }
+    }
+
+    fn item(&mut self, item: &Item, simple: &mut Simple, scope: &mut Scope) {
+        match item {
+            Item::Word(word) | Item::AssignmentWord(_, word) => {
+                let words = self.words(&word.value, scope);
+                simple.words.extend(words);
+            }
+            Item::ProcessSubstitution(_, group) => {
+                let word = self.sublist(&group.list, scope);
+                simple.words.push(word);
+            }
+            Item::IoRedirect(redirect) => {
+                for made in self.redirects(std::slice::from_ref(redirect), scope) {
+                    simple.writes.extend(made.writes);
+                }
+            }
+        }
+    }
+
+    /// What redirections write, each as a command without words; what they feed goes into the scope.
+    pub(super) fn redirects(&mut self, redirects: &[ast::IoRedirect], scope: &mut Scope) -> Vec<Simple> {
+        use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect};
+        let mut writes = Vec::new();
+        for redirect in redirects {
+            match redirect {
+                IoRedirect::File(_, Kind::Read | Kind::DuplicateInput, Target::Filename(word)) => {
+                    scope.arriving = self.words(&word.value, scope);
+                }
+                IoRedirect::File(_, _, Target::Filename(word)) | IoRedirect::OutputAndError(word, _) => {
+                    writes.extend(self.words(&word.value, scope));
+                }
+                IoRedirect::File(_, Kind::DuplicateOutput, Target::Duplicate(word)) => {
+                    let words = self.words(&word.value, scope);
+                    writes.extend(words.into_iter().filter(|word| !is_descriptor(word)));
+                }
+                IoRedirect::File(_, _, Target::ProcessSubstitution(_, group)) => {
+                    let word = self.sublist(&group.list, scope);
+                    scope.arriving.extend(word.named);
+                    scope.script = word.said.or(scope.script.take());
+                }
+                IoRedirect::File(..) => {}
+                IoRedirect::HereDocument(_, here) => {
+                    if here.requires_expansion {
+                        self.document(&here.doc.value, scope);
+                    }
+                    scope.script = Some(here.doc.value.clone());
+                }
+                IoRedirect::HereString(_, word) => {
+                    let words = self.words(&word.value, scope);
+                    scope.script = Some(words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "));
+                    scope.arriving = words;
+                }
+            }
+        }
+        let found = Simple { writes, folders: Rc::clone(&scope.folders), ..Simple::default() };
+        if found.writes.is_empty() { Vec::new() } else { vec![found] }
+    }
+
+    fn assignment(&mut self, assignment: &ast::Assignment, scope: &Scope) -> (String, Vec<Word>) {
+        let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
+            &assignment.name;
+        let whole = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
+        let mut values = match &assignment.value {
+            AssignmentValue::Scalar(word) => {
+                // Blanks in an assigned value do not split it.
+                let words = self.words(&word.value, scope);
+                if words.len() > 1 && !word.value.contains('{') { vec![joined(&words)] } else { words }
+            }
+            AssignmentValue::Array(items) => {
+                items.iter().flat_map(|(_, word)| self.words(&word.value, scope)).collect()
+            }
+        };
+        if !whole {
+            let old = scope.value(name).unwrap_or_default();
+            values.extend(old.iter().cloned());
+            values.push(Word::any());
+        }
+        (name.clone(), values)
+    }
+}
+
+/// Builtins that change what later commands see.
+fn change(simple: &Simple, scope: &mut Scope) {
+    let Some(name) = simple.name() else { return };
+    let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();
+    match name.as_str() {
+        "cd" | "chdir" | "pushd" => {
+            let target = operands.first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
+            scope.enter(&target);
+        }
+        "popd" => scope.back(),
+        "read" | "mapfile" | "readarray" => {
+            for word in operands {
+                let mut values = simple.arriving.clone();
+                values.push(Word::any());
+                scope.set(&word.lossy(), values);
+            }
+        }
+        "printf" if simple.words.get(1).is_some_and(|word| word.is("-v")) => {
+            let mut values: Vec<Word> = operands.iter().skip(1).map(|word| (*word).clone()).collect();
+            values.push(Word::any());
+            scope.set(&operands.first().map(|word| word.lossy()).unwrap_or_default(), values);
+        }
+        "export" | "declare" | "local" | "readonly" | "typeset" => {
+            for word in operands {
+                if let Some(value) = word.past('=') {
+                    let at = word.bits.len() - value.bits.len() - 1;
+                    let name = Word { bits: word.bits[..at].to_vec(), ..Word::default() };
+                    scope.set(&name.lossy(), vec![value]);
+                }
+            }
+        }
+        "set" => {
+            for (n, word) in operands.iter().enumerate().take(9) {
+                scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
+            }
+        }
+        "unset" => operands.iter().for_each(|word| scope.set(&word.lossy(), Vec::new())),
+        _ => {}
+    }
+}
+
+fn is_descriptor(word: &Word) -> bool {
+    word.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit() || c == '-'))
+}
+
+fn joined(words: &[Word]) -> Word {
+    let mut all = Word::default();
+    for word in words {
+        if !all.bits.is_empty() {
+            all.bits.push(Bit::Char(' '));
+        }
+        all.bits.extend(&word.bits);
+        all.named.extend(word.named.iter().cloned());
+        all.unknown.extend(word.unknown.iter().cloned());
+    }
+    all
+}
+
+/// The text a command prints, where the line itself holds it.
+pub(super) fn said(simple: &Simple) -> Option<String> {
+    match simple.name()?.as_str() {
+        "echo" | "printf" => {
+            let words = simple.words.iter().skip(1).filter(|word| !word.is_option());
+            let text = words.map(Word::lossy).collect::<Vec<_>>().join(" ");
+            Some(text.replace("\\n", "\n"))
+        }
+        "cat" | "tee" | "head" | "tail" | "envsubst" => simple.script.clone(),
+        _ => None,
+    }
+}

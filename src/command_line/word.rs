@@ -1,0 +1,148 @@
+//! Expands one shell word as far as its text is certain.
+//!
+//! Quotes, `~`, known variables, braces and `$'…'` become text; globs stay patterns; what only the running shell knows
+//! becomes [`Bit::Any`]. Invariant: linear in the word, at most `ALTERNATIVES` results, never fails.
+
+use super::scope::Scope;
+
+mod brace;
+mod parameter;
+mod scan;
+mod settle;
+
+/// One word may stand for this many; beyond that it is anything.
+const ALTERNATIVES: usize = 32;
+
+/// A word longer than this came out of variables that grow; it is anything.
+const LONGEST: usize = 256 * 1024;
+
+/// One character of a word, or what may stand there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bit {
+    Char(char),
+    /// `?` or `[…]`.
+    One,
+    /// `*`.
+    Star,
+    /// Known only to the running shell.
+    Any,
+}
+
+/// One word of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    pub bits: Vec<Bit>,
+    /// What substitutions inside it name: it may become one of these.
+    pub named: Vec<Word>,
+    /// What those substitutions print, where the line itself holds it.
+    pub said: Option<String>,
+    /// Variables in it whose value we do not know.
+    pub unknown: Vec<String>,
+}
+
+impl Word {
+    pub fn of(text: &str) -> Self {
+        Self { bits: text.chars().map(Bit::Char).collect(), ..Self::default() }
+    }
+
+    pub fn any() -> Self {
+        Self { bits: vec![Bit::Any], ..Self::default() }
+    }
+
+    /// The text, if all of it is certain.
+    pub fn literal(&self) -> Option<String> {
+        self.bits.iter().map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect()
+    }
+
+    /// The text for people, unknown parts as `…`.
+    pub fn lossy(&self) -> String {
+        let shown = |bit: &Bit| match bit {
+            Bit::Char(c) => *c,
+            Bit::One => '?',
+            Bit::Star => '*',
+            Bit::Any => '…',
+        };
+        self.bits.iter().map(shown).collect()
+    }
+
+    pub fn starts_with(&self, text: &str) -> bool {
+        let mut bits = self.bits.iter();
+        text.chars().all(|c| bits.next() == Some(&Bit::Char(c)))
+    }
+
+    pub fn is(&self, text: &str) -> bool {
+        self.bits.len() == text.chars().count() && self.starts_with(text)
+    }
+
+    pub fn is_option(&self) -> bool {
+        self.bits.len() > 1 && self.starts_with("-")
+    }
+
+    /// What follows the first `n` bits.
+    #[must_use]
+    pub fn after(&self, n: usize) -> Self {
+        Self { bits: self.bits.get(n..).unwrap_or_default().to_vec(), ..self.clone() }
+    }
+
+    /// What follows the first `sign`, if it is there.
+    pub fn past(&self, sign: char) -> Option<Self> {
+        let at = self.bits.iter().position(|bit| *bit == Bit::Char(sign))?;
+        Some(self.after(at + 1))
+    }
+
+    /// This path as seen from `folder`.
+    #[must_use]
+    pub fn from_folder(&self, folder: &Word) -> Self {
+        if self.starts_with("/") {
+            return self.clone();
+        }
+        let mut bits = folder.bits.clone();
+        bits.push(Bit::Char('/'));
+        bits.extend(&self.bits);
+        Self { bits, ..self.clone() }
+    }
+
+    /// Its last path component.
+    #[must_use]
+    pub fn last_part(&self) -> Self {
+        let end = self.bits.iter().rposition(|bit| *bit != Bit::Char('/')).map_or(0, |at| at + 1);
+        let begin = self.bits[..end].iter().rposition(|bit| *bit == Bit::Char('/')).map_or(0, |at| at + 1);
+        Self { bits: self.bits[begin..end].to_vec(), ..Self::default() }
+    }
+}
+
+/// How a text is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// An ordinary word.
+    Word,
+    /// A here-document: quotes are letters, only `$` and backquotes count.
+    Document,
+}
+
+/// What a word became.
+#[derive(Debug, Default)]
+pub(super) struct Expanded {
+    pub(super) words: Vec<Word>,
+    /// Programs its substitutions run.
+    pub(super) runs: Vec<String>,
+}
+
+/// Read one raw word.
+pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
+    // Most words are plain text.
+    if raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+".contains(&byte)) {
+        return Expanded { words: vec![Word::of(raw)], runs: Vec::new() };
+    }
+    let mut scan = scan::Scan::new(scope);
+    scan.read(raw, manner);
+    let scan::Scan { pieces, unknown, named, said, runs, .. } = scan;
+    let alternatives = if manner == Manner::Word { brace::spread(pieces) } else { vec![pieces] };
+    let mut words: Vec<Word> = Vec::new();
+    for pieces in alternatives {
+        for bits in settle::settle(&pieces, scope) {
+            words.push(Word { bits, named: named.clone(), unknown: unknown.clone(), said: said.clone() });
+        }
+    }
+    Expanded { words, runs }
+}

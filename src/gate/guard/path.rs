@@ -1,0 +1,223 @@
+//! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
+
+use super::place::{AGENT, AGENTS, BINARY, CONFIGURATION, FOLDER, Place, Protected, SESSIONS, SETTINGS};
+use crate::command_line::Bit;
+use crate::reach::Act;
+use std::cmp::Ordering;
+
+mod pattern;
+
+use pattern::{deep, fits, is_session, named, unnamed};
+
+/// One component of a path.
+pub(super) type Part = Vec<Bit>;
+
+/// How a path lies to a protected place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lies {
+    At,
+    Below,
+    /// It holds the place.
+    Above,
+}
+
+/// The components, lexically normalised, in lower case.
+pub(super) fn parts(bits: &[Bit]) -> Vec<Part> {
+    let mut all: Vec<Part> = Vec::new();
+    for part in bits.split(|bit| *bit == Bit::Char('/')) {
+        match part {
+            [] | [Bit::Char('.')] => {}
+            [Bit::Char('.'), Bit::Char('.')] => {
+                all.pop();
+            }
+            [Bit::Star, Bit::Star] if all.last().is_some_and(deep) => {}
+            part => all.push(lower(part)),
+        }
+    }
+    all
+}
+
+fn lower(part: &[Bit]) -> Part {
+    let mut all = Vec::with_capacity(part.len());
+    for bit in part {
+        match bit {
+            Bit::Char(c) => all.extend(c.to_lowercase().map(Bit::Char)),
+            other => all.push(*other),
+        }
+    }
+    all
+}
+
+/// The protected places, cut for comparing.
+pub(super) struct Map<'a> {
+    protected: &'a Protected,
+    places: Vec<(Place, Vec<String>)>,
+    config: Vec<String>,
+    binaries: Vec<Vec<String>>,
+}
+
+impl<'a> Map<'a> {
+    pub(super) fn new(protected: &'a Protected) -> Self {
+        let places = protected.places().into_iter().map(|place| {
+            let names = names(&place.path);
+            (place, names)
+        });
+        let binaries = protected.binaries.iter().map(|path| names(path)).collect();
+        Self { protected, places: places.collect(), config: names(&protected.config), binaries }
+    }
+
+    /// What this path is, if touching it like this is refused.
+    pub(super) fn covered(&self, path: &[Part], act: Act) -> Option<&'static str> {
+        if act == Act::Copy {
+            return self
+                .binaries
+                .iter()
+                .any(|binary| relate(path, binary) == Some(Lies::At))
+                .then_some(BINARY);
+        }
+        by_name(path, act).or_else(|| in_config(&self.config, path)).or_else(|| {
+            let touched =
+                |(place, names): &&(Place, Vec<String>)| touches(self.protected, path, place, names, act);
+            self.places.iter().find(touched).map(|(place, _)| place.what)
+        })
+    }
+}
+
+fn names(path: &str) -> Vec<String> {
+    path.to_lowercase().split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Protected wherever it lies.
+fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
+    let last = path.last()?;
+    let at = |n: usize| path.len().checked_sub(n).and_then(|i| path.get(i));
+    if path.iter().any(|part| named(part, ".aops")) {
+        return Some(CONFIGURATION);
+    }
+    if named(last, ".claude.json") {
+        return Some(SETTINGS);
+    }
+    let in_claude = at(2).is_some_and(|part| named(part, ".claude"));
+    let settings = ["settings.json", "settings.local.json", "managed-settings.json"];
+    if in_claude && settings.iter().any(|name| fits(last, name)) {
+        return Some(SETTINGS);
+    }
+    let managed = |part: &Part| named(part, "claude-code") || named(part, "claudecode");
+    if named(last, "managed-settings.json") && at(2).is_some_and(managed)
+        || at(2).is_some_and(|part| named(part, "managed-settings.d"))
+    {
+        return Some(SETTINGS);
+    }
+    if named(last, ".claude") && matches!(act, Act::Whole | Act::Into) {
+        return Some(FOLDER);
+    }
+    if at(2).is_some_and(|part| named(part, "agents")) {
+        let claude = at(3).is_some_and(|part| named(part, ".claude"));
+        let ours = |agent: &&str| {
+            let file = format!("{agent}.md");
+            fits(last, &file) && (claude || pattern::exact(last))
+        };
+        if AGENTS.iter().any(ours) {
+            return Some(AGENT);
+        }
+    }
+    let session =
+        |three: &[Part]| named(&three[0], "projects") && !unnamed(&three[2]) && is_session(&three[2]);
+    if path.windows(3).any(session) {
+        return Some(SESSIONS);
+    }
+    let bin = at(2).is_some_and(|part| named(part, "bin")) && at(3).is_some_and(|part| named(part, ".local"));
+    (bin && fits(last, "aops-hook")).then_some(BINARY)
+}
+
+/// Protected by a name below Claude Code's configuration folder, wherever that is.
+fn in_config(config: &[String], path: &[Part]) -> Option<&'static str> {
+    if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Lies::Below) {
+        return None;
+    }
+    let rest = &path[config.len()..];
+    match rest {
+        [file] if pattern::fits_around(file, "settings", ".json") => Some(SETTINGS),
+        [projects, _] | [projects, _, _]
+            if named(projects, "projects") && rest.last().is_some_and(unnamed) =>
+        {
+            Some(SESSIONS)
+        }
+        [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::ours) => Some(BINARY),
+        _ => None,
+    }
+}
+
+fn touches(protected: &Protected, path: &[Part], place: &Place, names: &[String], act: Act) -> bool {
+    match relate(path, names) {
+        Some(Lies::At) if path.iter().any(deep) => protected.stands(&place.path),
+        Some(Lies::At) => act != Act::Into || place.tree,
+        // The sessions' folder itself is Claude Code's; what is ours in it has a name of its own.
+        Some(Lies::Below) if names.last().is_some_and(|name| name == "projects") => {
+            act == Act::Whole && path.len() == names.len() + 1
+        }
+        Some(Lies::Below) => place.tree,
+        Some(Lies::Above) if act == Act::Whole => protected.stands(&place.path),
+        Some(Lies::Above) if act == Act::Into => {
+            matches!(place.what, SETTINGS | BINARY)
+                && !place.path.ends_with(".claude.json")
+                && path.len() + 1 == names.len()
+        }
+        _ => false,
+    }
+}
+
+/// Walks path and place side by side; `**` may stand for any number of parts.
+fn relate(path: &[Part], place: &[String]) -> Option<Lies> {
+    // Most paths are plain, and part ways soon.
+    let mut plain = true;
+    for (part, name) in path.iter().zip(place) {
+        plain &= pattern::exact(part);
+        if !plain {
+            break;
+        }
+        if !fits(part, name) {
+            return None;
+        }
+    }
+    if plain {
+        return match path.len().cmp(&place.len()) {
+            Ordering::Less => Some(Lies::Above),
+            Ordering::Equal => Some(Lies::At),
+            Ordering::Greater => Some(Lies::Below),
+        };
+    }
+    let end = place.len();
+    let mut reached = vec![false; end + 1];
+    reached[0] = true;
+    // The whole place was spelled out before the path went on; a `**` alone does not lead into it.
+    let (mut spelled, mut below) = (end == 0, false);
+    for part in path {
+        below |= spelled;
+        if deep(part) {
+            let first = reached.iter().position(|here| *here)?;
+            reached[first..].fill(true);
+            continue;
+        }
+        spelled = false;
+        let mut next = vec![false; end + 1];
+        for at in (0..end).filter(|at| reached[*at]) {
+            next[at + 1] = fits(part, &place[at]) && !hides(part);
+        }
+        spelled |= next[end];
+        reached = next;
+        if !below && !reached.contains(&true) {
+            return None;
+        }
+    }
+    match (reached[end], reached.contains(&true)) {
+        (true, _) => Some(Lies::At),
+        (false, true) => Some(Lies::Above),
+        (false, false) => below.then_some(Lies::Below),
+    }
+}
+
+/// A part the line does not say at all: too little to refuse by.
+fn hides(part: &Part) -> bool {
+    part.iter().all(|bit| *bit == Bit::Any)
+}

@@ -1,0 +1,76 @@
+//! What is protected, and where it lies on this machine.
+
+/// The folders and programs the guard stands before. All paths absolute.
+#[derive(Clone, Debug, Default)]
+pub struct Protected {
+    pub home: String,
+    /// Claude Code's configuration folder.
+    pub config: String,
+    /// Our own user configuration folder.
+    pub user_config: String,
+    pub project: String,
+    /// The running and the registered program.
+    pub binaries: Vec<String>,
+    /// Processes that must not be killed, as text: the client's.
+    pub pids: Vec<String>,
+    /// The places above, as the disk names them where that differs.
+    pub real: Vec<Place>,
+    /// Places that exist; `None` if nobody looked, and then all may.
+    pub standing: Option<Vec<String>>,
+}
+
+/// One protected file or folder with a fixed path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub path: String,
+    pub what: &'static str,
+    /// All below it is protected too.
+    pub tree: bool,
+}
+
+/// The agents whose verdicts count.
+pub(super) const AGENTS: [&str; 5] = ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"];
+
+pub(super) const SETTINGS: &str = "a settings file that can switch our hooks off";
+pub(super) const CONFIGURATION: &str = "our configuration";
+pub(super) const SESSIONS: &str = "our record of sessions";
+pub(super) const AGENT: &str = "one of our agents";
+pub(super) const BINARY: &str = "our program";
+pub(super) const FOLDER: &str = "a folder that holds settings of ours";
+
+impl Protected {
+    /// Every place with a fixed path, as configured and as the disk names it.
+    pub fn places(&self) -> Vec<Place> {
+        let mut all = Vec::with_capacity(24);
+        let mut add = |path: String, what, tree| {
+            if path.starts_with('/') {
+                all.push(Place { path, what, tree });
+            }
+        };
+        for base in [&self.config, &format!("{}/.claude", self.project)] {
+            add(format!("{base}/settings.json"), SETTINGS, false);
+            add(format!("{base}/settings.local.json"), SETTINGS, false);
+        }
+        add(format!("{}/.claude.json", self.home), SETTINGS, false);
+        add(format!("{}/.claude.json", self.config), SETTINGS, false);
+        add(format!("{}/aops", self.config), SESSIONS, true);
+        add(format!("{}/projects", self.config), SESSIONS, false);
+        add(self.user_config.clone(), CONFIGURATION, true);
+        add(format!("{}/.aops", self.project), CONFIGURATION, true);
+        add(format!("{}/.aops/config.toml", self.project), CONFIGURATION, true);
+        for agent in AGENTS {
+            add(format!("{}/agents/{agent}.md", self.config), AGENT, false);
+        }
+        add(format!("{}/.local/bin/aops-hook", self.home), BINARY, false);
+        for binary in &self.binaries {
+            add(binary.clone(), BINARY, false);
+        }
+        all.extend(self.real.iter().cloned());
+        all
+    }
+
+    /// This place is there, as far as anybody looked.
+    pub(super) fn stands(&self, path: &str) -> bool {
+        self.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
+    }
+}

@@ -1,0 +1,265 @@
+//! The guard against a corpus of lines, and against tools.
+
+use super::{Protected, judge};
+use crate::command_line::Ground;
+use crate::reach::reach;
+use crate::verdict::Ruling;
+
+fn protected() -> Protected {
+    Protected {
+        home: "/home/u".into(),
+        config: "/home/u/.claude".into(),
+        user_config: "/home/u/.config/aops".into(),
+        project: "/home/u/proj".into(),
+        binaries: vec!["/opt/bin/aops-hook".into()],
+        pids: vec!["4242".into()],
+        ..Protected::default()
+    }
+}
+
+fn ruling(tool: &str, input: &str) -> Ruling {
+    let variables = [
+        ("CLAUDE_CONFIG_DIR", "/home/u/.claude"),
+        ("CLAUDE_PROJECT_DIR", "/home/u/proj"),
+        ("XDG_CONFIG_HOME", "/home/u/.config"),
+    ];
+    let variables: Vec<(String, String)> = variables.map(|(name, value)| (name.into(), value.into())).into();
+    let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
+    let verdict = judge(&protected(), &reach(tool, input, &ground));
+    let said = &verdict.reason;
+    assert!(said.chars().count() < 500, "{} characters: {said}", said.chars().count());
+    assert_eq!(verdict.ruling == Ruling::Deny, said.contains("\nhint: "), "{said}");
+    verdict.ruling
+}
+
+fn bash(line: &str) -> Ruling {
+    ruling("Bash", &serde_json::json!({ "command": line }).to_string())
+}
+
+#[test]
+fn every_line_of_the_corpus_is_judged_as_it_says() {
+    let corpus = include_str!("../../../tests/fixtures/guard/lines.txt");
+    let rows = corpus.lines().filter(|row| !row.starts_with('#') && !row.is_empty());
+    let (mut count, mut wrong) = (0, Vec::new());
+    for row in rows {
+        let (wanted, line) = row.split_once('\t').expect(row);
+        let said = bash(&line.replace('␤', "\n")).name();
+        count += 1;
+        if said != wanted {
+            wrong.push(format!("wanted {wanted}, said {said}: {line}"));
+        }
+    }
+    assert!(count >= 250, "{count} rows");
+    assert!(wrong.is_empty(), "{} of {count} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn tools_are_judged_by_what_they_write() {
+    let rows: &[(&str, &str, &str)] = &[
+        ("deny", "Write", r#"{"file_path":"/home/u/.claude/settings.json","content":""}"#),
+        ("deny", "Write", r#"{"file_path":"/home/u/proj/.claude/../.aops/config.toml","content":""}"#),
+        ("deny", "Write", r#"{"file_path":".aops/config.toml","content":""}"#),
+        ("deny", "Edit", r#"{"file_path":"/home/u/.CLAUDE.json","old_string":"a","new_string":"b"}"#),
+        ("deny", "MultiEdit", r#"{"file_path":"/home/u/.claude/agents/critic.md","edits":[]}"#),
+        ("deny", "NotebookEdit", r#"{"notebook_path":"/x/.aops/a.ipynb","new_source":""}"#),
+        ("deny", "Write", r#"{"file_path":"/tmp/x","file_path":"/home/u/.claude/settings.json"}"#),
+        ("deny", "Write", r#"{"content":"\ud800","file_path":"/home/u/.claude/settings.json"}"#),
+        ("deny", "Bash", r#"{"command":"rm .aops/config.toml","description":"\udfff"}"#),
+        ("deny", "Bash", r#"{"command":"rm .aops/config.toml\ud800"}"#),
+        ("deny", "Monitor", r#"{"command":"rm .aops/config.toml"}"#),
+        ("deny", "PowerShell", r#"{"command":"Remove-Item .aops/config.toml"}"#),
+        ("deny", "mcp__fs__write_file", r#"{"path":"/home/u/.claude/settings.json"}"#),
+        ("deny", "mcp__fs__edit", r#"{"a":[{"b":["file:///home/u/.claude/settings.json"]}]}"#),
+        ("deny", "mcp__fs__move_file", r#"{"source":"/home/u/.claude","destination":"/tmp/x"}"#),
+        ("deny", "mcp__fs__get_and_delete", r#"{"path":".aops"}"#),
+        ("deny", "mcp__fs__deleteTree", r#"{"path":"~/.claude"}"#),
+        ("deny", "mcp__shell__run", r#"{"command":"cd ~/.claude && rm settings.json"}"#),
+        ("deny", "mcp__shell__run", r#"{"argv":["rm","-rf",".aops"]}"#),
+        ("deny", "SomethingNew", r#"{"where":{"is":"/home/u/.claude/settings.local.json"}}"#),
+        ("deny", "SomethingNew", r#"{"where":"/home/u/.claude/settings.local.json","odd":"\ud800"}"#),
+        ("pass", "Read", r#"{"file_path":"/home/u/.claude/settings.json"}"#),
+        ("pass", "Grep", r#"{"pattern":"hooks","path":"/home/u/.claude"}"#),
+        ("pass", "Glob", r#"{"pattern":"**/.aops/**"}"#),
+        ("pass", "Agent", r#"{"prompt":"rm .aops/config.toml"}"#),
+        ("pass", "TodoWrite", r#"{"todos":[{"content":".aops/config.toml"}]}"#),
+        ("pass", "Write", r#"{"file_path":"/home/u/proj/src/a.rs","content":"rm ~/.claude/settings.json"}"#),
+        ("pass", "Write", r#"{"file_path":"/home/u/proj/a.md","content":"\ud800 a"}"#),
+        ("pass", "Write", r#"{"file_path":"/home/u/.claude/plans/a.md","content":""}"#),
+        ("pass", "Write", r#"{"file_path":"/home/u/proj/.claude/commands/a.md","content":""}"#),
+        (
+            "pass",
+            "Edit",
+            r#"{"file_path":"/home/u/proj/.vscode/settings.json","old_string":".aops","new_string":""}"#,
+        ),
+        ("pass", "PowerShell", r#"{"command":"Get-Content .aops/config.toml"}"#),
+        ("pass", "mcp__fs__read_file", r#"{"path":"/home/u/.claude/settings.json"}"#),
+        ("pass", "mcp__fs__listDirectory", r#"{"path":"/home/u/.claude"}"#),
+        ("pass", "mcp__fs__write_file", r#"{"path":"/home/u/proj/a.md","content":"see .aops/config.toml"}"#),
+        ("pass", "mcp__git__commit", r#"{"repo":"/home/u/proj","message":"guard"}"#),
+        ("pass", "mcp__fs__directory_tree", r#"{"path":"/home/u/proj"}"#),
+        ("pass", "Bash", r#"{"command":"ls"}"#),
+        ("pass", "Bash", "{}"),
+        ("pass", "SomethingNew", "null"),
+    ];
+    let wrong: Vec<_> =
+        rows.iter().filter(|(wanted, tool, input)| ruling(tool, input).name() != *wanted).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_text_is_too_much() {
+    let open = "((".repeat(500);
+    let texts = [
+        "a".repeat(100_000),
+        "(".repeat(1_000),
+        format!("{open}x{}", "))".repeat(500)),
+        format!("echo {}x{}", "$(".repeat(1_000), ")".repeat(1_000)),
+        format!("echo {}", "$(".repeat(50_000)),
+        format!("echo {}", "\"$(".repeat(30_000)),
+        format!("echo {}", "${a:-".repeat(20_000)),
+        format!("echo {}", "`".repeat(100_000)),
+        format!("echo {}", "{".repeat(100_000)),
+        format!("echo {}", "{a,b}".repeat(20_000)),
+        format!("echo {}", "{a,".repeat(30_000)),
+        format!("echo {}", "a[".repeat(50_000)),
+        format!("a[{}", "$((".repeat(40)),
+        format!("a[{}", "(".repeat(40)),
+        format!("[[ a =~ {}", "(".repeat(40)),
+        format!("{} true", "! ".repeat(40_000)),
+        "if true; then ".repeat(7_000),
+        "case x in x) ".repeat(7_000),
+        "while ".repeat(20_000),
+        "if ".repeat(20_000),
+        "coproc ".repeat(20_000),
+        "function f ".repeat(10_000),
+        format!("{} {}", "( ".repeat(8), "a ".repeat(10_000)),
+        format!("{} {}", "( ".repeat(8), "a; ".repeat(10_000)),
+        format!("(( {} {}", "( a ".repeat(6), "a ".repeat(10_000)),
+        format!("[[ a =~ {} {} ]]", "( ".repeat(8), "a ".repeat(10_000)),
+        format!("[[ {} {} ]]", "( ".repeat(8), "a || ".repeat(10_000)),
+        format!("case x in {} esac", "x) case x in x) a ".repeat(2).repeat(2)),
+        format!("case x in {}", "x) a;; ".repeat(10_000)),
+        "{ ".repeat(50_000),
+        "x=$x$x;".repeat(10_000),
+        "a|".repeat(50_000),
+        "rm a;".repeat(20_000),
+        "cd a;".repeat(20_000),
+        "x=(a b c);".repeat(9_000),
+        "f() { rm a; };".repeat(6_000),
+        "for x in a b; do rm $x; done;".repeat(3_000),
+        "f() { ".repeat(5_000),
+        "cat <<A\n".repeat(10_000),
+        "rm ~/*".repeat(10_000),
+        format!("rm /{}", "*a".repeat(40_000)),
+        format!("rm /{}", "**/".repeat(30_000)),
+        format!("rm /{}settings.json", "**/".repeat(40)),
+        "9999999999999999>x".to_owned(),
+        "rm ~99999999999999999999".to_owned(),
+        "echo {99999999999999999999..1}".to_owned(),
+        "rm \\".to_owned(),
+        "rm '".to_owned(),
+        "rm \"$(".to_owned(),
+        "$'\\x".to_owned(),
+        "$'\\UFFFFFFFF'".to_owned(),
+        "\0".to_owned(),
+        "sh -c 'sh -c \"sh -c x\"'".repeat(2_000),
+        format!("eval {} rm x", "eval ".repeat(200)),
+        format!("{} rm .aops/x", "sudo ".repeat(2_000)),
+    ];
+    for text in texts {
+        let began = std::time::Instant::now();
+        bash(&text);
+        let took = began.elapsed();
+        let shown: String = text.chars().take(40).collect();
+        // Far above any honest time, even unoptimised and on a busy machine: this finds what is not linear.
+        assert!(took.as_secs() < 30, "{shown}: {took:?}");
+    }
+}
+
+#[test]
+fn what_is_nested_too_deep_is_judged_by_its_text() {
+    let deep = |inner: &str| format!("{}{inner}{}", "(".repeat(1_000), ")".repeat(1_000));
+    assert_eq!(bash(&deep("rm .aops/config.toml")), Ruling::Deny);
+    assert_eq!(bash(&deep("rm a")), Ruling::Pass);
+    let sudo = format!("{} rm .aops/x", "sudo ".repeat(2_000));
+    assert_eq!(bash(&sudo), Ruling::Deny);
+    let json = format!("{}\"/home/u/.claude/settings.json\"{}", "[".repeat(5_000), "]".repeat(5_000));
+    assert_eq!(ruling("mcp__fs__write", &json), Ruling::Deny);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_judged(line in "\\PC{0,120}") {
+        bash(&line);
+        ruling("mcp__a__b", &line);
+    }
+
+    #[test]
+    fn any_shell_soup_is_judged(parts in proptest::collection::vec(0usize..SOUP.len(), 0..40)) {
+        bash(&parts.iter().map(|n| SOUP[*n]).collect::<String>());
+    }
+
+    #[test]
+    fn a_quoted_name_is_the_same_name(marks in proptest::collection::vec(0usize..4, 18)) {
+        let quoted = |(c, mark): (char, &usize)| match mark {
+            0 => format!("'{c}'"),
+            1 => format!("\"{c}\""),
+            2 => format!("\\{c}"),
+            _ => c.to_string(),
+        };
+        let name: String = ".aops/config.toml_".chars().zip(&marks).map(quoted).collect();
+        proptest::prop_assert_eq!(bash(&format!("rm {name}")), Ruling::Deny);
+    }
+}
+
+/// Pieces that mean something to a shell.
+const SOUP: [&str; 48] = [
+    "rm ",
+    "echo ",
+    "$(",
+    ")",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "{",
+    "}",
+    ",",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "<",
+    ">",
+    ">>",
+    "<<",
+    "<<<",
+    "\n",
+    "EOF",
+    " ",
+    "~",
+    "/",
+    ".aops",
+    "${",
+    ":-",
+    "#",
+    "*",
+    "?",
+    "[",
+    "]",
+    "((",
+    "))",
+    "if ",
+    "then ",
+    "fi",
+    "for x in ",
+    "do ",
+    "done",
+    "case x in ",
+    "esac",
+    "x=",
+    "$x",
+    "$'",
+    "99999999999",
+];

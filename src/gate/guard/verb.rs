@@ -1,0 +1,126 @@
+//! Commands that are a person's: our admin verbs, switching the client's hooks off, killing the client.
+
+use super::place::Protected;
+use crate::command_line::{Bit, Word};
+use crate::event::EventKind;
+use crate::reach::Run;
+
+/// Verbs of ours that change who may do what.
+const PERSONS: [&str; 7] = ["clear-block", "waive", "resolve", "resume", "run", "install", "uninstall"];
+
+/// Options of the client that leave our hooks out.
+const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-sources"];
+
+/// The command as it was written, if a person must give it.
+pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
+    let said = || run.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+    let name = name(run.words.first()?);
+    let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
+    if kills && kills_client(protected, run, &name) {
+        return Some(said());
+    }
+    if run.reads {
+        return None;
+    }
+    // Our program may stand behind others we do not know: `nsenter … aops-hook clear-block`.
+    for (at, word) in run.words.iter().enumerate() {
+        let rest = &run.words[at + 1..];
+        if is_ours(protected, word) && persons(word, rest) || is_client(word, at) && unhooks(rest) {
+            return Some(said());
+        }
+    }
+    // A copy of our program under another name.
+    (run.words.get(1).is_some_and(|word| word.is("clear-block"))).then(said)
+}
+
+/// The last part of a program's path.
+fn name(word: &Word) -> String {
+    word.last_part().lossy().to_lowercase()
+}
+
+fn is_ours(protected: &Protected, word: &Word) -> bool {
+    let name = name(word);
+    let by_path = word.literal().is_some_and(|path| protected.binaries.contains(&path));
+    name == "aops-hook" || name.starts_with("aops-hook-") || by_path
+}
+
+fn persons(program: &Word, arguments: &[Word]) -> bool {
+    let called = program.last_part().lossy();
+    if called.get("aops-hook-".len()..).is_some_and(EventKind::is_event_name) {
+        return true;
+    }
+    if arguments.iter().any(|word| word.is("--help") || word.is("-h")) {
+        return false;
+    }
+    let mut operands = arguments.iter().filter(|word| !word.is_option());
+    let Some(verb) = operands.next() else { return false };
+    if verb.bits.contains(&Bit::Any) {
+        return true;
+    }
+    let verb = verb.lossy();
+    let second = operands.next().map(Word::lossy).unwrap_or_default();
+    EventKind::is_event_name(&verb)
+        || PERSONS.contains(&verb.as_str())
+        || verb == "checkpoint" && matches!(second.as_str(), "rollback" | "gc")
+        || verb == "verify" && arguments.iter().any(|word| word.starts_with("--q"))
+}
+
+fn is_client(word: &Word, at: usize) -> bool {
+    let whole = word.lossy().to_lowercase();
+    let name = name(word);
+    (at == 0 && matches!(name.as_str(), "claude" | "claude-code"))
+        || whole.contains("@anthropic-ai/claude-code")
+        || whole.ends_with("/bin/claude")
+}
+
+fn unhooks(arguments: &[Word]) -> bool {
+    let text: Vec<String> = arguments.iter().map(Word::lossy).collect();
+    let option = |text: &String| {
+        UNHOOKED.iter().any(|option| text == option || text.starts_with(&format!("{option}=")))
+    };
+    if text.iter().any(option) {
+        return true;
+    }
+    let mut operands = text.iter().filter(|text| !text.starts_with('-')).map(String::as_str);
+    match (operands.next(), operands.next()) {
+        (Some("plugin" | "plugins"), Some(verb)) => matches!(verb, "disable" | "uninstall" | "remove" | "rm"),
+        (Some("config"), Some(_)) => text
+            .iter()
+            .any(|text| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks")),
+        _ => false,
+    }
+}
+
+/// By name, by a variable that holds its process, or all processes at once.
+fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
+    let arguments = &run.words[1..];
+    let by_variable =
+        |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
+    let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(&run.arriving);
+    let by_name = |word: &Word| meant(&word.lossy()) || word.starts_with("ppid");
+    if given.clone().any(by_variable) {
+        return true;
+    }
+    if name != "kill" {
+        return given.filter(|word| !word.is_option()).any(by_name);
+    }
+    let numbers = arguments.iter().skip(1).any(|word| word.is("-1"));
+    let pid = |word: &Word| {
+        word.literal()
+            .is_some_and(|text| protected.pids.iter().any(|pid| *pid == text.trim_start_matches('-')))
+    };
+    let found = arguments.iter().flat_map(|word| &word.named).chain(&run.arriving).any(by_name);
+    numbers || arguments.iter().any(pid) || found
+}
+
+/// A pattern that means the client or us: `claude`, `^claude$`, `node.*claude`, `aops-hook`.
+fn meant(pattern: &str) -> bool {
+    let pattern = pattern.to_lowercase().replace(['[', ']'], "");
+    let words = pattern.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+    let mut words = words.filter(|word| !word.is_empty());
+    let whole = words.clone().count() == 1;
+    words.any(|word| {
+        matches!(word, "claude" | "claude-code" | "aops-hook")
+            || whole && word.len() > 2 && ("claude".starts_with(word) || "aops-hook".starts_with(word))
+    })
+}

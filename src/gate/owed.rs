@@ -1,0 +1,79 @@
+//! Refuses the end of a turn while the task owes verification, reflection, a commit or a push.
+//!
+//! Reads the task, its verdicts and the working tree as the scene shows it; writes nothing. Invariants: one refusal with
+//! the whole list, in order; silent for tasks that changed nothing, while others still work, and after a few refusals
+//! without progress, when the user is told instead. Way out: every line is a step that can be done now.
+
+use super::{Scene, is_waived};
+use crate::event::Event;
+use crate::phrase::{Phrase, one_line};
+use crate::policy::Level;
+use crate::session::Session;
+use crate::state::Phase;
+use crate::verdict::{Debt, Verdict};
+
+const GATE: &str = "owed";
+const MOST_ROUNDS: u64 = 3;
+
+pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    if event.name != "Stop" || session.blocked().is_some() || scene.busy {
+        return Verdict::pass();
+    }
+    let debts = debts(session, scene);
+    if debts.is_empty() {
+        return Verdict::pass();
+    }
+    let names: Vec<&str> = debts.iter().map(|debt| debt.name).collect();
+    let stop = &session.state.stop;
+    let progress = names.len() < stop.owed.len();
+    let tired = stop.refusals >= scene.refusals && !progress;
+    if tired || session.memory.course.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
+        let values = vec![("refusals", stop.refusals.to_string()), ("owed", names.join(", "))];
+        let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));
+        return Verdict { gate: GATE, phrase, ..Verdict::pass() };
+    }
+    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }
+}
+
+/// What this task still owes, in the order it is to be given.
+pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
+    let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
+    if session.state.phase == Phase::Halted || task.waiver.is_some() && !session.state.state.hydration_pending
+    {
+        return Vec::new();
+    }
+    let course = &session.memory.course;
+    let mut debts = Vec::new();
+    let gates = session.policy().gates;
+    let held = |level: Level, gate: &str| level == Level::Enforce && !is_waived(session, scene, gate);
+    if session.owes_qa() && !course.verified && held(gates.qa, "qa") {
+        debts.push(Debt { name: "qa-verifier", line: qa(session, scene) });
+    }
+    if !course.reflected && held(gates.reflect, "reflect") {
+        let line = Phrase::new("owed/framework.md", vec![("agent", scene.agent("framework"))]);
+        debts.push(Debt { name: "framework", line });
+    }
+    if !held(gates.close, "close") {
+        return debts;
+    }
+    if !scene.tree.uncommitted.is_empty() {
+        let files = one_line(&scene.tree.uncommitted.join(", "), 300);
+        debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });
+    }
+    if let Some((command, ahead)) = &scene.tree.push {
+        let values = vec![("command", command.clone()), ("ahead", ahead.clone())];
+        debts.push(Debt { name: "push", line: Phrase::new("owed/push.md", values) });
+    }
+    debts
+}
+
+fn qa(session: &Session, scene: &Scene) -> Phrase {
+    let course = &session.memory.course;
+    let agent = ("agent", scene.agent("qa-verifier"));
+    if course.rounds == 0 || course.problems.is_empty() {
+        return Phrase::new("owed/qa-verifier.md", vec![agent]);
+    }
+    let issues = one_line(&course.problems.join("; "), 500);
+    let rounds = [("round", course.rounds.to_string()), ("rounds", MOST_ROUNDS.to_string())];
+    Phrase::new("owed/qa-verifier-again.md", [agent, ("issues", issues)].into_iter().chain(rounds).collect())
+}

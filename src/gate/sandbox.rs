@@ -1,0 +1,98 @@
+//! Refuses changes until the task has a plan and, where its workflow says so, a reviewed one.
+//!
+//! Reads phase, sandbox and the call's effect; writes nothing. Invariant: reading, the tracker, spawning agents and asking
+//! the user are never refused here, so whatever this gate demands can be done while it is shut. Way out: each refusal
+//! names the agent to start.
+
+use super::{Scene, is_waived};
+use crate::agent::{May, ours};
+use crate::call::{Effect, ToolCall};
+use crate::event::Event;
+use crate::phrase::{Phrase, one_line};
+use crate::session::Session;
+use crate::state::{Phase, Sandbox};
+use crate::verdict::Verdict;
+
+const GATE: &str = "sandbox";
+
+pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    let (Some(call), Some(effect)) = (&event.call, scene.effect) else { return Verdict::pass() };
+    if !matches!(event.name.as_str(), "PreToolUse" | "PermissionRequest") {
+        return Verdict::pass();
+    }
+    if let Some(agent) = event.agent_id.as_ref().and(event.agent_type.as_deref()).and_then(ours) {
+        return of_ours(agent.name, agent.may, call, effect, scene);
+    }
+    let shut = session.state.sandbox == Sandbox::Shut;
+    if !effect.is_write() || !shut || is_waived(session, scene, GATE) {
+        return Verdict::pass();
+    }
+    let verdict = Verdict::refuse(GATE, words(session, call, scene));
+    match session.memory.shadowed.as_deref() {
+        Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
+        None => verdict,
+    }
+}
+
+/// Why the hint names our agents by their whole name.
+fn shadowed(file: &str) -> String {
+    let file = one_line(file, 300);
+    format!(
+        "`{file}` defines an agent under one of our names and is not ours, so only `aops:` names count\nhint: start those, or ask the user to rename that file"
+    )
+}
+
+fn words(session: &Session, call: &ToolCall, scene: &Scene) -> Phrase {
+    let hydrator = ("agent", scene.agent("prompt-hydrator"));
+    let (call, effect) = (("call", shown(call)), ("effect", scene.why.clone()));
+    let workflow = session.state.state.current_workflow.clone().unwrap_or_default();
+    let problems = &session.memory.course.problems;
+    match session.state.phase {
+        Phase::Halted => {
+            Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))])
+        }
+        Phase::Review => Phrase::new(
+            "refusals/sandbox-review.md",
+            vec![call, effect, ("workflow", workflow), ("agent", scene.agent("critic"))],
+        ),
+        Phase::Hydrate if session.state.hydration.critic_verdict.as_deref() == Some("REVISE") => {
+            let lines: Vec<String> =
+                problems.iter().map(|problem| format!("- {}", one_line(problem, 300))).collect();
+            Phrase::new("refusals/sandbox-revise.md", vec![("problems", lines.join("\n")), hydrator])
+        }
+        Phase::Execute => Phrase::new("refusals/sandbox-question.md", vec![call, effect, hydrator]),
+        _ => Phrase::new("refusals/sandbox.md", vec![call, effect, hydrator]),
+    }
+}
+
+/// Reviewers change nothing; the verifier runs tests, the others keep the tracker and the memory.
+fn of_ours(name: &str, may: May, call: &ToolCall, effect: Effect, scene: &Scene) -> Verdict {
+    let tests =
+        may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !scene.touches_tree;
+    let tracks = effect == Effect::Tracker && may == May::OnlyRead;
+    if tests || !(effect.is_write() || tracks) {
+        return Verdict::pass();
+    }
+    let also = match may {
+        May::OnlyRead => "",
+        May::Track => ", the tracker and the memory",
+        May::RunTests => ", run the tests",
+    };
+    let values = vec![
+        ("agent", name.to_owned()),
+        ("call", shown(call)),
+        ("effect", scene.why.clone()),
+        ("also", also.to_owned()),
+    ];
+    Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))
+}
+
+/// A call as a refusal names it.
+pub fn shown(call: &ToolCall) -> String {
+    let json = crate::json::read(&call.input).ok();
+    let of = |name: &str| json.as_ref().and_then(|json| json.text_of(name));
+    let what = of("command").or_else(|| of("file_path")).or_else(|| of("notebook_path")).unwrap_or_default();
+    let tool = one_line(&call.key.tool, 64);
+    let text = if what.is_empty() { tool } else { format!("{tool}: {what}") };
+    one_line(&text, 160).replace('`', "'")
+}

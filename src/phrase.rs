@@ -1,0 +1,62 @@
+//! What a gate says, as the name of a shipped text and the values to fill in.
+//!
+//! Reads nothing, writes nothing. Invariants: filled in one pass, so that no value can pull in another; a value from
+//! outside is one line, clean and clipped.
+
+/// A text of `templates/` and its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Phrase {
+    pub template: &'static str,
+    pub values: Vec<(&'static str, String)>,
+}
+
+impl Phrase {
+    pub fn new(template: &'static str, values: Vec<(&'static str, String)>) -> Self {
+        Self { template, values }
+    }
+
+    /// The text with every placeholder replaced. One without a value stays as it is, and a test finds it.
+    pub fn fill(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len() + 200);
+        let mut rest = text.trim_end_matches('\n');
+        while let Some(open) = rest.find("{{") {
+            let Some(close) = rest[open..].find("}}").map(|at| open + at) else { break };
+            out.push_str(&rest[..open]);
+            let name = &rest[open + 2..close];
+            match self.values.iter().find(|(known, _)| *known == name) {
+                Some((_, value)) => out.push_str(value),
+                None => out.push_str(&rest[open..close + 2]),
+            }
+            rest = &rest[close + 2..];
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
+/// A value on one line: breaks and control characters become spaces, and it is clipped.
+pub fn one_line(text: &str, longest: usize) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(longest + 1).collect();
+    if line.chars().count() > longest { line.chars().take(longest).chain(['…']).collect() } else { line }
+}
+
+/// A value from outside, each line quoted so that it cannot end its own quotation; an empty one is the word `none`.
+pub fn quote(text: &str) -> String {
+    if text.trim().is_empty() {
+        return "> none".to_owned();
+    }
+    text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pass() {
+        let phrase = Phrase::new("x", vec![("a", "{{b}}".to_owned()), ("b", "B".to_owned())]);
+        assert_eq!(phrase.fill("1 {{a}} 2 {{b}} {{c}} {{\n"), "1 {{b}} 2 B {{c}} {{");
+        assert_eq!(one_line("a\nb\x1b[31mc", 4), "a b …");
+        assert_eq!(quote("a\nb"), "> a\n> b");
+    }
+}

@@ -1,0 +1,112 @@
+//! What one tool call would reach: files it may write, programs it runs, text it hides behind.
+//!
+//! Reads the call alone; nothing is looked up on disk. Invariant: a tool or command nobody knows may write whatever its
+//! arguments name; one that only reads reaches nothing.
+
+use crate::command_line::{self, Ground, Line, Simple, Word};
+
+mod code;
+mod files;
+mod git;
+mod input;
+mod moved;
+mod operand;
+mod reader;
+mod tool;
+
+pub use tool::reach;
+
+/// How a path is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// This very file is written.
+    Write,
+    /// It, and whatever lies below, is removed, moved or changed.
+    Whole,
+    /// Files the line does not name are put into this folder.
+    Into,
+    /// A second name or a copy is made of it.
+    Copy,
+}
+
+/// One path a call may touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Absolute, as given: not yet normalised, perhaps a pattern.
+    pub path: Word,
+    pub act: Act,
+    /// The same path as the disk sees it, where that differs and somebody looked.
+    pub real: Option<Word>,
+}
+
+/// Everything a call reaches.
+#[derive(Clone, Debug, Default)]
+pub struct Reach {
+    pub targets: Vec<Target>,
+    /// The simple commands, program first.
+    pub runs: Vec<Run>,
+    /// Text that may write what it names: programs for interpreters, lines that are no shell.
+    pub hidden: Vec<String>,
+}
+
+/// One program run with its arguments.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub words: Vec<Word>,
+    /// What may arrive on its standard input.
+    pub arriving: Vec<Word>,
+    /// It only reads.
+    pub reads: bool,
+}
+
+impl Reach {
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty() && self.runs.is_empty() && self.hidden.is_empty()
+    }
+
+    /// A shell line, with everything it runs.
+    fn line(&mut self, text: &str, ground: &Ground) {
+        let Line { commands, unclear } = command_line::cut(text, ground);
+        if unclear {
+            self.hidden.push(text.to_owned());
+        }
+        for simple in &commands {
+            self.simple(simple);
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple) {
+        for word in &simple.writes {
+            self.touch(simple, word, Act::Write);
+        }
+        if simple.words.is_empty() {
+            return;
+        }
+        let touched = files::touched(simple, &mut self.hidden);
+        let reads = touched.is_none();
+        for (word, act) in touched.unwrap_or_default() {
+            self.touch(simple, &word, act);
+        }
+        let run = Run { words: simple.words.clone(), arriving: simple.arriving.clone(), reads };
+        self.runs.push(run);
+    }
+
+    fn touch(&mut self, simple: &Simple, word: &Word, act: Act) {
+        for folder in simple.folders.iter() {
+            self.target(word, folder, act);
+            for named in &word.named {
+                self.target(named, folder, act);
+            }
+        }
+    }
+
+    fn target(&mut self, word: &Word, folder: &Word, act: Act) {
+        if word.bits.is_empty() || word.starts_with("/dev/") && !word.starts_with("/dev/fd") {
+            return;
+        }
+        let target = Target { path: word.from_folder(folder), act, real: None };
+        if !self.targets.contains(&target) {
+            self.targets.push(target);
+        }
+    }
+}

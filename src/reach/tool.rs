@@ -1,0 +1,155 @@
+//! What each tool touches, by its name and input.
+
+use super::input::{self, Fields};
+use super::{Act, Reach};
+use crate::command_line::{Ground, Word};
+
+/// Tools that change no file we guard, whatever their input says: reading, asking, planning, spawning.
+const FREE: [&str; 36] = [
+    "Read",
+    "Grep",
+    "Glob",
+    "LS",
+    "LSP",
+    "NotebookRead",
+    "WebFetch",
+    "WebSearch",
+    "ToolSearch",
+    "ListMcpResources",
+    "ListMcpResourcesTool",
+    "ReadMcpResource",
+    "ReadMcpResourceTool",
+    "BashOutput",
+    "TaskOutput",
+    "AgentOutput",
+    "TaskGet",
+    "TaskList",
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "TodoWrite",
+    "TaskCreate",
+    "TaskUpdate",
+    "TaskStop",
+    "KillShell",
+    "KillBash",
+    "Skill",
+    "SlashCommand",
+    "Agent",
+    "Task",
+    "SendMessage",
+    "StructuredOutput",
+    "EnterWorktree",
+    "ExitWorktree",
+    "Sleep",
+];
+
+/// First words that say an MCP tool reads.
+const READING: [&str; 10] =
+    ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe", "view"];
+
+/// Words that say it writes, wherever they stand.
+const WRITING: [&str; 20] = [
+    "create", "write", "update", "delete", "remove", "set", "add", "put", "post", "send", "run", "exec",
+    "move", "replace", "purge", "merge", "close", "edit", "rename", "execute",
+];
+
+/// Words that say it takes whole folders away.
+const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "trash", "rm"];
+
+/// A string longer than this is content, not a path.
+const LONGEST_PATH: usize = 4096;
+
+/// What this call would reach, read from its input alone.
+pub fn reach(tool: &str, input: &str, ground: &Ground) -> Reach {
+    let mut reach = Reach::default();
+    if FREE.contains(&tool) {
+        return reach;
+    }
+    match tool {
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => file(&mut reach, input, ground),
+        "Bash" | "Monitor" => match fields(input).and_then(|fields| fields.command) {
+            Some(line) => reach.line(&line, ground),
+            None => reach.hidden.extend(input::literals(input)),
+        },
+        "PowerShell" => match fields(input).and_then(|fields| fields.command) {
+            Some(line) if reads_in_powershell(&line) => {}
+            Some(line) => reach.hidden.push(line.into_owned()),
+            None => reach.hidden.extend(input::literals(input)),
+        },
+        _ if tool.starts_with("mcp__") && mcp_reads(tool) => {}
+        _ => every_string(&mut reach, tool, input, ground),
+    }
+    reach
+}
+
+fn fields(input: &str) -> Option<Fields<'_>> {
+    serde_json::from_str(input).ok()
+}
+
+fn file(reach: &mut Reach, input: &str, ground: &Ground) {
+    let cwd = Word::of(ground.cwd);
+    let named = fields(input).map(|fields| [fields.file_path, fields.notebook_path, fields.path]);
+    let named: Vec<String> =
+        named.into_iter().flatten().flatten().map(std::borrow::Cow::into_owned).collect();
+    let named = if named.is_empty() { input::literals(input) } else { named };
+    for text in named.iter().filter(|text| text.len() <= LONGEST_PATH) {
+        reach.target(&input::path(text, ground.home), &cwd, Act::Write);
+    }
+}
+
+/// MCP and unknown tools: any string may be a path, and some are command lines.
+fn every_string(reach: &mut Reach, tool: &str, input: &str, ground: &Ground) {
+    let cwd = Word::of(ground.cwd);
+    let removes = words(tool).iter().any(|word| REMOVING.contains(&word.as_str()));
+    let act = if removes { Act::Whole } else { Act::Write };
+    let Some(strings) = input::strings(input) else {
+        for text in input::literals(input) {
+            reach.target(&input::path(&text, ground.home), &cwd, act);
+        }
+        return;
+    };
+    for text in strings {
+        if text.is_command {
+            reach.line(&text.value, ground);
+        }
+        if text.value.len() <= LONGEST_PATH && !text.value.contains('\n') {
+            reach.target(&input::path(&text.value, ground.home), &cwd, act);
+        }
+    }
+}
+
+/// The last part of the name begins with a reading verb and holds no writing one.
+fn mcp_reads(tool: &str) -> bool {
+    let words = words(tool);
+    words.first().is_some_and(|word| READING.contains(&word.as_str()))
+        && !words.iter().any(|word| WRITING.contains(&word.as_str()))
+}
+
+/// The last part of a tool's name, cut into words at `_`, `-` and capitals.
+fn words(tool: &str) -> Vec<String> {
+    let last = tool.rsplit("__").next().unwrap_or(tool);
+    let mut all = vec![String::new()];
+    let mut was_lower = false;
+    for c in last.chars() {
+        let breaks = !c.is_ascii_alphanumeric();
+        if (breaks || (c.is_ascii_uppercase() && was_lower))
+            && all.last().is_some_and(|word| !word.is_empty())
+        {
+            all.push(String::new());
+        }
+        if let Some(word) = all.last_mut().filter(|_| !breaks) {
+            word.push(c.to_ascii_lowercase());
+        }
+        was_lower = c.is_ascii_lowercase() || c.is_ascii_digit();
+    }
+    all
+}
+
+/// One reading cmdlet and nothing else.
+fn reads_in_powershell(line: &str) -> bool {
+    const READERS: [&str; 9] =
+        ["get-content", "gc", "cat", "type", "select-string", "get-childitem", "ls", "dir", "test-path"];
+    let first = line.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    READERS.contains(&first.as_str()) && !line.contains([';', '|', '>', '&', '\n', '`', '$', '('])
+}

@@ -1,0 +1,211 @@
+//! Gathers what the gates may know beside session and event, before anybody decides.
+//!
+//! Reads heads, the call index, the working tree and the system's randomness, each only for the events that need it.
+//! Invariant: a plain tool call costs one look into the index and nothing else.
+
+use crate::agent::ours;
+use crate::asset::{self, Library};
+use crate::call::ToolCall;
+use crate::command_line::Word;
+use crate::effect;
+use crate::env::Env;
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::finding;
+use crate::gate::guard::Protected;
+use crate::gate::{Scene, disarm, is_waived};
+use crate::git;
+use crate::heads;
+use crate::json;
+use crate::ledger::Ledger;
+use crate::policy::{Level, Policy};
+use crate::reach::Reach;
+use crate::resolve;
+use crate::session::Session;
+use crate::shadow;
+use crate::tripwire::{self, Mark, Trip};
+use crate::workflow::Held;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The scene of this event.
+pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
+    let session = ledger.session();
+    let policy = session.policy();
+    let mut scene = Scene {
+        folders: env.folders.iter().cloned().collect(),
+        busy: event.busy,
+        now_ms: env.now_ms,
+        prefix: if env.is_plugin || session.memory.shadowed.is_some() { "aops:" } else { "" },
+        grace: policy.audit.grace,
+        refusals: policy.stop.refusals,
+        home: env.home.to_string_lossy().into_owned(),
+        attended: is_attended(env, event),
+        ..Scene::default()
+    };
+    match event.name.as_str() {
+        "PreToolUse" | "PermissionRequest" => call(env, &policy, event, &mut scene),
+        "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
+        "SubagentStart" | "SessionStart" => shadowed(env, event, &mut scene),
+        "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
+        "SubagentStop" => scene.report = report(env, session, event),
+        "Stop" if session.state.task.as_ref().is_some_and(|task| task.writes > 0) && !event.busy => {
+            scene.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+        }
+        _ => {}
+    }
+    if event.name == "SessionStart" && session.is_new() {
+        scene.blocked_beside = blocked_beside(env, ledger)?;
+    }
+    if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
+        && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
+        && !session.is_new()
+    {
+        scene.past = ledger.past_call(&call.key);
+    }
+    Ok(scene)
+}
+
+/// Whose our agents' names are here.
+fn shadowed(env: &Env, event: &Event, scene: &mut Scene) {
+    let cwd = Path::new(&event.cwd);
+    let found = match &event.agent_type {
+        Some(name) if event.name == "SubagentStart" => shadow::shadow(env, cwd, name),
+        _ => shadow::any(env, cwd),
+    };
+    scene.shadowed = found.map(|path| path.display().to_string());
+}
+
+/// A person sits there, and the mode leaves them something to answer.
+fn is_attended(env: &Env, event: &Event) -> bool {
+    let silent = ["bypassPermissions", "dontAsk", "auto"];
+    env.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
+}
+
+fn call(env: &Env, policy: &Policy, event: &Event, scene: &mut Scene) {
+    let Some(call) = &event.call else { return };
+    let plans = env.config.join("plans");
+    let mut protected = protected(env, event);
+    let reach = resolve::reach(&mut protected, &event.cwd, &[], &call.key.tool, &call.input);
+    if !policy.rules.is_empty() {
+        (scene.paths, scene.commands) = named(event, call, &reach);
+    }
+    scene.reach = Some((protected, reach));
+    let classed = effect::of(call, event.permission_mode.as_deref(), &plans.to_string_lossy());
+    (scene.effect, scene.why) = (Some(classed.effect), classed.why);
+    if let Some(effect) = policy.effects.of(&call.key.tool) {
+        (scene.effect, scene.why) = (Some(effect), "the configuration says so".to_owned());
+    }
+}
+
+/// What rules can be about: every path the call names or reaches, and its simple commands.
+fn named(event: &Event, call: &ToolCall, reach: &Reach) -> (Vec<String>, Vec<Vec<String>>) {
+    let reached = reach.targets.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
+    let input = json::read(&call.input).ok();
+    let fields =
+        ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));
+    let fields = fields
+        .map(|path| Path::new(&event.cwd).join(path))
+        .map(|path| resolve::real(&path).unwrap_or(path).to_string_lossy().into_owned());
+    let commands = reach.runs.iter().map(|run| run.words.iter().map(Word::lossy).collect());
+    (reached.chain(fields).collect(), commands.collect())
+}
+
+/// What the guard stands before: this world, and the project the session began in.
+pub fn protected(env: &Env, event: &Event) -> Protected {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let project = if env.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.project) };
+    let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
+    let pids = Some(env.client.clone()).filter(|pid| !pid.is_empty());
+    Protected { pids: pids.into_iter().collect(), ..resolve::protected(env, &project, vec![program]) }
+}
+
+/// What a look at settings, configuration and program says now, by path.
+pub fn marks(protected: &Protected) -> BTreeMap<String, String> {
+    let stamp = |m: &Mark| format!("{}:{}:{}:{:o}", m.len, m.mtime_ns, m.ino, m.mode);
+    tripwire::look(protected).iter().map(|mark| (mark.path.clone(), stamp(mark))).collect()
+}
+
+/// The settings files that register us now, with their events.
+pub fn held(protected: &Protected) -> BTreeMap<String, Vec<String>> {
+    let files = marks(protected)
+        .into_keys()
+        .filter(|path| Path::new(path).extension().is_some_and(|kind| kind == "json"));
+    let held = files.map(|path| (path.clone(), disarm::registered(&tripwire::settings(&path))));
+    held.filter(|(_, events)| !events.is_empty()).collect()
+}
+
+/// The end of a write: the audit's lot, and whether something of ours was changed behind the gates' back.
+fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
+    scene.drawn = draw(session, event, scene);
+    let open = event.call.as_ref().and_then(|call| session.open_call(&call.key));
+    let wrote = open.is_some_and(|open| open.effect.is_some_and(super::call::Effect::is_write));
+    if !wrote || session.memory.marks.is_empty() {
+        return;
+    }
+    let protected = protected(env, event);
+    let marks = marks(&protected);
+    let old = &session.memory.marks;
+    let changed: Vec<String> = marks
+        .iter()
+        .filter(|(path, mark)| old.get(*path).is_some_and(|was| was != *mark))
+        .map(|(path, _)| path.clone())
+        .collect();
+    let held: Vec<(String, Vec<String>)> = session.memory.held.clone().into_iter().collect();
+    match tripwire::judge(&changed, &held, &protected.binaries) {
+        Some(Trip::Disarmed(path, why)) => {
+            scene.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
+        }
+        Some(Trip::Changed(paths)) => scene.changed = paths,
+        None => {}
+    }
+    scene.marks = Some(marks);
+}
+
+/// The audit's lot for a write that ended: from the system's randomness, and at the latest every so many writes.
+fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
+    let policy = session.policy();
+    let (audit, off) = (policy.audit, policy.gates.audit == Level::Off);
+    let rate = audit.rate.in_millionths();
+    let open = session.open_call(&event.call.as_ref()?.key)?;
+    let by_ours =
+        event.agent_id.as_ref().and(event.agent_type.as_deref()).is_some_and(|name| ours(name).is_some());
+    if by_ours
+        || !open.effect.is_some_and(super::call::Effect::is_write)
+        || off
+        || session.state.audit.due
+        || is_waived(session, scene, "audit")
+    {
+        return None;
+    }
+    let mut bytes = [0_u8; 4];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
+    let lot = u64::from(u32::from_ne_bytes(bytes)) * 1_000_000 >> 32;
+    let late = rate > 0 && session.memory.course.writes_since_draw + 1 >= audit.at_least_every;
+    Some(lot < u64::from(rate) || late)
+}
+
+fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<finding::Finding, String>> {
+    let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
+    session.awaited(id, kind)?;
+    Some(finding::read(ours(kind)?, &event.report, &workflows(env, event)))
+}
+
+/// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
+fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
+    let library = Library::read(env, &asset::project(env, Path::new(&event.cwd)));
+    let gates = |held: &Held| {
+        let mut gates: Vec<String> =
+            held.workflow.gates.iter().chain(&held.owed).map(|gate| gate.name().to_owned()).collect();
+        gates.sort();
+        gates.dedup();
+        gates
+    };
+    library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
+}
+
+fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
+    let project = ledger.project();
+    let beside = heads::all(env)?.into_iter().filter(|head| head.blocked && head.project == project);
+    Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
+}

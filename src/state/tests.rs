@@ -1,0 +1,49 @@
+use super::*;
+use crate::json;
+
+/// Every optional field set, every list with something in it: what is not in sorted order shows.
+fn full() -> (State, Memory) {
+    let text = || Some("x".to_owned());
+    let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+    let memory = Memory {
+        baseline: map(),
+        boot: "b".to_owned(),
+        calls: vec![OpenCall {
+            agent_id: text(),
+            call: CallKey::of("Bash", "t"),
+            effect: Some(Effect::Write),
+            input_sha256: "s".to_owned(),
+            prompt_id: text(),
+            reason: text(),
+            state: CallState::Pending,
+        }],
+        course: Course {
+            agents: vec![Started::default()],
+            before: Some((Phase::Done, Sandbox::Open)),
+            waivers: vec![Waiver::default()],
+            ..Course::default()
+        },
+        folders: map(),
+        held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
+        marks: map(),
+        policy: Some(Box::default()),
+        root: "r".to_owned(),
+        shadowed: text(),
+        synced: 1,
+    };
+    let subagent = Subagent { last_invoked: "l".to_owned(), result: text(), verdict: text() };
+    let mut state = State::empty();
+    state.digest = text();
+    state.ledger = Some(Witness { memory: memory.clone(), ..Witness::default() });
+    state.subagents = BTreeMap::from([("critic".to_owned(), subagent)]);
+    state.task = Some(Task::default());
+    (state, memory)
+}
+
+#[test]
+fn the_plain_serialisation_is_the_canonical_form() {
+    let (state, memory) = full();
+    for text in [canonical(&state), canonical(&memory)] {
+        assert_eq!(json::read(&text).unwrap().canonical(), text);
+    }
+}

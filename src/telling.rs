@@ -1,0 +1,42 @@
+//! One fact in a few words, for people and reviewers.
+//!
+//! Reads nothing, writes nothing. Invariant: one line, whatever the fact holds.
+
+use crate::fact::{Fact, Said, Step};
+use crate::json::cut;
+use crate::phrase::one_line;
+
+/// The fact on one line of at most so many characters.
+pub fn told(fact: &Fact, longest: usize) -> String {
+    let text = match fact {
+        Fact::Open(open) => format!("aops-hook {}, project {}", open.binary, open.project),
+        Fact::Event(seen) => {
+            let who = seen.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+            format!("{}{who}{}", seen.event, seen.said.as_ref().map(spoken).unwrap_or_default())
+        }
+        Fact::Call(step) => stepped(step),
+        Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
+        Fact::Unblock(unblock) => format!("by {}", unblock.by),
+        Fact::Verdict(report) => {
+            let said = report.finding.as_ref().and_then(|f| f.verdict.clone().or_else(|| f.workflow.clone()));
+            let said = said.or_else(|| report.problem.clone()).unwrap_or_else(|| "a reflection".to_owned());
+            format!("{}: {said}", report.agent)
+        }
+        Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
+        Fact::Violation(violation) => format!("{}: {}", violation.event, violation.violation),
+        Fact::Recovery(recovery) => recovery.what.clone(),
+        Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
+    };
+    one_line(&text, longest)
+}
+
+fn spoken(said: &Said) -> String {
+    format!("  {} {}: {}", said.gate, said.ruling, said.reason)
+}
+
+fn stepped(step: &Step) -> String {
+    let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 300))).unwrap_or_default();
+    let why = step.reason.as_ref().map(|why| format!("  {why}")).unwrap_or_default();
+    format!("{} {} {}{who}{input}{why}", step.to.name(), step.call.tool, step.call.id)
+}
