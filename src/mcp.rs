@@ -6,6 +6,7 @@
 //! server does; an answer is bounded before it is kept, and redacted before it leaves here.
 
 mod answer;
+mod body;
 mod http;
 mod learnt;
 mod rpc;

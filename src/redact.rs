@@ -2,7 +2,7 @@
 //!
 //! Reads nothing, writes nothing. One pass: `anchor` finds the few bytes at which a secret can be known, and only there
 //! the finders look. Invariants: no regular expression; text without a secret comes back borrowed; redacting twice
-//! is redacting once; the time is linear in the text. A new provider is a row in `token::TOKENS`.
+//! is redacting once; the time is linear in the text. A new provider is a row in `table::TOKENS`.
 
 mod anchor;
 mod armour;
@@ -10,6 +10,7 @@ mod assigned;
 mod login;
 mod look;
 mod name;
+mod table;
 mod token;
 mod value;
 

@@ -64,16 +64,17 @@ fn listed(value: &Value) -> Option<Vec<Memory>> {
 fn numbered(text: &str) -> Vec<Memory> {
     let mut found: Vec<(Vec<&str>, Option<f64>)> = Vec::new();
     for line in text.lines() {
-        let (name, value) = line.trim().split_once(": ").unwrap_or_default();
-        match (begins(line), found.last_mut(), name) {
-            (Some(first), ..) => found.push((vec![first], None)),
-            (None, Some((lines, _)), "Content") => lines.push(value),
-            (None, Some((_, score)), "Relevance Score" | "Score" | "Similarity") => {
-                *score = value.parse().ok()
-            }
-            (None, Some(_), "Hash" | "Created" | "Tags" | "Timestamp" | "Type") => {}
-            (None, Some((lines, _)), _) => lines.push(line.trim()),
-            (None, None, _) => {}
+        if let Some(first) = begins(line) {
+            found.push((vec![first], None));
+            continue;
+        }
+        // What stands above the first number is about the list.
+        let Some((lines, score)) = found.last_mut() else { continue };
+        match line.trim().split_once(": ") {
+            Some(("Content", value)) => lines.push(value),
+            Some(("Relevance Score" | "Score" | "Similarity", value)) => *score = value.parse().ok(),
+            Some(("Hash" | "Created" | "Tags" | "Timestamp" | "Type", _)) => {}
+            _ => lines.push(line.trim()),
         }
     }
     if found.is_empty() && !text.to_ascii_lowercase().starts_with("no ") {

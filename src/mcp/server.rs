@@ -58,14 +58,11 @@ fn addresses(host: &str) -> Option<Vec<SocketAddr>> {
     let bracket = |host: &str| host.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok();
     let ip =
         |host: &str| bracket(host).map(IpAddr::V6).or_else(|| host.parse::<Ipv4Addr>().ok().map(IpAddr::V4));
-    let address = match ip(host) {
-        Some(ip) => SocketAddr::new(ip, 80),
-        None => {
-            let (host, port) = host.rsplit_once(':')?;
-            SocketAddr::new(ip(host)?, number(port)?)
-        }
-    };
-    Some(vec![address])
+    if let Some(ip) = ip(host) {
+        return Some(vec![SocketAddr::new(ip, 80)]);
+    }
+    let (host, port) = host.rsplit_once(':')?;
+    Some(vec![SocketAddr::new(ip(host)?, number(port)?)])
 }
 
 fn number(port: &str) -> Option<u16> {

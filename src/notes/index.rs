@@ -89,7 +89,11 @@ impl Index {
         let mut scores = vec![0.0; self.totals.notes];
         let mut weights = vec![0.0; question.words.len()];
         for (n, word) in question.words.iter().enumerate() {
-            let Some(row) = self.find(*word)? else { continue };
+            let at = self.place_of(*word)?;
+            let row = if at < self.rows { self.row(at)? } else { continue };
+            if row.word != *word {
+                continue;
+            }
             weights[n] = self.totals.weight(row.notes as usize);
             for (note, inside) in self.notes_of(&row)? {
                 let note = note as usize;
@@ -102,18 +106,18 @@ impl Index {
         best(&scores, most).into_iter().map(candidate).collect()
     }
 
-    fn find(&self, word: Word) -> Option<Option<Row>> {
+    /// The first row that is not before this word.
+    fn place_of(&self, word: Word) -> Option<usize> {
         let (mut low, mut high) = (0, self.rows);
         while low < high {
             let middle = low + (high - low) / 2;
-            let row = self.row(middle)?;
-            match row.word.cmp(&word) {
-                std::cmp::Ordering::Equal => return Some(Some(row)),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
+            if self.row(middle)?.word < word {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        Some(None)
+        Some(low)
     }
 
     pub(super) fn row(&self, n: usize) -> Option<Row> {
@@ -159,8 +163,7 @@ impl Index {
     }
 
     fn bytes(&self, at: u64, long: usize) -> Option<Vec<u8>> {
-        let end = at.checked_add(long as u64).filter(|end| *end <= self.size)?;
-        debug_assert!(end <= self.size);
+        at.checked_add(long as u64).filter(|end| *end <= self.size)?;
         let mut bytes = vec![0; long];
         self.file.read_exact_at(&mut bytes, at).ok()?;
         Some(bytes)

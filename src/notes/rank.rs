@@ -52,6 +52,7 @@ impl Question {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "no number of notes or words comes near 2^52")]
 impl Totals {
     /// How much a word says that so many notes hold.
     pub(super) fn weight(&self, holding: usize) -> f64 {

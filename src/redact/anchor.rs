@@ -58,18 +58,22 @@ impl<'a> Anchors<'a> {
     fn load(&mut self, base: usize) {
         self.base = base;
         let rest = self.bytes.get(base..).unwrap_or_default();
-        self.found = match rest.first_chunk::<{ BLOCK + 1 }>() {
-            Some(block) => scan(block),
-            None => {
-                let mut block = [0; BLOCK + 1];
-                block[..rest.len()].copy_from_slice(rest);
-                scan(&block)
-            }
-        };
+        self.found = rest.first_chunk().map_or_else(|| scan(&padded(rest)), scan);
     }
 }
 
-/// `is_sign` and `is_pair` for a whole block; `|`, not `||`: nothing to jump over.
+/// The last piece, with zeros behind.
+fn padded(rest: &[u8]) -> [u8; BLOCK + 1] {
+    let mut block = [0; BLOCK + 1];
+    block[..rest.len()].copy_from_slice(rest);
+    block
+}
+
+/// `is_sign` and `is_pair` for a whole block.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "with `||` there would be jumps, and no vector instructions"
+)]
 fn scan(block: &[u8; BLOCK + 1]) -> u64 {
     let mut flags = [0_u8; BLOCK];
     for n in 0..BLOCK {

@@ -105,7 +105,7 @@ fn bad_servers_end_in_time() {
         let began = Instant::now();
         assert_eq!(ask(&env, &server, if late { SHORT } else { LONG }), Err(want), "{habit:?}");
         assert!(began.elapsed() < if late { SHORT + Duration::from_millis(200) } else { LONG }, "{habit:?}");
-        assert_eq!(kept(&env), [PathBuf::new(); 0], "nothing was learnt from {habit:?}");
+        assert!(kept(&env).is_empty(), "nothing was learnt from {habit:?}");
     }
 }
 

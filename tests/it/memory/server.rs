@@ -98,7 +98,7 @@ impl Server {
 
     /// Old sessions are no longer known.
     pub(super) fn forget_sessions(&self) {
-        *self.shared.session.lock().unwrap() = "second".to_owned();
+        "second".clone_into(&mut self.shared.session.lock().unwrap());
     }
 
     pub(super) fn rename_tools(&self, tools: [&'static str; 2]) {
