@@ -5,7 +5,7 @@
 //! comes out is redacted; integers a double cannot hold come out as text.
 
 use crate::digest::sha256;
-use crate::redact::redact;
+use crate::redact::{redact, redact_under};
 use std::borrow::Cow;
 
 /// Below this depth a value is one opaque piece.
@@ -91,15 +91,7 @@ fn write(json: &Json, longest: usize, out: &mut String) {
         Json::Null => out.push_str("null"),
         Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Json::Number(text) => write_number(text, out),
-        Json::Text(raw) => {
-            let text = unescape(raw);
-            let clean = redact(&text);
-            if clean.len() <= longest {
-                write_text(&clean, out);
-            } else {
-                write_clip(&clean, longest / 4, out);
-            }
-        }
+        Json::Text(raw) => write_clean(&redact(&unescape(raw)), longest, out),
         Json::Deep(raw) => {
             let clean = redact(raw);
             write_clip(&clean, clean.len().min(longest / 4), out);
@@ -133,9 +125,21 @@ fn write_object(members: &[(Cow<str>, Json)], longest: usize, out: &mut String) 
         }
         write_text(name, out);
         out.push(':');
-        write(value, longest, out);
+        match value {
+            // The name may say that the text is secret.
+            Json::Text(raw) => write_clean(&redact_under(name, &unescape(raw)), longest, out),
+            value => write(value, longest, out),
+        }
     }
     out.push('}');
+}
+
+fn write_clean(clean: &str, longest: usize, out: &mut String) {
+    if clean.len() <= longest {
+        write_text(clean, out);
+    } else {
+        write_clip(clean, longest / 4, out);
+    }
 }
 
 /// A name is shortened before it is sorted: what comes out must be in order, and two long names must stay two.

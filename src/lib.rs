@@ -64,6 +64,8 @@ pub mod in_force;
 pub mod process;
 pub mod tracker;
 pub mod refresh;
+pub mod notes;
+pub mod mcp;
 pub mod resolve;
 pub mod tripwire;
 pub mod git;

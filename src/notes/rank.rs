@@ -1,0 +1,77 @@
+//! Ranks notes for a question (BM25).
+//!
+//! Reads nothing, writes nothing. Invariant: equal scores keep the order of the notes, so that an answer never flickers.
+
+use super::words::{Word, each_word};
+use std::path::PathBuf;
+
+/// So many different words of a question count, the first ones.
+const MOST_WORDS: usize = 96;
+
+/// The words somebody asks for, each once.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub(super) words: Vec<Word>,
+}
+
+/// A note that may answer.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    pub(super) score: f64,
+    /// How much each word of the question says among all notes.
+    pub(super) weights: std::rc::Rc<[f64]>,
+}
+
+/// What is known of all notes together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Totals {
+    pub(super) notes: usize,
+    pub(super) words: u64,
+}
+
+impl Question {
+    pub(super) fn of(query: &str) -> Self {
+        let mut words = Vec::new();
+        each_word(query, |word| {
+            if words.len() < MOST_WORDS && !words.contains(&word) {
+                words.push(word);
+            }
+        });
+        Self { words }
+    }
+
+    pub(super) fn position(&self, word: Word) -> Option<usize> {
+        self.words.iter().position(|asked| *asked == word)
+    }
+
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        let mut found = false;
+        each_word(text, |word| found |= self.position(word).is_some());
+        found
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no number of notes or words comes near 2^52")]
+impl Totals {
+    /// How much a word says that so many notes hold.
+    pub(super) fn weight(&self, holding: usize) -> f64 {
+        let (all, holding) = (self.notes as f64, holding as f64);
+        (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln()
+    }
+
+    /// What a word adds to the score of a note of so many words in which it weighs so much.
+    pub(super) fn score(&self, weight: f64, inside: u32, long: u32) -> f64 {
+        let average = self.words as f64 / self.notes.max(1) as f64;
+        let length = 0.25 + 0.75 * f64::from(long) / average.max(1.0);
+        weight * f64::from(inside) * 2.2 / (f64::from(inside) + 1.2 * length)
+    }
+}
+
+/// The best of these, twice as many as wanted: some may turn out to have changed.
+pub(super) fn best(scores: &[f64], most: usize) -> Vec<(usize, f64)> {
+    let mut found: Vec<_> = scores.iter().copied().enumerate().filter(|(_, score)| *score > 0.0).collect();
+    found.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    found.truncate(most.saturating_mul(2));
+    found
+}

@@ -1,0 +1,232 @@
+//! Cuts text into words as the index knows them.
+//!
+//! Reads nothing, writes nothing. Words are lower case, without accents and English plurals; scripts without blanks are
+//! cut into pairs of characters. Invariant: a note and a question are cut by the same code, so equal words meet.
+
+/// A word, known by its hash.
+pub(super) type Word = u64;
+
+/// Longer words are cut here: nobody asks for the tail of an encoded file.
+const LONGEST: usize = 48;
+
+/// Calls `each` for every word that is worth looking for.
+pub(super) fn each_word(text: &str, mut each: impl FnMut(Word)) {
+    let mut word = Vec::with_capacity(LONGEST + 8);
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    // The character before, of a script without blanks.
+    let mut dense = None;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if byte.is_ascii() {
+            at += 1;
+            dense = None;
+            if byte.is_ascii_alphanumeric() {
+                push(&mut word, byte.to_ascii_lowercase());
+            } else {
+                end(&mut word, &mut each);
+            }
+            continue;
+        }
+        let Some(letter) = text[at..].chars().next() else { break };
+        at += letter.len_utf8();
+        if is_dense(letter) {
+            end(&mut word, &mut each);
+            each(pair(dense.unwrap_or(letter), letter));
+            dense = Some(letter);
+            continue;
+        }
+        dense = None;
+        if !spell(letter, &mut word) {
+            end(&mut word, &mut each);
+        }
+    }
+    end(&mut word, &mut each);
+}
+
+/// Adds a letter in its plain form; false where it ends a word.
+fn spell(letter: char, word: &mut Vec<u8>) -> bool {
+    // Accents that stand by themselves, as in file names of some systems.
+    if ('\u{300}'..='\u{36f}').contains(&letter) {
+        return true;
+    }
+    if !letter.is_alphanumeric() {
+        return false;
+    }
+    for small in letter.to_lowercase().map(without_accent).filter(|c| c.is_alphanumeric()) {
+        small.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push(word, byte));
+    }
+    true
+}
+
+fn push(word: &mut Vec<u8>, byte: u8) {
+    if word.len() < LONGEST {
+        word.push(byte);
+    }
+}
+
+fn end(word: &mut Vec<u8>, each: &mut impl FnMut(Word)) {
+    if word.is_empty() {
+        return;
+    }
+    let root = without_plural(word);
+    let single = root.len() == 1 && root[0].is_ascii_alphabetic();
+    if !single && !is_stop_word(root) {
+        each(hash(root));
+    }
+    word.clear();
+}
+
+/// `queries` and `query`, `tests` and `test`; `class` and `status` stay.
+fn without_plural(word: &mut Vec<u8>) -> &[u8] {
+    let kept = match word.as_slice() {
+        [.., b'i', b'e', b's'] if word.len() > 4 => {
+            let long = word.len();
+            word[long - 3] = b'y';
+            long - 2
+        }
+        [.., b's' | b'u' | b'i', b's'] => word.len(),
+        [.., b's'] if word.len() > 3 => word.len() - 1,
+        _ => word.len(),
+    };
+    &word[..kept]
+}
+
+/// FNV-1a: short, and good enough to tell a few hundred thousand words apart.
+const fn hash(word: &[u8]) -> Word {
+    let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+    let mut n = 0;
+    while n < word.len() {
+        sum = (sum ^ word[n] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        n += 1;
+    }
+    sum
+}
+
+fn pair(one: char, two: char) -> Word {
+    let mut bytes = [0; 8];
+    let long = one.encode_utf8(&mut bytes).len();
+    let long = long + two.encode_utf8(&mut bytes[long..]).len();
+    hash(&bytes[..long])
+}
+
+/// Scripts that put no blanks between words.
+fn is_dense(letter: char) -> bool {
+    matches!(letter, '\u{e00}'..='\u{eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// The Latin letters with accents, from `à` to `ž`, by their plain ones; `*` has none.
+const PLAIN: &str = "aaaaaa*ceeeeiiii*nooooo*ouuuuy*yaaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii**jjkk*llllll**llnnnnnn***oooooo**rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz";
+
+fn without_accent(letter: char) -> char {
+    let code = u32::from(letter);
+    let at = match code {
+        0xe0..=0xff => code - 0xe0,
+        0x100..=0x17e => code - 0x100 + 32,
+        _ => return letter,
+    };
+    match PLAIN.as_bytes().get(at as usize) {
+        Some(b'*') | None => letter,
+        Some(plain) => char::from(*plain),
+    }
+}
+
+/// Words that say nothing about a note. Those with an apostrophe come as their parts.
+const STOP_WORDS: &str = "about after all also am an and any are as at be because been before being but by can could \
+did do doe doing don down each few for from further get go had has hav have having he her here him his how if in into \
+is it its just let like ll me more most my need no nor not now of off on once only or other our out over own pleas \
+please re same shall she should so some such than that the their them then there these they this those through to too \
+under until up us use ve very want was we were what when where which while who whom why will with would you your";
+
+const COUNT: usize = {
+    let (bytes, mut n, mut count) = (STOP_WORDS.as_bytes(), 0, 1);
+    while n < bytes.len() {
+        count += (bytes[n] == b' ') as usize;
+        n += 1;
+    }
+    count
+};
+
+/// Their hashes, in order.
+static STOPS: [Word; COUNT] = {
+    let (bytes, mut list, mut count) = (STOP_WORDS.as_bytes(), [0; COUNT], 0);
+    let (mut from, mut n) = (0, 0);
+    while n <= bytes.len() {
+        if n == bytes.len() || bytes[n] == b' ' {
+            let word = hash(bytes.split_at(n).0.split_at(from).1);
+            let mut slot = count;
+            while slot > 0 && list[slot - 1] > word {
+                list[slot] = list[slot - 1];
+                slot -= 1;
+            }
+            list[slot] = word;
+            count += 1;
+            from = n + 1;
+        }
+        n += 1;
+    }
+    list
+};
+
+fn is_stop_word(word: &[u8]) -> bool {
+    word.len() < 8 && STOPS.binary_search(&hash(word)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Word> {
+        let mut found = Vec::new();
+        each_word(text, |word| found.push(word));
+        found
+    }
+
+    #[test]
+    fn forms_of_one_word_meet() {
+        for (one, other) in [
+            ("Queries", "query"),
+            ("tests!", "TEST"),
+            ("résumé", "re\u{301}sume\u{301}"),
+            ("RÉSUMÉ", "resume"),
+            ("Straße", "straße"),
+            ("ÉLÈVE žluť", "eleve zlut"),
+            ("snake_case-word", "snake case word"),
+            ("it's the deploy", "deploy"),
+            ("ΣΊΣΥΦΟΣ", "ΣΊΣΥΦΟΣ"),
+            ("İstanbul", "istanbul"),
+            ("https://example.com/path", "http example com path"),
+        ] {
+            assert_eq!(words(one), words(other), "{one} / {other}");
+            assert!(!words(one).is_empty());
+        }
+        assert_eq!(words("the and of it a b c").len(), 0);
+        assert_ne!(words("class"), words("clas"));
+        assert_eq!(words("v2 2024 x86").len(), 3);
+    }
+
+    #[test]
+    fn scripts_without_blanks_are_cut_in_pairs() {
+        let note = words("数据库迁移");
+        assert_eq!(note.len(), 5);
+        assert!(words("迁移")[1..].iter().all(|word| note.contains(word)));
+        assert!(note.contains(&words("据库")[1]));
+    }
+
+    #[test]
+    fn letters_have_their_plain_form() {
+        assert_eq!(PLAIN.len(), 32 + 127);
+        for (letter, plain) in
+            ['à', 'ñ', 'ö', 'ÿ', 'ā', 'č', 'ğ', 'ł', 'ő', 'ş', 'ů', 'ž'].iter().zip("anoyacglosuz".chars())
+        {
+            assert_eq!(without_accent(*letter), plain, "{letter}");
+        }
+    }
+
+    #[test]
+    fn stop_words_are_in_order() {
+        assert!(
+            STOPS.is_sorted() && is_stop_word(b"the") && is_stop_word(b"your") && !is_stop_word(b"deploy")
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! Secrets known by the name they are given to: `password=…`, `"token": "…"`, `Authorization: …`, `--api-key …`.
+//!
+//! Reads nothing, writes nothing. In quotes a value counts easily; bare, it must look like one, and how much depends on
+//! whether the line is configuration or a program. Invariant: a value that already holds a redaction is left alone.
+
+use super::look::{has_digit, has_sign, is_code, is_mixed, is_path, is_placeholder, is_random, is_varied};
+use super::name::Kind::{self, Authorization, Cookie, Password, Secret};
+use super::name::{Name, promise};
+use super::value::{Value, behind_sign};
+use super::{Found, login, token};
+
+/// Whether the whole of `value` is secret under this name, and what to call it.
+pub(super) fn under(name: &str, value: &str) -> Option<&'static str> {
+    let kind = promise(name.as_bytes()).filter(|kind| matches!(kind, Password | Secret))?;
+    in_quotes(kind, value.as_bytes()).then(|| {
+        let whole = token::at(value.as_bytes(), 0).filter(|found| found.to == value.len());
+        whole.map_or(kind.name(), |found| found.name)
+    })
+}
+
+/// At a `:` or `=`: is a secret given to the name before it?
+pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+    let name = Name::before(bytes, at, floor)?;
+    let from = behind_sign(bytes, at, floor)?;
+    match name.kind {
+        Authorization => authorization(bytes, from),
+        Cookie => cookie(bytes, from),
+        kind => {
+            let value = Value::at(bytes, from)?;
+            let secret = if value.quoted {
+                in_quotes(kind, value.text(bytes))
+            } else {
+                bare(kind, value.text(bytes), &Around::of(bytes, &name, &value, at, floor))
+            };
+            secret.then(|| value.found(bytes, kind.name()))
+        }
+    }
+}
+
+/// At `--`: a flag with its value behind a blank.
+pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+    let apart = |b: u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'');
+    let rest = bytes[at..].strip_prefix(b"--")?;
+    if !(at == 0 || at > floor && apart(bytes[at - 1])) {
+        return None;
+    }
+    let long =
+        rest.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).count();
+    let kind = promise(&rest[..long]).filter(|kind| matches!(kind, Password | Secret))?;
+    let value = rest[long..].starts_with(b" ").then(|| Value::at(bytes, at + 3 + long))??;
+    let text = value.text(bytes);
+    let bare = !value.quoted;
+    let prose = bare && !(has_digit(text) || has_sign(text));
+    let other = bare && (is_code(text) || text.starts_with(b"-"));
+    (!prose && !other && in_quotes(kind, text)).then(|| value.found(bytes, kind.name()))
+}
+
+fn least(kind: Kind) -> usize {
+    if kind == Password { 4 } else { 8 }
+}
+
+fn in_quotes(kind: Kind, value: &[u8]) -> bool {
+    let fits = kind == Password || (is_mixed(value) && !is_path(value));
+    value.len() >= least(kind) && fits && !value.iter().any(u8::is_ascii_whitespace) && !is_placeholder(value)
+}
+
+/// What stands around a bare value.
+struct Around {
+    /// `NAME=value`, `--name=value`, `?name=value`: no program text.
+    shell: bool,
+    /// The line holds name and value and nothing else.
+    alone: bool,
+    /// `=` with no blank beside it.
+    tight: bool,
+}
+
+impl Around {
+    fn of(bytes: &[u8], name: &Name, value: &Value, sign: usize, floor: usize) -> Self {
+        let text = &bytes[name.from..name.to];
+        let tight = bytes[sign] == b'=' && sign == name.to && value.from == sign + 1;
+        let asked = name.from > floor && matches!(bytes[name.from - 1], b'?' | b'&');
+        let capital = !text.iter().any(u8::is_ascii_lowercase);
+        Self {
+            shell: tight && (capital || asked || text.starts_with(b"-")),
+            alone: name.begins_line(bytes, floor) && value.ends_line(bytes),
+            tight,
+        }
+    }
+}
+
+fn bare(kind: Kind, value: &[u8], around: &Around) -> bool {
+    if value.len() < least(kind) || is_placeholder(value) || is_code(value) || is_path(value) {
+        return false;
+    }
+    match kind {
+        _ if around.shell => true,
+        Password if around.tight && around.alone => true,
+        Password if around.alone => value.len() >= 6 && (has_digit(value) || has_sign(value)),
+        Password if around.tight => value.len() >= 6 && is_mixed(value),
+        Secret if around.alone => {
+            is_mixed(value) && (is_random(value) || has_sign(value) || is_varied(value))
+        }
+        _ => value.len() >= 12 && is_random(value),
+    }
+}
+
+/// `Authorization: Bearer x`: the scheme stays.
+fn authorization(bytes: &[u8], from: usize) -> Option<Found> {
+    let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
+    let other = || bytes[from..].starts_with(b"token ").then_some(("token ", "authorization", from + 6));
+    let (scheme, name, from) =
+        login::scheme(bytes, from).or_else(other).unwrap_or(("", "authorization", from));
+    let value = Value::bare(bytes, from, |b| b.is_ascii_whitespace() || b"\"'`,;)\\".contains(&b));
+    let text = value.text(bytes);
+    let fits = if scheme.is_empty() { text.len() >= 12 && is_mixed(text) } else { text.len() >= 4 };
+    (fits && !is_placeholder(text) && !is_code(text)).then(|| value.found(bytes, name))
+}
+
+/// `Cookie: a=b; c=d`: all of it.
+fn cookie(bytes: &[u8], from: usize) -> Option<Found> {
+    let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
+    let value = Value::bare(bytes, from, |b| b"\"'`\\\n\r".contains(&b));
+    let text = value.text(bytes);
+    let first = text.split(|b| *b == b';').next().unwrap_or_default();
+    let pair = first.iter().position(|b| *b == b'=').is_some_and(|at| at > 0 && at + 4 < first.len());
+    let one = !first.iter().any(u8::is_ascii_whitespace);
+    (pair && one && !is_placeholder(text) && !is_code(first)).then(|| value.found(bytes, "cookie"))
+}
