@@ -1,14 +1,86 @@
-//! `ASSETS`: every text we ship, embedded in the program.
+//! `ASSETS`: every text we ship, embedded in the program, and which texts are in force where people have their own.
 //!
-//! Reads nothing at run time. Invariant: a text that is named here and missing does not compile, and one that is there
-//! and not named fails a test.
+//! Reads the user's configuration folder and the project's `.aops`. Invariants: a text that is named here and missing does
+//! not compile, and one that is there and not named fails a test; agents, templates and the index are never the project's.
+
+mod force;
+mod library;
+mod open;
+mod words;
+#[cfg(test)]
+mod tests;
+
+pub use force::{Text, Texts, axioms, find, in_force};
+pub use library::Library;
+pub use open::{project, read_text};
+pub use words::{axioms_text, template, workflows_text};
+
+use serde::Serialize;
+use std::fmt;
 
 /// One shipped text.
 #[derive(Debug)]
 pub struct Asset {
-    /// Its place in the repository and below the host's configuration folder.
+    /// Its place in the repository and, for what `install` copies, below the host's configuration folder.
     pub path: &'static str,
     pub text: &'static str,
+}
+
+/// What a text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Axioms,
+    Agent,
+    Workflow,
+    /// `WORKFLOWS.md`: how to choose one.
+    Index,
+    Template,
+    /// A slash command of the client; copied by `install`, never read by us.
+    Command,
+}
+
+/// Whose text is in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    Embedded,
+    User,
+    Project,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(match self {
+            Origin::Embedded => "embedded",
+            Origin::User => "user",
+            Origin::Project => "project",
+        })
+    }
+}
+
+impl Asset {
+    pub fn kind(&self) -> Kind {
+        match self.path.split_once('/').map_or(self.path, |(folder, _)| folder) {
+            "agents" => Kind::Agent,
+            "commands" => Kind::Command,
+            "templates" => Kind::Template,
+            "workflows" => Kind::Workflow,
+            "WORKFLOWS.md" => Kind::Index,
+            _ => Kind::Axioms,
+        }
+    }
+
+    /// Its path below the folder of its kind, without `.md`.
+    pub fn id(&self) -> &'static str {
+        let name = self.path.split_once('/').map_or(self.path, |(_, name)| name);
+        name.strip_suffix(".md").unwrap_or(name)
+    }
+}
+
+/// What `install` copies to the host's folder: agents and commands.
+pub fn placed() -> impl Iterator<Item = &'static Asset> {
+    ASSETS.iter().filter(|asset| matches!(asset.kind(), Kind::Agent | Kind::Command))
 }
 
 macro_rules! assets {
@@ -17,20 +89,17 @@ macro_rules! assets {
     };
 }
 
-/// The text of a template, by its name below `templates/`.
-pub fn template(name: &str) -> &'static str {
-    TEMPLATES
-        .iter()
-        .find(|asset| asset.path.strip_prefix("templates/") == Some(name))
-        .map_or("", |asset| asset.text)
-}
-
-/// Rules of conduct, and the catalogue of workflows with its decision tree.
-pub static AXIOMS: &str = include_str!("../AXIOMS.md");
-pub static WORKFLOWS: &str = include_str!("../WORKFLOWS.md");
-
-/// What we say and hand to agents.
-pub static TEMPLATES: &[Asset] = assets![
+/// Every shipped text, by path.
+pub static ASSETS: &[Asset] = assets![
+    "AXIOMS.md",
+    "WORKFLOWS.md",
+    "agents/critic.md",
+    "agents/custodiet.md",
+    "agents/framework.md",
+    "agents/prompt-hydrator.md",
+    "agents/qa-verifier.md",
+    "commands/aops-status.md",
+    "templates/AGENTS.md",
     "templates/audit-context.md",
     "templates/critic-context.md",
     "templates/halt-report.md",
@@ -64,14 +133,15 @@ pub static TEMPLATES: &[Asset] = assets![
     "templates/refusals/stop-owed.md",
     "templates/refusals/verdict-form.md",
     "templates/refusals/verdict-given-up.md",
-];
-
-/// Agents and commands, copied to the host's folder by `install`.
-pub static ASSETS: &[Asset] = assets![
-    "agents/critic.md",
-    "agents/custodiet.md",
-    "agents/framework.md",
-    "agents/prompt-hydrator.md",
-    "agents/qa-verifier.md",
-    "commands/aops-status.md",
+    "workflows/batch-processing.md",
+    "workflows/build-loop.md",
+    "workflows/debugging.md",
+    "workflows/direct-skill.md",
+    "workflows/feature-dev.md",
+    "workflows/minor-edit.md",
+    "workflows/project.md",
+    "workflows/qa-demo.md",
+    "workflows/simple-question.md",
+    "workflows/spec-review.md",
+    "workflows/tdd-cycle.md",
 ];

@@ -49,7 +49,7 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent) -> Result
     let file = format!("{name}-{}.md", session.seq + 1);
     let path = ledger.place().path.join("context").join(&file);
     let values = values(env, ledger, event, template, &path);
-    let text = Phrase::new(template, values).fill(asset::template(template)) + "\n";
+    let text = Phrase::new(template, values).fill(&asset::template(env, template)) + "\n";
     ledger.write_context(&file, text.as_bytes())?;
     Ok(Brief { text: injected(&text, &path), file: path.display().to_string() })
 }
@@ -70,12 +70,14 @@ fn values(
     path: &Path,
 ) -> Vec<(&'static str, String)> {
     let session = ledger.session();
+    let project = asset::project(env, Path::new(&event.cwd));
     let (state, course) = (&session.state, &session.memory.course);
     let list = |items: &[String]| {
         quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))
     };
     let text = |text: Option<&String>| quote(cut(&redact(text.map_or("", String::as_str)), PART));
-    let wants = |name: &str| asset::template(template).contains(&format!("{{{{{name}}}}}"));
+    let shape = asset::template(env, template);
+    let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
         ("session_id", state.session_id.clone()),
@@ -98,8 +100,8 @@ fn values(
         ("round", (course.rounds + 1).to_string()),
         ("rounds", "3".to_owned()),
         ("waivers", waivers(session)),
-        ("axioms", asset::AXIOMS.to_owned()),
-        ("workflows", asset::WORKFLOWS.to_owned()),
+        ("axioms", asset::axioms_text(env, &project)),
+        ("workflows", asset::workflows_text(env, &project)),
         ("transcript", one_line(&event.transcript_path, 300)),
     ];
     if wants("files") || wants("diff") {
@@ -258,6 +260,6 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
         ("folder", ledger.place().path.display().to_string()),
     ];
     values.extend(window(&recent));
-    let text = Phrase::new("halt-report.md", values).fill(asset::template("halt-report.md")) + "\n";
+    let text = Phrase::new("halt-report.md", values).fill(&asset::template(env, "halt-report.md")) + "\n";
     ledger.write_beside("halt-report.md", text.as_bytes())
 }

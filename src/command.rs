@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod install;
 pub mod log;
 pub mod past;
+pub mod policy;
 pub mod replay;
 pub mod sessions;
 pub mod simulate;
@@ -22,9 +23,10 @@ pub mod uninstall;
 pub mod verify;
 pub mod waive;
 pub mod why;
+pub mod workflow;
 
 use crate::env::Env;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::shelf::{self, Shelved};
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
@@ -71,9 +73,11 @@ pub static COMMANDS: &[Command] = &[
     why::COMMAND,
     simulate::COMMAND,
     replay::COMMAND,
+    workflow::COMMAND,
     block::COMMAND,
     clear_block::COMMAND,
     waive::COMMAND,
+    policy::COMMAND,
     install::COMMAND,
     uninstall::COMMAND,
     doctor::COMMAND,
@@ -140,8 +144,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    let integrity = error.downcast_ref::<Failure>().filter(|failure| failure.code.is_integrity());
-    integrity.map_or_else(|| error.downcast_ref::<Refused>().map_or(1, |refused| refused.code), |_| 4)
+    match error.downcast_ref::<Failure>() {
+        Some(failure) if failure.code.is_integrity() => 4,
+        Some(failure) if failure.code == Code::ConfigInvalid => 2,
+        _ => error.downcast_ref::<Refused>().map_or(1, |refused| refused.code),
+    }
 }
 
 /// Whether this is somebody who may. Also for a command of which only one flag is a person's.
@@ -181,7 +188,11 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, for programs");
+    let json = Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .global(true)
+        .help("Print JSON, for programs");
     let yes = Arg::new("yes")
         .long("yes")
         .action(ArgAction::SetTrue)

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The world as this process found it.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,8 @@ pub struct Env {
     pub cwd: PathBuf,
     /// Where the client's session began; empty outside of hooks.
     pub project: PathBuf,
+    /// Where the host takes `export` lines for later shell calls from.
+    pub env_file: Option<PathBuf>,
     /// The client's process.
     pub client: String,
     /// Inside a tool call or hook of the client.
@@ -60,6 +62,7 @@ impl Env {
             user_config: platform("XDG_CONFIG_HOME", ".config"),
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
+            env_file: path("CLAUDE_ENV_FILE"),
             client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
@@ -109,6 +112,27 @@ impl Env {
         std::env::var_os("PATH").unwrap_or_default()
     }
 
+    /// The variables whose names are wanted, for a program that is started.
+    pub fn variables(&self, wanted: impl Fn(&str) -> bool) -> Vec<(String, OsString)> {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .filter(|(name, _)| wanted(name))
+            .collect()
+    }
+
+    /// How long one refresh of the tracker's snapshot may take.
+    #[cfg_attr(
+        debug_assertions,
+        expect(clippy::disallowed_methods, reason = "the one place that reads them")
+    )]
+    pub fn refresh_budget(&self) -> Duration {
+        #[cfg(debug_assertions)]
+        if let Some(ms) = std::env::var("AOPS_TEST_REFRESH_MS").ok().and_then(|v| v.parse().ok()) {
+            return Duration::from_millis(ms);
+        }
+        Duration::from_secs(15)
+    }
+
     /// The first program of this name on `PATH`.
     pub fn on_path(&self, name: &str) -> Option<PathBuf> {
         let found = |path: &PathBuf| path.is_absolute() && path.is_file();
@@ -142,6 +166,13 @@ fn now_ms() -> i64 {
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Tests make the hook panic, to see what it says then.
+#[cfg(debug_assertions)]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn panic_wanted() -> bool {
+    std::env::var_os("AOPS_TEST_PANIC").is_some()
 }
 
 /// This boot of the machine; empty where the system does not say.

@@ -6,6 +6,7 @@
 
 use crate::call::{CallKey, CallState, Effect};
 use crate::finding::Finding;
+use crate::policy::Policy;
 use crate::state::{Memory, State, Waiver, canonical};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct Opened {
     pub folders: BTreeMap<String, String>,
     /// Version of the ledger's form.
     pub format: u32,
+    /// The configuration in force, where it is not the shipped one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Box<Policy>>,
     pub policy_hash: String,
     /// The ledger this one continues: set aside by a person, or lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,6 +74,9 @@ pub struct Seen {
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<BTreeMap<String, String>>,
+    /// `SessionStart`, `SubagentStart`: the file that is not ours and defines one of our agents' names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<String>,
     /// `SessionStart` only: settings files that register us, with their events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<String, Vec<String>>>,
@@ -81,10 +88,16 @@ pub struct Seen {
     /// Stop only: what was still owed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<String>>,
+    /// Beside a new hash: the configuration it stands for, where it is not the shipped one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Box<Policy>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// `SessionStart` only: the root of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
 }

@@ -14,6 +14,7 @@ pub enum Code {
     LockAcquireFailed,
     RecoveryFailed,
     InputInvalid,
+    ConfigInvalid,
     StorageFailed,
     Panic,
 }
@@ -28,6 +29,7 @@ impl Code {
             Code::LockAcquireFailed => "STATE_LOCK_ACQUIRE_FAILED",
             Code::RecoveryFailed => "STATE_RECOVERY_FAILED",
             Code::InputInvalid => "INPUT_INVALID",
+            Code::ConfigInvalid => "CONFIG_INVALID",
             Code::StorageFailed => "STORAGE_FAILED",
             Code::Panic => "INTERNAL_PANIC",
         }
@@ -45,6 +47,9 @@ impl Code {
             }
             Code::InputInvalid => {
                 "a person can run `aops-hook doctor`: the client and the hook must agree on the event"
+            }
+            Code::ConfigInvalid => {
+                "a person can correct the file; `aops-hook policy show` names every problem"
             }
             Code::StorageFailed => {
                 "a person can make the folder writable or free some space, then run `aops-hook doctor`"

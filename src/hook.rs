@@ -11,14 +11,16 @@ use crate::fact::{Blocked, Fact, Opened};
 use crate::failure::{Code, Failure};
 use crate::gate::{self, Scene, repeat};
 use crate::git;
+use crate::in_force;
 use crate::ledger::Ledger;
 use crate::offer::offer;
 use crate::place::Whose;
-use crate::policy;
+use crate::policy::Policy;
 use crate::record;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
+use crate::welcome;
 use crate::wire::{answer, read};
 use std::io::Read;
 use std::mem::ManuallyDrop;
@@ -33,11 +35,18 @@ pub fn run(name: &str, env: &Env) -> u8 {
     answer_panics(kind);
     #[cfg(unix)]
     crate::signal::survive_file_size_limit();
-    let said = match input().and_then(|input| walk(name, &input, env)) {
+    let said = match input().and_then(|input| first_walk(name, &input, env)) {
         Ok(verdict) => answer::spell(kind, &verdict),
         Err(failure) => answer::fail(kind, &failure),
     };
     answer::deliver(kind, &said)
+}
+
+/// The walk, or a crash where a test wants to see one answered.
+fn first_walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
+    #[cfg(debug_assertions)]
+    assert!(!crate::env::panic_wanted(), "a test asked for it");
+    walk(name, input, env)
 }
 
 /// The walk of one event, down the page of `lib.rs`. In a dry world the answer is the same and nothing is written.
@@ -45,22 +54,30 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
-    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose)?);
+    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose, thorough)?);
     let scene = scene::look(env, &ledger, &event)?;
     if ledger.session().is_new() {
         open(env, &mut ledger, &event, &scene)?;
     }
     let session = ledger.session();
-    let verdict = judged(session, &event, &scene);
+    let verdict = judged(env, session, &event, &scene);
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
         ledger.append(env, Vec::new())?;
         return Ok(same);
     }
-    let verdict = offer(env, &ledger, &event, &scene, verdict)?;
-    let facts = facts(env, ledger.session(), &event, &verdict, &scene);
+    let mut verdict = offer(env, &ledger, &event, &scene, verdict)?;
+    if event.name == "SessionStart" {
+        welcome::export(env, &ledger)?;
+        if ledger.session().blocked().is_none() {
+            verdict = verdict
+                .join(Verdict::context("hydrate", welcome::context(env, ledger.session(), &event, &scene)));
+        }
+    }
+    let facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     ledger.append(env, facts)?;
     if blocked {
@@ -70,20 +87,22 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
 }
 
 /// What the gates say together, in words.
-pub fn judged(session: &Session, event: &Event, scene: &Scene) -> Verdict {
-    worded(gate::judge(session, event, scene))
+pub fn judged(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    worded(env, gate::judge(session, event, scene))
 }
 
 /// Shipped texts in the place of their names.
-fn worded(mut verdict: Verdict) -> Verdict {
+fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
     let Some(mut phrase) = verdict.phrase.take() else { return verdict };
-    let lines = verdict.debts.iter().map(|debt| debt.line.fill(asset::template(debt.line.template)));
+    let lines = verdict.debts.iter().map(|debt| debt.line.fill(&asset::template(env, debt.line.template)));
     let lines: Vec<String> = lines.enumerate().map(|(n, line)| format!("{}. {line}", n + 1)).collect();
     if !lines.is_empty() {
         phrase.values.push(("owed", lines.join("\n")));
     }
-    let text = phrase.fill(asset::template(phrase.template));
-    if verdict.ruling == Ruling::Pass {
+    let text = phrase.fill(&asset::template(env, phrase.template));
+    if verdict.softened {
+        verdict.notice = format!("not enforced here, or this would be refused: {text}");
+    } else if verdict.ruling == Ruling::Pass {
         verdict.notice = text;
     } else {
         verdict.reason = text;
@@ -93,12 +112,14 @@ fn worded(mut verdict: Verdict) -> Verdict {
 
 /// Begins the ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
 fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<(), Failure> {
+    let (policy, policy_hash) = policy(env, event)?;
     let opened = Opened {
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
         folders: scene.folders.clone(),
         format: 1,
-        policy_hash: policy::hash(env, &event.cwd),
+        policy,
+        policy_hash,
         previous: None,
         project: ledger.project(),
     };
@@ -109,13 +130,20 @@ fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<
 }
 
 /// The event's facts, with what only the edges know: the boot, the folders, the policy in force.
-fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+fn facts(
+    env: &Env,
+    session: &Session,
+    event: &Event,
+    verdict: &Verdict,
+    scene: &Scene,
+) -> Result<Vec<Fact>, Failure> {
     let mut facts = record::facts(session, event, verdict, scene);
     let Some(Fact::Event(seen)) = facts.iter_mut().find(|fact| matches!(fact, Fact::Event(_))) else {
-        return facts;
+        return Ok(facts);
     };
     if event.name == "SessionStart" {
         (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+        seen.root = Some(asset::project(env, Path::new(&event.cwd)).display().to_string());
         let protected = scene::protected(env, event);
         (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
         if session.memory.baseline.is_empty() {
@@ -123,10 +151,21 @@ fn facts(env: &Env, session: &Session, event: &Event, verdict: &Verdict, scene: 
         }
     }
     if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") {
-        seen.policy_hash =
-            Some(policy::hash(env, &event.cwd)).filter(|hash| *hash != session.state.policy_hash);
+        let (policy, hash) = policy(env, event)?;
+        if hash != session.state.policy_hash {
+            (seen.policy, seen.policy_hash) = (policy, Some(hash));
+        }
     }
-    facts
+    Ok(facts)
+}
+
+/// What is in force, kept so that a later one can be compared with it: the configuration where it is not the shipped
+/// one, and the hash of it all.
+fn policy(env: &Env, event: &Event) -> Result<(Option<Box<Policy>>, String), Failure> {
+    let in_force = in_force::load(env, Path::new(&event.cwd))?;
+    in_force.keep(env)?;
+    let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
+    Ok((policy.map(Box::new), in_force.hash))
 }
 
 fn input() -> Result<Vec<u8>, Failure> {

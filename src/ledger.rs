@@ -21,7 +21,7 @@ use crate::moment::timestamp;
 use crate::place::{self, Place, Whose};
 use crate::session::Session;
 use crate::state::{Memory, State, Witness, digest_of};
-use index::Index;
+use index::Source;
 use kept::{Kept, STATE_FILE};
 use lock::Lock;
 use recover::{Found, LEDGER_FILE};
@@ -66,21 +66,22 @@ pub struct Standing {
 
 impl Ledger {
     /// The ledger of this session, made where it is missing. Two ids that share eight digits get a folder each.
-    pub fn lock(env: &Env, whose: Whose) -> Result<Self, Failure> {
+    /// `thorough`: hold it against its exported head too, which a rolled-back copy of state and ledger cannot fool.
+    pub fn lock(env: &Env, whose: Whose, thorough: bool) -> Result<Self, Failure> {
         if env.dry {
-            return Self::rehearse(env, whose);
+            return Self::rehearse(env, whose, thorough);
         }
         let mut width = 8;
         for tried in [8, 16] {
             if let Some(place) = place::find(env, whose, tried)? {
-                match Self::enter(env, whose, place)? {
+                match Self::enter(env, whose, place, thorough)? {
                     Some(ledger) => return Ok(ledger),
                     None => width = 16,
                 }
             }
         }
         let place = place::create(env, whose, width)?;
-        let made = Self::enter(env, whose, place)?;
+        let made = Self::enter(env, whose, place, thorough)?;
         made.ok_or_else(|| {
             Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash")
         })
@@ -91,15 +92,15 @@ impl Ledger {
         let gone = || Failure::storage(path.display(), "is gone");
         let place = place::open(path.to_owned())?.ok_or_else(gone)?;
         let whose = Whose { session_id: trace, transcript_path: "", cwd: "" };
-        Self::enter(env, whose, place)?.ok_or_else(gone)
+        Self::enter(env, whose, place, true)?.ok_or_else(gone)
     }
 
     /// An existing folder; `None` where it is another session's.
-    fn enter(env: &Env, whose: Whose, place: Place) -> Result<Option<Self>, Failure> {
+    fn enter(env: &Env, whose: Whose, place: Place, thorough: bool) -> Result<Option<Self>, Failure> {
         let lock = Lock::acquire(&place.dir)?;
         let (file, long) = folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
         let trace = trace_id(whose.session_id);
-        let Some(standing) = load(env, &place, &file, &trace, long)? else { return Ok(None) };
+        let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
         let mut ledger = Self { place, file, _lock: Some(lock), trace, standing, dry: false };
         // What was mended binds before anything is judged. A ledger without an entry waits for its first.
         if !ledger.session().is_new() {
@@ -153,12 +154,13 @@ impl Ledger {
     }
 
     /// How a call of this key ended earlier, however long ago.
-    pub fn past_call(&self, key: &crate::call::CallKey) -> Option<crate::fact::Step> {
-        let long = self.standing.walk.bytes;
+    pub fn past_call(&self, key: &crate::call::CallKey) -> Result<Option<crate::fact::Step>, Failure> {
+        let walk = &self.standing.walk;
         if self.dry {
-            return rehearsal::past_call(&self.file, long, key);
+            return rehearsal::past_call(&self.file, walk.bytes, key);
         }
-        Index::open(&self.place.dir, &self.file, long)?.find(key)
+        let (dir, boot) = (&self.place.dir, walk.session.memory.boot.as_str());
+        Source { dir, ledger: &self.file, long: walk.bytes, boot }.last_end(key)
     }
 
     /// Commits these facts as one batch.
@@ -303,16 +305,28 @@ fn exports(fact: &Fact) -> bool {
 }
 
 /// The session in this folder, `None` where it is another one's.
-fn load(env: &Env, place: &Place, file: &File, trace: &str, long: u64) -> Result<Option<Standing>, Failure> {
+fn load(
+    env: &Env,
+    place: &Place,
+    file: &File,
+    trace: &str,
+    long: u64,
+    thorough: bool,
+) -> Result<Option<Standing>, Failure> {
     let kept = Kept::read(&place.dir)?;
     let mut found = Found { dir: &place.dir, file, trace, long, head: None, boot: "", dry: env.dry };
     if let Kept::Whole(state, witness) = &kept {
         if state.session_id != trace {
             return Ok(None);
         }
+        if thorough {
+            found.head = heads::of(env, trace)?;
+        }
         if witness.bytes == long && found.holds(state, witness)? {
             let mut walk = Walk::new(kept::session((**state).clone(), witness), trace, witness.bytes);
             (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
+            found.witnessed(&kept, &walk)?;
+            found.exported(&walk)?;
             return Ok(Some(Standing { walk, mended: Vec::new() }));
         }
     } else if !found.is_ours()? {

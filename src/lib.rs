@@ -17,7 +17,8 @@
 //! **entries** of one session, each holding one **fact**; the **session** is those entries folded into what we know now.
 //! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
 //! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
-//! never a ruling. An **asset** is a shipped text.
+//! never a ruling. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
+//! texts **in force** it has one hash.
 
 // -- vocabulary
 pub mod failure;
@@ -27,6 +28,7 @@ pub mod event;
 pub mod phrase;
 pub mod verdict;
 // -- rules
+pub mod policy;
 pub mod digest;
 pub mod redact;
 pub mod json;
@@ -46,25 +48,31 @@ pub mod record;
 pub mod telling;
 pub mod settings;
 pub mod diff;
+pub mod yaml;
+pub mod workflow;
 // -- edges
 pub mod env;
+pub mod asset;
 pub mod signal;
 pub mod wire;
 pub mod place;
 pub mod heads;
 pub mod ledger;
 pub mod shelf;
-pub mod policy;
-pub mod asset;
 pub mod disk;
+pub mod in_force;
 pub mod process;
+pub mod tracker;
+pub mod refresh;
 pub mod resolve;
 pub mod tripwire;
 pub mod git;
+pub mod shadow;
 pub mod scene;
 pub mod transcript;
 pub mod brief;
 pub mod offer;
+pub mod welcome;
 pub mod receipt;
 // -- doors
 pub mod hook;

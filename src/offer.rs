@@ -30,6 +30,12 @@ pub fn offer(
     if verdict.ruling != Ruling::Pass || ledger.session().blocked().is_some() {
         return Ok(verdict);
     }
+    if let Some(file) = scene.shadowed.as_ref().filter(|_| event.name == "SessionStart") {
+        let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let values = vec![("file", crate::phrase::one_line(file, 300)), ("agent", name)];
+        let words = Phrase::new("", values).fill(&asset::template(env, "refusals/agent-shadowed.md"));
+        return Ok(verdict.join(Verdict::notice("report", words)));
+    }
     let agent = event.agent_type.as_deref().and_then(ours);
     let extra = match (event.name.as_str(), agent) {
         ("UserPromptSubmit", _) if Prompt::of(&event.prompt) == Prompt::Ordinary => {
@@ -37,10 +43,12 @@ pub fn offer(
             let file = brief(env, ledger, event, hydrator)?.file;
             let values = vec![("agent", scene.agent(hydrator.name)), ("context_file", file)];
             let words = Phrase::new("hydration-instruction.md", values)
-                .fill(asset::template("hydration-instruction.md"));
+                .fill(&asset::template(env, "hydration-instruction.md"));
             Verdict::context("hydrate", words)
         }
-        ("SubagentStart", Some(agent)) => Verdict::context("hydrate", brief(env, ledger, event, agent)?.text),
+        ("SubagentStart", Some(agent)) if scene.shadowed.is_none() => {
+            Verdict::context("hydrate", brief(env, ledger, event, agent)?.text)
+        }
         ("PreToolUse", _) => match prompt_of_ours(event) {
             Some(input) => Verdict { input: Some(input), ..Verdict::pass() },
             None => return Ok(verdict),

@@ -1,37 +1,192 @@
-//! Which texts and settings are in force, as one digest.
+//! `Policy`: what the user and the project want of the loop, parsed from their configuration.
 //!
-//! Reads our configuration folders and the project's `.aops`. Invariant: the same texts give the same hash on every
-//! machine; any text that can change what we do moves it.
+//! Reads the texts it is given, writes nothing. Stored type: fields in sorted order and no fractions, so the plain
+//! serialisation is the RFC 8785 form. Invariant: a project's file that is accepted never makes the policy laxer than
+//! the user's own; `key::KEYS` says for each key which way is laxer.
 
-use crate::digest::sha256;
-use crate::env::Env;
-use crate::state::canonical;
-use std::collections::BTreeMap;
-use std::path::Path;
+pub mod check;
+mod field;
+pub mod glob;
+pub mod key;
+pub mod origin;
+pub mod problem;
+mod read;
+pub mod rule;
+pub mod value;
 
-/// SHA-256 over the RFC 8785 form of names and digests of everything in force.
-pub fn hash(env: &Env, cwd: &str) -> String {
-    let mut texts = BTreeMap::new();
-    collect(&env.user_config, "user", &mut texts);
-    collect(&Path::new(cwd).join(".aops"), "project", &mut texts);
-    texts.insert("binary".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-    sha256(&[canonical(&texts).as_bytes()])
+pub use check::Check;
+pub use origin::{Layer, Origins};
+pub use problem::Problem;
+pub use read::{Source, read};
+pub use rule::Rule;
+pub use value::Share;
+
+use crate::call::Effect;
+use serde::{Deserialize, Serialize};
+
+/// Version of the stored form.
+pub const SCHEMA: u32 = 1;
+
+/// The effective configuration. `Policy::default()` is what holds where nobody says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    pub audit: Audit,
+    pub checkpoint: Checkpoint,
+    pub checks: Vec<Check>,
+    pub effects: Effects,
+    pub gates: Gates,
+    pub hydration: Hydration,
+    pub memory: Memory,
+    pub mode: Mode,
+    pub rules: Vec<Rule>,
+    pub run: Run,
+    pub schema: u32,
+    pub stop: Stop,
+    pub tracker: Tracker,
 }
 
-/// Every configuration and markdown file below a folder, two levels deep.
-fn collect(folder: &Path, name: &str, texts: &mut BTreeMap<String, String>) {
-    let Ok(items) = std::fs::read_dir(folder) else { return };
-    for item in items.flatten() {
-        let path = item.path();
-        let name = format!("{name}/{}", item.file_name().to_string_lossy());
-        let text = path.extension().is_some_and(|e| e == "md" || e == "toml");
-        if text && path.is_file() {
-            texts.insert(
-                name,
-                std::fs::read(&path).map_or("unreadable".to_owned(), |bytes| sha256(&[&bytes])),
-            );
-        } else if !text && path.is_dir() && name.matches('/').count() < 2 {
-            collect(&path, &name, texts);
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    pub at_least_every: u64,
+    pub grace: u64,
+    /// In millionths.
+    pub rate: Share,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    pub interactive: Interactive,
+    pub keep: u64,
+    pub max_file_mb: u64,
+}
+
+/// Names or globs of tools; what is in both is a write.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effects {
+    pub read: Vec<String>,
+    pub write: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gates {
+    pub audit: Level,
+    pub checks: Level,
+    pub close: Level,
+    pub critic: Level,
+    pub qa: Level,
+    pub reflect: Level,
+    pub sandbox: Level,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hydration {
+    pub deadline_ms: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    pub server: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mode {
+    pub observe: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub claude: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    pub refusals: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tracker {
+    pub command: String,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            audit: Audit { at_least_every: 25, grace: 5, rate: Share::millionths(100_000) },
+            checkpoint: Checkpoint { interactive: Interactive::Execute, keep: 20, max_file_mb: 50 },
+            checks: Vec::new(),
+            effects: Effects::default(),
+            gates: Gates::default(),
+            hydration: Hydration { deadline_ms: 400 },
+            memory: Memory::default(),
+            mode: Mode::default(),
+            rules: Vec::new(),
+            run: Run::default(),
+            schema: SCHEMA,
+            stop: Stop { refusals: 3 },
+            tracker: Tracker { command: "bd".to_owned() },
         }
     }
 }
+
+/// An enum that a configuration spells as one of a few words, the laxest first where that matters.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$mark:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$mark])* #[serde(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            pub const WORDS: &[&str] = &[$($word),+];
+
+            pub fn of(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// How strictly a gate is held.
+    Level {
+        Off = "off",
+        Warn = "warn",
+        #[default]
+        Enforce = "enforce",
+    }
+}
+
+words! {
+    /// When an interactive session keeps a checkpoint.
+    Interactive {
+        Off = "off",
+        #[default]
+        Execute = "execute",
+        All = "all",
+    }
+}
+
+impl Effects {
+    /// What the lists say of a tool; nothing where they do not name it.
+    pub fn of(&self, tool: &str) -> Option<Effect> {
+        let named = |list: &[String]| list.iter().any(|pattern| glob::name(pattern, tool));
+        if named(&self.write) {
+            return Some(Effect::Write);
+        }
+        named(&self.read).then_some(Effect::Read)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ pub fn facts(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene)
         ("PostToolUseFailure", Some(call)) => ended(session, event, call, Failed, scene),
         _ => {
             let mut facts = settled(session, event);
-            let mut seen = seen(event, said(verdict));
+            let mut seen = seen(event, scene, said(verdict));
             if event.name == "Stop" && !scene.busy {
                 seen.owed = Some(debts(session, scene).iter().map(|debt| debt.name.to_owned()).collect());
             }
@@ -101,7 +101,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, s
 fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, scene: &Scene) -> Vec<Fact> {
     let Some(open) = session.open_call(&call.key) else {
         let repeated = scene.past.is_some();
-        return vec![if repeated { again(event, call) } else { unasked(event, call) }];
+        return vec![if repeated { again(event, call, scene) } else { unasked(event, call) }];
     };
     let mut facts = Vec::new();
     // A person was asked and said yes: the host tells us only now.
@@ -130,11 +130,11 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, scen
 }
 
 /// A call that ended before ends again: known, and counted once.
-fn again(event: &Event, call: &ToolCall) -> Fact {
+fn again(event: &Event, call: &ToolCall, scene: &Scene) -> Fact {
     let id = quoted(&call.key.id);
     let about =
         format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
-    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, None) })
+    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, scene, None) })
 }
 
 /// The host ran a call we never authorized: our hook was killed, and the host failed open.
@@ -212,7 +212,7 @@ fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) 
     }
 }
 
-fn seen(event: &Event, said: Option<Said>) -> Seen {
+fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
     Seen {
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
@@ -221,12 +221,15 @@ fn seen(event: &Event, said: Option<Said>) -> Seen {
         boot: None,
         event: cut(&event.name, 64).to_owned(),
         folders: None,
+        foreign: scene.shadowed.clone(),
         held: None,
         marks: None,
         mode: event.permission_mode.clone(),
         owed: None,
+        policy: None,
         policy_hash: None,
         prompt_id: event.prompt_id.clone(),
+        root: None,
         said,
     }
 }

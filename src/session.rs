@@ -10,6 +10,7 @@ use crate::digest::NO_DIGEST;
 use crate::fact::{Fact, Seen, Step};
 use crate::failure::Code;
 use crate::json::{self, Json};
+use crate::policy::Policy;
 use crate::state::{Memory, OpenCall, Phase, Sandbox, State};
 
 /// Names kept in `subagents`; a host that makes up more gets no further ones.
@@ -40,6 +41,11 @@ impl Session {
         flags.custodiet_blocked.then(|| flags.custodiet_block_reason.as_deref().unwrap_or("no reason given"))
     }
 
+    /// The configuration in force.
+    pub fn policy(&self) -> Policy {
+        self.memory.policy.as_deref().cloned().unwrap_or_default()
+    }
+
     pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
         self.memory.calls.iter().find(|open| open.call == *key)
     }
@@ -58,6 +64,7 @@ impl Session {
                 self.state.policy_hash.clone_from(&open.policy_hash);
                 self.memory.boot.clone_from(&open.boot);
                 self.memory.folders.clone_from(&open.folders);
+                self.memory.policy.clone_from(&open.policy);
             }
             Fact::Event(seen) => self.saw(ts, seen),
             Fact::Call(step) => self.stepped(step)?,
@@ -92,9 +99,13 @@ impl Session {
         let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
         if let Some(hash) = &seen.policy_hash {
             self.state.policy_hash.clone_from(hash);
+            self.memory.policy.clone_from(&seen.policy);
         }
         if let Some(marks) = &seen.marks {
             self.memory.marks.clone_from(marks);
+        }
+        if seen.event == "SessionStart" || seen.foreign.is_some() {
+            self.memory.shadowed.clone_from(&seen.foreign);
         }
         match seen.event.as_str() {
             "SessionStart" => {
@@ -102,6 +113,9 @@ impl Session {
                 self.memory.boot = seen.boot.clone().unwrap_or_default();
                 if let Some(baseline) = seen.baseline.as_ref().filter(|_| self.memory.baseline.is_empty()) {
                     self.memory.baseline.clone_from(baseline);
+                }
+                if let Some(root) = seen.root.as_ref().filter(|_| self.memory.root.is_empty()) {
+                    self.memory.root.clone_from(root);
                 }
                 if let Some(held) = &seen.held {
                     self.memory.held.clone_from(held);
@@ -113,6 +127,7 @@ impl Session {
             "SessionEnd" => self.state.ended_at = Some(ts.to_owned()),
             "UserPromptSubmit" if !refused => self.prompted(&words(seen, "prompt").unwrap_or_default()),
             "Stop" => self.stopped(seen, refused),
+            "CwdChanged" => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
             "TaskCreated" if !refused => self.state.main_agent.todos_total += 1,
             "TaskCompleted" if !refused => {
                 let todos = &mut self.state.main_agent;
@@ -127,7 +142,9 @@ impl Session {
     fn invoked(&mut self, ts: &str, seen: &Seen) {
         let Some(name) = bare_name(seen) else { return };
         let (id, kind) = (seen.agent_id.as_deref(), seen.agent_type.as_deref());
-        self.agent_started(id.unwrap_or_default(), kind.unwrap_or_default());
+        if seen.foreign.is_none() {
+            self.agent_started(id.unwrap_or_default(), kind.unwrap_or_default());
+        }
         let known = &mut self.state.subagents;
         if known.len() < MOST_SUBAGENTS || known.contains_key(&name) {
             ts.clone_into(&mut known.entry(name).or_default().last_invoked);

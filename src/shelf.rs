@@ -154,22 +154,27 @@ pub fn check(env: &Env, shelved: &Shelved) -> Result<Checked, Failure> {
     let found = Found { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry: true };
     let mut walk = Walk::new(Session::default(), trace, 0);
     found.vouch(&kept, &mut walk);
-    let (torn_bytes, failure) = match walk_all(&mut walk, &file, long) {
+    let mut bad = None;
+    let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, &mut bad) {
         Ok(torn) => (torn, found.witnessed(&kept, &walk).err()),
         Err(failure) => (0, Some(failure)),
     };
-    let seq = failure.as_ref().map(|_| walk.session.seq + 1);
+    let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.session.seq + 1));
     Ok(Checked { session: walk.session, torn_bytes, failure, seq })
 }
 
-/// Every entry up to `long`, a few megabytes at a time; how many torn bytes stand after the last mark.
-fn walk_all(walk: &mut Walk, file: &File, long: u64) -> Result<u64, Failure> {
+/// Every entry up to `long`, a few megabytes at a time; how many torn bytes stand after the last mark. `bad` is the entry
+/// a damage begins at, which can stand behind good ones of a batch without its mark.
+fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> Result<u64, Failure> {
     const CHUNK: u64 = 4 << 20;
     let mut window = CHUNK;
     loop {
         let want = (long - walk.bytes).min(window);
         let bytes = folder::read_at(file, LEDGER_FILE, walk.bytes, want)?;
-        let done = walk.feed(&bytes, |_, _, _| {}).map_err(|damage| failure(&damage))?;
+        let done = walk.feed(&bytes, |_, _, _| {}).map_err(|damage| {
+            *bad = Some(damage.seq);
+            failure(&damage)
+        })?;
         let end = walk.bytes + (bytes.len() - done) as u64 == long;
         if done == 0 && !end {
             window *= 2; // a batch longer than the window

@@ -9,9 +9,9 @@ use crate::env::boot_id;
 use crate::fact::{Blocked, Fact, Opened, Previous};
 use crate::failure::{Code, Failure};
 use crate::heads::{self, Head};
+use crate::in_force;
 use crate::ledger::Ledger;
 use crate::place::make_all;
-use crate::policy;
 use crate::shelf::{self, Checked, Shelved};
 use anyhow::Context;
 use clap::{Arg, ArgAction, ArgMatches};
@@ -121,6 +121,9 @@ fn report(desk: &mut Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Resu
 /// Renames the folder and begins a ledger in its place that names the old one.
 fn set_aside(desk: &Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Result<PathBuf> {
     let env = desk.env;
+    // First: a configuration that does not hold is found before anything is moved.
+    let in_force = in_force::load(env, &env.cwd)?;
+    in_force.keep(env)?;
     let head = shelf::exported(env, &shelved.session_id);
     let block = checked.session.blocked().map(str::to_owned);
     let block = block.or_else(|| {
@@ -154,7 +157,8 @@ fn set_aside(desk: &Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Resul
         boot: boot_id(),
         folders: checked.session.memory.folders.clone(),
         format: 1,
-        policy_hash: policy::hash(env, &env.cwd.to_string_lossy()),
+        policy: checked.session.memory.policy.clone(),
+        policy_hash: in_force.hash,
         previous: Some(previous),
         project,
     })];

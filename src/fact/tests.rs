@@ -34,12 +34,15 @@ fn all() -> Vec<Fact> {
         boot: text(),
         event: "Stop".to_owned(),
         folders: Some(map()),
+        foreign: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         marks: Some(map()),
         mode: text(),
         owed: Some(vec!["commit".to_owned()]),
+        policy: Some(Box::default()),
         policy_hash: text(),
         prompt_id: text(),
+        root: text(),
         said: said(),
     };
     let finding = Finding {
@@ -63,7 +66,12 @@ fn all() -> Vec<Fact> {
     };
     let (memory, state) = (Memory { course: Course::default(), ..Memory::default() }, State::empty());
     vec![
-        Fact::Open(Opened { folders: map(), previous: Some(previous), ..Opened::default() }),
+        Fact::Open(Opened {
+            folders: map(),
+            policy: Some(Box::default()),
+            previous: Some(previous),
+            ..Opened::default()
+        }),
         Fact::Event(seen),
         Fact::Call(step),
         Fact::Block(Blocked { by: "b".to_owned(), reason: "r".to_owned() }),

@@ -15,7 +15,8 @@ pub const WHY: &str = "a session must not be moved away from its ledger";
 
 pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     let began = &session.memory.folders;
-    if !event.kind().guarding || session.is_new() || *began == scene.folders {
+    // Nothing is known of a session whose damaged ledger a person set aside: no ground to refuse on.
+    if !event.kind().guarding || session.is_new() || began.is_empty() || *began == scene.folders {
         return Verdict::pass();
     }
     let names = began.keys().chain(scene.folders.keys());

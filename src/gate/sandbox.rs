@@ -27,7 +27,19 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     if !effect.is_write() || !shut || is_waived(session, scene, GATE) {
         return Verdict::pass();
     }
-    Verdict::refuse(GATE, words(session, call, scene))
+    let verdict = Verdict::refuse(GATE, words(session, call, scene));
+    match session.memory.shadowed.as_deref() {
+        Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
+        None => verdict,
+    }
+}
+
+/// Why the hint names our agents by their whole name.
+fn shadowed(file: &str) -> String {
+    let file = one_line(file, 300);
+    format!(
+        "`{file}` defines an agent under one of our names and is not ours, so only `aops:` names count\nhint: start those, or ask the user to rename that file"
+    )
 }
 
 fn words(session: &Session, call: &ToolCall, scene: &Scene) -> Phrase {

@@ -9,6 +9,7 @@ use crate::call::{CallState, Effect};
 use crate::fact::{Reported, Seen, Step};
 use crate::finding::Finding;
 use crate::json::cut;
+use crate::policy::Level;
 use crate::prompt::Prompt;
 use crate::session::Session;
 use crate::state::{Course, Phase, Sandbox, Started, Stopping, Task};
@@ -45,6 +46,19 @@ impl Session {
             task.waiver = Some(waiver.to_owned());
         }
         (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
+    }
+
+    /// The working folder left the project: what was planned there does not hold here.
+    pub(super) fn moved(&mut self, cwd: &str) {
+        let root = &self.memory.root;
+        let inside =
+            cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut {
+            return;
+        }
+        self.memory.course.before.get_or_insert((self.state.phase, self.state.sandbox));
+        self.state.state.hydration_pending = true;
+        (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
     }
 
     fn begin_task(&mut self, intent: &str) {
@@ -158,7 +172,8 @@ impl Session {
         self.state.state.current_workflow.clone_from(&finding.workflow);
         self.memory.course.gates.clone_from(&finding.gates);
         self.memory.course.steps.clone_from(&finding.steps);
-        let reviewed = finding.gates.iter().any(|gate| gate == "critic");
+        let wanted = self.policy().gates.critic == Level::Enforce && !self.policy().mode.observe;
+        let reviewed = wanted && finding.gates.iter().any(|gate| gate == "critic");
         let question = finding.workflow.as_deref() == Some(QUESTION);
         (self.state.phase, self.state.sandbox) = match (reviewed, question) {
             (true, _) => (Phase::Review, Sandbox::Shut),

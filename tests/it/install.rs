@@ -1,7 +1,7 @@
 //! `install` and `uninstall` with the real program in throwaway homes.
 
 use crate::support::{BINARY, real_home};
-use aops_hook::asset::ASSETS;
+use aops_hook::asset;
 use aops_hook::settings::survey;
 use std::collections::BTreeMap;
 use std::fs;
@@ -147,7 +147,7 @@ fn a_fresh_home_is_registered_and_left_as_found() {
     assert!(out.contains("registered for 30 events"), "{out}");
     let ours = survey(&home.settings()).unwrap().ours;
     assert!(ours.len() == 30 && ours.iter().all(|one| one.current && one.command == PROGRAM));
-    for asset in ASSETS {
+    for asset in asset::placed() {
         assert_eq!(fs::read_to_string(home.path(asset.path)).unwrap(), asset.text);
     }
     assert_eq!(fs::metadata(home.path("aops")).unwrap().mode() & 0o777, 0o700);
@@ -377,7 +377,7 @@ fn an_older_text_of_ours_is_renewed_and_one_we_dropped_goes() {
     fs::write(&receipt, kept.to_string()).unwrap();
     home.done(&["install"]);
     assert!(!old.exists());
-    assert_eq!(fs::read_to_string(&critic).unwrap(), ASSETS[0].text);
+    assert_eq!(fs::read_to_string(&critic).unwrap(), asset::placed().next().unwrap().text);
 }
 
 #[test]
@@ -421,7 +421,10 @@ fn a_dry_run_shows_the_change_and_makes_none() {
     assert!(out.contains("-  \"hooks\": {") && out.contains("would be restored"), "{out}");
     let json: serde_json::Value =
         serde_json::from_str(&home.done(&["uninstall", "--dry-run", "--yes", "--json"])).unwrap();
-    assert!(json["restored"] == true && json["removed"].as_array().unwrap().len() == ASSETS.len(), "{json}");
+    assert!(
+        json["restored"] == true && json["removed"].as_array().unwrap().len() == asset::placed().count(),
+        "{json}"
+    );
     assert_eq!(home.tree(), installed);
 }
 

@@ -3,7 +3,7 @@
 use crate::client::{Client, install};
 use crate::model::{Model, Turn};
 use crate::support::{BINARY, Sandbox, Session};
-use aops_hook::asset::ASSETS;
+use aops_hook::asset;
 use aops_hook::settings::plugin_hooks;
 use serde_json::json;
 use std::fs;
@@ -45,8 +45,8 @@ fn every_agent_and_command_is_an_asset() {
         .map(|entry| entry.unwrap().path().strip_prefix(root()).unwrap().to_owned())
         .collect();
     there.sort();
-    let named: Vec<_> = ASSETS.iter().map(|asset| PathBuf::from(asset.path)).collect();
-    assert_eq!(named, there, "ASSETS in src/asset.rs names every file of agents/ and commands/, in order");
+    let named: Vec<_> = asset::placed().map(|asset| PathBuf::from(asset.path)).collect();
+    assert_eq!(named, there, "`placed` in src/asset.rs names every file of agents/ and commands/, in order");
 }
 
 #[test]

@@ -194,5 +194,9 @@ fn a_silent_pass_adds_nothing_to_what_the_model_reads() {
     });
     let (one, watched) = read(|sandbox, model| Client::guarded(sandbox, model).run(". count"));
     assert_eq!((none, one), (0, 1), "the hook was there once");
-    assert_eq!(watched, alone);
+    // The session is greeted once; nothing else is added.
+    let (before, rest) = watched.split_once("SessionStart hook additional context: ").unwrap();
+    let (greeting, after) = rest.split_once("# Environment").unwrap();
+    assert!(greeting.starts_with("# How work goes here") && greeting.len() < 6_000, "{greeting}");
+    assert_eq!(format!("{before}# Environment{after}"), alone);
 }

@@ -5,7 +5,7 @@
 use super::registration::{level, or_well, several};
 use super::scene::Scene;
 use super::{Finding, shell_word};
-use crate::asset::ASSETS;
+use crate::asset;
 use crate::disk::Scratch;
 use crate::process::{Ending, Task, run};
 use crate::settings::Registered;
@@ -92,9 +92,10 @@ pub(super) fn texts(scene: &Scene) -> Vec<Finding> {
     let there = |path: &str, text: &str| {
         std::fs::read(scene.env.config.join(path)).is_ok_and(|b| b == text.as_bytes())
     };
-    let missing: Vec<_> = ASSETS.iter().filter(|a| !there(a.path, a.text)).map(|a| a.path).collect();
+    let missing: Vec<_> = asset::placed().filter(|a| !there(a.path, a.text)).map(|a| a.path).collect();
     if missing.is_empty() {
-        let well = format!("{} agents and commands in `{}`", ASSETS.len(), scene.env.config.display());
+        let well =
+            format!("{} agents and commands in `{}`", asset::placed().count(), scene.env.config.display());
         return vec![Finding::well("texts", well)];
     }
     let finding = format!("missing or changed in `{}`: {}", scene.env.config.display(), several(&missing));

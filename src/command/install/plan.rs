@@ -4,7 +4,7 @@
 //! so nothing is left half done.
 
 use super::Level;
-use crate::asset::{ASSETS, Asset};
+use crate::asset::{self, Asset};
 use crate::digest::sha256;
 use crate::disk::{self, Found};
 use crate::env::Env;
@@ -92,9 +92,9 @@ impl Plan {
     fn enter_texts(&mut self, env: &Env) {
         self.receipt
             .files
-            .retain(|placed| ASSETS.iter().all(|asset| env.config.join(asset.path) != placed.path));
+            .retain(|placed| asset::placed().all(|asset| env.config.join(asset.path) != placed.path));
         self.receipt.files.retain(|placed| self.stale.iter().all(|found| found.path != placed.path));
-        for asset in ASSETS {
+        for asset in asset::placed() {
             let sha256 = sha256(&[asset.text.as_bytes()]);
             self.receipt.files.push(Placed { path: env.config.join(asset.path), sha256 });
         }
@@ -156,7 +156,7 @@ pub fn named(path: &Path) -> String {
 fn texts(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<(Found, &'static Asset)>> {
     let mut to_write = Vec::new();
     let mut foreign = Vec::new();
-    for asset in ASSETS {
+    for asset in asset::placed() {
         let path = env.config.join(asset.path);
         let found = disk::find(&path).with_context(|| named(&path))?;
         match &found.bytes {
@@ -181,7 +181,7 @@ fn stale(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<Found>> {
     for placed in &receipt.files {
         let found = disk::find(&placed.path).with_context(|| named(&placed.path))?;
         let ours = found.bytes.as_ref().is_some_and(|bytes| sha256(&[bytes]) == placed.sha256);
-        if ours && ASSETS.iter().all(|asset| env.config.join(asset.path) != placed.path) {
+        if ours && asset::placed().all(|asset| env.config.join(asset.path) != placed.path) {
             gone.push(found);
         }
     }

@@ -1,0 +1,71 @@
+//! `[[check]]`: a command that must pass before something is saved, committed or stopped.
+//!
+//! Reads nothing, writes nothing; running it is an edge's work.
+
+use super::field::Parts;
+use super::key::Part;
+use super::value::Form;
+use super::{glob, words};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    pub id: String,
+    pub on: Moment,
+    pub outcome: Outcome,
+    /// Files it is about; none is all.
+    pub paths: Vec<String>,
+    pub run: String,
+    pub timeout_ms: u64,
+}
+
+words! {
+    /// Before what.
+    Moment {
+        #[default]
+        Save = "save",
+        Commit = "commit",
+        Stop = "stop",
+    }
+}
+
+words! {
+    /// What a failing check means.
+    Outcome {
+        AskUser = "ASK_USER",
+        #[default]
+        InterventionRequired = "INTERVENTION_REQUIRED",
+        Halt = "HALT",
+    }
+}
+
+pub const TIMEOUT_MS: u64 = 30_000;
+
+/// The fields of a `[[check]]`.
+pub static PARTS: &[Part] = &[
+    Part::needed("id", Form::Id, "its name, in refusals and in the ledger"),
+    Part::needed("on", Form::OneOf(Moment::WORDS), "before what it runs"),
+    Part::needed("run", Form::Text, "the command, run by `sh -c` in the project's folder"),
+    Part::optional("paths", Form::Names, "files it is about, as globs; none is all"),
+    Part::optional("timeout_ms", Form::Whole(100, 540_000), "after this it is cut off and counts as failed"),
+    Part::optional("outcome", Form::OneOf(Outcome::WORDS), "what a failure means"),
+];
+
+impl Check {
+    /// Whether it is about this file.
+    pub fn concerns(&self, path: &str, project: &str, home: &str) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|pattern| glob::covers(pattern, path, project, home))
+    }
+
+    /// Made of its fields.
+    pub(super) fn of(parts: &mut Parts) -> Self {
+        Self {
+            id: parts.take("id").unwrap_or_default(),
+            on: parts.word("on", Moment::of).unwrap_or_default(),
+            outcome: parts.word("outcome", Outcome::of).unwrap_or_default(),
+            paths: parts.take("paths").unwrap_or_default(),
+            run: parts.take("run").unwrap_or_default(),
+            timeout_ms: parts.take("timeout_ms").unwrap_or(TIMEOUT_MS),
+        }
+    }
+}

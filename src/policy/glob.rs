@@ -1,0 +1,184 @@
+//! Globs of the configuration: `*` and `?` in names; in paths also `**`.
+//!
+//! Reads nothing, writes nothing. Invariant: the time is the product of both lengths at most, whatever a pattern holds.
+
+/// One piece of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece {
+    Char(char),
+    /// Any character but `/`.
+    One,
+    /// Any run without `/`.
+    Run,
+    /// Any run at all.
+    Deep,
+    /// `**/`: nothing, or any run that ends with `/`.
+    Folders,
+}
+
+/// Whether a whole name is this pattern. `*` crosses everything: names have no parts.
+pub fn name(pattern: &str, text: &str) -> bool {
+    let pieces = pattern.chars().map(|c| match c {
+        '*' => Piece::Deep,
+        '?' => Piece::One,
+        other => Piece::Char(other),
+    });
+    walk(&pieces.collect::<Vec<_>>(), text)
+}
+
+/// Whether a path, or a folder it lies in, is this pattern. `root` is what a pattern with a `/` inside is relative to;
+/// one without is tried on every part; `/…` is absolute, `~/…` begins at `home`.
+pub fn covers(pattern: &str, text: &str, root: &str, home: &str) -> bool {
+    let (folder, pattern) = match pattern.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => (home, rest),
+        _ if pattern.starts_with('/') => ("", pattern),
+        _ if pattern.trim_end_matches('/').contains('/') => (root, pattern.trim_start_matches("./")),
+        _ => {
+            let part = pieces(pattern.trim_end_matches('/'));
+            return text.split('/').any(|given| !given.is_empty() && walk(&part, given));
+        }
+    };
+    let Some(text) = below(folder, text) else { return false };
+    let (pieces, text) = (pieces(pattern.trim_matches('/')), text.trim_matches('/'));
+    let mut ends = text.match_indices('/').map(|(at, _)| at).chain([text.len()]);
+    pieces.is_empty() || ends.any(|end| walk(&pieces, &text[..end]))
+}
+
+/// What is left of a path below a folder.
+fn below<'a>(folder: &str, text: &'a str) -> Option<&'a str> {
+    let folder = folder.trim_end_matches('/');
+    text.strip_prefix(folder).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn pieces(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let fresh = pieces.last().is_none_or(|last| *last == Piece::Char('/') || *last == Piece::Folders);
+        let (piece, long) = match c {
+            '*' if rest.starts_with("**/") && fresh => (Piece::Folders, 3),
+            '*' if rest.starts_with("**") => (Piece::Deep, 2),
+            '*' => (Piece::Run, 1),
+            '?' => (Piece::One, 1),
+            other => (Piece::Char(other), other.len_utf8()),
+        };
+        pieces.push(piece);
+        rest = &rest[long..];
+    }
+    pieces
+}
+
+/// All ways through the pattern at once: a set of places in it, moved on by each character.
+fn walk(pieces: &[Piece], text: &str) -> bool {
+    let mut here = vec![false; pieces.len() + 1];
+    enter(pieces, &mut here, 0);
+    for c in text.chars() {
+        let mut next = vec![false; pieces.len() + 1];
+        for (at, piece) in pieces.iter().enumerate().filter(|(at, _)| here[*at]) {
+            match piece {
+                Piece::Char(wanted) if *wanted == c => enter(pieces, &mut next, at + 1),
+                Piece::One if c != '/' => enter(pieces, &mut next, at + 1),
+                Piece::Run if c != '/' => enter(pieces, &mut next, at),
+                Piece::Deep => enter(pieces, &mut next, at),
+                Piece::Folders => {
+                    next[at] = true;
+                    if c == '/' {
+                        enter(pieces, &mut next, at + 1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        here = next;
+    }
+    here[pieces.len()]
+}
+
+/// A place, and those reached from it without a character.
+fn enter(pieces: &[Piece], places: &mut [bool], from: usize) {
+    let mut at = from;
+    while !std::mem::replace(&mut places[at], true) {
+        match pieces.get(at) {
+            Some(Piece::Run | Piece::Deep | Piece::Folders) => at += 1,
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(pattern: &str, text: &str) -> bool {
+        walk(&pieces(pattern), text)
+    }
+
+    #[test]
+    fn names() {
+        for (pattern, text, want) in [
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("mcp__jira__*", "mcp__jira__get/x", true),
+            ("mcp__*__get_?", "mcp__a__get_b", true),
+            ("mcp__*__get_?", "mcp__a__get_", false),
+            ("*", "", true),
+            ("", "", true),
+            ("**", "anything", true),
+        ] {
+            assert_eq!(name(pattern, text), want, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn paths() {
+        for (pattern, text, want) in [
+            ("src/*.rs", "src/a.rs", true),
+            ("src/*.rs", "src/a/b.rs", false),
+            ("src/**/*.rs", "src/b.rs", true),
+            ("src/**/*.rs", "src/a/c/b.rs", true),
+            ("src/**/*.rs", "srcs/b.rs", false),
+            ("**/x", "x", true),
+            ("**/x", "ax", false),
+            ("**/x", "a/x", true),
+            ("src/**", "src/a/b", true),
+            ("a?c", "a/c", false),
+            ("ü*", "üx", true),
+        ] {
+            assert_eq!(path(pattern, text), want, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn what_a_pattern_covers() {
+        for (pattern, text, want) in [
+            (".env", "/p/a/.env", true),
+            (".env*", "/p/.env.local", true),
+            ("secrets", "/p/secrets/key", true),
+            ("secrets/", "/p/a/secrets/key", true),
+            ("migrations/*.sql", "/p/migrations/1.sql", true),
+            ("migrations/*.sql", "/p/sub/migrations/1.sql", false),
+            ("db/migrations", "/p/db/migrations/1.sql", true),
+            ("./db/migrations", "/p/db/migrations/1.sql", true),
+            ("db/migrations", "/other/db/migrations/1.sql", false),
+            ("/etc/**", "/etc/passwd", true),
+            ("/etc", "/etc/ssh/x", true),
+            ("/etc", "/etcetera", false),
+            ("~/.ssh", "/home/u/.ssh/id", true),
+            ("~/.ssh", "/home/user/.ssh/id", false),
+            ("~", "/home/u/x", true),
+            ("~", "/home/user/x", false),
+            ("/", "/anything", true),
+        ] {
+            assert_eq!(covers(pattern, text, "/p", "/home/u"), want, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn no_pattern_is_slow() {
+        let pattern = "*a".repeat(250);
+        let text = "a".repeat(4096) + "b";
+        let start = std::time::Instant::now();
+        assert!(!path(&pattern, &text));
+        assert!(start.elapsed().as_secs() < 2);
+    }
+}

@@ -1,0 +1,168 @@
+//! `KEYS`: every key of the configuration that is one value, with its form and with what a project may do to it.
+//!
+//! Reads nothing, writes nothing. Invariant: parser, `policy show`, the schema for editors and the page of documentation
+//! all follow from this table; tests hold the last two to it.
+
+use super::field::Field;
+use super::value::{Form, Value};
+use super::{Interactive, Level, Policy};
+
+pub struct Key {
+    /// Table and key, with a dot.
+    pub name: &'static str,
+    pub form: Form,
+    pub project: Project,
+    pub about: &'static str,
+    pub get: fn(&Policy) -> Value,
+    /// Gives the value a place; one of another form changes nothing.
+    pub set: fn(&mut Policy, Value),
+}
+
+/// What a project's file may do to the value it finds: always the stricter way, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Project {
+    /// More is stricter.
+    Raise,
+    /// Less is stricter.
+    Lower,
+    /// Entries are added to those of the user.
+    Add,
+    /// The user's alone: what runs a program, or calls something harmless.
+    Keep,
+}
+
+macro_rules! key {
+    ($table:ident . $field:ident, $form:expr, $project:ident, $about:literal) => {
+        Key {
+            name: concat!(stringify!($table), ".", stringify!($field)),
+            form: $form,
+            project: Project::$project,
+            about: $about,
+            get: |policy| Field::value(&policy.$table.$field),
+            set: |policy, value| {
+                if let Some(value) = Field::of(value) {
+                    policy.$table.$field = value;
+                }
+            },
+        }
+    };
+}
+
+const LEVEL: Form = Form::OneOf(Level::WORDS);
+
+/// In the order of the documentation.
+pub static KEYS: &[Key] = &[
+    key!(
+        mode.observe,
+        Form::Flag,
+        Lower,
+        "refuse nothing but what block and guard refuse; say what would have been refused"
+    ),
+    key!(gates.sandbox, LEVEL, Raise, "no changes before the prompt is hydrated and the plan reviewed"),
+    key!(gates.critic, LEVEL, Raise, "the plan is reviewed where the workflow wants it"),
+    key!(gates.audit, LEVEL, Raise, "an audit that was drawn is started before more is written"),
+    key!(gates.checks, LEVEL, Raise, "what a failing `[[check]]` guards waits until it passes"),
+    key!(gates.qa, LEVEL, Raise, "work is verified by somebody else before it stops"),
+    key!(gates.reflect, LEVEL, Raise, "verified work is reflected on before it stops"),
+    key!(gates.close, LEVEL, Raise, "work is committed and pushed before it stops"),
+    key!(
+        audit.rate,
+        Form::Share,
+        Raise,
+        "share of writes after which an audit is drawn; 0 is never, 1 always"
+    ),
+    key!(
+        audit.at_least_every,
+        Form::Whole(1, 10_000),
+        Lower,
+        "writes after which an audit is due whatever the draw says"
+    ),
+    key!(audit.grace, Form::Whole(0, 1_000), Lower, "further writes before a due audit refuses them"),
+    key!(
+        stop.refusals,
+        Form::Whole(1, 10),
+        Raise,
+        "times a stop is refused without progress before it is let go"
+    ),
+    key!(
+        hydration.deadline_ms,
+        Form::Whole(50, 5_000),
+        Raise,
+        "how long a prompt waits for its context, in milliseconds"
+    ),
+    key!(effects.read, Form::Names, Keep, "tools that only read, by name or glob"),
+    key!(effects.write, Form::Names, Add, "tools that write, by name or glob; stronger than `effects.read`"),
+    key!(tracker.command, Form::Text, Keep, "the tracker's program"),
+    key!(memory.server, Form::Server, Keep, "an MCP memory server that is already running"),
+    key!(
+        checkpoint.interactive,
+        Form::OneOf(Interactive::WORDS),
+        Raise,
+        "around which phases an interactive session keeps checkpoints"
+    ),
+    key!(
+        checkpoint.max_file_mb,
+        Form::Whole(1, 1_024),
+        Raise,
+        "larger files are left out of checkpoints, in megabytes"
+    ),
+    key!(checkpoint.keep, Form::Whole(1, 1_000), Raise, "checkpoints kept when old ones are collected"),
+    key!(run.claude, Form::Text, Keep, "the client that `run` starts"),
+];
+
+impl Key {
+    pub fn of(name: &str) -> Option<&'static Key> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    pub fn table(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(table, _)| table)
+    }
+
+    pub fn last(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(_, last)| last)
+    }
+
+    /// The value after a project asked for `wanted`, or why it may not.
+    pub fn tightened(&self, now: &Value, wanted: Value) -> Result<Value, String> {
+        let (old, new) = (now.rank(self.form), wanted.rank(self.form));
+        let refused = |why: &str| Err(format!("a project {why}, and without it this is {now}, not {wanted}"));
+        match (self.project, now, wanted.clone()) {
+            (Project::Raise, ..) if new < old => refused("may only raise this"),
+            (Project::Lower, Value::Flag(_), _) if new > old => refused("may only switch this off"),
+            (Project::Lower, ..) if new > old => refused("may only lower this"),
+            (Project::Raise | Project::Lower, ..) => Ok(wanted),
+            (Project::Add, Value::Names(old), Value::Names(new)) => {
+                let more = new.into_iter().filter(|name| !old.contains(name));
+                Ok(Value::Names(old.iter().cloned().chain(more).collect()))
+            }
+            (Project::Keep, Value::Names(old), Value::Names(new)) => {
+                match new.iter().find(|name| !old.contains(name)) {
+                    Some(name) => Err(format!("only the user may add {name:?}")),
+                    None => Ok(now.clone()),
+                }
+            }
+            _ if *now == wanted => Ok(wanted),
+            _ => refused("may not set this"),
+        }
+    }
+}
+
+/// One field of a `[[rule]]` or `[[check]]`.
+#[derive(Debug)]
+pub struct Part {
+    pub name: &'static str,
+    pub form: Form,
+    pub needed: bool,
+    pub about: &'static str,
+}
+
+impl Part {
+    pub(super) const fn needed(name: &'static str, form: Form, about: &'static str) -> Self {
+        Self { name, form, needed: true, about }
+    }
+
+    pub(super) const fn optional(name: &'static str, form: Form, about: &'static str) -> Self {
+        Self { name, form, needed: false, about }
+    }
+}

@@ -1,0 +1,235 @@
+//! Reads configuration texts, the user's and then the project's, into one policy.
+//!
+//! Reads the texts it is given, writes nothing. Invariant: all or nothing; one problem anywhere and there is no policy.
+
+use super::field::Parts;
+use super::key::{KEYS, Key, Part, Project};
+use super::origin::{Layer, Origins, Place};
+use super::problem::{Problem, did_you_mean, nearest, position};
+use super::value::Value;
+use super::{Check, Policy, Rule, check, rule};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Entries and problems beyond this help nobody.
+const MOST_RULES: usize = 256;
+const MOST_CHECKS: usize = 64;
+const MOST_PROBLEMS: usize = 64;
+
+/// A configuration file.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+}
+
+/// The policy of these files and where each value came from, or everything that is wrong with the first bad one.
+pub fn read(user: Option<Source>, project: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
+    let (mut policy, mut origins) = (Policy::default(), Origins::default());
+    for (layer, source) in [(Layer::User, user), (Layer::Project, project)] {
+        let Some(source) = source else { continue };
+        let mut reading =
+            Reading { layer, source, policy: &mut policy, origins: &mut origins, problems: Vec::new() };
+        reading.file();
+        let mut problems = reading.problems;
+        if !problems.is_empty() {
+            problems.sort_by_key(|problem| (problem.line, problem.column));
+            problems.truncate(MOST_PROBLEMS);
+            return Err(problems);
+        }
+    }
+    sort(&mut policy);
+    Ok((policy, origins))
+}
+
+/// Order says nothing in these lists, so it must not move the hash.
+fn sort(policy: &mut Policy) {
+    policy.rules.sort_by(|one, other| one.id.cmp(&other.id));
+    policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
+    for names in [&mut policy.effects.read, &mut policy.effects.write] {
+        names.sort();
+        names.dedup();
+    }
+}
+
+struct Reading<'a> {
+    layer: Layer,
+    source: Source<'a>,
+    policy: &'a mut Policy,
+    origins: &'a mut Origins,
+    problems: Vec<Problem>,
+}
+
+type Entry<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
+
+impl Reading<'_> {
+    fn file(&mut self) {
+        let text = self.source.text;
+        let (table, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            for error in errors {
+                let at = error.span().map_or(text.len(), |span| span.start);
+                self.problem(at, "", error.message().lines().collect::<Vec<_>>().join(", "));
+            }
+            return;
+        }
+        // In the order of the file: a later entry is the one that repeats an earlier one.
+        let mut entries: Vec<Entry> = table.get_ref().iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        for (key, value) in entries {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("rule", DeValue::Array(items)) => items.iter().for_each(|item| self.rule(item)),
+                ("check", DeValue::Array(items)) => items.iter().for_each(|item| self.check(item)),
+                (name @ ("rule" | "check"), _) => {
+                    self.problem(value.span().start, name, format!("a list of tables: write `[[{name}]]`"));
+                }
+                (name, DeValue::Table(table)) if is_table(name) => self.table(name, table),
+                (name, _) if is_table(name) => {
+                    self.problem(value.span().start, name, format!("a table: write `[{name}]`"));
+                }
+                (name, _) => self.unknown(key.span().start, name, tables()),
+            }
+        }
+    }
+
+    fn table(&mut self, name: &str, table: &DeTable) {
+        for (last, given) in table {
+            let full = format!("{name}.{}", last.get_ref());
+            let Some(key) = Key::of(&full) else {
+                let names = KEYS.iter().filter(|key| key.table() == name).map(Key::last);
+                self.unknown_in(last.span().start, name, last.get_ref(), names);
+                continue;
+            };
+            match key.form.read(given) {
+                Ok(value) => self.set(key, value, last.span().start, given.span().start),
+                Err((at, what)) => self.problem(at, key.name, what),
+            }
+        }
+    }
+
+    fn set(&mut self, key: &'static Key, value: Value, at: usize, value_at: usize) {
+        let place = self.place(at);
+        if self.layer == Layer::User {
+            (key.set)(self.policy, value);
+            self.origins.set(key.name, place);
+            return;
+        }
+        let now = (key.get)(self.policy);
+        match key.tightened(&now, value) {
+            Ok(value) if value == now || key.project == Project::Add => {
+                (key.set)(self.policy, value);
+                self.origins.add(key.name, place);
+            }
+            Ok(value) => {
+                (key.set)(self.policy, value);
+                self.origins.set(key.name, place);
+            }
+            Err(what) => self.problem(value_at, key.name, what),
+        }
+    }
+
+    fn rule(&mut self, item: &Spanned<DeValue>) {
+        let Some(mut parts) = self.parts("rule", rule::PARTS, item) else { return };
+        if self.policy.rules.len() >= MOST_RULES {
+            return self.problem(item.span().start, "rule", format!("at most {MOST_RULES} rules"));
+        }
+        match Rule::of(&mut parts) {
+            Ok(rule) if self.policy.rules.iter().any(|known| known.id == rule.id) => {
+                self.taken("rule", &rule.id, parts.at("id"));
+            }
+            Ok(rule) => {
+                self.origins.set(&format!("rule.{}", rule.id), self.place(parts.at("id")));
+                self.policy.rules.push(rule);
+            }
+            Err((field, what)) => self.problem(parts.at(field), &format!("rule.{field}"), what),
+        }
+    }
+
+    fn check(&mut self, item: &Spanned<DeValue>) {
+        let Some(mut parts) = self.parts("check", check::PARTS, item) else { return };
+        if self.policy.checks.len() >= MOST_CHECKS {
+            return self.problem(item.span().start, "check", format!("at most {MOST_CHECKS} checks"));
+        }
+        let check = Check::of(&mut parts);
+        if self.policy.checks.iter().any(|known| known.id == check.id) {
+            return self.taken("check", &check.id, parts.at("id"));
+        }
+        self.origins.set(&format!("check.{}", check.id), self.place(parts.at("id")));
+        self.policy.checks.push(check);
+    }
+
+    /// The fields of one entry; nothing where any of them is wrong.
+    fn parts(&mut self, name: &str, known: &'static [Part], item: &Spanned<DeValue>) -> Option<Parts> {
+        let before = self.problems.len();
+        let DeValue::Table(table) = item.get_ref() else {
+            self.problem(item.span().start, name, format!("a table: write `[[{name}]]`"));
+            return None;
+        };
+        let mut parts = Parts::default();
+        for (field, given) in table {
+            let Some(part) = known.iter().find(|part| part.name == field.get_ref()) else {
+                self.unknown_in(
+                    field.span().start,
+                    name,
+                    field.get_ref(),
+                    known.iter().map(|part| part.name),
+                );
+                continue;
+            };
+            match part.form.read(given) {
+                Ok(value) => {
+                    parts.0.insert(part.name, (given.span().start, value));
+                }
+                Err((at, what)) => self.problem(at, &format!("{name}.{}", part.name), what),
+            }
+        }
+        let given = |part: &&Part| table.iter().any(|(field, _)| field.get_ref() == part.name);
+        for part in known.iter().filter(|part| part.needed).filter(|part| !given(part)) {
+            self.problem(item.span().start, &format!("{name}.{}", part.name), "missing".to_owned());
+        }
+        (self.problems.len() == before).then_some(parts)
+    }
+
+    fn taken(&mut self, name: &str, id: &str, at: usize) {
+        let first = self.origins.of(&format!("{name}.{id}")).first().map(ToString::to_string);
+        let what = format!("`{id}` is taken by {}", first.unwrap_or_default());
+        self.problem(at, &format!("{name}.id"), what);
+    }
+
+    fn unknown<'n>(&mut self, at: usize, name: &str, names: impl Iterator<Item = &'n str>) {
+        let what = format!("unknown key{}", did_you_mean(nearest(name, names)));
+        self.problem(at, &shown(name), what);
+    }
+
+    /// A key that its table does not have; perhaps another table does.
+    fn unknown_in<'n>(&mut self, at: usize, table: &str, name: &str, names: impl Iterator<Item = &'n str>) {
+        let near = nearest(name, names).map(str::to_owned);
+        let elsewhere = || KEYS.iter().find(|key| key.last() == name).map(|key| key.name.to_owned());
+        let what = format!("unknown key{}", did_you_mean(near.or_else(elsewhere).as_deref()));
+        self.problem(at, &format!("{table}.{}", shown(name)), what);
+    }
+
+    fn problem(&mut self, at: usize, key: &str, what: String) {
+        let (line, column) = position(self.source.text, at);
+        let file = self.source.file.to_owned();
+        self.problems.push(Problem { file, line, column, key: key.to_owned(), what });
+    }
+
+    fn place(&self, at: usize) -> Place {
+        let (line, _) = position(self.source.text, at);
+        Place { layer: self.layer, file: self.source.file.to_owned(), line }
+    }
+}
+
+fn tables() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(Key::table).chain(["rule", "check"])
+}
+
+fn is_table(name: &str) -> bool {
+    KEYS.iter().any(|key| key.table() == name)
+}
+
+/// A key as it was typed, fit to be shown.
+fn shown(name: &str) -> String {
+    name.chars().take(64).map(|c| if c.is_control() { '·' } else { c }).collect()
+}

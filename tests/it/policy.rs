@@ -1,0 +1,346 @@
+//! Configuration, from file to words: `policy show|hash|diff`, the hook on a broken file, schema and documentation.
+
+use crate::support::Sandbox;
+use aops_hook::policy::key::{KEYS, Key, Part, Project};
+use aops_hook::policy::value::Form;
+use aops_hook::policy::{Policy, Source, check, read, rule};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+fn user(sandbox: &Sandbox, name: &str, text: &str) -> PathBuf {
+    let path = sandbox.home().join(".config/aops").join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn setting(shown: &Value, key: &str) -> Value {
+    shown["settings"].as_array().unwrap().iter().find(|row| row["key"] == key).unwrap().clone()
+}
+
+#[test]
+fn show_says_where_each_value_comes_from() {
+    let sandbox = Sandbox::new();
+    user(
+        &sandbox,
+        "config.toml",
+        "[gates]\nqa = \"off\"\nclose = \"warn\"\n[effects]\nwrite = \"mcp__a__*\"\n",
+    );
+    let rule = "[[rule]]\nid = \"no-env\"\npath = \".env\"\naction = \"deny\"\nreason = \"secrets\"\n";
+    sandbox.put(".aops/config.toml", &format!("gates.qa = \"warn\"\neffects.write = [\"b\"]\n{rule}"));
+    sandbox.put(".aops/workflows/mine.md", "# mine");
+    let answer = sandbox.person(&["policy"]);
+    answer.said(&["\nhash\t"]);
+    let shown: Vec<String> = sandbox
+        .scrub(&answer.out)
+        .lines()
+        .filter(|line| !line.ends_with("\tdefault"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        shown[..shown.len() - 1],
+        [
+            "gates.qa\t\"warn\"\t[sandbox]/project/.aops/config.toml:1",
+            "gates.close\t\"warn\"\t[sandbox]/home/.config/aops/config.toml:3",
+            "effects.write\t[\"b\", \"mcp__a__*\"]\t[sandbox]/home/.config/aops/config.toml:5, [sandbox]/project/.aops/config.toml:2",
+            "rule.no-env\tdeny path .env\t[sandbox]/project/.aops/config.toml:4",
+            "workflow/mine\tafc62e7e3c27\t[sandbox]/project/.aops/workflows/mine.md",
+        ]
+    );
+    assert_eq!(answer.out.matches("\tdefault\n").count(), KEYS.len() - 3);
+
+    let shown = sandbox.person(&["policy", "show", "--json"]).json();
+    assert_eq!(
+        setting(&shown, "audit.rate"),
+        json!({"key": "audit.rate", "value": 0.1, "from": "default", "at": []})
+    );
+    let qa = setting(&shown, "gates.qa");
+    assert_eq!(
+        (&qa["from"], &qa["value"], &qa["at"][0]["line"]),
+        (&json!("project"), &json!("warn"), &json!(1))
+    );
+    assert_eq!((&shown["rules"][0]["id"], &shown["rules"][0]["from"]), (&json!("no-env"), &json!("project")));
+    assert_eq!(sandbox.person(&["policy", "hash", "--json"]).json(), json!({"hash": shown["hash"]}));
+    sandbox.person(&["policy", "hash"]).said(&[shown["hash"].as_str().unwrap()]);
+}
+
+#[test]
+fn the_project_is_found_from_below() {
+    let sandbox = Sandbox::new();
+    sandbox.put(".git/HEAD", "ref: refs/heads/main\n");
+    sandbox.put(".aops/config.toml", "stop.refusals = 7");
+    sandbox.put("a/b/file", "");
+    let mut command = sandbox.command(crate::support::BINARY);
+    let said = command.args(["policy", "show", "--json"]).current_dir(sandbox.project().join("a/b")).output();
+    let shown: Value = serde_json::from_slice(&said.unwrap().stdout).unwrap();
+    assert_eq!(setting(&shown, "stop.refusals")["value"], 7);
+}
+
+#[test]
+fn a_broken_file_is_refused_with_every_place() {
+    let sandbox = Sandbox::new();
+    user(&sandbox, "config.toml", "[gates]\nreflct = \"off\"\nqa = \"of\"\n");
+    for what in ["show", "hash", "diff"] {
+        let answer = sandbox.person(&["policy", what]);
+        answer.failed(
+            2,
+            &[
+                ".config/aops/config.toml:2:1: `gates.reflct`: unknown key; did you mean `reflect`?\n",
+                ".config/aops/config.toml:3:6: `gates.qa`: \"off\", \"warn\" or \"enforce\", not \"of\"",
+                "hint:",
+            ],
+        );
+    }
+    sandbox.person(&["policy", "shw"]).failed(2, &["show"]);
+    sandbox.person(&["policy", "hash", "abc"]).failed(2, &["policy diff SESSION"]);
+}
+
+#[test]
+fn a_project_that_loosens_is_refused_by_the_hook() {
+    let sandbox = Sandbox::new();
+    sandbox.put(".aops/config.toml", "[gates]\nqa = \"off\"\n");
+    let session = sandbox.session();
+    let place = "project/.aops/config.toml:2:6: `gates.qa`: a project may only raise this";
+    session.prompt("hello").refused(&["CONFIG_INVALID", place, "aops-hook policy show"]);
+    session.start("startup").warned(&["CONFIG_INVALID", place]);
+    let call = session.call("Bash", json!({"command": "ls"}));
+    session.pre(&call).refused(&["CONFIG_INVALID", place]);
+    session.stop("done").warned(&[place]);
+    sandbox.put(".aops/config.toml", "[gates]\nqa = \"enforce\"\n");
+    let answer = session.start("startup");
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    assert!(!answer.out.contains("CONFIG_INVALID"), "{answer:?}");
+}
+
+#[test]
+fn diff_names_what_changed_since_the_session_began() {
+    let sandbox = Sandbox::new();
+    user(&sandbox, "config.toml", "gates.qa = \"warn\"\n");
+    user(&sandbox, "agents/critic.md", "one");
+    sandbox.person(&["policy", "diff"]).failed(2, &["no session in this project yet"]);
+    let session = sandbox.session();
+    assert_eq!(session.start("startup").code, Some(0));
+    let hash = sandbox.person(&["policy", "hash"]).out.trim().to_owned();
+    sandbox.person(&["policy", "diff"]).said(&["unchanged since session", &hash]);
+
+    user(
+        &sandbox,
+        "config.toml",
+        "gates.qa = \"off\"\n[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n",
+    );
+    user(&sandbox, "agents/critic.md", "two");
+    user(&sandbox, "workflows/mine.md", "new");
+    let diff = sandbox.person(&["policy", "diff", &session.id[..8], "--json"]).json();
+    assert_eq!(
+        (&diff["recorded"], &diff["same"], &diff["session_id"]),
+        (&json!(hash), &json!(false), &json!(session.id))
+    );
+    let names: Vec<&str> =
+        diff["changes"].as_array().unwrap().iter().map(|change| change["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["agent/critic", "check.a", "gates.qa", "workflow/mine"]);
+    let change = |n: usize| (diff["changes"][n]["then"].clone(), diff["changes"][n]["now"].clone());
+    assert_eq!(change(2), (json!("\"warn\""), json!("\"off\"")));
+    assert_eq!(change(1).0, Value::Null);
+    let said = sandbox.person(&["policy", "diff"]);
+    said.said(&[&format!("recorded  {hash}"), "gates.qa\t\"warn\"\t\"off\"\n"]);
+
+    // A change that a session has seen is no difference any more.
+    assert_eq!(session.prompt("go on").code, Some(0));
+    sandbox.person(&["policy", "diff"]).said(&["unchanged since session"]);
+
+    fs::remove_dir_all(sandbox.config().join("aops/policies")).unwrap();
+    user(&sandbox, "config.toml", "");
+    sandbox.person(&["policy", "diff"]).said(&["was not kept"]);
+    assert_eq!(sandbox.person(&["policy", "diff", "--json"]).json()["changes"], Value::Null);
+}
+
+#[test]
+fn sessions_that_begin_at_once_keep_the_same_policy() {
+    let sandbox = Sandbox::new();
+    let start = |n: u32| {
+        let id = format!("{n:08}-0000-4000-8000-000000000000");
+        let event = json!({"session_id": id, "transcript_path": "", "cwd": sandbox.project(),
+            "hook_event_name": "SessionStart", "source": "startup"});
+        sandbox.hook("SessionStart", &event)
+    };
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..24).map(|n| scope.spawn(move || start(n))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for answer in answers {
+        assert!(answer.code == Some(0) && answer.err.is_empty(), "{answer:#?}");
+    }
+    assert_eq!(fs::read_dir(sandbox.config().join("aops/policies")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_session_of_another_project_is_not_compared() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    assert_eq!(session.start("startup").code, Some(0));
+    let elsewhere = sandbox.home().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let mut command = sandbox.command(crate::support::BINARY);
+    let said = command.args(["policy", "diff", &session.id]).current_dir(elsewhere).output().unwrap();
+    assert_eq!(said.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("is of another project"));
+}
+
+fn schema() -> Value {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("schemas/config.schema.json");
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn names(object: &Value) -> BTreeSet<String> {
+    object.as_object().unwrap().keys().cloned().collect()
+}
+
+/// What the schema should say of a form, without descriptions and defaults.
+fn said_of(form: Form) -> Value {
+    let named = |name: &str| json!({"allOf": [{"$ref": format!("#/definitions/{name}")}]});
+    match form {
+        Form::Flag => json!({"type": "boolean"}),
+        Form::OneOf(words) => json!({"enum": words}),
+        Form::SomeOf(words) => {
+            json!({"oneOf": [{"enum": words}, {"type": "array", "items": {"enum": words}}]})
+        }
+        Form::Whole(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Form::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
+        Form::Server => json!({"type": "string", "pattern": "^https?://[^@\\s]+$"}),
+        Form::Text => named("text"),
+        Form::Id => named("id"),
+        Form::Names => named("names"),
+    }
+}
+
+fn without(mut said: Value, keys: &[&str]) -> Value {
+    for key in keys {
+        said.as_object_mut().unwrap().remove(*key);
+    }
+    said
+}
+
+#[test]
+fn the_schema_has_every_key_and_no_other() {
+    let schema = schema();
+    assert_eq!(schema["additionalProperties"], false);
+    let tables: BTreeSet<String> =
+        KEYS.iter().map(|key| key.table().to_owned()).chain(["rule".into(), "check".into()]).collect();
+    assert_eq!(names(&schema["properties"]), tables);
+    let policy = Policy::default();
+    for key in KEYS {
+        let table = &schema["properties"][key.table()];
+        let in_table: BTreeSet<String> =
+            KEYS.iter().filter(|k| k.table() == key.table()).map(|k| k.last().to_owned()).collect();
+        assert_eq!((names(&table["properties"]), &table["additionalProperties"]), (in_table, &json!(false)));
+        let said = &table["properties"][key.last()];
+        assert_eq!(without(said.clone(), &["description", "default"]), said_of(key.form), "{}", key.name);
+        let default = said.get("default").cloned().unwrap_or_default();
+        assert_eq!(default, (key.get)(&policy).json(), "{}", key.name);
+    }
+    parts_agree(&schema["properties"]["rule"], rule::PARTS, 256);
+    parts_agree(&schema["properties"]["check"], check::PARTS, 64);
+    assert_eq!(
+        schema["properties"]["check"]["items"]["properties"]["timeout_ms"]["default"],
+        check::TIMEOUT_MS
+    );
+}
+
+#[track_caller]
+fn parts_agree(table: &Value, parts: &[Part], most: u64) {
+    let item = &table["items"];
+    assert_eq!((&item["additionalProperties"], &table["maxItems"]), (&json!(false), &json!(most)));
+    assert_eq!(names(&item["properties"]), parts.iter().map(|part| part.name.to_owned()).collect());
+    let needed: Vec<&str> = parts.iter().filter(|part| part.needed).map(|part| part.name).collect();
+    assert_eq!(item["required"], json!(needed));
+    for part in parts {
+        let said = &item["properties"][part.name];
+        assert_eq!(without(said.clone(), &["description", "default"]), said_of(part.form), "{}", part.name);
+    }
+}
+
+/// Not what the table says but what the parser does: at each limit of the schema, and one beyond.
+#[test]
+fn the_parser_keeps_to_the_schema() {
+    let schema = schema();
+    let accepts = |key: &str, value: &Value| {
+        let text = format!("{key} = {value}");
+        read(Some(Source { file: "f", text: &text }), None).is_ok()
+    };
+    let mut tried = 0;
+    for (table, about) in schema["properties"].as_object().unwrap() {
+        for (last, said) in about["properties"].as_object().into_iter().flatten() {
+            let key = format!("{table}.{last}");
+            let words = said["enum"].as_array().cloned().unwrap_or_default();
+            let limits = ["minimum", "maximum", "default"].map(|name| said[name].clone());
+            for good in words.iter().chain(limits.iter().filter(|limit| !limit.is_null())) {
+                assert!(accepts(&key, good), "{key} = {good}");
+                tried += 1;
+            }
+            let beyond = [(&said["minimum"], -1), (&said["maximum"], 1)];
+            let beyond = beyond.iter().filter_map(|(limit, step)| Some(json!(limit.as_i64()? + step)));
+            for bad in beyond.chain([json!("no such word\n"), json!([[]]), json!([3])]) {
+                assert!(!accepts(&key, &bad), "{key} = {bad}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}");
+}
+
+fn page() -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn the_page_has_every_key_with_its_default() {
+    let page = page();
+    let policy = Policy::default();
+    let row = |key: &Key| {
+        let default = match (key.get)(&policy).to_string() {
+            unset if unset == "not set" => unset,
+            value => format!("`{value}`"),
+        };
+        format!("| `{}` | {default} | ", key.name)
+    };
+    for key in KEYS {
+        let line = page.lines().find(|line| line.starts_with(&row(key)));
+        let line = line.unwrap_or_else(|| panic!("no line begins {:?}", row(key)));
+        let may = match key.project {
+            Project::Raise => "raise",
+            Project::Lower if key.form == Form::Flag => "switch it off",
+            Project::Lower => "lower",
+            Project::Add => "add",
+            Project::Keep => "nothing",
+        };
+        assert!(line.ends_with(&format!("| {may} |")), "{line}");
+        match key.form {
+            Form::Whole(least, most) => assert!(line.contains(&format!("| {least} to {most} |")), "{line}"),
+            Form::OneOf(words) => {
+                assert!(words.iter().all(|w| line.contains(&format!("`\"{w}\"`"))), "{line}");
+            }
+            _ => {}
+        }
+    }
+    let rows = |title: &str| {
+        let section = page.split(&format!("\n## {title}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
+        let names = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let named = |parts: &[Part]| parts.iter().map(|part| part.name.to_owned()).collect::<Vec<_>>();
+    assert_eq!(rows("Keys"), KEYS.iter().map(|key| key.name.to_owned()).collect::<Vec<_>>());
+    assert_eq!(rows("`[[rule]]`"), named(rule::PARTS));
+    assert_eq!(rows("`[[check]]`"), named(check::PARTS));
+}
+
+#[test]
+fn the_pages_example_works() {
+    let page = page();
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let sandbox = Sandbox::new();
+    user(&sandbox, "config.toml", example);
+    sandbox.person(&["policy"]).said(&["no-force-push", "ask-before-migrations", "check.format", "0.2"]);
+}
