@@ -170,9 +170,13 @@ fn now_ms() -> i64 {
 
 /// Tests make the hook panic, to see what it says then.
 #[cfg(debug_assertions)]
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-pub fn panic_wanted() -> bool {
-    std::env::var_os("AOPS_TEST_PANIC").is_some()
+#[expect(
+    clippy::disallowed_methods,
+    clippy::missing_panics_doc,
+    reason = "the one place that reads the environment; it is there to panic"
+)]
+pub fn panic_if_wanted() {
+    assert!(std::env::var_os("AOPS_TEST_PANIC").is_none(), "a test asked for it");
 }
 
 /// This boot of the machine; empty where the system does not say.

@@ -17,6 +17,7 @@ use crate::offer::offer;
 use crate::place::Whose;
 use crate::policy::Policy;
 use crate::record;
+use crate::refresh;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
@@ -35,23 +36,18 @@ pub fn run(name: &str, env: &Env) -> u8 {
     answer_panics(kind);
     #[cfg(unix)]
     crate::signal::survive_file_size_limit();
-    let said = match input().and_then(|input| first_walk(name, &input, env)) {
+    let said = match input().and_then(|input| walk(name, &input, env)) {
         Ok(verdict) => answer::spell(kind, &verdict),
         Err(failure) => answer::fail(kind, &failure),
     };
     answer::deliver(kind, &said)
 }
 
-/// The walk, or a crash where a test wants to see one answered.
-fn first_walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
-    #[cfg(debug_assertions)]
-    assert!(!crate::env::panic_wanted(), "a test asked for it");
-    walk(name, input, env)
-}
-
 /// The walk of one event, down the page of `lib.rs`. In a dry world the answer is the same and nothing is written.
 pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
+    #[cfg(debug_assertions)]
+    crate::env::panic_if_wanted();
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
@@ -83,7 +79,17 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if blocked {
         halt_report(env, &ledger, &event)?;
     }
+    if !env.dry && wants_refresh(&event, &scene) {
+        let project = asset::project(env, Path::new(&event.cwd));
+        // A tracker that cannot be asked is one line in the next context, and no trouble here.
+        let _ = refresh::spawn(env, &project, &ledger.session().policy().tracker.command);
+    }
     Ok(verdict)
+}
+
+/// The tracker may say something else now: a session began or a turn ended, or somebody just talked to it.
+fn wants_refresh(event: &Event, scene: &Scene) -> bool {
+    matches!(event.name.as_str(), "SessionStart" | "Stop") || scene.tracked
 }
 
 /// What the gates say together, in words.
@@ -163,7 +169,9 @@ fn facts(
 /// one, and the hash of it all.
 fn policy(env: &Env, event: &Event) -> Result<(Option<Box<Policy>>, String), Failure> {
     let in_force = in_force::load(env, Path::new(&event.cwd))?;
-    in_force.keep(env)?;
+    if !env.dry {
+        in_force.keep(env)?;
+    }
     let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
     Ok((policy.map(Box::new), in_force.hash))
 }

@@ -70,6 +70,7 @@ pub mod git;
 pub mod shadow;
 pub mod scene;
 pub mod transcript;
+pub mod sources;
 pub mod brief;
 pub mod offer;
 pub mod welcome;
