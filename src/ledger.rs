@@ -69,7 +69,7 @@ impl Ledger {
     /// `thorough`: hold it against its exported head too, which a rolled-back copy of state and ledger cannot fool.
     pub fn lock(env: &Env, whose: Whose, thorough: bool) -> Result<Self, Failure> {
         if env.dry {
-            return Self::rehearse(env, whose);
+            return Self::rehearse(env, whose, thorough);
         }
         let mut width = 8;
         for tried in [8, 16] {
@@ -157,7 +157,7 @@ impl Ledger {
     pub fn past_call(&self, key: &crate::call::CallKey) -> Result<Option<crate::fact::Step>, Failure> {
         let walk = &self.standing.walk;
         if self.dry {
-            return Ok(rehearsal::past_call(&self.file, walk.bytes, key));
+            return rehearsal::past_call(&self.file, walk.bytes, key);
         }
         let (dir, boot) = (&self.place.dir, walk.session.memory.boot.as_str());
         Source { dir, ledger: &self.file, long: walk.bytes, boot }.last_end(key)

@@ -46,9 +46,8 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     if let Some(failure) = checked.failure {
         return Err(failure.into());
     }
-    let project = shelved.path.parent().and_then(|project| standing::folder(desk.env, project));
-    let cwd = project.unwrap_or_else(|| desk.env.cwd.clone());
-    let mut replay = Replay::new(desk.env, &shelved.session_id, &cwd);
+    let cwd = standing::folder(desk.env, &shelved, &checked.session).unwrap_or_else(|| desk.env.cwd.clone());
+    let mut replay = Replay::new(desk.env, &shelved.session_id, &cwd)?;
     let mut session = Session::default();
     let (mut judged, mut changed, mut left_out) = (0_u64, Vec::new(), BTreeMap::<&str, u64>::new());
     for batch in past::batches(&shelved)? {

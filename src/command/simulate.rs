@@ -15,7 +15,7 @@ use crate::shelf;
 use crate::verdict::{Ruling, Verdict};
 use crate::wire::answer::{self, Answer};
 use anyhow::Context;
-use clap::{Arg, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::Path;
@@ -30,7 +30,9 @@ pub const COMMAND: Command = Command {
     who: Who::Anyone,
     arguments: |row| {
         let payload = Arg::new("payload").value_name("PAYLOAD").required(true);
+        let attended = Arg::new("attended").long("attended").action(ArgAction::SetTrue);
         row.arg(payload.help("A file with the event's JSON, as the client sends it; `-` for stdin"))
+            .arg(attended.help("A person sits at the client, so that what asks can ask"))
     },
     run,
 };
@@ -42,7 +44,8 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let name = given.get_one::<String>("payload").map(String::as_str).unwrap_or_default();
     let payload = payload(desk.env, name)?;
     let event = asked(&payload).or_else(refused)?;
-    let (env, known) = world(desk.env, &event);
+    let (mut env, known) = world(desk.env, &event);
+    env.attended |= given.get_flag("attended");
     let kind = EventKind::of(&event.name);
     let said = hook::walk(&event.name, payload.as_bytes(), &env);
     let answer = match &said {

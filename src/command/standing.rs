@@ -9,14 +9,18 @@ use crate::git;
 use crate::moment;
 use crate::place::dashed;
 use crate::session::Session;
+use crate::shelf::Shelved;
 use crate::state::{Phase, Sandbox, Waiver};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The folder a person stands in or above it, if this session is of that project.
-pub fn folder(env: &Env, project: &Path) -> Option<PathBuf> {
-    let name = project.file_name()?.to_str()?;
-    env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name).map(Path::to_path_buf)
+/// Where the session works: the folder a person stands in or one above it, if it is of that project; else the project's
+/// root as it was recorded, if it is still there.
+pub fn folder(env: &Env, shelved: &Shelved, session: &Session) -> Option<PathBuf> {
+    let name = shelved.path.parent()?.file_name()?.to_str()?;
+    let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
+    let root = Path::new(&session.memory.root);
+    here.or(Some(root).filter(|root| root.is_absolute() && root.is_dir())).map(Path::to_path_buf)
 }
 
 /// What the task owes now. Without a folder to look at, commit and push are as the last Stop found them.

@@ -33,7 +33,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         Some(session) => session,
         None => rebuilt(desk, &shelved)?,
     };
-    let project = shelved.path.parent().and_then(|project| standing::folder(desk.env, project));
+    let project = standing::folder(desk.env, &shelved, &session);
     let owed = standing::owed(desk.env, &session, project.as_deref());
     if desk.json {
         writeln!(desk.out, "{}", standing::value(desk.env, &session, &owed))?;

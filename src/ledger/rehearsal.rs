@@ -19,11 +19,11 @@ use std::path::Path;
 
 impl Ledger {
     /// The ledger as `lock` would find or make it.
-    pub(super) fn rehearse(env: &Env, whose: Whose) -> Result<Self, Failure> {
+    pub(super) fn rehearse(env: &Env, whose: Whose, thorough: bool) -> Result<Self, Failure> {
         let mut width = 8;
         for tried in [8, 16] {
             if let Some(place) = place::find(env, whose, tried)? {
-                match Self::look_at(env, whose, place)? {
+                match Self::look_at(env, whose, place, thorough)? {
                     Some(ledger) => return Ok(ledger),
                     None => width = 16,
                 }
@@ -34,18 +34,18 @@ impl Ledger {
         // A folder that is not there yet is stood for by one that always is; nobody looks into it.
         let dir = rustix::fs::openat(CWD, "/", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let dir = dir.map_err(|e| Failure::storage("/", e))?;
-        let made = Self::look_at(env, whose, Place { dir, path })?;
+        let made = Self::look_at(env, whose, Place { dir, path }, thorough)?;
         made.ok_or_else(|| Failure::storage("/", "holds a session's state"))
     }
 
-    fn look_at(env: &Env, whose: Whose, place: Place) -> Result<Option<Self>, Failure> {
+    fn look_at(env: &Env, whose: Whose, place: Place, thorough: bool) -> Result<Option<Self>, Failure> {
         let lock = Lock::of_reader(&place.dir)?;
         let (file, long) = match folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? {
             Some(found) => found,
             None => (nothing()?, 0),
         };
         let trace = trace_id(whose.session_id);
-        let Some(standing) = load(env, &place, &file, &trace, long, true)? else { return Ok(None) };
+        let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
         let mut ledger = Self { place, file, _lock: lock, trace, standing, dry: true };
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
@@ -60,12 +60,12 @@ fn nothing() -> Result<File, Failure> {
 }
 
 /// How a call of this key ended, found without the index: that would have to be brought up to date first.
-pub(super) fn past_call(file: &File, long: u64, key: &CallKey) -> Option<Step> {
-    let bytes = folder::read_at(file, LEDGER_FILE, 0, long).ok()?;
+pub(super) fn past_call(file: &File, long: u64, key: &CallKey) -> Result<Option<Step>, Failure> {
+    let bytes = folder::read_at(file, LEDGER_FILE, 0, long)?;
     let ended = |line: &[u8]| {
         let line = Line::read(line).filter(|line| line.kind == "call")?;
         let Some(Fact::Call(step)) = Fact::read(line.kind, line.with) else { return None };
         (step.call == *key && step.to.is_terminal()).then_some(step)
     };
-    bytes.rsplit(|b| *b == b'\n').find_map(ended)
+    Ok(bytes.rsplit(|b| *b == b'\n').find_map(ended))
 }

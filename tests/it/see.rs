@@ -475,6 +475,25 @@ fn replay_shows_each_changed_verdict() {
     moved.person(&["replay"]).said(&["1 would change", "pass → deny by `guard`", "Write: "]);
 }
 
+/// A rule that came later: what it says about then, and that a rule is not asked of what it does not match.
+#[test]
+fn replay_goes_by_todays_policy() {
+    let sandbox = Sandbox::new();
+    let session = ready(&sandbox);
+    assert_eq!(write(&session, &sandbox, "db/1.sql").code, Some(0));
+    assert_eq!(write(&session, &sandbox, "a.txt").code, Some(0));
+    sandbox.person(&["replay"]).said(&["none would change"]);
+    let rule = "[[rule]]\nid = \"db\"\npath = \"db\"\naction = \"deny\"\nreason = \"ask the DBA\"\n";
+    sandbox.put(".aops/config.toml", rule);
+    let said = sandbox.person(&["replay", "--json"]).json();
+    let changed = said["changed"].as_array().unwrap();
+    assert_eq!(changed.len(), 1, "{said:#}");
+    assert!(changed[0]["asked"].as_str().unwrap().ends_with("db/1.sql"), "{said:#}");
+    assert_eq!(changed[0]["now"]["gate"], "rules");
+    sandbox.put(".aops/config.toml", "gates = 3");
+    sandbox.person(&["replay"]).failed(1, &[".aops/config.toml"]);
+}
+
 #[test]
 fn replay_counts_what_it_cannot_judge() {
     let sandbox = Sandbox::new();

@@ -23,8 +23,19 @@ use std::time::Duration;
 /// No single step takes longer, or something is badly wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A draw that is certain to come, and comes soon.
-const CONFIG: &str = "[audit]\nrate = 0.000001\nat_least_every = 8\ngrace = 2\n";
+/// A draw that is certain to come and comes soon, and a rule of the user's.
+const CONFIG: &str = r#"
+[audit]
+rate = 0.000001
+at_least_every = 8
+grace = 2
+
+[[rule]]
+id = "no-force-push"
+command = "git push --force*"
+action = "deny"
+reason = "history is shared; push a new commit"
+"#;
 
 pub(super) struct Stage {
     root: PathBuf,

@@ -7,9 +7,12 @@ use crate::command::past::{Answered, Asked, Batch};
 use crate::env::Env;
 use crate::event::{Event, EventKind, Refusal};
 use crate::fact::{Fact, Seen, Step};
+use crate::failure::Failure;
 use crate::gate::{Scene, Tree, moved};
 use crate::hook;
+use crate::in_force;
 use crate::moment;
+use crate::policy::Policy;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::Verdict;
@@ -36,13 +39,16 @@ pub(super) struct Replay<'a> {
     env: &'a Env,
     session_id: &'a str,
     cwd: &'a Path,
+    /// Today's; nothing where it is the shipped one.
+    policy: Option<Box<Policy>>,
     /// How each call ended so far, by id, server and tool.
     past: BTreeMap<(String, String, String), Step>,
 }
 
 impl<'a> Replay<'a> {
-    pub(super) fn new(env: &'a Env, session_id: &'a str, cwd: &'a Path) -> Self {
-        Self { env, session_id, cwd, past: BTreeMap::new() }
+    pub(super) fn new(env: &'a Env, session_id: &'a str, cwd: &'a Path) -> Result<Self, Failure> {
+        let policy = Some(in_force::load(env, cwd)?.policy).filter(|policy| *policy != Policy::default());
+        Ok(Self { env, session_id, cwd, policy: policy.map(Box::new), past: BTreeMap::new() })
     }
 
     /// Today's verdict, on the session as it stood.
@@ -68,10 +74,14 @@ impl<'a> Replay<'a> {
             Ok(_) => return Again::LeftOut(CLIPPED),
             Err(why) => return Again::LeftOut(why),
         };
+        let mut session = session.clone();
+        session.memory.policy.clone_from(&self.policy);
         let then = moment::parse(answered.ts).unwrap_or(self.env.now_ms);
-        let mut scene = scene::again(self.env, session, &event, then);
+        let mut scene = scene::again(self.env, &session, &event, then);
+        // Whether somebody was there is not recorded; that they were asked is.
+        scene.attended |= answered.ruling == "ask";
         self.recall(&mut scene, &event, answered, batch);
-        Again::Verdict(hook::judged(self.env, session, &event, &scene))
+        Again::Verdict(hook::judged(self.env, &session, &event, &scene))
     }
 
     /// The calls of this batch that ended: the same id again is then no new call.
