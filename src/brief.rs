@@ -126,7 +126,12 @@ fn values(
     }
     if wants("turns") {
         values.push(("turns", quote(&redact(&transcript::last_turns(&event.transcript_path, PART)))));
-        values.extend(sources::ask(env, &project));
+        let query = if event.prompt.is_empty() {
+            state.hydration.original_prompt.as_deref().unwrap_or_default()
+        } else {
+            &event.prompt
+        };
+        values.extend(sources::ask(env, &session.policy(), &project, query));
     }
     if wants("critic") {
         values.extend(verdicts(session, &ledger.recent()));

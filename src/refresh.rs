@@ -9,6 +9,7 @@ mod tool;
 
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::notes;
 use crate::place::make_all;
 use crate::process::{Task, detached};
 use crate::tracker::{self, Part, Snapshot, Trouble, queue, snapshot::SCHEMA};
@@ -98,7 +99,13 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
             }
         };
         let _ = fs::remove_file(&again);
+        // Beside the tracker, which may hang: without an index the prompt scans, so a failure here costs only time.
+        let notes = thread::spawn({
+            let env = env.clone();
+            move || notes::refresh(&env)
+        });
         look(env, project, command, end)?;
+        let _ = notes.join();
         drop(alone);
         if !again.exists() || Instant::now() >= end {
             return Ok(());
