@@ -6,6 +6,7 @@
 
 use crate::call::{CallKey, CallState, Effect};
 use crate::finding::Finding;
+use crate::policy::Policy;
 use crate::state::{Memory, State, Waiver, canonical};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct Opened {
     pub folders: BTreeMap<String, String>,
     /// Version of the ledger's form.
     pub format: u32,
+    /// The configuration in force, where it is not the shipped one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Box<Policy>>,
     pub policy_hash: String,
     /// The ledger this one continues: set aside by a person, or lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +88,9 @@ pub struct Seen {
     /// Stop only: what was still owed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<String>>,
+    /// Beside a new hash: the configuration it stands for, where it is not the shipped one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Box<Policy>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

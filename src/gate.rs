@@ -11,6 +11,7 @@ pub mod moved;
 pub mod owed;
 pub mod repeat;
 pub mod report;
+pub mod rules;
 pub mod sandbox;
 pub mod watch;
 
@@ -18,6 +19,7 @@ use crate::call::Effect;
 use crate::event::Event;
 use crate::fact::Step;
 use crate::finding::Finding;
+use crate::policy::{Level, Policy};
 use crate::reach::Reach;
 use crate::session::Session;
 use crate::state::Waiver;
@@ -45,6 +47,8 @@ pub struct Scene {
     pub disarmed: Option<String>,
     /// The end of a write that changed something of ours otherwise.
     pub changed: Vec<String>,
+    /// The end of a call to the tracker.
+    pub tracked: bool,
     /// The end of a write: whether the audit's lot fell on it.
     pub drawn: Option<bool>,
     /// What the call of this event does.
@@ -54,6 +58,12 @@ pub struct Scene {
     /// Writes that are free after a draw, and refusals before a stop is let go.
     pub grace: u64,
     pub refusals: u64,
+    /// What the call names: paths as the disk sees them, and the words of each simple command.
+    pub paths: Vec<String>,
+    pub commands: Vec<Vec<String>>,
+    pub home: String,
+    /// A person can answer.
+    pub attended: bool,
     /// Why it is a write, in a few words.
     pub why: String,
     /// Before the names of our agents: empty, or our plugin's prefix.
@@ -91,6 +101,17 @@ pub fn is_waived(session: &Session, scene: &Scene, gate: &str) -> bool {
     by_prompt && !session.state.state.hydration_pending || session.memory.course.waivers.iter().any(by_person)
 }
 
+/// How strictly a gate is held. Block and guard always are; observe mode softens all others.
+fn level(policy: &Policy, gate: &str) -> Level {
+    let set = match gate {
+        "block" | "guard" | "repeat" => return Level::Enforce,
+        "sandbox" => policy.gates.sandbox,
+        "audit" => policy.gates.audit,
+        _ => Level::Enforce,
+    };
+    if policy.mode.observe { set.min(Level::Warn) } else { set }
+}
+
 /// One named rule.
 pub struct Gate {
     pub name: &'static str,
@@ -105,6 +126,7 @@ pub static GATES: &[Gate] = &[
     Gate { name: "guard", refuses: "being moved away from one's own state", judge: moved::judge },
     Gate { name: "guard", refuses: "writes to what guards, and a person's verbs", judge: watch::judge },
     Gate { name: "repeat", refuses: "a call that already ended, or an id used twice", judge: repeat::judge },
+    Gate { name: "rules", refuses: "what the user's own rules say", judge: rules::judge },
     Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: sandbox::judge },
     Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: audit::judge },
     Gate { name: "report", refuses: "the end of an agent of ours without its verdict", judge: report::judge },
@@ -114,8 +136,14 @@ pub static GATES: &[Gate] = &[
 /// The joined verdict of all gates. A refusal ends the round: later gates have nothing to add to it.
 pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     let mut verdict = Verdict::pass();
+    let policy = session.policy();
     for gate in GATES {
-        verdict = verdict.join((gate.judge)(session, event, scene));
+        let said = (gate.judge)(session, event, scene);
+        verdict = verdict.join(match level(&policy, gate.name) {
+            Level::Enforce => said,
+            Level::Warn => said.soften(),
+            Level::Off => Verdict::pass(),
+        });
         if verdict.ruling == Ruling::Deny {
             break;
         }

@@ -15,7 +15,9 @@ use crate::in_force;
 use crate::ledger::Ledger;
 use crate::offer::offer;
 use crate::place::Whose;
+use crate::policy::Policy;
 use crate::record;
+use crate::refresh;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
@@ -41,11 +43,11 @@ pub fn run(name: &str, env: &Env) -> u8 {
     answer::deliver(kind, &said)
 }
 
-/// The walk of one event, down the page of `lib.rs`.
-fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
+/// The walk of one event, down the page of `lib.rs`. In a dry world the answer is the same and nothing is written.
+pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     #[cfg(debug_assertions)]
-    assert!(!crate::env::panic_wanted(), "a test asked for it");
+    crate::env::panic_if_wanted();
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
@@ -56,7 +58,7 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         open(env, &mut ledger, &event, &scene)?;
     }
     let session = ledger.session();
-    let verdict = worded(env, gate::judge(session, &event, &scene));
+    let verdict = judged(env, session, &event, &scene);
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
@@ -77,7 +79,22 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if blocked {
         halt_report(env, &ledger, &event)?;
     }
+    if !env.dry && wants_refresh(&event, &scene) {
+        let project = asset::project(env, Path::new(&event.cwd));
+        // A tracker that cannot be asked is one line in the next context, and no trouble here.
+        let _ = refresh::spawn(env, &project, &ledger.session().policy().tracker.command);
+    }
     Ok(verdict)
+}
+
+/// The tracker may say something else now: a session began or a turn ended, or somebody just talked to it.
+fn wants_refresh(event: &Event, scene: &Scene) -> bool {
+    matches!(event.name.as_str(), "SessionStart" | "Stop") || scene.tracked
+}
+
+/// What the gates say together, in words.
+pub fn judged(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    worded(env, gate::judge(session, event, scene))
 }
 
 /// Shipped texts in the place of their names.
@@ -89,7 +106,9 @@ fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
         phrase.values.push(("owed", lines.join("\n")));
     }
     let text = phrase.fill(&asset::template(env, phrase.template));
-    if verdict.ruling == Ruling::Pass {
+    if verdict.softened {
+        verdict.notice = format!("not enforced here, or this would be refused: {text}");
+    } else if verdict.ruling == Ruling::Pass {
         verdict.notice = text;
     } else {
         verdict.reason = text;
@@ -99,12 +118,14 @@ fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
 
 /// Begins the ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
 fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<(), Failure> {
+    let (policy, policy_hash) = policy(env, event)?;
     let opened = Opened {
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
         folders: scene.folders.clone(),
         format: 1,
-        policy_hash: policy_hash(env, event)?,
+        policy,
+        policy_hash,
         previous: None,
         project: ledger.project(),
     };
@@ -136,16 +157,23 @@ fn facts(
         }
     }
     if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") {
-        seen.policy_hash = Some(policy_hash(env, event)?).filter(|hash| *hash != session.state.policy_hash);
+        let (policy, hash) = policy(env, event)?;
+        if hash != session.state.policy_hash {
+            (seen.policy, seen.policy_hash) = (policy, Some(hash));
+        }
     }
     Ok(facts)
 }
 
-/// The hash of what is in force, kept so that a later one can be compared with it.
-fn policy_hash(env: &Env, event: &Event) -> Result<String, Failure> {
+/// What is in force, kept so that a later one can be compared with it: the configuration where it is not the shipped
+/// one, and the hash of it all.
+fn policy(env: &Env, event: &Event) -> Result<(Option<Box<Policy>>, String), Failure> {
     let in_force = in_force::load(env, Path::new(&event.cwd))?;
-    in_force.keep(env)?;
-    Ok(in_force.hash)
+    if !env.dry {
+        in_force.keep(env)?;
+    }
+    let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
+    Ok((policy.map(Box::new), in_force.hash))
 }
 
 fn input() -> Result<Vec<u8>, Failure> {

@@ -226,6 +226,7 @@ fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
         marks: None,
         mode: event.permission_mode.clone(),
         owed: None,
+        policy: None,
         policy_hash: None,
         prompt_id: event.prompt_id.clone(),
         root: None,

@@ -5,6 +5,8 @@
 
 use crate::agent::ours;
 use crate::asset::{self, Library};
+use crate::call::{Effect, ToolCall};
+use crate::command_line::Word;
 use crate::effect;
 use crate::env::Env;
 use crate::event::Event;
@@ -14,7 +16,10 @@ use crate::gate::guard::Protected;
 use crate::gate::{Scene, disarm, is_waived};
 use crate::git;
 use crate::heads;
+use crate::json;
 use crate::ledger::Ledger;
+use crate::policy::{Level, Policy};
+use crate::reach::Reach;
 use crate::resolve;
 use crate::session::Session;
 use crate::shadow;
@@ -26,17 +31,10 @@ use std::path::Path;
 /// The scene of this event.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
     let session = ledger.session();
-    let mut scene = Scene {
-        folders: env.folders.iter().cloned().collect(),
-        busy: event.busy,
-        now_ms: env.now_ms,
-        prefix: if env.is_plugin || session.memory.shadowed.is_some() { "aops:" } else { "" },
-        grace: 5,
-        refusals: 3,
-        ..Scene::default()
-    };
+    let policy = session.policy();
+    let mut scene = plain(env, session, event);
     match event.name.as_str() {
-        "PreToolUse" | "PermissionRequest" => call(env, event, &mut scene),
+        "PreToolUse" | "PermissionRequest" => call(env, &policy, event, &mut scene),
         "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
         "SubagentStart" | "SessionStart" => shadowed(env, event, &mut scene),
         "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
@@ -68,14 +66,68 @@ fn shadowed(env: &Env, event: &Event, scene: &mut Scene) {
     scene.shadowed = found.map(|path| path.display().to_string());
 }
 
-fn call(env: &Env, event: &Event, scene: &mut Scene) {
+/// A person sits there, and the mode leaves them something to answer.
+fn is_attended(env: &Env, event: &Event) -> bool {
+    let silent = ["bypassPermissions", "dontAsk", "auto"];
+    env.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
+}
+
+/// The scene of an event that a ledger recorded, as far as today can set it again: what the call does and reaches by
+/// today's rules, in the folders and at the time of then. How the tree stood is for whoever asks to add from the ledger.
+pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene {
+    let folders = session.memory.folders.clone();
+    let mut scene = Scene { folders, now_ms: then_ms, ..plain(env, session, event) };
+    match event.name.as_str() {
+        "PreToolUse" | "PermissionRequest" => call(env, &session.policy(), event, &mut scene),
+        "SubagentStop" => scene.report = report(env, session, event),
+        _ => {}
+    }
+    scene
+}
+
+/// What every scene has.
+fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
+    let policy = session.policy();
+    Scene {
+        folders: env.folders.iter().cloned().collect(),
+        busy: event.busy,
+        now_ms: env.now_ms,
+        prefix: if env.is_plugin || session.memory.shadowed.is_some() { "aops:" } else { "" },
+        grace: policy.audit.grace,
+        refusals: policy.stop.refusals,
+        home: env.home.to_string_lossy().into_owned(),
+        attended: is_attended(env, event),
+        ..Scene::default()
+    }
+}
+
+fn call(env: &Env, policy: &Policy, event: &Event, scene: &mut Scene) {
     let Some(call) = &event.call else { return };
     let plans = env.config.join("plans");
     let mut protected = protected(env, event);
     let reach = resolve::reach(&mut protected, &event.cwd, &[], &call.key.tool, &call.input);
+    if !policy.rules.is_empty() {
+        (scene.paths, scene.commands) = named(event, call, &reach);
+    }
     scene.reach = Some((protected, reach));
     let classed = effect::of(call, event.permission_mode.as_deref(), &plans.to_string_lossy());
     (scene.effect, scene.why) = (Some(classed.effect), classed.why);
+    if let Some(effect) = policy.effects.of(&call.key.tool) {
+        (scene.effect, scene.why) = (Some(effect), "the configuration says so".to_owned());
+    }
+}
+
+/// What rules can be about: every path the call names or reaches, and its simple commands.
+fn named(event: &Event, call: &ToolCall, reach: &Reach) -> (Vec<String>, Vec<Vec<String>>) {
+    let reached = reach.targets.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
+    let input = json::read(&call.input).ok();
+    let fields =
+        ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));
+    let fields = fields
+        .map(|path| Path::new(&event.cwd).join(path))
+        .map(|path| resolve::real(&path).unwrap_or(path).to_string_lossy().into_owned());
+    let commands = reach.runs.iter().map(|run| run.words.iter().map(Word::lossy).collect());
+    (reached.chain(fields).collect(), commands.collect())
 }
 
 /// What the guard stands before: this world, and the project the session began in.
@@ -106,6 +158,7 @@ pub fn held(protected: &Protected) -> BTreeMap<String, Vec<String>> {
 fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     scene.drawn = draw(session, event, scene);
     let open = event.call.as_ref().and_then(|call| session.open_call(&call.key));
+    scene.tracked = open.is_some_and(|open| open.effect == Some(Effect::Tracker));
     let wrote = open.is_some_and(|open| open.effect.is_some_and(super::call::Effect::is_write));
     if !wrote || session.memory.marks.is_empty() {
         return;
@@ -131,13 +184,15 @@ fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
 
 /// The audit's lot for a write that ended: from the system's randomness, and at the latest every so many writes.
 fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
-    const RATE: f64 = 0.1;
-    const AT_LEAST_EVERY: u64 = 25;
+    let policy = session.policy();
+    let (audit, off) = (policy.audit, policy.gates.audit == Level::Off);
+    let rate = audit.rate.in_millionths();
     let open = session.open_call(&event.call.as_ref()?.key)?;
     let by_ours =
         event.agent_id.as_ref().and(event.agent_type.as_deref()).is_some_and(|name| ours(name).is_some());
     if by_ours
         || !open.effect.is_some_and(super::call::Effect::is_write)
+        || off
         || session.state.audit.due
         || is_waived(session, scene, "audit")
     {
@@ -145,8 +200,9 @@ fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
     }
     let mut bytes = [0_u8; 4];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
-    let lot = f64::from(u32::from_ne_bytes(bytes)) / (f64::from(u32::MAX) + 1.0);
-    Some(lot < RATE || session.memory.course.writes_since_draw + 1 >= AT_LEAST_EVERY)
+    let lot = (u64::from(u32::from_ne_bytes(bytes)) * 1_000_000) >> 32;
+    let late = rate > 0 && session.memory.course.writes_since_draw + 1 >= audit.at_least_every;
+    Some(lot < u64::from(rate) || late)
 }
 
 fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<finding::Finding, String>> {

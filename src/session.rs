@@ -10,6 +10,7 @@ use crate::digest::NO_DIGEST;
 use crate::fact::{Fact, Seen, Step};
 use crate::failure::Code;
 use crate::json::{self, Json};
+use crate::policy::Policy;
 use crate::state::{Memory, OpenCall, Phase, Sandbox, State};
 
 /// Names kept in `subagents`; a host that makes up more gets no further ones.
@@ -40,6 +41,11 @@ impl Session {
         flags.custodiet_blocked.then(|| flags.custodiet_block_reason.as_deref().unwrap_or("no reason given"))
     }
 
+    /// The configuration in force.
+    pub fn policy(&self) -> Policy {
+        self.memory.policy.as_deref().cloned().unwrap_or_default()
+    }
+
     pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
         self.memory.calls.iter().find(|open| open.call == *key)
     }
@@ -58,6 +64,7 @@ impl Session {
                 self.state.policy_hash.clone_from(&open.policy_hash);
                 self.memory.boot.clone_from(&open.boot);
                 self.memory.folders.clone_from(&open.folders);
+                self.memory.policy.clone_from(&open.policy);
             }
             Fact::Event(seen) => self.saw(ts, seen),
             Fact::Call(step) => self.stepped(step)?,
@@ -92,6 +99,7 @@ impl Session {
         let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
         if let Some(hash) = &seen.policy_hash {
             self.state.policy_hash.clone_from(hash);
+            self.memory.policy.clone_from(&seen.policy);
         }
         if let Some(marks) = &seen.marks {
             self.memory.marks.clone_from(marks);

@@ -5,6 +5,7 @@
 
 use crate::call::{CallKey, CallState, Effect};
 use crate::digest::sha256;
+use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -148,6 +149,8 @@ pub struct Memory {
     pub held: BTreeMap<String, Vec<String>>,
     /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
     pub marks: BTreeMap<String, String>,
+    /// The configuration in force, where it is not the shipped one.
+    pub policy: Option<Box<Policy>>,
     /// The project's root, as the session began.
     pub root: String,
     /// A file that is not ours and defines one of our agents' names: only prefixed names count then.

@@ -46,6 +46,8 @@ pub struct Verdict {
     pub context: String,
     /// For the user only.
     pub notice: String,
+    /// Would be a refusal if its gate were enforced.
+    pub softened: bool,
     /// Ends the turn.
     pub halt: bool,
     /// Where the reason, or without one the notice, is a shipped text: filled in by the door.
@@ -83,6 +85,20 @@ impl Verdict {
         Self { gate, context: text.into(), ..Self::default() }
     }
 
+    /// A refusal as a mere warning.
+    #[must_use]
+    pub fn soften(self) -> Self {
+        if self.ruling < Ruling::Ask {
+            return self;
+        }
+        let notice = if self.reason.is_empty() {
+            String::new()
+        } else {
+            format!("not enforced here, or this would be refused: {}", self.reason)
+        };
+        Self { ruling: Ruling::Pass, reason: String::new(), notice, halt: false, softened: true, ..self }
+    }
+
     /// The stricter of the two speaks; at equal strictness the first. Context and notices add up.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
@@ -91,6 +107,10 @@ impl Verdict {
             first.gate = second.gate;
         }
         first.halt |= second.halt;
+        first.softened |= second.softened && first.ruling == Ruling::Pass;
+        if first.phrase.is_none() && first.reason.is_empty() {
+            (first.phrase, first.debts) = (second.phrase, second.debts);
+        }
         first.input = first.input.or(second.input);
         add(&mut first.context, &second.context);
         add(&mut first.notice, &second.notice);

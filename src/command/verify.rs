@@ -157,6 +157,7 @@ fn set_aside(desk: &Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Resul
         boot: boot_id(),
         folders: checked.session.memory.folders.clone(),
         format: 1,
+        policy: checked.session.memory.policy.clone(),
         policy_hash: in_force.hash,
         previous: Some(previous),
         project,

@@ -39,6 +39,7 @@ fn all() -> Vec<Fact> {
         marks: Some(map()),
         mode: text(),
         owed: Some(vec!["commit".to_owned()]),
+        policy: Some(Box::default()),
         policy_hash: text(),
         prompt_id: text(),
         root: text(),
@@ -65,7 +66,12 @@ fn all() -> Vec<Fact> {
     };
     let (memory, state) = (Memory { course: Course::default(), ..Memory::default() }, State::empty());
     vec![
-        Fact::Open(Opened { folders: map(), previous: Some(previous), ..Opened::default() }),
+        Fact::Open(Opened {
+            folders: map(),
+            policy: Some(Box::default()),
+            previous: Some(previous),
+            ..Opened::default()
+        }),
         Fact::Event(seen),
         Fact::Call(step),
         Fact::Block(Blocked { by: "b".to_owned(), reason: "r".to_owned() }),

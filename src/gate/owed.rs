@@ -7,6 +7,7 @@
 use super::{Scene, is_waived};
 use crate::event::Event;
 use crate::phrase::{Phrase, one_line};
+use crate::policy::Level;
 use crate::session::Session;
 use crate::state::Phase;
 use crate::verdict::{Debt, Verdict};
@@ -43,14 +44,16 @@ pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
     }
     let course = &session.memory.course;
     let mut debts = Vec::new();
-    if session.owes_qa() && !course.verified && !is_waived(session, scene, "qa") {
+    let gates = session.policy().gates;
+    let held = |level: Level, gate: &str| level == Level::Enforce && !is_waived(session, scene, gate);
+    if session.owes_qa() && !course.verified && held(gates.qa, "qa") {
         debts.push(Debt { name: "qa-verifier", line: qa(session, scene) });
     }
-    if !course.reflected && !is_waived(session, scene, "reflect") {
+    if !course.reflected && held(gates.reflect, "reflect") {
         let line = Phrase::new("owed/framework.md", vec![("agent", scene.agent("framework"))]);
         debts.push(Debt { name: "framework", line });
     }
-    if is_waived(session, scene, "close") {
+    if !held(gates.close, "close") {
         return debts;
     }
     if !scene.tree.uncommitted.is_empty() {

@@ -33,6 +33,8 @@ pub struct Found<'a> {
     /// What was exported of this session.
     pub head: Option<Head>,
     pub boot: &'a str,
+    /// Nothing is set aside, only said.
+    pub dry: bool,
 }
 
 impl Found<'_> {
@@ -156,8 +158,10 @@ impl Found<'_> {
 
     fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {
         let name = format!("torn-{}-{}", walk.session.seq + 1, &sha256(&[rest])[..16]);
-        folder::replace(self.dir, &name, ".torn-new", rest)?;
-        self.file.set_len(walk.bytes).map_err(|e| Failure::storage(LEDGER_FILE, e))?;
+        if !self.dry {
+            folder::replace(self.dir, &name, ".torn-new", rest)?;
+            self.file.set_len(walk.bytes).map_err(|e| Failure::storage(LEDGER_FILE, e))?;
+        }
         let executing = walk.session.memory.calls.iter().map(|open| open.call.id.clone()).collect();
         Ok(Fact::Recovery(Recovered {
             executing,

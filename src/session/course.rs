@@ -9,6 +9,7 @@ use crate::call::{CallState, Effect};
 use crate::fact::{Reported, Seen, Step};
 use crate::finding::Finding;
 use crate::json::cut;
+use crate::policy::Level;
 use crate::prompt::Prompt;
 use crate::session::Session;
 use crate::state::{Course, Phase, Sandbox, Started, Stopping, Task};
@@ -171,7 +172,8 @@ impl Session {
         self.state.state.current_workflow.clone_from(&finding.workflow);
         self.memory.course.gates.clone_from(&finding.gates);
         self.memory.course.steps.clone_from(&finding.steps);
-        let reviewed = finding.gates.iter().any(|gate| gate == "critic");
+        let wanted = self.policy().gates.critic == Level::Enforce && !self.policy().mode.observe;
+        let reviewed = wanted && finding.gates.iter().any(|gate| gate == "critic");
         let question = finding.workflow.as_deref() == Some(QUESTION);
         (self.state.phase, self.state.sandbox) = match (reviewed, question) {
             (true, _) => (Phase::Review, Sandbox::Shut),

@@ -26,6 +26,7 @@ fn full() -> (State, Memory) {
         folders: map(),
         held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
         marks: map(),
+        policy: Some(Box::default()),
         root: "r".to_owned(),
         shadowed: text(),
         synced: 1,

@@ -6,6 +6,8 @@ mod support;
 mod rig;
 
 mod client;
+mod course;
+mod demo;
 mod doctor;
 mod fail_closed;
 mod home;
@@ -22,5 +24,7 @@ mod policy;
 mod real_client;
 mod schemas;
 mod speed;
+mod see;
 mod tidy;
+mod tracker;
 mod workflow;

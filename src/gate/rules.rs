@@ -1,0 +1,47 @@
+//! Says what the user's own rules say about a call.
+//!
+//! Reads the rules of the policy in force and the call as the scene describes it; writes nothing. Invariant: of several
+//! rules that match the strictest speaks; a rule that asks where nobody can answer refuses. Way out: the rule's own
+//! reason, or a person who does it or changes the rule.
+
+use super::Scene;
+use crate::event::Event;
+use crate::phrase::{Phrase, one_line};
+use crate::policy::rule::{Action, Called};
+use crate::session::Session;
+use crate::verdict::{Ruling, Verdict};
+
+const GATE: &str = "rules";
+
+pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    let (Some(call), Some(effect)) =
+        (event.call.as_ref().filter(|_| event.name == "PreToolUse"), scene.effect)
+    else {
+        return Verdict::pass();
+    };
+    let policy = session.policy();
+    let called = Called {
+        tool: &call.key.tool,
+        effect,
+        paths: &scene.paths,
+        commands: &scene.commands,
+        project: &session.memory.root,
+        home: &scene.home,
+    };
+    let matching = policy.rules.iter().filter(|rule| rule.matches(&called));
+    matching.fold(Verdict::pass(), |verdict, rule| {
+        let values = vec![
+            ("rule", one_line(&rule.id, 64)),
+            ("file", "the configuration".to_owned()),
+            ("reason", one_line(&rule.reason, 600)),
+        ];
+        let phrase = Phrase::new("refusals/rule.md", values);
+        let ruling = match rule.action {
+            Action::Warn => Ruling::Pass,
+            Action::Ask if scene.attended => Ruling::Ask,
+            Action::Ask | Action::Deny => Ruling::Deny,
+        };
+        let said = Verdict { ruling, gate: GATE, phrase: Some(phrase), ..Verdict::pass() };
+        if verdict.phrase.is_none() || ruling > verdict.ruling { said } else { verdict }
+    })
+}
