@@ -165,9 +165,9 @@ fn a_full_disk() {
     let sandbox = Sandbox::new();
     let config = sandbox.config();
     fs::create_dir(&config).unwrap();
-    let disk = Namespace::new(&format!("mount -t tmpfs -o size=16k none {}", config.display()));
+    let disk = Namespace::new(&format!("mount -t tmpfs -o size=64k none {}", config.display()));
     let ballast = disk.path(&config.join("ballast"));
-    fs::write(&ballast, vec![0; 16 << 10]).unwrap();
+    fs::write(&ballast, vec![0; 64 << 10]).unwrap();
     let session = sandbox.session();
     everywhere(&["STORAGE_FAILED", "No space left", "free some space"], |event| {
         disk.hook(&sandbox, event, &session.payload(event, fields(event)))

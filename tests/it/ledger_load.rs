@@ -3,7 +3,7 @@
 use crate::ledger_damage::rebuilt;
 use crate::rig::namespace::Namespace;
 use crate::rig::{self, ID, LEDGER, STATE, Workshop, passed, second, sound, steps, walk};
-use crate::support::{BINARY, Sandbox, Session};
+use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -281,7 +281,7 @@ fn a_clock_set_back_changes_no_order() {
         let mut command = sandbox.command(BINARY);
         command.arg(name).env("AOPS_TEST_NOW_MS", ms.to_string());
         let output = command.write_stdin(session.payload(name, fields).to_string()).output().unwrap();
-        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+        passed(&Answer::of(name, &output));
     };
     let day = 86_400_000;
     let noon = 1_768_298_400_000;

@@ -8,15 +8,16 @@ pub(crate) mod strace;
 
 use crate::support::Answer;
 use aops_hook::chain::{Damage, Walk};
+use aops_hook::digest::NO_DIGEST;
 use aops_hook::env::{Env, boot_id};
 use aops_hook::fact::{Fact, Opened};
 use aops_hook::failure::Failure;
 use aops_hook::gate::{self, Scene};
 use aops_hook::ledger::Ledger;
 use aops_hook::place::Whose;
+use aops_hook::record;
 use aops_hook::session::Session;
 use aops_hook::wire::read;
-use aops_hook::{policy, record};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,14 +59,15 @@ impl Workshop {
     /// One event, read, judged and recorded as the hook does it.
     pub(crate) fn event(&self, name: &str, fields: &Value) -> Result<(), Failure> {
         let event = read::read(name, self.payload(name, fields).to_string().as_bytes())?;
-        let mut ledger = Ledger::lock(&self.env, whose(&event.transcript_path, &event.cwd))?;
+        let mut ledger =
+            Ledger::lock(&self.env, whose(&event.transcript_path, &event.cwd), name == "SessionStart")?;
         let scene = Scene::default();
         if ledger.session().is_new() {
             let opened = Opened {
                 binary: env!("CARGO_PKG_VERSION").to_owned(),
                 boot: boot_id(),
                 format: 1,
-                policy_hash: policy::hash(&self.env, &event.cwd),
+                policy_hash: NO_DIGEST.to_owned(),
                 project: ledger.project(),
                 ..Opened::default()
             };
@@ -90,7 +92,7 @@ impl Workshop {
     /// The session as a next event would find it; appends nothing.
     pub(crate) fn found(&self) -> Result<Session, Failure> {
         let transcript = self.transcript();
-        let ledger = Ledger::lock(&self.env, whose(&transcript, ""))?;
+        let ledger = Ledger::lock(&self.env, whose(&transcript, ""), false)?;
         Ok(ledger.session().clone())
     }
 

@@ -113,13 +113,15 @@ fn memory() -> Memory {
         folders: map(),
         held: held(),
         marks: map(),
+        root: text(),
+        shadowed: some(),
         synced: 1,
     }
 }
 
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
-    Memory { course: Course { before: None, ..course() }, ..memory() }
+    Memory { course: Course { before: None, ..course() }, shadowed: None, ..memory() }
 }
 
 fn state() -> State {
@@ -194,12 +196,14 @@ fn seen() -> Seen {
         boot: some(),
         event: text(),
         folders: Some(map()),
+        foreign: some(),
         held: Some(held()),
         marks: Some(map()),
         mode: some(),
         owed: Some(vec![text()]),
         policy_hash: Some(digest()),
         prompt_id: some(),
+        root: some(),
         said: Some(said()),
     }
 }
@@ -253,6 +257,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     };
     let unseen = || Seen {
         agent_id: None,
+        foreign: None,
+        root: None,
         baseline: None,
         held: None,
         owed: None,
