@@ -30,6 +30,9 @@ use std::path::Path;
 /// More than any real event, less than would hurt.
 const LARGEST_INPUT: u64 = 64 << 20;
 
+/// In the place of the tracker's program: there is none, and nobody looks for one.
+const NO_TRACKER: &str = "none";
+
 /// The hook: reads stdin, answers, returns the exit code.
 pub fn run(name: &str, env: &Env) -> u8 {
     let kind = EventKind::of(name);
@@ -80,11 +83,17 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         halt_report(env, &ledger, &event)?;
     }
     if !env.dry && wants_refresh(&event, &scene) {
-        let project = asset::project(env, Path::new(&event.cwd));
-        // A tracker that cannot be asked is one line in the next context, and no trouble here.
-        let _ = refresh::spawn(env, &project, &ledger.session().policy().tracker.command);
+        look_at_tracker(env, ledger.session(), &event);
     }
     Ok(verdict)
+}
+
+/// In a process of its own. A tracker that cannot be asked is one line in the next context, and no trouble here.
+fn look_at_tracker(env: &Env, session: &Session, event: &Event) {
+    let command = session.policy().tracker.command;
+    if command != NO_TRACKER {
+        let _ = refresh::spawn(env, &asset::project(env, Path::new(&event.cwd)), &command);
+    }
 }
 
 /// The tracker may say something else now: a session began or a turn ended, or somebody just talked to it.

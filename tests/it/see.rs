@@ -306,6 +306,7 @@ fn number(session: &Session, like: impl Fn(&Value) -> bool) -> Value {
 #[test]
 fn simulate_says_what_the_hook_would_and_writes_nothing() {
     let sandbox = Sandbox::new().with("AOPS_TEST_NOW_MS", "1768298400000");
+    without_tracker(&sandbox);
     let session = sandbox.session();
     let _ = session.start("startup");
     let file = sandbox.project().join("a.txt");
@@ -353,6 +354,13 @@ fn simulate_says_what_the_hook_would_and_writes_nothing() {
     }
 }
 
+/// Nobody writes in the background while a test looks.
+fn without_tracker(sandbox: &Sandbox) {
+    let folder = sandbox.home().join(".config/aops");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), "tracker.command = \"none\"\n").unwrap();
+}
+
 fn simulate(sandbox: &Sandbox, payload: &Value) -> Value {
     let output = sandbox
         .command(crate::support::BINARY)
@@ -377,6 +385,10 @@ fn simulate_in_a_session_nobody_knows() {
         (&said["known"], &said["gate"], &said["ruling"]),
         (&json!(false), &json!("sandbox"), &json!("deny"))
     );
+    // A real start would send somebody to look for a tracker.
+    let _ = simulate(&sandbox, &session.payload("SessionStart", json!({"source": "startup"})));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(files(&sandbox), before, "nor in the background");
     let path = sandbox.put("payload.json", &payload.to_string());
     let before = files(&sandbox);
     sandbox.person(&["simulate", path.to_str().unwrap()]).said(&[
@@ -393,6 +405,7 @@ fn simulate_in_a_session_nobody_knows() {
 #[test]
 fn simulate_repairs_nothing() {
     let sandbox = Sandbox::new();
+    without_tracker(&sandbox);
     let session = ready(&sandbox);
     let ledger = session.folder().join("ledger.jsonl");
     let torn = [fs::read(&ledger).unwrap(), b"{\"_digest\":\"0123".to_vec()].concat();
@@ -434,6 +447,7 @@ fn simulate_of_what_is_no_event() {
 #[test]
 fn replay_of_an_unchanged_world_changes_nothing() {
     let sandbox = Sandbox::new();
+    without_tracker(&sandbox);
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
@@ -491,7 +505,7 @@ fn replay_goes_by_todays_policy() {
     assert!(changed[0]["asked"].as_str().unwrap().ends_with("db/1.sql"), "{said:#}");
     assert_eq!(changed[0]["now"]["gate"], "rules");
     sandbox.put(".aops/config.toml", "gates = 3");
-    sandbox.person(&["replay"]).failed(1, &[".aops/config.toml"]);
+    sandbox.person(&["replay"]).failed(2, &[".aops/config.toml"]);
 }
 
 #[test]

@@ -23,12 +23,16 @@ use std::time::Duration;
 /// No single step takes longer, or something is badly wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A draw that is certain to come and comes soon, and a rule of the user's.
+/// A draw that is certain to come and comes soon, a rule of the user's, and nobody who looks for a tracker in the
+/// background after the stage is gone.
 const CONFIG: &str = r#"
 [audit]
 rate = 0.000001
 at_least_every = 8
 grace = 2
+
+[tracker]
+command = "none"
 
 [[rule]]
 id = "no-force-push"
