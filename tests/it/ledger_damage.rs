@@ -14,7 +14,6 @@ fn versions(workshop: &Workshop) -> Vec<Files> {
     let events = [
         ("SessionStart", json!({"source": "startup"})),
         ("PreToolUse", rig::tool("a")),
-        ("PostToolUse", rig::tool("a")),
         ("UserPromptSubmit", json!({"prompt": "größer ist 🦀 \"better\""})),
     ];
     let versions = events.iter().map(|(name, fields)| {
@@ -99,14 +98,25 @@ fn every_flipped_bit_of_the_ledger_is_seen() {
     }
 }
 
+/// One bit in five meets every byte.
 #[test]
+fn flipped_bits_of_the_state_change_nothing() {
+    flipped_state(5);
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn every_flipped_bit_of_the_state_changes_nothing() {
+    flipped_state(1);
+}
+
+fn flipped_state(stride: usize) {
     let workshop = Workshop::new();
     let versions = versions(&workshop);
     let files = versions.last().unwrap();
     let truth = workshop.found().unwrap();
     let mut flipped = files[STATE].clone();
-    for bit in 0..flipped.len() * 8 {
+    for bit in (0..flipped.len() * 8).step_by(stride) {
         flipped[bit / 8] ^= 1 << (bit % 8);
         fs::write(workshop.folder().join(STATE), &flipped).unwrap();
         fs::write(workshop.folder().join(LEDGER), &files[LEDGER]).unwrap();

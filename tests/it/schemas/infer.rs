@@ -8,8 +8,8 @@ pub(crate) const DAY: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
 
 /// Objects whose keys are not ours.
 const MAPS: [&str; 7] = ["baseline", "folders", "held", "marks", "metadata", "reflection", "subagents"];
-/// Whatever the host or somebody else put there.
-const ANYTHING: [&str; 3] = ["about", "input", "insights"];
+/// Whatever the host or somebody else put there; the configuration has its own description.
+const ANYTHING: [&str; 4] = ["about", "input", "insights", "policy"];
 const PAIRS: [&str; 3] = ["before", "snapshot", "todos"];
 const DIGESTS: [&str; 8] =
     ["_digest", "digest", "head", "policy_hash", "input_sha256", "sha256", "ledger_head", "working_digest"];

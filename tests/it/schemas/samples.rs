@@ -6,6 +6,7 @@ use aops_hook::fact::{
     Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked, Violation,
 };
 use aops_hook::finding::Finding;
+use aops_hook::policy::Policy;
 use aops_hook::state::{
     Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Started, State, Stopping,
     Subagent, Task, Waiver, Witness,
@@ -100,6 +101,11 @@ fn reported() -> Reported {
     Reported { agent: text(), agent_id: text(), finding: Some(finding), problem: some(), sent_on: false }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "stands where the type has an option")]
+fn policy() -> Option<Box<Policy>> {
+    Some(Box::default())
+}
+
 fn held() -> BTreeMap<String, Vec<String>> {
     BTreeMap::from([("settings.json".to_owned(), vec!["Stop".to_owned()])])
 }
@@ -113,6 +119,7 @@ fn memory() -> Memory {
         folders: map(),
         held: held(),
         marks: map(),
+        policy: policy(),
         root: text(),
         shadowed: some(),
         synced: 1,
@@ -121,7 +128,7 @@ fn memory() -> Memory {
 
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
-    Memory { course: Course { before: None, ..course() }, shadowed: None, ..memory() }
+    Memory { course: Course { before: None, ..course() }, policy: None, shadowed: None, ..memory() }
 }
 
 fn state() -> State {
@@ -201,6 +208,7 @@ fn seen() -> Seen {
         marks: Some(map()),
         mode: some(),
         owed: Some(vec![text()]),
+        policy: policy(),
         policy_hash: Some(digest()),
         prompt_id: some(),
         root: some(),
@@ -234,6 +242,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     let previous = Some(Previous { folder: text(), head: digest(), seq: 1 });
     let open = Opened {
         binary: text(),
+        policy: policy(),
         boot: text(),
         folders: map(),
         format: 1,
@@ -257,6 +266,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     };
     let unseen = || Seen {
         agent_id: None,
+        policy: None,
         foreign: None,
         root: None,
         baseline: None,
@@ -289,7 +299,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         ..step()
     };
     let all = [
-        Fact::Open(Opened { previous: None, ..open.clone() }),
+        Fact::Open(Opened { policy: None, previous: None, ..open.clone() }),
         Fact::Open(open),
         Fact::Event(unseen()),
         Fact::Event(seen()),
