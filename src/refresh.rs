@@ -17,7 +17,7 @@ use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -139,12 +139,11 @@ fn alone(env: &Env, project: &str) -> Result<Option<File>, Failure> {
 
 fn lock_file(path: &Path) -> Result<File, Failure> {
     make_all(path.parent().unwrap_or(Path::new("/")))?;
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|e| Failure::storage(path.display(), e))
+    let storage = |e| Failure::storage(path.display(), e);
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(storage)?;
+    // Whatever the umask says: it may take the owner's own bits away.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(storage)?;
+    Ok(file)
 }
 
 fn touch(path: &Path) -> Result<(), Failure> {

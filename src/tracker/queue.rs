@@ -11,7 +11,7 @@ use crate::failure::{Code, Failure};
 use crate::place::make_all;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -140,6 +140,8 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         .mode(0o600)
         .open(&spare)
         .map_err(storage)?;
+    // Whatever the umask says: it may take the owner's own bits away.
+    file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(storage)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(storage)?;
     fs::rename(&spare, path).map_err(storage)?;
     File::open(place).and_then(|place| place.sync_all()).map_err(storage)

@@ -1,4 +1,5 @@
-//! The hook under `strace`, which fails or kills it at one chosen system call.
+//! The hook under `strace`, which fails or kills it at one chosen system call. What the hook leaves running behind it is
+//! not followed.
 
 use crate::support::{BINARY, Sandbox};
 use serde_json::Value;
@@ -35,9 +36,8 @@ pub(crate) fn points(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<Poi
     let text = fs::read_to_string(&trace).unwrap();
     let (mut counts, mut points, mut started) = (BTreeMap::new(), Vec::new(), false);
     for line in text.lines() {
-        let words = line.split_once(' ').map_or(line, |(_, rest)| rest.trim_start());
         let Some((call, _)) =
-            words.split_once('(').filter(|(name, _)| !name.is_empty() && !name.contains(' '))
+            line.split_once('(').filter(|(name, _)| !name.is_empty() && !name.contains(' '))
         else {
             continue;
         };
@@ -45,7 +45,7 @@ pub(crate) fn points(sandbox: &Sandbox, event: &str, payload: &Value) -> Vec<Poi
         if started && call != LEAVING {
             points.push(Point { call: call.to_owned(), nth: *nth });
         }
-        started |= words.starts_with(LAST_OF_START);
+        started |= line.starts_with(LAST_OF_START);
     }
     assert!(points.len() > 15, "the trace shows an event being recorded: {text}");
     points
@@ -59,8 +59,7 @@ pub(crate) fn inject(sandbox: &Sandbox, point: &Point, what: &str, event: &str, 
 
 fn run(sandbox: &Sandbox, options: &[&str], event: &str, payload: &Value) -> End {
     let mut strace = sandbox.command("strace");
-    let output =
-        strace.arg("-f").args(options).args([BINARY, event]).write_stdin(payload.to_string()).output();
+    let output = strace.args(options).args([BINARY, event]).write_stdin(payload.to_string()).output();
     let output = output
         .unwrap_or_else(|error| panic!("`strace` is needed: install the package of that name ({error})"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
