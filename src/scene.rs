@@ -4,6 +4,7 @@
 //! Invariant: a plain tool call costs one look into the index and nothing else.
 
 use crate::agent::ours;
+use crate::command_line::Ground;
 use crate::effect;
 use crate::env::Env;
 use crate::event::Event;
@@ -14,6 +15,7 @@ use crate::gate::{Scene, disarm, is_waived};
 use crate::git;
 use crate::heads;
 use crate::ledger::Ledger;
+use crate::reach;
 use crate::resolve;
 use crate::session::Session;
 use crate::tripwire::{self, Mark, Trip};
@@ -54,12 +56,24 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
 
 fn call(env: &Env, event: &Event, scene: &mut Scene) {
     let Some(call) = &event.call else { return };
-    let plans = env.config.join("plans");
+    let (tool, input) = (&call.key.tool, &call.input);
     let mut protected = protected(env, event);
-    let reach = resolve::reach(&mut protected, &event.cwd, &[], &call.key.tool, &call.input);
+    let (variables, home) = (resolve::variables(&protected), protected.home.clone());
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
+    // Cut once: the guard asks what the line reaches, the sandbox what it does.
+    let line = reach::line(tool, input, &ground);
+    let mut reach = reach::reach(tool, input, line.as_ref(), &ground);
+    resolve::settle(&mut reach, &mut protected);
     scene.reach = Some((protected, reach));
-    let classed = effect::of(call, event.permission_mode.as_deref(), &plans.to_string_lossy());
-    (scene.effect, scene.why) = (Some(classed.effect), classed.why);
+    let plans = env.config.join("plans");
+    let around = effect::Around {
+        mode: event.permission_mode.as_deref(),
+        plans: &plans.to_string_lossy(),
+        ground,
+        told: &|_| None,
+    };
+    let classed = effect::of(call, line.as_ref(), &around);
+    (scene.effect, scene.why, scene.touches_tree) = (Some(classed.effect), classed.why, classed.touches_tree);
 }
 
 /// What the guard stands before: this world, and the project the session began in.
