@@ -6,6 +6,7 @@
 
 mod found;
 mod grammar;
+mod held;
 mod scope;
 mod simple;
 mod walk;
@@ -13,10 +14,16 @@ mod word;
 mod wrap;
 mod wrapper;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 pub use found::found;
+pub use held::{Held, is_armed};
 pub use word::{Bit, Word};
+
+/// Where programs of the system live. A program of the same name elsewhere may be anything.
+pub const SYSTEM_FOLDERS: [&str; 7] =
+    ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin", "/usr/xpg4/bin"];
 
 /// Where a line would run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,9 +39,16 @@ pub struct Ground<'a> {
 /// One line, cut.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
+    pub text: String,
     pub commands: Vec<Simple>,
     /// Some part could not be read: it may do anything with whatever its text names.
     pub unclear: bool,
+    /// Some part was read as it probably is, and may run something else: which.
+    pub guessed: Option<String>,
+    /// What the line does to variables, by name.
+    pub variables: BTreeMap<String, Held>,
+    /// Functions it surely defines, and only once: a call of one runs what was seen.
+    pub functions: BTreeSet<String>,
 }
 
 /// One simple command, seen from inside: `sudo`, `env` and their kind are taken off.
@@ -52,6 +66,8 @@ pub struct Simple {
     pub script: Option<String>,
     /// The name is a function of this line, whatever it looks like.
     pub function: bool,
+    /// Variables set for this command alone.
+    pub assigned: Vec<String>,
 }
 
 impl Simple {
@@ -64,8 +80,16 @@ impl Simple {
 
 /// All simple commands of a line.
 pub fn cut(line: &str, ground: &Ground) -> Line {
-    let mut walk = walk::Walk::default();
+    let mut walk = walk::Walk::new(ground);
     let mut scope = scope::Scope::new(ground);
     walk.program(line, &mut scope);
-    Line { commands: walk.found, unclear: walk.unclear }
+    let functions = walk.sure_functions();
+    Line {
+        text: line.to_owned(),
+        commands: walk.found,
+        unclear: walk.unclear,
+        guessed: walk.guessed,
+        variables: walk.variables,
+        functions,
+    }
 }

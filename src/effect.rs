@@ -1,10 +1,27 @@
 //! What a call does to the world, whatever its tool is called: read, write, close, spawn, tracker, control.
 //!
-//! Reads nothing, writes nothing. Invariant: what is not known to be harmless is a write.
+//! Reads the call and its line, writes nothing. Invariant: what is not known to be harmless is a write.
 
+mod awk;
+mod builtin;
+mod fetch;
+mod files;
+mod find;
+mod git;
 pub mod line;
+mod options;
+mod powershell;
+mod reader;
+mod sed;
+mod table;
+mod tree;
+mod verb;
+
+#[cfg(test)]
+mod tests;
 
 use crate::call::{Effect, ToolCall};
+use crate::command_line::{Ground, Line};
 use crate::json;
 
 /// An effect and, for a write, why it is one.
@@ -12,6 +29,30 @@ use crate::json;
 pub struct Classed {
     pub effect: Effect,
     pub why: String,
+    /// A write into the working tree or its repository: more than running something, such as tests.
+    pub touches_tree: bool,
+}
+
+impl Classed {
+    fn free(effect: Effect) -> Self {
+        Self { effect, why: String::new(), touches_tree: false }
+    }
+
+    fn write(why: impl Into<String>) -> Self {
+        Self { effect: Effect::Write, why: why.into(), touches_tree: true }
+    }
+}
+
+/// What is known around a call.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// The permission mode.
+    pub mode: Option<&'a str>,
+    /// Where plan mode may write.
+    pub plans: &'a str,
+    pub ground: Ground<'a>,
+    /// The user's own word on a tool or command.
+    pub told: &'a dyn Fn(&str) -> Option<Effect>,
 }
 
 /// Tools of the host by what they do; any other name writes.
@@ -64,30 +105,39 @@ const WRITING: [&str; 17] = [
 ];
 const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
 
-/// The effect of a call. `plans` is where plan mode may write.
-pub fn of(call: &ToolCall, mode: Option<&str>, plans: &str) -> Classed {
+/// The effect of a call; `line` is the shell line it runs, where there is one.
+pub fn of(call: &ToolCall, line: Option<&Line>, around: &Around) -> Classed {
     let tool = call.key.tool.as_str();
-    let read = |effect| Classed { effect, why: String::new() };
+    let is_line = matches!(tool, "Bash" | "PowerShell" | "Monitor");
+    match (around.told)(tool) {
+        Some(Effect::Read) if !is_line => return Classed::free(Effect::Read),
+        Some(Effect::Write) => return Classed::write("your `[effects]` list it under `write`"),
+        _ => {}
+    }
     if let Some((effect, _)) = TOOLS.iter().find(|(_, names)| names.contains(&tool)) {
-        return read(*effect);
+        return Classed::free(*effect);
+    }
+    if is_line && tool != "PowerShell" {
+        return line.map_or_else(|| Classed::write("its line cannot be read"), |line| line::of(line, around));
     }
     let input = json::read(&call.input).ok();
-    let text = |name: &str| input.as_ref().and_then(|json| json.text_of(name)).unwrap_or_default();
-    if matches!(tool, "Bash" | "PowerShell" | "Monitor") {
-        return line::of(&text("command"));
+    let text = |name: &str| input.as_ref().and_then(|json| json.text_of(name));
+    if tool == "PowerShell" {
+        return text("command")
+            .map_or_else(|| Classed::write("its line cannot be read"), |line| powershell::of(&line));
     }
-    if tool == "Write" && mode == Some("plan") && is_below(&text("file_path"), plans) {
-        return read(Effect::Control);
+    let plan = || text("file_path").is_some_and(|path| is_below(&path, around.plans));
+    if tool == "Write" && around.mode == Some("plan") && plan() {
+        return Classed::free(Effect::Control);
     }
     if let Some(rest) = tool.strip_prefix("mcp__") {
         return mcp(&call.key.server, rest);
     }
-    let why = match tool {
+    Classed::write(match tool {
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => "it edits a file",
         "EnterWorktree" => "it makes a worktree",
         _ => "its tool is not known to only read",
-    };
-    Classed { effect: Effect::Write, why: why.to_owned() }
+    })
 }
 
 fn is_below(path: &str, folder: &str) -> bool {
@@ -98,15 +148,15 @@ fn is_below(path: &str, folder: &str) -> bool {
 /// By the words of the tool's own name: the first must be a reading verb, and none a writing one.
 fn mcp(server: &str, rest: &str) -> Classed {
     if TRACKERS.contains(&server) {
-        return Classed { effect: Effect::Tracker, why: String::new() };
+        return Classed::free(Effect::Tracker);
     }
     let name = rest.split("__").last().unwrap_or(rest);
     let words = words(name);
     let reads = words.first().is_some_and(|word| READING.contains(&word.as_str()));
     match words.iter().find(|word| WRITING.contains(&word.as_str())) {
-        None if reads => Classed { effect: Effect::Read, why: String::new() },
-        Some(word) => Classed { effect: Effect::Write, why: format!("its name says `{word}`") },
-        None => Classed { effect: Effect::Write, why: "its name begins with no reading verb".to_owned() },
+        None if reads => Classed::free(Effect::Read),
+        Some(word) => Classed::write(format!("its name says `{word}`")),
+        None => Classed::write("its name begins with no reading verb"),
     }
 }
 
@@ -127,39 +177,4 @@ fn words(name: &str) -> Vec<String> {
     }
     words.retain(|word| !word.is_empty());
     words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::call::CallKey;
-
-    fn effect(tool: &str, input: &str) -> Effect {
-        let call = ToolCall { key: CallKey::of(tool, "t"), input: input.to_owned(), ..ToolCall::default() };
-        of(&call, Some("plan"), "/h/.claude/plans").effect
-    }
-
-    #[test]
-    fn tools() {
-        let rows = [
-            ("Read", "{}", Effect::Read),
-            ("Agent", "{}", Effect::Spawn),
-            ("TodoWrite", "{}", Effect::Control),
-            ("Edit", "{}", Effect::Write),
-            ("Unheard", "{}", Effect::Write),
-            ("Write", r#"{"file_path":"/h/.claude/plans/x.md"}"#, Effect::Control),
-            ("Write", r#"{"file_path":"/h/.claude/plans/../x.md"}"#, Effect::Write),
-            ("mcp__memory__store_memory", "{}", Effect::Tracker),
-            ("mcp__db__get_user", "{}", Effect::Read),
-            ("mcp__db__getUserById", "{}", Effect::Read),
-            ("mcp__db__list-items", "{}", Effect::Read),
-            ("mcp__db__get_and_delete", "{}", Effect::Write),
-            ("mcp__db__setUser", "{}", Effect::Write),
-            ("mcp__db__frobnicate", "{}", Effect::Write),
-            ("mcp__db__search__run", "{}", Effect::Write),
-        ];
-        for (tool, input, want) in rows {
-            assert_eq!(effect(tool, input), want, "{tool}");
-        }
-    }
 }

@@ -14,7 +14,7 @@ mod operand;
 mod reader;
 mod tool;
 
-pub use tool::reach;
+pub use tool::{line, reach};
 
 /// How a path is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +66,14 @@ impl Reach {
 
     /// A shell line, with everything it runs.
     fn line(&mut self, text: &str, ground: &Ground) {
-        let Line { commands, unclear } = command_line::cut(text, ground);
-        if unclear {
-            self.hidden.push(text.to_owned());
+        self.cut(&command_line::cut(text, ground));
+    }
+
+    fn cut(&mut self, line: &Line) {
+        if line.unclear {
+            self.hidden.push(line.text.clone());
         }
-        for simple in &commands {
+        for simple in &line.commands {
             self.simple(simple);
         }
     }

@@ -3,10 +3,10 @@
 //! Reads the file system, creates nothing. Invariant: at most three system calls for a file that exists; a few more for
 //! one that does not; none for a call that writes nothing.
 
-use crate::command_line::{Bit, Ground, Word};
+use crate::command_line::{Bit, Word};
 use crate::env::Env;
 use crate::gate::guard::{self, Place, Protected};
-use crate::reach::{self, Act, Reach};
+use crate::reach::{Act, Reach};
 use crate::verdict::Ruling;
 use std::path::{Component, Path, PathBuf};
 
@@ -28,30 +28,15 @@ pub fn protected(env: &Env, project: &str, binaries: Vec<String>) -> Protected {
     }
 }
 
-/// What one call would reach, its paths followed on disk. `exported`: variables of the session whose values we know.
-pub fn reach(
-    protected: &mut Protected,
-    cwd: &str,
-    exported: &[(String, String)],
-    tool: &str,
-    input: &str,
-) -> Reach {
-    let mut variables = exported.to_vec();
+/// The variables of a call whose values we know.
+pub fn variables(protected: &Protected) -> Vec<(String, String)> {
     let xdg = Path::new(&protected.user_config).parent().map(|path| path.to_string_lossy().into_owned());
     let known = [
         ("CLAUDE_CONFIG_DIR", Some(protected.config.clone())),
         ("CLAUDE_PROJECT_DIR", Some(protected.project.clone())),
         ("XDG_CONFIG_HOME", xdg),
     ];
-    for (name, value) in known {
-        if !variables.iter().any(|(given, _)| given == name) {
-            variables.extend(value.map(|value| (name.to_owned(), value)));
-        }
-    }
-    let ground = Ground { cwd, home: &protected.home, variables: &variables };
-    let mut reach = reach::reach(tool, input, &ground);
-    settle(&mut reach, protected);
-    reach
+    known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// Fill in where each target really is, and which protected places exist where that decides.
@@ -182,6 +167,8 @@ fn lexical(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::Ground;
+    use crate::reach;
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -231,7 +218,11 @@ mod tests {
         fn ruling(&self, tool: &str, input: &str) -> Ruling {
             let mut protected = self.protected();
             let cwd = protected.project.clone();
-            let reach = reach(&mut protected, &cwd, &[], tool, input);
+            let (variables, home) = (variables(&protected), protected.home.clone());
+            let ground = Ground { cwd: &cwd, home: &home, variables: &variables };
+            let line = reach::line(tool, input, &ground);
+            let mut reach = reach::reach(tool, input, line.as_ref(), &ground);
+            settle(&mut reach, &mut protected);
             guard::judge(&protected, &reach).ruling
         }
     }

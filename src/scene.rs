@@ -6,7 +6,7 @@
 use crate::agent::ours;
 use crate::asset::{self, Library};
 use crate::call::{Effect, ToolCall};
-use crate::command_line::Word;
+use crate::command_line::{Ground, Word};
 use crate::effect;
 use crate::env::Env;
 use crate::event::Event;
@@ -19,7 +19,7 @@ use crate::heads;
 use crate::json;
 use crate::ledger::Ledger;
 use crate::policy::{Level, Policy};
-use crate::reach::Reach;
+use crate::reach::{self, Reach};
 use crate::resolve;
 use crate::session::Session;
 use crate::shadow;
@@ -103,18 +103,27 @@ fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
 
 fn call(env: &Env, policy: &Policy, event: &Event, scene: &mut Scene) {
     let Some(call) = &event.call else { return };
-    let plans = env.config.join("plans");
+    let (tool, input) = (&call.key.tool, &call.input);
     let mut protected = protected(env, event);
-    let reach = resolve::reach(&mut protected, &event.cwd, &[], &call.key.tool, &call.input);
+    let (variables, home) = (resolve::variables(&protected), protected.home.clone());
+    let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
+    // Cut once: the guard asks what the line reaches, the sandbox what it does.
+    let line = reach::line(tool, input, &ground);
+    let mut reach = reach::reach(tool, input, line.as_ref(), &ground);
+    resolve::settle(&mut reach, &mut protected);
     if !policy.rules.is_empty() {
         (scene.paths, scene.commands) = named(event, call, &reach);
     }
     scene.reach = Some((protected, reach));
-    let classed = effect::of(call, event.permission_mode.as_deref(), &plans.to_string_lossy());
-    (scene.effect, scene.why) = (Some(classed.effect), classed.why);
-    if let Some(effect) = policy.effects.of(&call.key.tool) {
-        (scene.effect, scene.why) = (Some(effect), "the configuration says so".to_owned());
-    }
+    let plans = env.config.join("plans");
+    let around = effect::Around {
+        mode: event.permission_mode.as_deref(),
+        plans: &plans.to_string_lossy(),
+        ground,
+        told: &|name| policy.effects.of(name),
+    };
+    let classed = effect::of(call, line.as_ref(), &around);
+    (scene.effect, scene.why, scene.touches_tree) = (Some(classed.effect), classed.why, classed.touches_tree);
 }
 
 /// What rules can be about: every path the call names or reaches, and its simple commands.

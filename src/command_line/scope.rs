@@ -24,6 +24,8 @@ pub(super) struct Scope {
     pub(super) functions: Rc<Vec<String>>,
     pub(super) arriving: Vec<Word>,
     pub(super) script: Option<String>,
+    /// The script is all of the command's standard input, letter by letter.
+    pub(super) sure: bool,
     /// Programs around this one.
     pub(super) depth: usize,
 }

@@ -10,7 +10,7 @@ impl Walk {
     pub(super) fn simple(&mut self, command: &ast::SimpleCommand, scope: &mut Scope) {
         let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
         let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
-        let mut own = scope.clone();
+        let mut own = Scope { sure: false, ..scope.clone() };
         let mut simple = Simple::default();
         let mut assigned = Vec::new();
         for item in prefix {
@@ -28,9 +28,10 @@ impl Walk {
         for (name, values) in assigned {
             // Before a command it holds for that command alone, but its words were read without it.
             if simple.words.is_empty() {
-                scope.set(&name, values);
+                self.assign(scope, &name, values);
             } else {
                 own.set(&name, values);
+                simple.assigned.push(name);
             }
         }
         simple.arriving.clone_from(&own.arriving);
@@ -46,10 +47,10 @@ impl Walk {
         }
         simple.folders = Rc::clone(&scope.folders);
         simple.function = simple.name().is_some_and(|name| scope.functions.contains(&name));
-        change(&simple, scope);
+        self.change(&simple, scope);
         if simple.function || !wrap::look_inside(self, &simple, scope, own) {
             self.found.push(simple);
-        } else if !simple.writes.is_empty() {
+        } else if !simple.writes.is_empty() || !simple.assigned.is_empty() {
             self.found.push(Simple { words: Vec::new(), ..simple });
         }
     }
@@ -80,28 +81,39 @@ impl Walk {
             match redirect {
                 IoRedirect::File(_, Kind::Read | Kind::DuplicateInput, Target::Filename(word)) => {
                     scope.arriving = self.words(&word.value, scope);
+                    scope.sure = false;
                 }
                 IoRedirect::File(_, _, Target::Filename(word)) | IoRedirect::OutputAndError(word, _) => {
                     writes.extend(self.words(&word.value, scope));
                 }
-                IoRedirect::File(_, Kind::DuplicateOutput, Target::Duplicate(word)) => {
+                IoRedirect::File(_, kind, Target::Duplicate(word)) => {
                     let words = self.words(&word.value, scope);
+                    scope.sure = false;
+                    if matches!(kind, Kind::DuplicateInput) {
+                        continue;
+                    }
                     writes.extend(words.into_iter().filter(|word| !is_descriptor(word)));
                 }
                 IoRedirect::File(_, _, Target::ProcessSubstitution(_, group)) => {
                     let word = self.sublist(&group.list, scope);
                     scope.arriving.extend(word.named);
                     scope.script = word.said.or(scope.script.take());
+                    scope.sure = false;
                 }
-                IoRedirect::File(..) => {}
-                IoRedirect::HereDocument(_, here) => {
+                IoRedirect::File(..) => scope.sure = false,
+                IoRedirect::HereDocument(descriptor, here) => {
+                    let text = &here.doc.value;
+                    let literal = !here.requires_expansion || !text.contains(['$', '`', '\\']);
+                    scope.sure = literal && descriptor.is_none_or(|number| number == 0);
                     if here.requires_expansion {
                         self.document(&here.doc.value, scope);
                     }
                     scope.script = Some(here.doc.value.clone());
                 }
-                IoRedirect::HereString(_, word) => {
+                IoRedirect::HereString(descriptor, word) => {
                     let words = self.words(&word.value, scope);
+                    scope.sure =
+                        words.iter().all(Word::is_firm) && descriptor.is_none_or(|number| number == 0);
                     scope.script = Some(words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "));
                     scope.arriving = words;
                 }
@@ -114,6 +126,9 @@ impl Walk {
     fn assignment(&mut self, assignment: &ast::Assignment, scope: &Scope) -> (String, Vec<Word>) {
         let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
             &assignment.name;
+        if let AssignmentName::ArrayElementName(_, index) = &assignment.name {
+            self.document(index, scope);
+        }
         let whole = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
         let mut values = match &assignment.value {
             AssignmentValue::Scalar(word) => {
@@ -122,6 +137,9 @@ impl Walk {
                 if words.len() > 1 && !word.value.contains('{') { vec![joined(&words)] } else { words }
             }
             AssignmentValue::Array(items) => {
+                items.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| {
+                    self.document(&index.value, scope);
+                });
                 items.iter().flat_map(|(_, word)| self.words(&word.value, scope)).collect()
             }
         };
@@ -132,47 +150,56 @@ impl Walk {
         }
         (name.clone(), values)
     }
-}
 
-/// Builtins that change what later commands see.
-fn change(simple: &Simple, scope: &mut Scope) {
-    let Some(name) = simple.name() else { return };
-    let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();
-    match name.as_str() {
-        "cd" | "chdir" | "pushd" => {
-            let target = operands.first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
-            scope.enter(&target);
-        }
-        "popd" => scope.back(),
-        "read" | "mapfile" | "readarray" => {
-            for word in operands {
-                let mut values = simple.arriving.clone();
-                values.push(Word::any());
-                scope.set(&word.lossy(), values);
+    /// Builtins that change what later commands see.
+    fn change(&mut self, simple: &Simple, scope: &mut Scope) {
+        let Some(name) = simple.name() else { return };
+        match name.as_str() {
+            "cd" | "chdir" | "pushd" => {
+                let target =
+                    operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
+                scope.enter(&target);
             }
-        }
-        "printf" if simple.words.get(1).is_some_and(|word| word.is("-v")) => {
-            let mut values: Vec<Word> = operands.iter().skip(1).map(|word| (*word).clone()).collect();
-            values.push(Word::any());
-            scope.set(&operands.first().map(|word| word.lossy()).unwrap_or_default(), values);
-        }
-        "export" | "declare" | "local" | "readonly" | "typeset" => {
-            for word in operands {
-                if let Some(value) = word.past('=') {
-                    let at = word.bits.len() - value.bits.len() - 1;
-                    let name = Word { bits: word.bits[..at].to_vec(), ..Word::default() };
-                    scope.set(&name.lossy(), vec![value]);
+            "popd" => scope.back(),
+            "read" | "mapfile" | "readarray" => {
+                for word in operands(simple) {
+                    let mut values = simple.arriving.clone();
+                    values.push(Word::any());
+                    self.assign(scope, &word.lossy(), values);
                 }
             }
-        }
-        "set" => {
-            for (n, word) in operands.iter().enumerate().take(9) {
-                scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
+            "printf" if simple.words.get(1).is_some_and(|word| word.starts_with("-v")) => {
+                let glued = Some(simple.words[1].after(2)).filter(|word| !word.bits.is_empty());
+                let mut rest = simple.words[2..].iter().cloned();
+                let name = glued.or_else(|| rest.next()).unwrap_or_default();
+                let values: Vec<Word> = rest.chain([Word::any()]).collect();
+                self.assign(scope, &name.lossy(), values);
             }
+            "export" | "declare" | "local" | "readonly" | "typeset" => {
+                for word in operands(simple) {
+                    let Some(value) = word.past('=') else { continue };
+                    let at = word.bits.len() - value.bits.len() - 1;
+                    let name = Word { bits: word.bits[..at].to_vec(), ..Word::default() };
+                    self.assign(scope, name.lossy().trim_end_matches('+'), vec![value]);
+                }
+            }
+            "set" => {
+                for (n, word) in operands(simple).iter().enumerate().take(9) {
+                    scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
+                }
+            }
+            "unset" => {
+                for word in operands(simple) {
+                    self.assign(scope, &word.lossy(), Vec::new());
+                }
+            }
+            _ => {}
         }
-        "unset" => operands.iter().for_each(|word| scope.set(&word.lossy(), Vec::new())),
-        _ => {}
     }
+}
+
+fn operands(simple: &Simple) -> Vec<&Word> {
+    simple.words.iter().skip(1).filter(|word| !word.is_option()).collect()
 }
 
 fn is_descriptor(word: &Word) -> bool {

@@ -5,8 +5,9 @@
 
 use super::scope::Scope;
 use super::word::{Expanded, Manner, expand};
-use super::{Simple, Word, found, grammar};
+use super::{Ground, Held, Simple, Word, found, grammar};
 use brush_parser::ast;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Programs inside programs: `sh -c "sh -c …"`, `$( $( … ) )`.
@@ -19,10 +20,24 @@ const BUDGET: usize = 20_000;
 pub(super) struct Walk {
     pub(super) found: Vec<Simple>,
     pub(super) unclear: bool,
+    pub(super) guessed: Option<String>,
+    pub(super) variables: BTreeMap<String, Held>,
+    /// Functions, and whether nothing but the line's end can keep it from being defined.
+    functions: Vec<(String, bool)>,
+    /// The next command is a statement of the line itself: no branch, loop or pipe around it.
+    outermost: bool,
     spent: usize,
 }
 
 impl Walk {
+    pub(super) fn new(ground: &Ground) -> Self {
+        let known = ground.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let known = known.chain([("HOME", ground.home), ("PWD", ground.cwd)]);
+        let held = |value: &str| Held { set: false, ..Held::of(&Word::of(value)) };
+        let variables = known.map(|(name, value)| (name.to_owned(), held(value))).collect();
+        Self { variables, ..Self::default() }
+    }
+
     pub(super) fn program(&mut self, text: &str, scope: &mut Scope) {
         if scope.depth >= DEEPEST {
             self.unclear = true;
@@ -34,9 +49,38 @@ impl Walk {
         };
         scope.depth += 1;
         for list in &tree.complete_commands {
-            self.list(list, scope);
+            self.list(list, scope, scope.depth == 1);
         }
         scope.depth -= 1;
+    }
+
+    /// What follows may run something else than we see.
+    pub(super) fn guess(&mut self, what: &str) {
+        self.guessed.get_or_insert_with(|| what.to_owned());
+    }
+
+    /// A variable gets one of these values.
+    pub(super) fn assign(&mut self, scope: &mut Scope, name: &str, values: Vec<Word>) {
+        let held = values.iter().map(Held::of).reduce(Held::and).unwrap_or(Held::ANYTHING);
+        self.hold(name, held);
+        // Scopes share their variables until one of them is set, which copies them all.
+        if self.spend(1 + scope.variables.len() / 16) {
+            scope.set(name, values);
+        }
+    }
+
+    pub(super) fn hold(&mut self, name: &str, held: Held) {
+        let known = self.variables.entry(name.to_owned()).or_insert(held);
+        *known = known.and(held);
+    }
+
+    /// Functions defined once, and in any case.
+    pub(super) fn sure_functions(&self) -> BTreeSet<String> {
+        let mut sure: BTreeMap<&str, bool> = BTreeMap::new();
+        for (name, outermost) in &self.functions {
+            sure.entry(name).and_modify(|sure| *sure = false).or_insert(*outermost);
+        }
+        sure.into_iter().filter(|(_, sure)| *sure).map(|(name, _)| name.to_owned()).collect()
     }
 
     /// One more step; `false` when there were too many.
@@ -46,8 +90,10 @@ impl Walk {
         self.spent <= BUDGET
     }
 
-    fn list(&mut self, list: &ast::CompoundList, scope: &mut Scope) {
+    fn list(&mut self, list: &ast::CompoundList, scope: &mut Scope, outermost: bool) {
         for ast::CompoundListItem(chain, separator) in &list.0 {
+            let alone = chain.additional.is_empty() && chain.first.seq.len() == 1;
+            self.outermost = outermost && alone && matches!(separator, ast::SeparatorOperator::Sequence);
             if matches!(separator, ast::SeparatorOperator::Async) {
                 self.chain(chain, &mut scope.clone());
             } else {
@@ -79,8 +125,12 @@ impl Walk {
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
         for stage in &pipeline.seq {
-            let mut own =
-                Scope { arriving: std::mem::take(&mut arriving), script: script.take(), ..scope.clone() };
+            let mut own = Scope {
+                arriving: std::mem::take(&mut arriving),
+                script: script.take(),
+                sure: false,
+                ..scope.clone()
+            };
             let first = self.found.len();
             self.command(stage, &mut own);
             (arriving, script) = self.printed(first);
@@ -89,6 +139,7 @@ impl Walk {
     }
 
     fn command(&mut self, command: &ast::Command, scope: &mut Scope) {
+        let outermost = std::mem::take(&mut self.outermost);
         if !self.spend(1) {
             return;
         }
@@ -97,12 +148,16 @@ impl Walk {
             ast::Command::Compound(compound, redirects) => {
                 let mut outer = scope.clone();
                 let made = self.redirects(redirects.as_ref().map_or(&[], |list| &list.0), &mut outer);
-                (scope.arriving, scope.script) = (outer.arriving, outer.script);
+                (scope.arriving, scope.script, scope.sure) = (outer.arriving, outer.script, false);
                 self.found.extend(made);
                 self.compound(compound, scope);
             }
             ast::Command::Function(function) => {
-                Rc::make_mut(&mut scope.functions).push(function.fname.value.clone());
+                let name = &function.fname.value;
+                self.functions.push((name.clone(), outermost));
+                if self.spend(1 + scope.functions.len() / 16) {
+                    Rc::make_mut(&mut scope.functions).push(name.clone());
+                }
                 let mut own = scope.clone();
                 let redirects = function.body.1.as_ref().map_or(&[][..], |list| &list.0);
                 let made = self.redirects(redirects, &mut own);
@@ -112,7 +167,7 @@ impl Walk {
             ast::Command::ExtendedTest(test, redirects) => {
                 let made = self.redirects(redirects.as_ref().map_or(&[], |list| &list.0), scope);
                 self.found.extend(made);
-                self.words(&test.expr.to_string(), scope);
+                self.document(&test.expr.to_string(), scope);
             }
         }
     }
@@ -120,36 +175,38 @@ impl Walk {
     fn compound(&mut self, compound: &ast::CompoundCommand, scope: &mut Scope) {
         use ast::CompoundCommand as C;
         match compound {
-            C::BraceGroup(group) => self.list(&group.list, scope),
-            C::Subshell(group) => self.list(&group.list, &mut scope.clone()),
+            C::BraceGroup(group) => self.list(&group.list, scope, false),
+            C::Subshell(group) => self.list(&group.list, &mut scope.clone(), false),
             C::ForClause(each) => {
                 let raw = each.values.iter().flatten();
                 let values: Vec<Word> = raw.flat_map(|word| self.words(&word.value, scope)).collect();
-                scope.set(&each.variable_name, values);
-                self.list(&each.body.list, scope);
+                self.assign(scope, &each.variable_name, values);
+                self.list(&each.body.list, scope, false);
             }
             C::CaseClause(case) => {
                 self.words(&case.value.value, scope);
-                let lists = case.cases.iter().filter_map(|item| item.cmd.as_ref());
-                lists.for_each(|list| self.list(list, scope));
+                for item in &case.cases {
+                    item.patterns.iter().for_each(|pattern| self.document(&pattern.value, scope));
+                    item.cmd.iter().for_each(|list| self.list(list, scope, false));
+                }
             }
             C::IfClause(branch) => {
-                self.list(&branch.condition, scope);
-                self.list(&branch.then, scope);
+                self.list(&branch.condition, scope, false);
+                self.list(&branch.then, scope, false);
                 for other in branch.elses.iter().flatten() {
-                    other.condition.iter().for_each(|list| self.list(list, scope));
-                    self.list(&other.body, scope);
+                    other.condition.iter().for_each(|list| self.list(list, scope, false));
+                    self.list(&other.body, scope, false);
                 }
             }
             C::WhileClause(each) | C::UntilClause(each) => {
-                self.list(&each.0, scope);
-                self.list(&each.1.list, scope);
+                self.list(&each.0, scope, false);
+                self.list(&each.1.list, scope, false);
             }
             C::ArithmeticForClause(each) => {
                 for sum in [&each.initializer, &each.condition, &each.updater].into_iter().flatten() {
                     self.document(&sum.value, scope);
                 }
-                self.list(&each.body.list, scope);
+                self.list(&each.body.list, scope, false);
             }
             C::Arithmetic(sum) => self.document(&sum.expr.value, scope),
             C::Coprocess(other) => self.command(&other.body, &mut scope.clone()),
@@ -158,9 +215,9 @@ impl Walk {
 
     /// The words a raw one becomes, its substitutions walked.
     pub(super) fn words(&mut self, raw: &str, scope: &Scope) -> Vec<Word> {
-        let Expanded { mut words, runs } = expand(raw, scope, Manner::Word);
+        let Expanded { mut words, runs, sets, odd } = expand(raw, scope, Manner::Word);
         let first = self.found.len();
-        self.runs(&runs, scope);
+        self.read(&runs, &sets, odd, scope);
         let (names, said) = self.printed(first);
         for word in &mut words {
             word.named.extend(names.iter().cloned());
@@ -172,11 +229,18 @@ impl Walk {
 
     /// Text in which only substitutions count.
     pub(super) fn document(&mut self, text: &str, scope: &Scope) {
-        let runs = expand(text, scope, Manner::Document).runs;
-        self.runs(&runs, scope);
+        let Expanded { runs, sets, odd, .. } = expand(text, scope, Manner::Document);
+        self.read(&runs, &sets, odd, scope);
     }
 
-    fn runs(&mut self, runs: &[String], scope: &Scope) {
+    /// What a word does beside standing for text.
+    fn read(&mut self, runs: &[String], sets: &[String], odd: bool, scope: &Scope) {
+        if odd {
+            self.guess("an expansion that may run its text");
+        }
+        for name in sets {
+            self.hold(name, Held::ANYTHING);
+        }
         for code in runs {
             self.program(code, &mut scope.clone());
         }
@@ -185,7 +249,7 @@ impl Walk {
     /// A word that stands for what this list prints.
     pub(super) fn sublist(&mut self, list: &ast::CompoundList, scope: &Scope) -> Word {
         let first = self.found.len();
-        self.list(list, &mut scope.clone());
+        self.list(list, &mut scope.clone(), false);
         let (named, said) = self.printed(first);
         Word { named, said, ..Word::any() }
     }

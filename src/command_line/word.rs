@@ -38,6 +38,14 @@ pub struct Word {
     pub said: Option<String>,
     /// Variables in it whose value we do not know.
     pub unknown: Vec<String>,
+    /// Variables in it whose value was filled in.
+    pub filled: Vec<String>,
+    /// Where its first expansion begins: from this bit on, other text may stand when it runs.
+    pub shifts: Option<usize>,
+    /// An expansion stands outside quotes: it may become no word, or several.
+    pub splits: bool,
+    /// How many of its unknown bits are sums, and so numbers.
+    pub sums: usize,
 }
 
 impl Word {
@@ -78,10 +86,19 @@ impl Word {
         self.bits.len() > 1 && self.starts_with("-")
     }
 
+    /// It stands in the line as it will run: no expansion, no pattern.
+    pub fn is_firm(&self) -> bool {
+        self.shifts.is_none() && self.bits.iter().all(|bit| matches!(bit, Bit::Char(_)))
+    }
+
     /// What follows the first `n` bits.
     #[must_use]
     pub fn after(&self, n: usize) -> Self {
-        Self { bits: self.bits.get(n..).unwrap_or_default().to_vec(), ..self.clone() }
+        Self {
+            bits: self.bits.get(n..).unwrap_or_default().to_vec(),
+            shifts: self.shifts.map(|at| at.saturating_sub(n)),
+            ..self.clone()
+        }
     }
 
     /// What follows the first `sign`, if it is there.
@@ -98,8 +115,9 @@ impl Word {
         }
         let mut bits = folder.bits.clone();
         bits.push(Bit::Char('/'));
+        let shifts = folder.shifts.or(self.shifts.map(|at| at + bits.len()));
         bits.extend(&self.bits);
-        Self { bits, ..self.clone() }
+        Self { bits, shifts, ..self.clone() }
     }
 
     /// Its last path component.
@@ -126,23 +144,32 @@ pub(super) struct Expanded {
     pub(super) words: Vec<Word>,
     /// Programs its substitutions run.
     pub(super) runs: Vec<String>,
+    /// Variables it sets: `${x:=…}`.
+    pub(super) sets: Vec<String>,
+    /// It has a form whose work we cannot see: `${x@P}`, or a pattern that is a program in another shell.
+    pub(super) odd: bool,
 }
 
 /// Read one raw word.
 pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
     // Most words are plain text.
     if raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+".contains(&byte)) {
-        return Expanded { words: vec![Word::of(raw)], runs: Vec::new() };
+        return Expanded { words: vec![Word::of(raw)], ..Expanded::default() };
     }
     let mut scan = scan::Scan::new(scope);
     scan.read(raw, manner);
-    let scan::Scan { pieces, unknown, named, said, runs, .. } = scan;
+    let scan::Scan { pieces, unknown, filled, named, said, runs, splits, sums, sets, odd, .. } = scan;
+    // `{1..9}` is as many words.
+    let splits = splits || manner == Manner::Word && raw.contains('{') && raw.contains("..");
     let alternatives = if manner == Manner::Word { brace::spread(pieces) } else { vec![pieces] };
     let mut words: Vec<Word> = Vec::new();
     for pieces in alternatives {
-        for bits in settle::settle(&pieces, scope) {
-            words.push(Word { bits, named: named.clone(), unknown: unknown.clone(), said: said.clone() });
+        for settle::Field { bits, filled_from } in settle::settle(&pieces, scope) {
+            let shifts = filled_from.or_else(|| bits.iter().position(|bit| *bit == Bit::Any));
+            let (named, unknown, filled) = (named.clone(), unknown.clone(), filled.clone());
+            let said = said.clone();
+            words.push(Word { bits, named, said, unknown, filled, shifts, splits, sums });
         }
     }
-    Expanded { words, runs }
+    Expanded { words, runs, sets, odd }
 }

@@ -3,25 +3,44 @@
 use super::found::found;
 use super::scope::Scope;
 use super::walk::Walk;
-use super::wrapper::{WRAPPERS, Wrapper};
-use super::{Bit, Simple, Word};
+use super::wrapper::{Takes, WRAPPERS, Wrapper};
+use super::{Bit, SYSTEM_FOLDERS, Simple, Word};
+use std::rc::Rc;
 
 /// Programs that read a shell program.
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish", "yash"];
 
+/// Said of text that becomes a program only when it runs.
+const MADE_UP: &str = "a program put together when it runs";
+
 /// Walk what this command runs. `false`: it runs nothing else, keep it as it is.
 pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope) -> bool {
     let Some(name) = simple.name() else { return said(walk, simple, scope) };
-    let arguments = &simple.words[1..];
-    if SHELLS.contains(&name.as_str()) || name == "su" {
-        return shell(walk, simple, own, &name);
+    let looked = inside(walk, simple, scope, own, &name);
+    if looked && !is_certain(&simple.words[0]) {
+        walk.guess(&name);
     }
-    match name.as_str() {
+    looked
+}
+
+/// The program is what its name says: in the line as written, and found on the path or among the system's.
+fn is_certain(program: &Word) -> bool {
+    let text = program.lossy();
+    program.is_firm() && text.rsplit_once('/').is_none_or(|(folder, _)| SYSTEM_FOLDERS.contains(&folder))
+}
+
+fn inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope, name: &str) -> bool {
+    let arguments = &simple.words[1..];
+    if SHELLS.contains(&name) || name == "su" {
+        return shell(walk, simple, own, name);
+    }
+    match name {
         "eval" => {
             let words: Vec<&Word> = arguments.iter().filter(|word| !word.is("--")).collect();
             texts(walk, &words, scope)
         }
         "source" | "." => {
+            walk.guess("a file read as program");
             let text = arguments.first().and_then(|word| word.said.clone()).or_else(|| simple.script.clone());
             text.is_some_and(|text| {
                 walk.program(&text, scope);
@@ -29,7 +48,7 @@ pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, o
             })
         }
         "watch" | "trap" | "script" | "alias" => {
-            for word in programs(&name, arguments) {
+            for word in programs(name, arguments) {
                 texts(walk, &[&word], &mut scope.clone());
             }
             false
@@ -40,6 +59,9 @@ pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, o
         }
         _ => {
             let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return false };
+            if !wrapper.is_plain {
+                walk.guess(name);
+            }
             unwrap(walk, simple, scope, own, wrapper)
         }
     }
@@ -61,6 +83,7 @@ fn programs(name: &str, arguments: &[Word]) -> Vec<Word> {
 /// The program's name comes out of a substitution: `$(echo rm) file`.
 fn said(walk: &mut Walk, simple: &Simple, scope: &mut Scope) -> bool {
     let Some(text) = simple.words.first().and_then(|word| word.said.clone()) else { return false };
+    walk.guess(MADE_UP);
     let rest = simple.words[1..].iter().map(Word::lossy);
     let line = std::iter::once(text).chain(rest).collect::<Vec<_>>().join(" ");
     walk.program(&line, scope);
@@ -70,6 +93,9 @@ fn said(walk: &mut Walk, simple: &Simple, scope: &mut Scope) -> bool {
 /// A program given as words; joined by blanks, as `eval` does.
 fn texts(walk: &mut Walk, words: &[&Word], scope: &mut Scope) -> bool {
     let text: Option<Vec<String>> = words.iter().map(|word| code(word)).collect();
+    if !words.iter().all(|word| word.is_firm()) {
+        walk.guess(MADE_UP);
+    }
     match text {
         Some(text) if !text.is_empty() => walk.program(&text.join(" "), scope),
         _ => return false,
@@ -98,10 +124,18 @@ fn shell(walk: &mut Walk, simple: &Simple, own: &Scope, name: &str) -> bool {
         let text = word.lossy();
         text == "--command" || (text.starts_with(['-', '+']) && !text.starts_with("--") && text.contains('c'))
     };
-    let mut scope = own.clone();
+    // Functions stay behind.
+    let mut scope = Scope { functions: Rc::default(), ..own.clone() };
     if let Some(at) = arguments.iter().position(|word| flag(&word)) {
+        if name == "su" || name == "fish" || !arguments[..at].iter().all(is_usual) {
+            walk.guess(name);
+        }
         let mut rest = arguments[at + 1..].iter().skip_while(|word| word.is_option());
-        let Some(program) = rest.next().and_then(code) else { return false };
+        let Some(text) = rest.next() else { return false };
+        if !text.is_firm() {
+            walk.guess(MADE_UP);
+        }
+        let Some(program) = code(text) else { return false };
         for (n, word) in rest.enumerate().take(10) {
             scope.set(&n.to_string(), vec![word.clone()]);
             scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
@@ -110,12 +144,16 @@ fn shell(walk: &mut Walk, simple: &Simple, own: &Scope, name: &str) -> bool {
         return true;
     }
     if let Some(text) = arguments.iter().find(|word| !word.is_option()).and_then(|word| word.said.clone()) {
+        walk.guess(MADE_UP);
         walk.program(&text, &mut scope);
         return true;
     }
     let reads_input = arguments.iter().all(|word| word.is_option() || word.is("-"));
     match &simple.script {
         Some(script) if (reads_input || arguments.iter().any(|word| word.is("-s"))) && name != "su" => {
+            if !own.sure || name == "fish" || !arguments.iter().all(is_usual) {
+                walk.guess(MADE_UP);
+            }
             walk.program(script, &mut scope);
             true
         }
@@ -123,59 +161,117 @@ fn shell(walk: &mut Walk, simple: &Simple, own: &Scope, name: &str) -> bool {
     }
 }
 
+/// An option of a shell that changes nothing about what its program does.
+fn is_usual(word: &Word) -> bool {
+    let plain = |text: String| {
+        matches!(
+            text.as_str(),
+            "--norc" | "--noprofile" | "--login" | "--posix" | "-" | "-o" | "pipefail" | "errexit"
+        ) || text.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| "celsuxv".contains(c)))
+    };
+    word.is_firm() && word.literal().is_some_and(plain)
+}
+
 /// Take the wrapper off and run the rest.
 fn unwrap(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope, wrapper: &Wrapper) -> bool {
-    let mut rest = simple.words[1..].to_vec();
+    let mut inner = Simple { writes: Vec::new(), ..simple.clone() };
+    inner.words.remove(0);
     let mut inner_scope = scope.clone();
     let mut operands = wrapper.operands;
     loop {
-        let Some(word) = rest.first() else { return false };
+        let Some(word) = inner.words.first().cloned() else { return false };
         let text = word.lossy();
+        let is_assignment = wrapper.operands == 0
+            && text.split_once('=').is_some_and(|(name, _)| is_name(name))
+            && matches!(wrapper.name, "env" | "sudo" | "doas");
         if text == "--" {
-            rest.remove(0);
-        } else if wrapper.name == "command" && (text == "-v" || text == "-V") {
+            inner.words.remove(0);
+        } else if wrapper.name == "command" && word.is_option() && text.contains(['v', 'V']) {
             return false;
-        } else if let Some(split) = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="))
-            && wrapper.name == "env"
-        {
-            let mut words = vec![split.to_owned()];
-            words.extend(rest[1..].iter().filter_map(code));
-            walk.program(&words.join(" "), &mut inner_scope);
-            return true;
         } else if word.is_option() {
-            let value = wrapper.valued.contains(&text.as_str()).then(|| rest.get(1).cloned()).flatten();
-            if wrapper.name == "flock" && text == "-c" {
-                let words: Vec<&Word> = rest[1..].iter().collect();
-                return texts(walk, &words, &mut inner_scope);
+            match option(walk, &mut inner, &word, wrapper, &mut inner_scope) {
+                Next::Command => {}
+                Next::Done(looked) => return looked,
             }
-            folder_option(&text, value.as_ref(), wrapper, &mut inner_scope);
-            if matches!((wrapper.name, text.as_str()), ("time" | "strace" | "ltrace", "-o" | "--output")) {
-                let writes = value.iter().cloned().collect();
-                walk.found.push(Simple {
-                    writes,
-                    folders: std::rc::Rc::clone(&scope.folders),
-                    ..Simple::default()
-                });
-            }
-            rest.drain(..(1 + usize::from(value.is_some())).min(rest.len()));
-        } else if text.split('=').next().is_some_and(is_name) && text.contains('=') && operands == 0 {
-            rest.remove(0);
+        } else if is_assignment {
+            inner.assigned.extend(text.split('=').next().map(str::to_owned));
+            inner.words.remove(0);
         } else if operands > 0 {
             operands -= 1;
-            rest.remove(0);
+            if word.splits {
+                walk.guess(MADE_UP);
+            }
+            inner.words.remove(0);
         } else {
             break;
         }
     }
     if matches!(wrapper.name, "xargs" | "parallel") {
-        rest.push(Word { named: simple.arriving.clone(), ..Word::any() });
+        // What arrives may be options, and as many words as it likes.
+        let arriving = Word { named: simple.arriving.clone(), shifts: Some(0), splits: true, ..Word::any() };
+        inner.words.push(arriving);
     }
-    let inner = Simple { words: rest, writes: Vec::new(), ..simple.clone() };
     // `exec`, `builtin` and `command cd` act in this very shell.
     let here = matches!(wrapper.name, "command" | "builtin" | "exec" | "time");
     let target = if here { scope } else { &mut inner_scope };
+    // Only `time` finds functions; the others look for a program.
+    let functions = (wrapper.name != "time").then(|| std::mem::take(&mut target.functions));
     walk.run(inner, target, own);
+    target.functions = functions.unwrap_or_else(|| Rc::clone(&target.functions));
     true
+}
+
+/// Where to look after an option.
+enum Next {
+    Command,
+    /// The option said it all: whether we looked inside.
+    Done(bool),
+}
+
+/// Take one option of a wrapper, and its value, off the words.
+fn option(walk: &mut Walk, inner: &mut Simple, word: &Word, wrapper: &Wrapper, scope: &mut Scope) -> Next {
+    let text = word.lossy();
+    if wrapper.name == "env"
+        && let Some(split) = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="))
+    {
+        let mut words = vec![split.to_owned()];
+        words.extend(inner.words[1..].iter().filter_map(code));
+        if !inner.words.iter().all(Word::is_firm) || !inner.assigned.is_empty() {
+            walk.guess(MADE_UP);
+        }
+        walk.program(&words.join(" "), scope);
+        return Next::Done(true);
+    }
+    if wrapper.name == "flock" && text == "-c" {
+        let words: Vec<&Word> = inner.words[1..].iter().collect();
+        return Next::Done(texts(walk, &words, scope));
+    }
+    let takes = wrapper.takes(word);
+    let value = match takes {
+        Takes::Next => inner.words.get(1).cloned(),
+        Takes::Glued(at) => Some(word.after(at)),
+        Takes::Nothing | Takes::Unknown => None,
+    };
+    let replaces = wrapper.name == "xargs"
+        && (text.starts_with(['-']) && text.contains(['I', 'J', 'i']) || text.starts_with("--replace"));
+    let bends = word.splits || value.as_ref().is_some_and(|value| value.splits);
+    if matches!(takes, Takes::Unknown) || bends || replaces && runs_code(inner) {
+        walk.guess(wrapper.name);
+    }
+    folder_option(&text, value.as_ref(), wrapper, scope);
+    if matches!(wrapper.name, "time" | "strace" | "ltrace") && text.trim_start_matches('-').starts_with('o') {
+        let writes = value.into_iter().collect();
+        let folders = Rc::clone(&scope.folders);
+        walk.found.push(Simple { writes, folders, ..Simple::default() });
+    }
+    let count = 1 + usize::from(matches!(takes, Takes::Next));
+    inner.words.drain(..count.min(inner.words.len()));
+    Next::Command
+}
+
+/// `xargs -I{} sh -c 'ls {}'`: what arrives becomes program text.
+fn runs_code(inner: &Simple) -> bool {
+    inner.words.iter().any(|word| SHELLS.iter().any(|shell| word.last_part().is(shell)) || word.is("eval"))
 }
 
 /// `env -C dir`, `sudo -D dir`.
@@ -188,7 +284,7 @@ fn folder_option(text: &str, value: Option<&Word>, wrapper: &Wrapper, scope: &mu
             None => return,
         },
     };
-    scope.folders = std::rc::Rc::new(scope.folders.iter().map(|from| folder.from_folder(from)).collect());
+    scope.folders = Rc::new(scope.folders.iter().map(|from| folder.from_folder(from)).collect());
 }
 
 fn is_name(text: &str) -> bool {
@@ -205,16 +301,20 @@ fn executed(walk: &mut Walk, simple: &Simple, scope: &Scope) {
             at += 1;
             continue;
         }
-        let end =
-            words[at..].iter().position(|word| word.is(";") || word.is("+")).map_or(words.len(), |n| at + n);
+        let end = (at..words.len()).find(|&n| ends(words, n)).unwrap_or(words.len());
         let named = found(simple).unwrap_or_default();
         let inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, &named)).collect();
         if !inner.is_empty() {
             let command = Simple { words: inner, writes: Vec::new(), ..simple.clone() };
-            walk.run(command, &mut scope.clone(), scope);
+            walk.run(command, &mut Scope { functions: Rc::default(), ..scope.clone() }, scope);
         }
         at = end + 1;
     }
+}
+
+/// `;` ends a command of `find`, and so does `+` after `{}`.
+fn ends(words: &[Word], at: usize) -> bool {
+    words[at].is(";") || words[at].is("+") && words[at - 1].is("{}")
 }
 
 /// `{}` is whatever was found.

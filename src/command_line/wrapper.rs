@@ -1,68 +1,105 @@
 //! The commands whose arguments are another command, and what stands before it.
 
+use super::Word;
+
 /// A command whose arguments are another command.
 pub(super) struct Wrapper {
     pub(super) name: &'static str,
-    /// Its options that take a value of their own.
-    pub(super) valued: &'static [&'static str],
+    /// Its options: `-ab` take nothing, `-c=` and `--long=` take a value, `-d?` may have one glued to it.
+    options: &'static str,
     /// Operands before the command.
     pub(super) operands: usize,
+    /// It adds nothing of its own to what the command does.
+    pub(super) is_plain: bool,
 }
 
-const fn wrapper(name: &'static str, valued: &'static [&'static str], operands: usize) -> Wrapper {
-    Wrapper { name, valued, operands }
+const fn plain(name: &'static str, options: &'static str, operands: usize) -> Wrapper {
+    Wrapper { name, options, operands, is_plain: true }
+}
+
+const fn acting(name: &'static str, options: &'static str, operands: usize) -> Wrapper {
+    Wrapper { name, options, operands, is_plain: false }
 }
 
 pub(super) static WRAPPERS: &[Wrapper] = &[
-    wrapper(
+    plain(
         "sudo",
-        &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "-D", "-R", "--user", "--group", "--chdir"],
+        "-AbEHknPS -u= -g= -h= -p= -C= -r= -t= -T= -U= -D= -R= --user= --group= --chdir= --non-interactive --preserve-env",
         0,
     ),
-    wrapper("doas", &["-u", "-C"], 0),
-    wrapper("env", &["-u", "-C", "--unset", "--chdir", "-P"], 0),
-    wrapper("nohup", &[], 0),
-    wrapper("nice", &["-n", "--adjustment"], 0),
-    wrapper("ionice", &["-c", "-n", "-p"], 0),
-    wrapper("time", &["-f", "--format", "-o", "--output"], 0),
-    wrapper("timeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    wrapper("gtimeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    wrapper("setsid", &[], 0),
-    wrapper("stdbuf", &["-i", "-o", "-e"], 0),
-    wrapper("command", &[], 0),
-    wrapper("exec", &["-a"], 0),
-    wrapper("builtin", &[], 0),
-    wrapper("busybox", &[], 0),
-    wrapper("toybox", &[], 0),
-    wrapper("unbuffer", &[], 0),
-    wrapper("chronic", &[], 0),
-    wrapper("caffeinate", &["-t", "-w"], 0),
-    wrapper("taskset", &[], 1),
-    wrapper("chrt", &[], 1),
-    wrapper("chroot", &[], 1),
-    wrapper("unshare", &[], 0),
-    wrapper("setarch", &[], 1),
-    wrapper("strace", &["-e", "-p", "-s", "-u", "-o"], 0),
-    wrapper("ltrace", &["-e", "-p", "-s", "-u", "-o"], 0),
-    wrapper("flock", &["-w", "-E"], 1),
-    wrapper(
+    plain("doas", "-n -u=", 0),
+    plain("env", "-i0v -u= -C= --ignore-environment --null --debug --unset= --chdir=", 0),
+    plain("nohup", "", 0),
+    plain("nice", "-n= -0? -1? -2? -3? -4? -5? -6? -7? -8? -9? --adjustment=", 0),
+    plain("ionice", "-t -c= -n= --class= --classdata= --ignore", 0),
+    plain("time", "-pvqla -f= -o= --format= --output= --append --portability --verbose --quiet", 0),
+    plain("timeout", "-vf -s= -k= --signal= --kill-after= --foreground --preserve-status --verbose", 1),
+    plain("gtimeout", "-vf -s= -k= --signal= --kill-after= --foreground --preserve-status --verbose", 1),
+    plain("setsid", "-cfw --ctty --fork --wait", 0),
+    plain("stdbuf", "-i= -o= -e= --input= --output= --error=", 0),
+    plain("command", "-p", 0),
+    plain("exec", "-cl -a=", 0),
+    plain("builtin", "", 0),
+    plain("busybox", "", 0),
+    plain("toybox", "", 0),
+    acting("unbuffer", "", 0),
+    acting("chronic", "", 0),
+    plain("caffeinate", "-disum -t= -w=", 0),
+    acting("taskset", "", 1),
+    acting("chrt", "", 1),
+    acting("chroot", "", 1),
+    acting("unshare", "", 0),
+    acting("setarch", "", 1),
+    acting("strace", "-e= -p= -s= -u= -o= --output=", 0),
+    acting("ltrace", "-e= -p= -s= -u= -o= --output=", 0),
+    acting("flock", "-w= -E=", 1),
+    plain(
         "xargs",
-        &[
-            "-I",
-            "-n",
-            "-P",
-            "-L",
-            "-d",
-            "-s",
-            "-E",
-            "-J",
-            "-R",
-            "--max-args",
-            "--max-procs",
-            "--delimiter",
-            "--max-chars",
-        ],
+        "-0rtpxo -I= -n= -P= -L= -d= -s= -E= -J= -R= -a= -i? -e? -l? --null --no-run-if-empty --verbose \
+         --interactive --exit --open-tty --max-args= --max-procs= --delimiter= --max-chars= --max-lines \
+         --arg-file= --replace",
         0,
     ),
-    wrapper("parallel", &["-j", "--jobs", "-n", "-N", "-a"], 0),
+    acting("parallel", "-j= --jobs= -n= -N= -a=", 0),
 ];
+
+/// What an option of a wrapper takes with it.
+pub(super) enum Takes {
+    Nothing,
+    /// The rest of its own word, from this bit on.
+    Glued(usize),
+    /// The word after it.
+    Next,
+    /// Nobody knows this option.
+    Unknown,
+}
+
+impl Wrapper {
+    pub(super) fn takes(&self, word: &Word) -> Takes {
+        let text = word.lossy();
+        if let Some(long) = text.strip_prefix("--") {
+            let (name, glued) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+            let row = self
+                .options
+                .split(' ')
+                .find(|row| row.trim_end_matches('=').strip_prefix("--") == Some(name));
+            return match row {
+                Some(_) if glued => Takes::Glued(name.chars().count() + 3),
+                Some(row) if row.ends_with('=') => Takes::Next,
+                Some(_) => Takes::Nothing,
+                None => Takes::Unknown,
+            };
+        }
+        for (at, letter) in text.chars().enumerate().skip(1) {
+            let row =
+                |row: &&str| row.starts_with('-') && !row.starts_with("--") && row[1..].contains(letter);
+            match self.options.split(' ').find(row) {
+                Some(row) if row.ends_with('=') && at + 1 == word.bits.len() => return Takes::Next,
+                Some(row) if row.ends_with(['=', '?']) => return Takes::Glued(at + 1),
+                Some(_) => {}
+                None => return Takes::Unknown,
+            }
+        }
+        Takes::Nothing
+    }
+}

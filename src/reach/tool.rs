@@ -2,7 +2,7 @@
 
 use super::input::{self, Fields};
 use super::{Act, Reach};
-use crate::command_line::{Ground, Word};
+use crate::command_line::{self, Ground, Line, Word};
 
 /// Tools that change no file we guard, whatever their input says: reading, asking, planning, spawning.
 const FREE: [&str; 36] = [
@@ -60,16 +60,22 @@ const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "tra
 /// A string longer than this is content, not a path.
 const LONGEST_PATH: usize = 4096;
 
-/// What this call would reach, read from its input alone.
-pub fn reach(tool: &str, input: &str, ground: &Ground) -> Reach {
+/// The shell line of this call, cut; `None` if its tool runs none, or the input does not say it.
+pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
+    let text = fields(input).filter(|_| matches!(tool, "Bash" | "Monitor"))?.command?;
+    Some(command_line::cut(&text, ground))
+}
+
+/// What this call would reach, read from its input and its line alone.
+pub fn reach(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Reach {
     let mut reach = Reach::default();
     if FREE.contains(&tool) {
         return reach;
     }
     match tool {
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => file(&mut reach, input, ground),
-        "Bash" | "Monitor" => match fields(input).and_then(|fields| fields.command) {
-            Some(line) => reach.line(&line, ground),
+        "Bash" | "Monitor" => match line {
+            Some(line) => reach.cut(line),
             None => reach.hidden.extend(input::literals(input)),
         },
         "PowerShell" => match fields(input).and_then(|fields| fields.command) {

@@ -4,14 +4,17 @@ use super::Manner;
 use super::scan::{Piece, Scan, closing_quote};
 use crate::command_line::Bit;
 
+/// No variable: text made from one, which is not its value.
+const OTHER: &str = "";
+
 /// Read the expansion that begins at `at`; the place after it.
 pub(super) fn dollar(scan: &mut Scan, chars: &[char], at: usize, quoted: bool) -> usize {
     match (chars[at], chars.get(at + 1)) {
-        ('`', _) => backquoted(scan, chars, at + 1),
+        ('`', _) => backquoted(scan, chars, at + 1, quoted),
         (_, Some('(')) => {
             let end = closing(chars, at + 2, '(', ')').unwrap_or(chars.len());
             let inner: String = chars[(at + 2).min(end)..end].iter().collect();
-            arithmetic_or_program(scan, &inner);
+            arithmetic_or_program(scan, &inner, quoted);
             end + 1
         }
         (_, Some('{')) => {
@@ -39,7 +42,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-fn backquoted(scan: &mut Scan, chars: &[char], from: usize) -> usize {
+fn backquoted(scan: &mut Scan, chars: &[char], from: usize, quoted: bool) -> usize {
     let mut code = String::new();
     let mut at = from;
     while let Some(&c) = chars.get(at) {
@@ -54,29 +57,32 @@ fn backquoted(scan: &mut Scan, chars: &[char], from: usize) -> usize {
         at += 1;
     }
     scan.runs.push(code);
+    scan.splits |= !quoted;
     scan.pieces.push(Piece::Bit(Bit::Any));
     at + 1
 }
 
-fn arithmetic_or_program(scan: &mut Scan, inner: &str) {
+fn arithmetic_or_program(scan: &mut Scan, inner: &str, quoted: bool) {
     let chars: Vec<char> = inner.chars().collect();
     if chars.first() == Some(&'(') && closing(&chars, 1, '(', ')') == Some(chars.len() - 1) {
         // A sum is no program, though it may run some.
-        let mut within = Scan::new(scan.scope);
-        within.quoted(&chars[1..chars.len() - 1]);
-        scan.runs.append(&mut within.runs);
+        scan.inside(&chars[1..chars.len() - 1]);
+        scan.sums += 1;
     } else {
         scan.runs.push(inner.to_owned());
+        scan.splits |= !quoted;
     }
     scan.pieces.push(Piece::Bit(Bit::Any));
 }
 
 fn variable(scan: &mut Scan, name: &str, quoted: bool) {
+    scan.splits |= !quoted || matches!(name, "@" | "*");
     match scan.scope.value(name) {
         Some(values) if !values.is_empty() => {
             let texts = values.iter().map(|word| word.bits.clone()).collect();
             scan.said = scan.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
             scan.named.extend(values.iter().flat_map(|word| word.named.iter().cloned()).take(64));
+            scan.filled.push(name.to_owned());
             scan.pieces.push(Piece::OneOf(texts, !quoted));
         }
         _ => {
@@ -94,35 +100,51 @@ fn braced(scan: &mut Scan, inner: &[char], quoted: bool) {
     let Some(&sign) = rest.first() else { return variable(scan, &name, quoted) };
     let colon = usize::from(sign == ':');
     let known = scan.scope.value(&name).is_some_and(|values| !values.is_empty());
+    // Of `[@]` each element is a word; `@P` runs what its value says, and so does `${(e)x}` in zsh.
+    scan.splits |= !quoted || sign == '[';
+    scan.odd |= sign == '(' || rest.ends_with(&['@', 'P']);
+    if sign == '#' && name.is_empty() && rest.len() > 1 {
+        scan.sums += 1;
+        return scan.pieces.push(Piece::Bit(Bit::Any));
+    }
     if sign == '[' {
+        scan.inside(rest);
         return variable(scan, &name, quoted);
     }
     match rest.get(colon) {
-        Some('-' | '=') if !name.is_empty() => {
+        Some(&sign @ ('-' | '=')) if !name.is_empty() => {
+            if sign == '=' {
+                scan.sets.push(name.clone());
+            }
             if known {
+                // It may be empty by then.
+                scan.inside(rest);
+                scan.unknown.push(OTHER.to_owned());
                 return variable(scan, &name, quoted);
             }
-            scan.unknown.push(name);
-            default(scan, &rest[colon + 1..]);
+            scan.unknown.extend([name, OTHER.to_owned()]);
+            default(scan, &rest[colon + 1..], quoted);
         }
-        Some('+') if !name.is_empty() => default(scan, &rest[colon + 1..]),
+        Some('+') if !name.is_empty() => {
+            scan.unknown.extend([name, OTHER.to_owned()]);
+            default(scan, &rest[colon + 1..], quoted);
+        }
         _ => {
             // Cut, replaced, indirect: anything, though it may still run programs.
-            let mut within = Scan::new(scan.scope);
-            within.quoted(rest);
-            scan.runs.append(&mut within.runs);
+            // `@P` runs what its value says; `${(e)x}` does in zsh.
+            scan.inside(rest);
             scan.named.extend(scan.scope.value(&name).unwrap_or_default().iter().cloned());
-            scan.unknown.push(name);
+            scan.unknown.extend([name, OTHER.to_owned()]);
             scan.pieces.push(Piece::Bit(Bit::Any));
         }
     }
 }
 
 /// The word of `${x:-word}`: it, or nothing we know.
-fn default(scan: &mut Scan, word: &[char]) {
+fn default(scan: &mut Scan, word: &[char], quoted: bool) {
     let text: String = word.iter().collect();
     let mut within = Scan::new(scan.scope);
-    within.read(&text, Manner::Word);
+    within.read(&text, if quoted { Manner::Document } else { Manner::Word });
     let bits = within.pieces.iter().map(|piece| match piece {
         Piece::Bit(bit) => vec![*bit],
         Piece::OneOf(texts, _) => texts.first().cloned().unwrap_or_default(),
@@ -133,6 +155,8 @@ fn default(scan: &mut Scan, word: &[char]) {
     });
     let bits: Vec<Bit> = bits.flatten().collect();
     scan.runs.append(&mut within.runs);
+    scan.sets.append(&mut within.sets);
+    scan.odd |= within.odd;
     scan.pieces.push(Piece::OneOf(vec![bits, vec![Bit::Any]], false));
 }
 

@@ -27,6 +27,11 @@ pub(super) struct Scan<'a> {
     /// What they print.
     pub(super) said: Option<String>,
     pub(super) runs: Vec<String>,
+    pub(super) filled: Vec<String>,
+    pub(super) sets: Vec<String>,
+    pub(super) splits: bool,
+    pub(super) sums: usize,
+    pub(super) odd: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -38,7 +43,21 @@ impl<'a> Scan<'a> {
             named: Vec::new(),
             said: None,
             runs: Vec::new(),
+            filled: Vec::new(),
+            sets: Vec::new(),
+            splits: false,
+            sums: 0,
+            odd: false,
         }
+    }
+
+    /// Only what text inside it runs and sets; its characters are not wanted.
+    pub(super) fn inside(&mut self, chars: &[char]) {
+        let mut within = Scan::new(self.scope);
+        within.quoted(chars);
+        self.runs.append(&mut within.runs);
+        self.sets.append(&mut within.sets);
+        self.odd |= within.odd;
     }
 
     pub(super) fn text(&mut self, c: char) {
@@ -150,17 +169,22 @@ impl<'a> Scan<'a> {
         begin + digits
     }
 
-    /// `@(a|b)`: any text may match.
+    /// `@(a|b)`: any text may match. In zsh the brackets may hold a program: `*(e:…:)`.
     fn extended_glob(&mut self, chars: &[char], open: usize) -> usize {
         self.pieces.push(Piece::Bit(Bit::Star));
-        parameter::closing(chars, open + 1, '(', ')').map_or(chars.len(), |end| end + 1)
+        self.odd = true;
+        let end = parameter::closing(chars, open + 1, '(', ')').unwrap_or(chars.len());
+        self.inside(&chars[(open + 1).min(end)..end]);
+        end + 1
     }
 
     /// `[a-z]` is one character; a lone `[` is itself.
     fn bracket(&mut self, chars: &[char], at: usize) -> usize {
         let end =
             chars.iter().enumerate().skip(at + 2).take_while(|(_, c)| **c != '/').find(|(_, c)| **c == ']');
-        if let Some((end, _)) = end {
+        // What is expanded or quoted inside must be read, so those brackets are plain text to us.
+        let plain = |end: usize| !chars[at..end].iter().any(|c| matches!(c, '$' | '`' | '"' | '\'' | '\\'));
+        if let Some((end, _)) = end.filter(|(end, _)| plain(*end)) {
             self.pieces.push(Piece::Bit(Bit::One));
             return end + 1;
         }

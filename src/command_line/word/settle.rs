@@ -5,16 +5,23 @@ use super::{ALTERNATIVES, LONGEST};
 use crate::command_line::Bit;
 use crate::command_line::scope::Scope;
 
+/// One text, and where in it the first variable was filled in.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Field {
+    pub(super) bits: Vec<Bit>,
+    pub(super) filled_from: Option<usize>,
+}
+
 /// The texts these pieces stand for, once braces are gone: `~` and variables filled in, split at blanks.
-pub(super) fn settle(pieces: &[Piece], scope: &Scope) -> Vec<Vec<Bit>> {
+pub(super) fn settle(pieces: &[Piece], scope: &Scope) -> Vec<Field> {
     // Each alternative is a list of fields; only the last field is still growing.
-    let mut alternatives: Vec<Vec<Vec<Bit>>> = vec![vec![Vec::new()]];
+    let mut alternatives: Vec<Vec<Field>> = vec![vec![Field::default()]];
     let mut length = 0;
     for (at, piece) in pieces.iter().enumerate() {
         if let Piece::Bit(bit) = piece {
             length += 1;
-            for fields in &mut alternatives {
-                grow(fields, &[*bit], false);
+            for last in alternatives.iter_mut().filter_map(|fields| fields.last_mut()) {
+                last.bits.push(*bit);
             }
             continue;
         }
@@ -26,14 +33,17 @@ pub(super) fn settle(pieces: &[Piece], scope: &Scope) -> Vec<Vec<Bit>> {
             Piece::Tilde => vec![tilde(pieces, at, scope)],
             Piece::OneOf(texts, _) => texts.clone(),
         };
-        let split = matches!(piece, Piece::OneOf(_, true));
+        let from = Source {
+            filled: matches!(piece, Piece::OneOf(..)),
+            split: matches!(piece, Piece::OneOf(_, true)),
+        };
         length += choices.iter().map(Vec::len).sum::<usize>();
         if alternatives.len() * choices.len() > ALTERNATIVES || length > LONGEST {
-            return vec![vec![Bit::Any]];
+            return vec![Field { bits: vec![Bit::Any], filled_from: Some(0) }];
         }
         if let [only] = choices.as_slice() {
             for fields in &mut alternatives {
-                grow(fields, only, split);
+                grow(fields, only, from);
             }
             continue;
         }
@@ -41,7 +51,7 @@ pub(super) fn settle(pieces: &[Piece], scope: &Scope) -> Vec<Vec<Bit>> {
         for fields in &alternatives {
             for choice in &choices {
                 let mut fields = fields.clone();
-                grow(&mut fields, choice, split);
+                grow(&mut fields, choice, from);
                 next.push(fields);
             }
         }
@@ -50,12 +60,22 @@ pub(super) fn settle(pieces: &[Piece], scope: &Scope) -> Vec<Vec<Bit>> {
     alternatives.into_iter().flatten().collect()
 }
 
-fn grow(fields: &mut Vec<Vec<Bit>>, bits: &[Bit], split: bool) {
+/// Where bits come from.
+#[derive(Clone, Copy)]
+struct Source {
+    filled: bool,
+    split: bool,
+}
+
+fn grow(fields: &mut Vec<Field>, bits: &[Bit], from: Source) {
+    if let Some(last) = fields.last_mut().filter(|last| from.filled && last.filled_from.is_none()) {
+        last.filled_from = Some(last.bits.len());
+    }
     for bit in bits {
-        if split && matches!(bit, Bit::Char(' ' | '\t' | '\n')) {
-            fields.push(Vec::new());
+        if from.split && matches!(bit, Bit::Char(' ' | '\t' | '\n')) {
+            fields.push(Field { bits: Vec::new(), filled_from: Some(0) });
         } else if let Some(last) = fields.last_mut() {
-            last.push(*bit);
+            last.bits.push(*bit);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Protected, judge};
 use crate::command_line::Ground;
-use crate::reach::reach;
+use crate::reach::{line, reach};
 use crate::verdict::Ruling;
 
 fn protected() -> Protected {
@@ -25,7 +25,8 @@ fn ruling(tool: &str, input: &str) -> Ruling {
     ];
     let variables: Vec<(String, String)> = variables.map(|(name, value)| (name.into(), value.into())).into();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
-    let verdict = judge(&protected(), &reach(tool, input, &ground));
+    let line = line(tool, input, &ground);
+    let verdict = judge(&protected(), &reach(tool, input, line.as_ref(), &ground));
     let said = &verdict.reason;
     assert!(said.chars().count() < 500, "{} characters: {said}", said.chars().count());
     assert_eq!(verdict.ruling == Ruling::Deny, said.contains("\nhint: "), "{said}");
