@@ -18,7 +18,10 @@ use crate::moment::timestamp;
 use crate::phrase::{Phrase, one_line, quote};
 use crate::redact::redact;
 use crate::session::Session;
+use crate::sources;
 use crate::telling::told;
+use crate::tracker::item::Item;
+use crate::tracker::{self, queue};
 use crate::transcript;
 use std::path::Path;
 
@@ -123,25 +126,17 @@ fn values(
     }
     if wants("turns") {
         values.push(("turns", quote(&redact(&transcript::last_turns(&event.transcript_path, PART)))));
-        values.extend(known(env, event));
+        let query = if event.prompt.is_empty() {
+            state.hydration.original_prompt.as_deref().unwrap_or_default()
+        } else {
+            &event.prompt
+        };
+        values.extend(sources::ask(env, &session.policy(), &project, query));
     }
     if wants("critic") {
         values.extend(verdicts(session, &ledger.recent()));
     }
     values
-}
-
-/// What tracker, memory and notes know. Each says so where it has nothing.
-fn known(_env: &Env, _event: &Event) -> Vec<(&'static str, String)> {
-    let none = || quote("");
-    vec![
-        ("tracker_note", "No tracker was asked.".to_owned()),
-        ("ready", none()),
-        ("in_progress", none()),
-        ("blocked", none()),
-        ("memory", none()),
-        ("notes", none()),
-    ]
 }
 
 fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
@@ -261,5 +256,16 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     ];
     values.extend(window(&recent));
     let text = Phrase::new("halt-report.md", values).fill(&asset::template(env, "halt-report.md")) + "\n";
-    ledger.write_beside("halt-report.md", text.as_bytes())
+    ledger.write_beside("halt-report.md", text.as_bytes())?;
+    let project = asset::project(env, Path::new(&event.cwd));
+    if !env.dry && tracker::snapshot(env, &project).tool.is_some() {
+        let title = format!("Halt: {}", one_line(session.blocked().unwrap_or_default(), 120));
+        let labels = vec!["aops-halt".to_owned()];
+        queue::enqueue(
+            env,
+            &project,
+            Item::Issue { title, body: text, kind: "bug".to_owned(), priority: 1, labels },
+        )?;
+    }
+    Ok(())
 }

@@ -6,15 +6,23 @@
 pub mod block;
 pub mod clear_block;
 pub mod completions;
+pub mod demo;
 pub mod doctor;
 pub mod install;
 pub mod log;
+pub mod past;
 pub mod policy;
+pub mod replay;
 pub mod sessions;
+pub mod simulate;
+pub mod standing;
 pub mod status;
+pub mod statusline;
 pub mod table;
 pub mod uninstall;
 pub mod verify;
+pub mod waive;
+pub mod why;
 pub mod workflow;
 
 use crate::env::Env;
@@ -62,13 +70,19 @@ pub static COMMANDS: &[Command] = &[
     sessions::COMMAND,
     log::COMMAND,
     verify::COMMAND,
-    workflow::COMMAND,
+    why::COMMAND,
+    simulate::COMMAND,
+    replay::COMMAND,
     block::COMMAND,
     clear_block::COMMAND,
+    waive::COMMAND,
+    workflow::COMMAND,
     policy::COMMAND,
     install::COMMAND,
     uninstall::COMMAND,
     doctor::COMMAND,
+    demo::COMMAND,
+    statusline::COMMAND,
     completions::COMMAND,
 ];
 

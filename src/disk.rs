@@ -77,6 +77,9 @@ impl Found {
             let (user, group) = (rustix::fs::Uid::from_raw(old.uid()), rustix::fs::Gid::from_raw(old.gid()));
             let _ = rustix::fs::fchown(&file, Some(user), Some(group));
             file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o7777))?;
+        } else if mode == 0o600 {
+            // Private is private, whatever the umask says; it may take the owner's own bits away.
+            file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
         file.write_all(bytes)?;
         file.sync_all()

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The world as this process found it.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +36,8 @@ pub struct Env {
     pub folders: Vec<(String, String)>,
     /// Milliseconds since 1970, UTC.
     pub now_ms: i64,
+    /// A rehearsal: everything is judged as it would be, and no edge writes anything.
+    pub dry: bool,
 }
 
 /// Variables that move our folders.
@@ -110,6 +112,27 @@ impl Env {
         std::env::var_os("PATH").unwrap_or_default()
     }
 
+    /// The variables whose names are wanted, for a program that is started.
+    pub fn variables(&self, wanted: impl Fn(&str) -> bool) -> Vec<(String, OsString)> {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .filter(|(name, _)| wanted(name))
+            .collect()
+    }
+
+    /// How long one refresh of the tracker's snapshot may take.
+    #[cfg_attr(
+        debug_assertions,
+        expect(clippy::disallowed_methods, reason = "the one place that reads them")
+    )]
+    pub fn refresh_budget(&self) -> Duration {
+        #[cfg(debug_assertions)]
+        if let Some(ms) = std::env::var("AOPS_TEST_REFRESH_MS").ok().and_then(|v| v.parse().ok()) {
+            return Duration::from_millis(ms);
+        }
+        Duration::from_secs(15)
+    }
+
     /// The first program of this name on `PATH`.
     pub fn on_path(&self, name: &str) -> Option<PathBuf> {
         let found = |path: &PathBuf| path.is_absolute() && path.is_file();
@@ -122,6 +145,11 @@ impl Env {
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let same = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == real);
         Ok(self.on_path(&name).filter(same).unwrap_or(real))
+    }
+
+    /// Where the system keeps what is thrown away.
+    pub fn temporary(&self) -> PathBuf {
+        std::env::temp_dir()
     }
 
     /// A path a person typed, from where they stand.
@@ -138,6 +166,17 @@ fn now_ms() -> i64 {
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Tests make the hook panic, to see what it says then.
+#[cfg(debug_assertions)]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::missing_panics_doc,
+    reason = "the one place that reads the environment; it is there to panic"
+)]
+pub fn panic_if_wanted() {
+    assert!(std::env::var_os("AOPS_TEST_PANIC").is_none(), "a test asked for it");
 }
 
 /// This boot of the machine; empty where the system does not say.

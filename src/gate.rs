@@ -47,6 +47,8 @@ pub struct Scene {
     pub disarmed: Option<String>,
     /// The end of a write that changed something of ours otherwise.
     pub changed: Vec<String>,
+    /// The end of a call to the tracker.
+    pub tracked: bool,
     /// The end of a write: whether the audit's lot fell on it.
     pub drawn: Option<bool>,
     /// What the call of this event does.

@@ -7,10 +7,12 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::place::make_all;
 use crate::state::canonical;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 
 /// The newest entry of a session at some moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +36,7 @@ const COMPACT_AT: u64 = 1 << 20;
 pub fn all(env: &Env) -> Result<Vec<Head>, Failure> {
     let path = env.heads();
     let mut text = Vec::new();
-    match File::open(&path).and_then(|file| file.take(64 << 20).read_to_end(&mut text)) {
+    match open(&path, OpenOptions::new().read(true)).and_then(|f| f.take(64 << 20).read_to_end(&mut text)) {
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Failure::storage(path.display(), error)),
@@ -56,15 +58,10 @@ pub fn export(env: &Env, head: &Head) -> Result<(), Failure> {
     let path = env.heads();
     let storage = |e: std::io::Error| Failure::storage(path.display(), e);
     make_all(&env.config.join("aops"))?;
-    let mut file =
-        OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path).map_err(storage)?;
+    let made = OpenOptions::new().append(true).read(true).create(true).clone();
+    let mut file = open(&path, &made).map_err(storage)?;
     // Held while writing, so that nobody appends to a file that is being replaced.
-    let lock = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path.with_extension("lock"))
-        .map_err(storage)?;
+    let lock = open(&path.with_extension("lock"), &made).map_err(storage)?;
     lock.lock().map_err(storage)?;
     let long = file.metadata().map_err(storage)?.len();
     if long > COMPACT_AT {
@@ -75,6 +72,20 @@ pub fn export(env: &Env, head: &Head) -> Result<(), Failure> {
         line.insert(0, '\n');
     }
     file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)
+}
+
+/// A plain file of ours: no link is followed, no pipe waited for, and it is private whatever the umask says.
+fn open(path: &Path, how: &OpenOptions) -> std::io::Result<File> {
+    let safe = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = how.clone().mode(0o600).custom_flags(safe).open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(std::io::Error::other("is not a plain file"));
+    }
+    if meta.mode() & 0o777 != 0o600 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
 }
 
 fn ends_torn(file: &File, long: u64) -> bool {
@@ -91,13 +102,8 @@ fn compact(env: &Env, newest: &Head) -> Result<(), Failure> {
     heads.push(newest.clone());
     let text: String = heads.iter().flat_map(|head| [canonical(head), "\n".to_owned()]).collect();
     let spare = path.with_extension("new");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .truncate(true)
-        .create(true)
-        .mode(0o600)
-        .open(&spare)
-        .map_err(storage)?;
+    let mut file =
+        open(&spare, OpenOptions::new().write(true).truncate(true).create(true)).map_err(storage)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
     std::fs::rename(&spare, &path).map_err(storage)
 }

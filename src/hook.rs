@@ -17,6 +17,7 @@ use crate::offer::offer;
 use crate::place::Whose;
 use crate::policy::Policy;
 use crate::record;
+use crate::refresh;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
@@ -28,6 +29,9 @@ use std::path::Path;
 
 /// More than any real event, less than would hurt.
 const LARGEST_INPUT: u64 = 64 << 20;
+
+/// In the place of the tracker's program: there is none, and nobody looks for one.
+const NO_TRACKER: &str = "none";
 
 /// The hook: reads stdin, answers, returns the exit code.
 pub fn run(name: &str, env: &Env) -> u8 {
@@ -42,9 +46,11 @@ pub fn run(name: &str, env: &Env) -> u8 {
     answer::deliver(kind, &said)
 }
 
-/// The walk of one event, down the page of `lib.rs`.
-fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
+/// The walk of one event, down the page of `lib.rs`. In a dry world the answer is the same and nothing is written.
+pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
+    #[cfg(debug_assertions)]
+    crate::env::panic_if_wanted();
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
@@ -55,7 +61,7 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         open(env, &mut ledger, &event, &scene)?;
     }
     let session = ledger.session();
-    let verdict = worded(env, gate::judge(session, &event, &scene));
+    let verdict = judged(env, session, &event, &scene);
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
@@ -76,7 +82,28 @@ fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if blocked {
         halt_report(env, &ledger, &event)?;
     }
+    if !env.dry && wants_refresh(&event, &scene) {
+        look_at_tracker(env, ledger.session(), &event);
+    }
     Ok(verdict)
+}
+
+/// In a process of its own. A tracker that cannot be asked is one line in the next context, and no trouble here.
+fn look_at_tracker(env: &Env, session: &Session, event: &Event) {
+    let command = session.policy().tracker.command;
+    if command != NO_TRACKER {
+        let _ = refresh::spawn(env, &asset::project(env, Path::new(&event.cwd)), &command);
+    }
+}
+
+/// The tracker may say something else now: a session began or a turn ended, or somebody just talked to it.
+fn wants_refresh(event: &Event, scene: &Scene) -> bool {
+    matches!(event.name.as_str(), "SessionStart" | "Stop") || scene.tracked
+}
+
+/// What the gates say together, in words.
+pub fn judged(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    worded(env, gate::judge(session, event, scene))
 }
 
 /// Shipped texts in the place of their names.
@@ -151,7 +178,9 @@ fn facts(
 /// one, and the hash of it all.
 fn policy(env: &Env, event: &Event) -> Result<(Option<Box<Policy>>, String), Failure> {
     let in_force = in_force::load(env, Path::new(&event.cwd))?;
-    in_force.keep(env)?;
+    if !env.dry {
+        in_force.keep(env)?;
+    }
     let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
     Ok((policy.map(Box::new), in_force.hash))
 }

@@ -8,6 +8,7 @@ pub mod index;
 pub mod kept;
 pub mod lock;
 pub mod recover;
+mod rehearsal;
 
 use crate::chain::Walk;
 use crate::digest::trace_id;
@@ -20,7 +21,7 @@ use crate::moment::timestamp;
 use crate::place::{self, Place, Whose};
 use crate::session::Session;
 use crate::state::{Memory, State, Witness, digest_of};
-use index::Index;
+use index::Source;
 use kept::{Kept, STATE_FILE};
 use lock::Lock;
 use recover::{Found, LEDGER_FILE};
@@ -39,9 +40,11 @@ const SPARE_FILE: &str = ".session-state.spare";
 pub struct Ledger {
     place: Place,
     file: File,
-    _lock: Lock,
+    _lock: Option<Lock>,
     trace: String,
     standing: Standing,
+    /// Folds what is appended and writes none of it.
+    dry: bool,
 }
 
 /// An entry as the ledger's own readers see it.
@@ -65,6 +68,9 @@ impl Ledger {
     /// The ledger of this session, made where it is missing. Two ids that share eight digits get a folder each.
     /// `thorough`: hold it against its exported head too, which a rolled-back copy of state and ledger cannot fool.
     pub fn lock(env: &Env, whose: Whose, thorough: bool) -> Result<Self, Failure> {
+        if env.dry {
+            return Self::rehearse(env, whose, thorough);
+        }
         let mut width = 8;
         for tried in [8, 16] {
             if let Some(place) = place::find(env, whose, tried)? {
@@ -95,7 +101,7 @@ impl Ledger {
         let (file, long) = folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
         let trace = trace_id(whose.session_id);
         let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self { place, file, _lock: lock, trace, standing };
+        let mut ledger = Self { place, file, _lock: Some(lock), trace, standing, dry: false };
         // What was mended binds before anything is judged. A ledger without an entry waits for its first.
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
@@ -133,6 +139,9 @@ impl Ledger {
 
     /// A text handed to an agent or a person, in `context/`.
     pub fn write_context(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        if self.dry {
+            return Ok(());
+        }
         let path = self.place.path.join("context");
         place::make_all(&path)?;
         let folder = place::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
@@ -141,12 +150,17 @@ impl Ledger {
 
     /// A text beside the ledger, such as the halt report.
     pub fn write_beside(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        folder::replace(&self.place.dir, name, ".new", bytes)
+        if self.dry { Ok(()) } else { folder::replace(&self.place.dir, name, ".new", bytes) }
     }
 
     /// How a call of this key ended earlier, however long ago.
-    pub fn past_call(&self, key: &crate::call::CallKey) -> Option<crate::fact::Step> {
-        Index::open(&self.place.dir, &self.file, self.standing.walk.bytes)?.find(key)
+    pub fn past_call(&self, key: &crate::call::CallKey) -> Result<Option<crate::fact::Step>, Failure> {
+        let walk = &self.standing.walk;
+        if self.dry {
+            return rehearsal::past_call(&self.file, walk.bytes, key);
+        }
+        let (dir, boot) = (&self.place.dir, walk.session.memory.boot.as_str());
+        Source { dir, ledger: &self.file, long: walk.bytes, boot }.last_end(key)
     }
 
     /// Commits these facts as one batch.
@@ -163,6 +177,10 @@ impl Ledger {
         let sync = facts.iter().any(Fact::must_sync);
         let export = facts.iter().any(exports);
         let batch = self.batch(env, facts)?;
+        if self.dry {
+            self.standing.walk.bytes = before;
+            return Ok(());
+        }
         let written = self.write(&batch, before, sync).and_then(|()| self.write_state());
         if let Err(failure) = written {
             let _ = self.file.set_len(before);
@@ -296,7 +314,7 @@ fn load(
     thorough: bool,
 ) -> Result<Option<Standing>, Failure> {
     let kept = Kept::read(&place.dir)?;
-    let mut found = Found { dir: &place.dir, file, trace, long, head: None, boot: "" };
+    let mut found = Found { dir: &place.dir, file, trace, long, head: None, boot: "", dry: env.dry };
     if let Kept::Whole(state, witness) = &kept {
         if state.session_id != trace {
             return Ok(None);

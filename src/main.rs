@@ -1,6 +1,6 @@
 //! An event name is hot, anything else is cold.
 
-use aops_hook::{command, env::Env, event::EventKind, hook};
+use aops_hook::{command, env::Env, event::EventKind, hook, refresh};
 use std::path::Path;
 
 fn main() -> std::process::ExitCode {
@@ -10,6 +10,9 @@ fn main() -> std::process::ExitCode {
     let first = arguments.next();
     let code = match first.as_deref().filter(|word| EventKind::is_event_name(word)).or(by_name(&called)) {
         Some(event) => hook::run(event, &env),
+        None if first.as_deref().is_some_and(refresh::is_verb) => {
+            refresh::run(&first.into_iter().chain(arguments).collect::<Vec<_>>(), &env)
+        }
         None => {
             command::run([called].into_iter().chain(first).chain(arguments).collect(), &env.standing_here())
         }

@@ -1,10 +1,12 @@
 //! Starts a program, feeds it, waits so long and no longer, and hands back what it said.
 //!
-//! The one place that starts processes. The child is alone in its group and sees only the variables it is given.
-//! Invariants: output beyond the bound is read and dropped, so no child hangs on a full pipe; after the time is up the
-//! whole group is killed.
+//! The one place that starts processes. The child is alone in its group, unless it is to share ours, and sees only the
+//! variables it is given. Invariants: output beyond the bound is read and dropped, so no child hangs on a full pipe; after
+//! the time is up the whole group is killed.
 
-use rustix::process::{Pid, Signal, kill_process_group};
+pub mod detached;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -47,8 +49,28 @@ const AFTERWARDS: Duration = Duration::from_millis(500);
 
 /// Run it to its end. An error means it could not be started.
 pub fn run(task: &Task) -> io::Result<Outcome> {
-    let mut child = start(task)?;
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let mut child = start(task.command().process_group(0))?;
+    let group = pid(&child);
+    finish(task, &mut child, || {
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+    })
+}
+
+/// The same inside our own group, for somebody whose group is looked after as a whole. When its time is up only the
+/// program itself is killed.
+pub fn run_beside(task: &Task) -> io::Result<Outcome> {
+    let mut child = start(&mut task.command())?;
+    let alone = pid(&child);
+    finish(task, &mut child, || {
+        let _ = alone.map(|alone| kill_process(alone, Signal::KILL));
+    })
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+fn finish(task: &Task, child: &mut Child, kill: impl Fn()) -> io::Result<Outcome> {
     let end = Instant::now() + task.timeout;
     if let Some(mut stdin) = child.stdin.take() {
         let input = task.input.to_owned();
@@ -57,11 +79,9 @@ pub fn run(task: &Task) -> io::Result<Outcome> {
     }
     let stdout = collect(child.stdout.take(), task.keep);
     let stderr = collect(child.stderr.take(), task.keep);
-    let status = wait(&mut child, end)?;
+    let status = wait(child, end)?;
     if status.is_none() {
-        if let Some(group) = group {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        kill();
         child.wait()?;
     }
     let ending = status.map_or(Ending::TimedOut, ending);
@@ -69,18 +89,17 @@ pub fn run(task: &Task) -> io::Result<Outcome> {
     Ok(Outcome { ending, stdout: last(stdout), stderr: last(stderr) })
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
-fn start(task: &Task) -> io::Result<Child> {
-    Command::new(task.program)
-        .args(task.args)
-        .current_dir(task.folder)
-        .env_clear()
-        .envs(task.variables.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
+impl Task<'_> {
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.program);
+        command.args(self.args).env_clear().envs(self.variables.iter().copied()).current_dir(self.folder);
+        command
+    }
+}
+
+fn start(command: &mut Command) -> io::Result<Child> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
 fn wait(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {

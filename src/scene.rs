@@ -5,7 +5,7 @@
 
 use crate::agent::ours;
 use crate::asset::{self, Library};
-use crate::call::ToolCall;
+use crate::call::{Effect, ToolCall};
 use crate::command_line::Word;
 use crate::effect;
 use crate::env::Env;
@@ -32,17 +32,7 @@ use std::path::Path;
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
     let session = ledger.session();
     let policy = session.policy();
-    let mut scene = Scene {
-        folders: env.folders.iter().cloned().collect(),
-        busy: event.busy,
-        now_ms: env.now_ms,
-        prefix: if env.is_plugin || session.memory.shadowed.is_some() { "aops:" } else { "" },
-        grace: policy.audit.grace,
-        refusals: policy.stop.refusals,
-        home: env.home.to_string_lossy().into_owned(),
-        attended: is_attended(env, event),
-        ..Scene::default()
-    };
+    let mut scene = plain(env, session, event);
     match event.name.as_str() {
         "PreToolUse" | "PermissionRequest" => call(env, &policy, event, &mut scene),
         "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
@@ -61,7 +51,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
         && !session.is_new()
     {
-        scene.past = ledger.past_call(&call.key);
+        scene.past = ledger.past_call(&call.key)?;
     }
     Ok(scene)
 }
@@ -80,6 +70,35 @@ fn shadowed(env: &Env, event: &Event, scene: &mut Scene) {
 fn is_attended(env: &Env, event: &Event) -> bool {
     let silent = ["bypassPermissions", "dontAsk", "auto"];
     env.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
+}
+
+/// The scene of an event that a ledger recorded, as far as today can set it again: what the call does and reaches by
+/// today's rules, in the folders and at the time of then. How the tree stood is for whoever asks to add from the ledger.
+pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene {
+    let folders = session.memory.folders.clone();
+    let mut scene = Scene { folders, now_ms: then_ms, ..plain(env, session, event) };
+    match event.name.as_str() {
+        "PreToolUse" | "PermissionRequest" => call(env, &session.policy(), event, &mut scene),
+        "SubagentStop" => scene.report = report(env, session, event),
+        _ => {}
+    }
+    scene
+}
+
+/// What every scene has.
+fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
+    let policy = session.policy();
+    Scene {
+        folders: env.folders.iter().cloned().collect(),
+        busy: event.busy,
+        now_ms: env.now_ms,
+        prefix: if env.is_plugin || session.memory.shadowed.is_some() { "aops:" } else { "" },
+        grace: policy.audit.grace,
+        refusals: policy.stop.refusals,
+        home: env.home.to_string_lossy().into_owned(),
+        attended: is_attended(env, event),
+        ..Scene::default()
+    }
 }
 
 fn call(env: &Env, policy: &Policy, event: &Event, scene: &mut Scene) {
@@ -139,6 +158,7 @@ pub fn held(protected: &Protected) -> BTreeMap<String, Vec<String>> {
 fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     scene.drawn = draw(session, event, scene);
     let open = event.call.as_ref().and_then(|call| session.open_call(&call.key));
+    scene.tracked = open.is_some_and(|open| open.effect == Some(Effect::Tracker));
     let wrote = open.is_some_and(|open| open.effect.is_some_and(super::call::Effect::is_write));
     if !wrote || session.memory.marks.is_empty() {
         return;
@@ -180,7 +200,7 @@ fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
     }
     let mut bytes = [0_u8; 4];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
-    let lot = u64::from(u32::from_ne_bytes(bytes)) * 1_000_000 >> 32;
+    let lot = (u64::from(u32::from_ne_bytes(bytes)) * 1_000_000) >> 32;
     let late = rate > 0 && session.memory.course.writes_since_draw + 1 >= audit.at_least_every;
     Some(lot < u64::from(rate) || late)
 }

@@ -11,10 +11,10 @@ use crate::failure::{Code, Failure};
 use crate::heads::{self, Head};
 use crate::json;
 use crate::ledger::folder;
-use crate::ledger::kept::Kept;
+use crate::ledger::kept::{self, Kept};
 use crate::ledger::lock::Lock;
 use crate::ledger::recover::{Found, LEDGER_FILE, failure};
-use crate::place::{self, Place, dashed, is_session_folder};
+use crate::place::{self, Place, Whose, dashed, is_session_folder};
 use crate::session::Session;
 use crate::state::State;
 use rustix::fs::OFlags;
@@ -114,10 +114,27 @@ pub fn exported(env: &Env, given: &str) -> Option<Head> {
 
 /// The state file as it is, if it can be trusted.
 pub fn state(shelved: &Shelved) -> Option<State> {
-    let place = place::open(shelved.path.clone()).ok()??;
+    Some(session(shelved)?.state)
+}
+
+/// The same, with what the gates remember.
+pub fn session(shelved: &Shelved) -> Option<Session> {
+    in_place(&place::open(shelved.path.clone()).ok()??)
+}
+
+/// The session that a hook with these fields would find, without listing what all others left.
+pub fn find(env: &Env, whose: Whose) -> Option<Session> {
+    let trace = trace_id(whose.session_id);
+    [8, 16].into_iter().find_map(|width| {
+        let place = place::find(env, whose, width).ok()??;
+        in_place(&place).filter(|session| session.state.session_id == trace)
+    })
+}
+
+fn in_place(place: &Place) -> Option<Session> {
     // Read without the lock: a hook may swap the file under us, so what is odd once gets a second look.
     (0..3).find_map(|_| match Kept::read(&place.dir) {
-        Ok(Kept::Whole(state, _)) => Some(*state),
+        Ok(Kept::Whole(state, witness)) => Some(kept::session(*state, &witness)),
         _ => None,
     })
 }
@@ -134,25 +151,30 @@ pub fn check(env: &Env, shelved: &Shelved) -> Result<Checked, Failure> {
     let (file, long) = opened.ok_or_else(gone)?;
     let (trace, boot) = (shelved.session_id.as_str(), boot_id());
     let head = heads::of(env, trace)?;
-    let found = Found { dir: &place.dir, file: &file, trace, long, head, boot: &boot };
+    let found = Found { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry: true };
     let mut walk = Walk::new(Session::default(), trace, 0);
     found.vouch(&kept, &mut walk);
-    let (torn_bytes, failure) = match walk_all(&mut walk, &file, long) {
+    let mut bad = None;
+    let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, &mut bad) {
         Ok(torn) => (torn, found.witnessed(&kept, &walk).err()),
         Err(failure) => (0, Some(failure)),
     };
-    let seq = failure.as_ref().map(|_| walk.session.seq + 1);
+    let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.session.seq + 1));
     Ok(Checked { session: walk.session, torn_bytes, failure, seq })
 }
 
-/// Every entry up to `long`, a few megabytes at a time; how many torn bytes stand after the last mark.
-fn walk_all(walk: &mut Walk, file: &File, long: u64) -> Result<u64, Failure> {
+/// Every entry up to `long`, a few megabytes at a time; how many torn bytes stand after the last mark. `bad` is the entry
+/// a damage begins at, which can stand behind good ones of a batch without its mark.
+fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> Result<u64, Failure> {
     const CHUNK: u64 = 4 << 20;
     let mut window = CHUNK;
     loop {
         let want = (long - walk.bytes).min(window);
         let bytes = folder::read_at(file, LEDGER_FILE, walk.bytes, want)?;
-        let done = walk.feed(&bytes, |_, _, _| {}).map_err(|damage| failure(&damage))?;
+        let done = walk.feed(&bytes, |_, _, _| {}).map_err(|damage| {
+            *bad = Some(damage.seq);
+            failure(&damage)
+        })?;
         let end = walk.bytes + (bytes.len() - done) as u64 == long;
         if done == 0 && !end {
             window *= 2; // a batch longer than the window

@@ -72,7 +72,7 @@ fn core(cwd: &Path) -> Option<String> {
 
 /// `AOPS`, `AOPS_SESSION`, `ACA_DATA` and `PYTHONPATH` for every later shell call of the session.
 pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
-    let Some(file) = &env.env_file else { return Ok(()) };
+    let Some(file) = env.env_file.as_ref().filter(|_| !env.dry) else { return Ok(()) };
     let texts = written_out(env)?;
     let lines = format!(
         "export AOPS={}\nexport AOPS_SESSION={}\nexport ACA_DATA={}\nexport PYTHONPATH=\"$AOPS${{PYTHONPATH:+:$PYTHONPATH}}\"\n",

@@ -10,9 +10,13 @@ use crate::json::cut;
 use crate::session::Session;
 use crate::verdict::Verdict;
 
+/// What makes it a refusal; a reader of old ledgers knows this gate by it.
+pub const WHY: &str = "a session must not be moved away from its ledger";
+
 pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     let began = &session.memory.folders;
-    if !event.kind().guarding || session.is_new() || *began == scene.folders {
+    // Nothing is known of a session whose damaged ledger a person set aside: no ground to refuse on.
+    if !event.kind().guarding || session.is_new() || began.is_empty() || *began == scene.folders {
         return Verdict::pass();
     }
     let names = began.keys().chain(scene.folders.keys());
@@ -22,7 +26,7 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     Verdict::deny(
         "guard",
         format!(
-            "`{name}` is now {}, but this session began with {}: a session must not be moved away from its ledger\nhint: ask the user to take `{name}` out of the settings' `env`, or to start a new session",
+            "`{name}` is now {}, but this session began with {}: {WHY}\nhint: ask the user to take `{name}` out of the settings' `env`, or to start a new session",
             shown(scene.folders.get(name)),
             shown(began.get(name)),
         ),

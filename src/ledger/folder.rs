@@ -14,19 +14,24 @@ use std::os::unix::fs::FileExt;
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
+/// Whatever has this name, links left aside, or `None` where there is nothing. Not looked at: for what is only a hint.
+pub fn open_unseen(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<File>, Failure> {
+    match rustix::fs::openat(dir, name, flags | SAFE, Mode::empty()) {
+        Ok(file) => Ok(Some(file.into())),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP | Errno::NXIO) => Err(Failure::storage(name, "is not a plain file")),
+        Err(error) => Err(Failure::storage(name, error)),
+    }
+}
+
 /// A file and its length, or `None` where there is none.
 pub fn open(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<(File, u64)>, Failure> {
-    let file = match rustix::fs::openat(dir, name, flags | SAFE, Mode::empty()) {
-        Ok(file) => file,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP | Errno::NXIO) => return Err(Failure::storage(name, "is not a plain file")),
-        Err(error) => return Err(Failure::storage(name, error)),
-    };
+    let Some(file) = open_unseen(dir, name, flags)? else { return Ok(None) };
     let stat = rustix::fs::fstat(&file).map_err(|e| Failure::storage(name, e))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Failure::storage(name, "is not a plain file"));
     }
-    Ok(Some((file.into(), u64::try_from(stat.st_size).unwrap_or(0))))
+    Ok(Some((file, u64::try_from(stat.st_size).unwrap_or(0))))
 }
 
 /// The same, made where it is missing.

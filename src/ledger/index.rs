@@ -1,8 +1,8 @@
 //! `calls.index`: where in the ledger each call ended, so that an id that comes again is known in constant time.
 //!
 //! Reads and writes the one file; a hint, never the truth. Invariants: a hit is proven by reading the entry it names; a
-//! miss counts only because the table is first brought up to the ledger's end; whatever is odd about the file, it is
-//! made anew from the ledger.
+//! miss counts only because what the table does not cover is read as it is; whatever is odd about the file, it is made
+//! anew from the ledger, and so it is after another boot, since a power loss can keep its header and lose its slots.
 
 use super::folder;
 use super::recover::LEDGER_FILE;
@@ -10,14 +10,15 @@ use crate::call::CallKey;
 use crate::digest::short;
 use crate::entry::Line;
 use crate::fact::{Fact, Step};
-use rustix::fs::OFlags;
+use crate::failure::Failure;
+use rustix::fs::{AtFlags, OFlags};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 const INDEX_FILE: &str = "calls.index";
-const MAGIC: u64 = 0x61_6f_70_73_69_64_78_31; // "aopsidx1"
-const HEADER_LONG: usize = 32;
+const MAGIC: u64 = 0x61_6f_70_73_69_64_78_32; // "aopsidx2"
+const HEADER_LONG: usize = 40;
 const HEADER: u64 = HEADER_LONG as u64;
 const SLOT: u64 = 16;
 const SMALLEST: u64 = 1024;
@@ -26,10 +27,84 @@ const PROBE: u64 = 64;
 /// Longest entry that can end a call: its payload is bounded.
 const LONGEST_LINE: usize = 64 << 10;
 
+/// So much of the ledger's end may be missing in the table: reading it is cheaper than writing the table each time.
+const TAIL: u64 = 16 << 10;
+
+/// What the table is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    pub dir: &'a OwnedFd,
+    pub ledger: &'a File,
+    /// Bytes of the ledger that count.
+    pub long: u64,
+    /// The boot the session was last opened in.
+    pub boot: &'a str,
+}
+
+impl Source<'_> {
+    /// How a call of this key ended last. Where the disk refuses a table, the ledger itself is read.
+    pub fn last_end(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
+        if self.long <= TAIL {
+            return self.in_tail(0, key);
+        }
+        for anew in [false, true] {
+            if let Some(Ok(found)) = Index::open(*self, anew).map(|index| index.find(key)) {
+                return Ok(found);
+            }
+        }
+        let mut last = None;
+        self.ends(0, |_, step| {
+            if step.call == *key {
+                last = Some(step);
+            }
+            Some(())
+        })?;
+        Ok(last)
+    }
+
+    /// How this call ended after `from`, in a part short enough to be read at once.
+    fn in_tail(&self, from: u64, key: &CallKey) -> Result<Option<Step>, Failure> {
+        let bytes = folder::read_at(self.ledger, LEDGER_FILE, from, self.long - from)?;
+        // An id without anything to escape stands in its entries as it is: most often that settles it.
+        let plain = key.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if plain && memchr::memmem::find(&bytes, key.id.as_bytes()).is_none() {
+            return Ok(None);
+        }
+        let mut lines = bytes.split_inclusive(|b| *b == b'\n').rev();
+        Ok(lines.find_map(|line| terminal(line).filter(|step| step.call == *key)))
+    }
+
+    /// Shows every call that ended after `from`, with its offset, until `take` gives up; where it came to.
+    fn ends(&self, from: u64, mut take: impl FnMut(u64, Step) -> Option<()>) -> Result<Option<u64>, Failure> {
+        const CHUNK: u64 = 1 << 20;
+        let (mut from, mut window) = (from, CHUNK);
+        while from < self.long {
+            let want = (self.long - from).min(window);
+            let bytes = folder::read_at(self.ledger, LEDGER_FILE, from, want)?;
+            let Some(end) = memchr::memrchr(b'\n', &bytes).map(|end| end + 1) else {
+                if want < window {
+                    return Ok(None);
+                }
+                window *= 2; // a line longer than the window
+                continue;
+            };
+            let mut at = from;
+            for line in bytes[..end].split_inclusive(|b| *b == b'\n') {
+                if terminal(line).is_some_and(|step| take(at, step).is_none()) {
+                    return Ok(None);
+                }
+                at += line.len() as u64;
+            }
+            from += end as u64;
+        }
+        Ok(Some(from))
+    }
+}
+
 /// A table of (hash, offset of the terminal entry), open addressing, at most half full.
-pub struct Index<'a> {
+struct Index<'a> {
     file: File,
-    ledger: &'a File,
+    source: Source<'a>,
     slots: u64,
     used: u64,
     /// The ledger is indexed up to here.
@@ -37,44 +112,58 @@ pub struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// The index, brought up to `long` bytes of the ledger. `None` only where the disk refuses.
-    pub fn open(dir: &OwnedFd, ledger: &'a File, long: u64) -> Option<Self> {
-        let (file, size) = folder::open_or_make(dir, INDEX_FILE, OFlags::RDWR).ok()?;
-        let mut index = Self { file, ledger, slots: 0, used: 0, covered: 0 };
-        if !index.read_header(size, long) {
+    /// The index, brought close to the ledger's end. `None` where the disk refuses, or the table has no free slot.
+    fn open(source: Source<'a>, anew: bool) -> Option<Self> {
+        let make = || match folder::open_unseen(source.dir, INDEX_FILE, OFlags::RDWR)? {
+            Some(file) => Ok(file),
+            None => folder::open_or_make(source.dir, INDEX_FILE, OFlags::RDWR).map(|(file, _)| file),
+        };
+        let opened = make().or_else(|failure| {
+            // What is no plain file is nothing of ours.
+            rustix::fs::unlinkat(source.dir, INDEX_FILE, AtFlags::empty()).map_err(|_| failure)?;
+            make()
+        });
+        let mut index = Self { file: opened.ok()?, source, slots: 0, used: 0, covered: 0 };
+        if anew || !index.read_header() {
             index.reset(SMALLEST)?;
         }
-        index.catch_up(long)?;
+        index.catch_up()?;
         Some(index)
     }
 
-    /// The last terminal step of this call.
-    pub fn find(&self, key: &CallKey) -> Option<Step> {
+    /// The last terminal step of this call; a failure where the table cannot be searched.
+    fn find(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
+        if let Some(last) = self.source.in_tail(self.covered, key)? {
+            return Ok(Some(last));
+        }
         let mut newest = None;
-        self.probe(hash(key), |_, offset| {
+        let searched = self.probe(hash(key), |_, offset| {
             newest =
                 newest.max(Some(offset).filter(|at| self.step_at(*at).is_some_and(|step| step.call == *key)));
             true
-        })?;
-        self.step_at(newest?)
+        });
+        searched.ok_or_else(|| Failure::storage(INDEX_FILE, "has no free slot"))?;
+        Ok(newest.and_then(|at| self.step_at(at)))
     }
 
-    fn read_header(&mut self, size: u64, long: u64) -> bool {
+    fn read_header(&mut self) -> bool {
         let mut bytes = [0; HEADER_LONG];
         if self.file.read_exact_at(&mut bytes, 0).is_err() {
             return false;
         }
         let word = |n: usize| bytes[n * 8..n * 8 + 8].iter().fold(0, |sum, b| sum << 8 | u64::from(*b));
         (self.slots, self.used, self.covered) = (word(1), word(2), word(3));
-        let sound = self.slots >= SMALLEST
-            && size == HEADER + self.slots.saturating_mul(SLOT)
-            && self.used < self.slots;
-        word(0) == MAGIC && sound && self.covered <= long
+        let sound = self.slots >= SMALLEST && self.used < self.slots;
+        word(0) == MAGIC && sound && self.covered <= self.source.long && word(4) == self.boot()
     }
 
     fn write_header(&self) -> Option<()> {
-        let words = [MAGIC, self.slots, self.used, self.covered];
+        let words = [MAGIC, self.slots, self.used, self.covered, self.boot()];
         self.file.write_all_at(&words.map(u64::to_be_bytes).concat(), 0).ok()
+    }
+
+    fn boot(&self) -> u64 {
+        short(&[self.source.boot.as_bytes()])
     }
 
     fn reset(&mut self, slots: u64) -> Option<()> {
@@ -85,24 +174,18 @@ impl<'a> Index<'a> {
     }
 
     /// Takes in the calls that ended since. The header goes last: after a kill the same lines are taken in again.
-    fn catch_up(&mut self, long: u64) -> Option<()> {
-        const CHUNK: u64 = 1 << 20;
-        if self.covered == long {
+    fn catch_up(&mut self) -> Option<()> {
+        let source = self.source;
+        if source.long - self.covered <= TAIL {
             return Some(());
         }
-        while self.covered < long {
-            let want = (long - self.covered).min(CHUNK);
-            let bytes = folder::read_at(self.ledger, LEDGER_FILE, self.covered, want).ok()?;
-            let end = memchr::memrchr(b'\n', &bytes)? + 1;
-            let mut at = 0;
-            for line in bytes[..end].split_inclusive(|b| *b == b'\n') {
-                if let Some(step) = terminal(line) {
-                    self.insert(hash(&step.call), self.covered + at)?;
-                }
-                at += line.len() as u64;
-            }
-            self.covered += end as u64;
+        // What was cut off must not become free slots by writing behind it.
+        let whole = self.slots.checked_mul(SLOT)?.checked_add(HEADER)?;
+        if self.file.metadata().ok()?.len() != whole {
+            return None;
         }
+        let came = source.ends(self.covered, |at, step| self.insert(hash(&step.call), at));
+        self.covered = came.ok().flatten()?;
         self.write_header()
     }
 
@@ -154,7 +237,7 @@ impl<'a> Index<'a> {
     fn step_at(&self, offset: u64) -> Option<Step> {
         let mut bytes = vec![0; 4096];
         loop {
-            let got = self.ledger.read_at(&mut bytes, offset).ok()?;
+            let got = self.source.ledger.read_at(&mut bytes, offset).ok()?;
             if let Some(end) = memchr::memchr(b'\n', &bytes[..got]) {
                 return terminal(&bytes[..=end]);
             }

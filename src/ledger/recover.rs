@@ -21,6 +21,8 @@ use std::os::fd::OwnedFd;
 pub const LEDGER_FILE: &str = "ledger.jsonl";
 /// How far back the first look for a snapshot goes: they are at most this far apart.
 const WINDOW: u64 = 2 << 20;
+/// No first entry is longer.
+const LONGEST_OPEN: u64 = 64 << 10;
 
 /// A session's files as they were found, with what is known from elsewhere.
 pub struct Found<'a> {
@@ -31,6 +33,8 @@ pub struct Found<'a> {
     /// What was exported of this session.
     pub head: Option<Head>,
     pub boot: &'a str,
+    /// Nothing is set aside, only said.
+    pub dry: bool,
 }
 
 impl Found<'_> {
@@ -101,12 +105,12 @@ impl Found<'_> {
         }))
     }
 
-    /// The first entry names this session. An empty ledger is anybody's.
+    /// Not ours is only what a whole first entry says is another's: a torn or damaged one is ours to mend or refuse.
     pub fn is_ours(&self) -> Result<bool, Failure> {
-        let bytes = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(4096))?;
-        let name = memchr::memmem::find(&bytes, b"\"trace_id\":").map(|at| &bytes[at + 11..]);
-        let ours = crate::json::quoted(self.trace);
-        Ok(name.is_none_or(|name| name.starts_with(ours.as_bytes()) || !name.starts_with(b"\"")))
+        let bytes = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN))?;
+        let first = memchr::memchr(b'\n', &bytes).map(|end| &bytes[..end]);
+        let other = |line: Line| line.holds() && line.trace_id != crate::json::quoted(self.trace);
+        Ok(!first.and_then(Line::read).is_some_and(other))
     }
 
     /// What state and exported head say about single entries.
@@ -154,8 +158,10 @@ impl Found<'_> {
 
     fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {
         let name = format!("torn-{}-{}", walk.session.seq + 1, &sha256(&[rest])[..16]);
-        folder::replace(self.dir, &name, ".torn-new", rest)?;
-        self.file.set_len(walk.bytes).map_err(|e| Failure::storage(LEDGER_FILE, e))?;
+        if !self.dry {
+            folder::replace(self.dir, &name, ".torn-new", rest)?;
+            self.file.set_len(walk.bytes).map_err(|e| Failure::storage(LEDGER_FILE, e))?;
+        }
         let executing = walk.session.memory.calls.iter().map(|open| open.call.id.clone()).collect();
         Ok(Fact::Recovery(Recovered {
             executing,

@@ -92,7 +92,7 @@ pub static KEYS: &[Key] = &[
     ),
     key!(effects.read, Form::Names, Keep, "tools that only read, by name or glob"),
     key!(effects.write, Form::Names, Add, "tools that write, by name or glob; stronger than `effects.read`"),
-    key!(tracker.command, Form::Text, Keep, "the tracker's program"),
+    key!(tracker.command, Form::Text, Keep, "the tracker's program; `none`: no tracker"),
     key!(memory.server, Form::Server, Keep, "an MCP memory server that is already running"),
     key!(
         checkpoint.interactive,

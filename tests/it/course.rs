@@ -39,12 +39,8 @@ fn agent(session: &Session, kind: &str, block: &Value) -> (String, Answer) {
 fn reporting(session: &Session, kind: &str, report: &str) -> (String, Answer) {
     let id = format!("a{}", session.entries().len());
     let start = session.event("SubagentStart", json!({"agent_id": id, "agent_type": kind}));
-    let context = match start.out.is_empty() {
-        true => String::new(),
-        false => {
-            start.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
-        }
-    };
+    let handed = || start.json()["hookSpecificOutput"]["additionalContext"].as_str().map(str::to_owned);
+    let context = if start.out.is_empty() { String::new() } else { handed().unwrap_or_default() };
     (context, stop_agent(session, &id, kind, report))
 }
 

@@ -3,19 +3,31 @@
 #![allow(clippy::unwrap_used)] // tests may unwrap, their tools too
 
 mod support;
+mod rig;
 
 mod client;
 mod course;
+mod demo;
 mod doctor;
+mod fail_closed;
 mod home;
+mod hostile;
 mod install;
+mod ledger_crash;
+mod ledger_damage;
+mod ledger_load;
 mod licences;
+mod matrix;
 mod memory;
 mod model;
 mod notes;
 mod plugin;
 mod policy;
 mod real_client;
+mod schemas;
+mod speed;
+mod see;
 mod redact;
 mod tidy;
+mod tracker;
 mod workflow;

@@ -6,7 +6,19 @@ use crate::event::EventKind;
 use crate::reach::Run;
 
 /// Verbs of ours that change who may do what.
-const PERSONS: [&str; 7] = ["clear-block", "waive", "resolve", "resume", "run", "install", "uninstall"];
+const PERSONS: [&str; 10] = [
+    "clear-block",
+    "waive",
+    "resolve",
+    "resume",
+    "run",
+    "install",
+    "uninstall",
+    // Not a person's, but run whatever program they are given.
+    "__refresh",
+    "__refresh-work",
+    "__refresh-start",
+];
 
 /// Options of the client that leave our hooks out.
 const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-sources"];

@@ -1,0 +1,3 @@
+//! Starts and ends: what any program pays.
+
+fn main() {}

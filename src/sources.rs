@@ -1,0 +1,101 @@
+//! What tracker, memory and notes know about a prompt, asked side by side under one deadline.
+//!
+//! Reads the tracker's snapshot and the notes, asks a memory server that already runs. Invariants: nobody keeps a prompt
+//! waiting beyond the deadline; a source that is late, missing or broken is one line that says so, and never a failure.
+
+use crate::env::Env;
+use crate::mcp::{self, Server};
+use crate::notes::{self, Found};
+use crate::phrase::{one_line, quote};
+use crate::policy::Policy;
+use crate::redact::redact;
+use crate::tracker::{self, snapshot::Part};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Issues shown of each list, and notes and memories.
+const MOST_ISSUES: usize = 8;
+const MOST_NOTES: usize = 4;
+
+/// The values of the hydrator's context that come from outside the ledger.
+pub fn ask(env: &Env, policy: &Policy, project: &Path, query: &str) -> Vec<(&'static str, String)> {
+    let deadline = Instant::now() + Duration::from_millis(policy.hydration.deadline_ms);
+    let query = redact(query).into_owned();
+    let memory = memory(env, policy, project, &query, deadline);
+    let notes = {
+        let (env, query) = (env.clone(), query);
+        aside(move || noted(&notes::search(&env, &query, MOST_NOTES, deadline)))
+    };
+    let snapshot = tracker::snapshot(env, project);
+    vec![
+        ("tracker_note", format!("Tracker: {}", snapshot.headline(env.now_ms))),
+        ("ready", listed(&snapshot.ready)),
+        ("in_progress", listed(&snapshot.in_progress)),
+        ("blocked", listed(&snapshot.blocked)),
+        ("notes", until(&notes, deadline)),
+        (
+            "memory",
+            memory.map_or_else(|| quote("no memory server is configured"), |answer| until(&answer, deadline)),
+        ),
+    ]
+}
+
+/// Runs beside us; whoever is late talks to nobody.
+fn aside(work: impl FnOnce() -> String + Send + 'static) -> Receiver<String> {
+    let (done, answer) = mpsc::channel();
+    thread::spawn(move || done.send(work()));
+    answer
+}
+
+fn until(answer: &Receiver<String>, deadline: Instant) -> String {
+    let left = deadline.saturating_duration_since(Instant::now());
+    answer.recv_timeout(left).unwrap_or_else(|_| quote("did not answer in time"))
+}
+
+/// The user's server, or the one of the project's own `.mcp.json`, which may only be on this machine.
+fn memory(
+    env: &Env,
+    policy: &Policy,
+    project: &Path,
+    query: &str,
+    deadline: Instant,
+) -> Option<Receiver<String>> {
+    let server = match policy.memory.server.as_deref().map(Server::from_config) {
+        Some(Ok(server)) => server,
+        Some(Err(why)) => return Some(aside(move || quote(&why))),
+        None => Server::from_project(&std::fs::read_to_string(project.join(".mcp.json")).ok()?)
+            .into_iter()
+            .next()?,
+    };
+    let (env, query) = (env.clone(), query.to_owned());
+    Some(aside(move || match mcp::recall(&env, &server, &query, deadline) {
+        Ok(memories) => quote(
+            &memories.iter().map(|m| format!("- {}", one_line(&m.text, 400))).collect::<Vec<_>>().join("\n"),
+        ),
+        Err(trouble) => quote(&format!("the memory server {trouble}")),
+    }))
+}
+
+fn noted(found: &Found) -> String {
+    let mut lines = Vec::new();
+    for hit in &found.hits {
+        lines.push(format!("{} ({})", hit.path.display(), one_line(&hit.title, 100)));
+        lines
+            .extend(hit.lines.iter().map(|line| format!("  {}: {}", line.number, one_line(&line.text, 200))));
+    }
+    if !found.complete {
+        lines.push("(cut off by the deadline)".to_owned());
+    }
+    quote(&redact(&lines.join("\n")))
+}
+
+fn listed(part: &Part) -> String {
+    let line = |issue: &tracker::answer::Issue| format!("{} {}", issue.id, issue.title);
+    let mut lines: Vec<String> = part.issues.iter().take(MOST_ISSUES).map(line).collect();
+    if part.total > lines.len() {
+        lines.push(format!("… {} more", part.total - lines.len()));
+    }
+    quote(&redact(&lines.join("\n")))
+}

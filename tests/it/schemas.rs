@@ -1,0 +1,210 @@
+//! `schemas/`: made from the stored types themselves, kept current, and held against real ledgers and states.
+//!
+//! The types are written out whole in `schemas/samples.rs`, so a new field does not compile before it is described.
+
+mod infer;
+mod samples;
+mod validate;
+mod vectors;
+
+use crate::rig::{self, LEDGER, STATE, Workshop, passed};
+use crate::support::Sandbox;
+use infer::{Shape, object};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use validate::validate;
+
+const AGAIN: &str = "write it anew with `AOPS_WRITE_SCHEMAS=1 cargo test --test it schemas`";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas")
+}
+
+fn titled(name: &str, about: &str, mut schema: Value, definitions: Value) -> Value {
+    let top = schema.as_object_mut().unwrap();
+    top.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    top.insert("title".to_owned(), json!(name));
+    top.insert("description".to_owned(), json!(about));
+    if definitions != json!({}) {
+        top.insert("$defs".to_owned(), definitions);
+    }
+    schema
+}
+
+fn state_schema() -> Value {
+    let about = "What a person or another program may know of a session. Derived from the ledger, which commits to it.";
+    titled("session-state.json, version 1", about, Shape::of(&samples::states()), json!({}))
+}
+
+/// The frame of every entry, and what each type of entry holds.
+fn entry_schema() -> Value {
+    let digest = || json!({"type": "string", "pattern": infer::DIGEST});
+    let mut frame = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["_digest", "prev_entry_digest", "sequence_number", "trace_id", "ts", "type", "with"],
+        "properties": {
+            "_digest": digest(), "prev_entry_digest": digest(), "state_digest": digest(),
+            "sequence_number": {"type": "integer", "minimum": 1},
+            "trace_id": {"type": "string"}, "ts": {"type": "string", "pattern": infer::MOMENT},
+            "type": {"type": "string"}, "with": {"type": "object"},
+        },
+    });
+    let (mut definitions, mut kinds) = (json!({}), Vec::new());
+    for (kind, facts) in samples::facts() {
+        let mut held = Shape::of(&facts);
+        // The commit mark of the last entry in a batch.
+        held["properties"]["working_digest"] = digest();
+        definitions[kind] = held;
+        let with = json!({"$ref": format!("#/$defs/{kind}")});
+        kinds.push(json!({"properties": {"type": {"const": kind}, "with": with}}));
+    }
+    frame["oneOf"] = kinds.into();
+    let about = "One line of ledger.jsonl. A batch is committed by its last entry, which carries `state_digest` and `working_digest`.";
+    titled("an entry of the ledger, format 1", about, frame, definitions)
+}
+
+fn checkpoint_schema() -> Value {
+    let about = "The state of a run or session before (PRE) or after (POST) a phase, with the files of its working tree.";
+    titled("a checkpoint, version 1", about, Shape::of(&samples::checkpoints()), json!({}))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one switch of the tests: write instead of compare")]
+fn writing() -> bool {
+    std::env::var_os("AOPS_WRITE_SCHEMAS").is_some()
+}
+
+#[test]
+fn schemas_are_current() {
+    let all = [
+        ("session-state", state_schema()),
+        ("ledger-entry", entry_schema()),
+        ("checkpoint", checkpoint_schema()),
+    ];
+    for (name, schema) in all {
+        let path = folder().join(format!("{name}.schema.json"));
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if writing() {
+            fs::write(&path, &text).unwrap();
+        }
+        let kept = fs::read_to_string(&path).unwrap_or_default();
+        assert!(kept == text, "schemas/{name}.schema.json is stale: {AGAIN}");
+    }
+}
+
+/// Real files of real sessions, with every type of entry among them.
+#[test]
+fn real_ledgers_and_states_are_valid() {
+    let workshop = Workshop::new();
+    workshop.event("SessionStart", &json!({"source": "startup"})).unwrap();
+    for n in 0..260 {
+        workshop.pre(&format!("call-{n}")).unwrap();
+        workshop.post(&format!("call-{n}")).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let session = everything(&sandbox);
+    let mut kinds = std::collections::BTreeSet::new();
+    for folder in [workshop.folder(), session] {
+        for entry in rig::entries(&fs::read(folder.join(LEDGER)).unwrap()) {
+            validate(&entry_schema(), &entry).unwrap_or_else(|wrong| panic!("{wrong}: {entry}"));
+            kinds.insert(entry["type"].as_str().unwrap().to_owned());
+        }
+        let state = serde_json::from_slice(&fs::read(folder.join(STATE)).unwrap()).unwrap();
+        validate(&state_schema(), &state).unwrap_or_else(|wrong| panic!("{wrong}: {state:#}"));
+    }
+    let known: Vec<&str> = samples::facts().iter().map(|(kind, _)| *kind).collect();
+    // No command waives yet.
+    let missing: Vec<_> = known.iter().filter(|kind| !kinds.contains(**kind) && **kind != "waive").collect();
+    assert!(missing.is_empty(), "no real entry of {missing:?}");
+}
+
+/// A session in which a bit of everything happens; its folder.
+fn everything(sandbox: &Sandbox) -> PathBuf {
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    passed(&session.prompt("go"));
+    let report = "```aops\n{\"verdict\": \"PROCEED\", \"acceptance_criteria\": [], \"problems\": []}\n```";
+    let agent = json!({"agent_id": "a1", "agent_type": "aops:critic"});
+    passed(&session.event("SubagentStart", agent.clone()));
+    passed(&session.event("SubagentStop", rig::with(agent, &json!({"last_assistant_message": report}))));
+    let failing = session.call("Bash", json!({"command": "false"}));
+    session.pre(&failing).silent();
+    session.fail(&failing, "exit 1").silent();
+    session.post(&session.call("Read", json!({"file_path": "/never-asked"}))).silent();
+    session.post(&session.call("TodoWrite", json!({"todos": [{"status": "completed"}]}))).silent();
+    for verb in ["block", "clear-block"] {
+        let arguments =
+            [&[verb, &session.id][..], if verb == "block" { &["--reason", "stop"] } else { &["--yes"] }]
+                .concat();
+        let answer = sandbox.person(&arguments);
+        assert_eq!(answer.code, Some(0), "{answer:?}");
+    }
+    fs::remove_file(session.folder().join(STATE)).unwrap();
+    passed(&session.stop("done"));
+    passed(&session.end());
+    session.folder()
+}
+
+/// The samples themselves are valid, and every kind of mistake in them is not.
+#[test]
+fn mistakes_are_seen() {
+    let held = samples::states().into_iter().map(|sample| (state_schema(), sample));
+    let held = held.chain(samples::checkpoints().into_iter().map(|sample| (checkpoint_schema(), sample)));
+    for (schema, sample) in held {
+        validate(&schema, &sample).unwrap_or_else(|wrong| panic!("{wrong}: {sample:#}"));
+        for key in schema["required"].as_array().unwrap() {
+            let mut less = sample.clone();
+            less.as_object_mut().unwrap().remove(key.as_str().unwrap());
+            assert!(validate(&schema, &less).is_err(), "{key} may be missing");
+        }
+        for (key, value) in sample.as_object().unwrap() {
+            let mut other = sample.clone();
+            other[key] = if value.is_array() { json!({"x": 1}) } else { json!(["x"]) };
+            let free = schema["properties"][key].get("type").is_none();
+            assert!(free || validate(&schema, &other).is_err(), "{key} may be anything");
+        }
+        assert!(
+            validate(&schema, &rig::with(sample, &json!({"unknown": 1}))).is_err(),
+            "any key may be there"
+        );
+    }
+    let entry = json!({"_digest": "0".repeat(64), "prev_entry_digest": "0".repeat(64), "sequence_number": 1,
+        "trace_id": "x", "ts": "2026-01-13T10:00:00.123Z", "type": "unblock", "with": {"by": "a person"}});
+    validate(&entry_schema(), &entry).unwrap();
+    for (key, wrong) in [
+        ("_digest", json!("0")),
+        ("sequence_number", json!(0)),
+        ("ts", json!("today")),
+        ("type", json!("block")),
+        ("type", json!("new")),
+        ("with", json!({})),
+    ] {
+        let mut bad = entry.clone();
+        bad[key] = wrong;
+        assert!(validate(&entry_schema(), &bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn the_keys_of_the_contract_and_no_others() {
+    let schema = state_schema();
+    let keys = |schema: &Value| -> Vec<String> { object(&schema["properties"]).keys().cloned().collect() };
+    let mut wanted = "session_id date started_at ended_at state hydration main_agent subagents insights schema phase sandbox \
+        task audit stop policy_hash ledger digest"
+        .split_whitespace()
+        .collect::<Vec<_>>();
+    wanted.sort_unstable();
+    assert_eq!(keys(&schema), wanted);
+    assert_eq!(schema["required"], json!(wanted), "every key is always there");
+    let inner = |name: &str| keys(&schema["properties"][name]);
+    assert_eq!(
+        inner("state"),
+        ["current_workflow", "custodiet_block_reason", "custodiet_blocked", "hydration_pending"]
+    );
+    assert_eq!(
+        inner("hydration"),
+        ["acceptance_criteria", "critic_verdict", "hydrated_intent", "original_prompt"]
+    );
+    assert_eq!(inner("main_agent"), ["current_task", "todos_completed", "todos_total"]);
+}

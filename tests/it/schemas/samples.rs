@@ -1,0 +1,368 @@
+//! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
+
+use aops_hook::call::{CallKey, CallState, Effect};
+use aops_hook::digest::NO_DIGEST;
+use aops_hook::fact::{
+    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked, Violation,
+};
+use aops_hook::finding::Finding;
+use aops_hook::policy::Policy;
+use aops_hook::state::{
+    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Started, State, Stopping,
+    Subagent, Task, Waiver, Witness,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+fn text() -> String {
+    "text".to_owned()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "stands where the type has an option")]
+fn some() -> Option<String> {
+    Some(text())
+}
+
+fn digest() -> String {
+    NO_DIGEST.to_owned()
+}
+
+fn moment() -> String {
+    "2026-01-13T10:00:00.123Z".to_owned()
+}
+
+fn map() -> BTreeMap<String, String> {
+    BTreeMap::from([("HOME".to_owned(), "/home/user".to_owned())])
+}
+
+fn raw() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap()
+}
+
+fn key() -> CallKey {
+    CallKey { id: text(), server: text(), tool: text() }
+}
+
+fn said() -> Said {
+    Said { gate: text(), reason: text(), ruling: text() }
+}
+
+fn calls() -> Vec<OpenCall> {
+    let full = OpenCall {
+        agent_id: some(),
+        call: key(),
+        effect: Some(Effect::Write),
+        input_sha256: digest(),
+        prompt_id: some(),
+        reason: some(),
+        state: CallState::Pending,
+    };
+    let least = OpenCall { agent_id: None, effect: None, prompt_id: None, reason: None, ..full.clone() };
+    vec![full, least]
+}
+
+fn course() -> Course {
+    let started = Started { agent_id: text(), done: false, epoch: 1, name: text(), sent_on: 0, task: 1 };
+    Course {
+        agents: vec![started],
+        auditing: false,
+        before: Some((Phase::Execute, Sandbox::Open)),
+        epoch: 1,
+        gates: vec![text()],
+        let_go: false,
+        problems: vec![text()],
+        reflected: false,
+        rounds: 0,
+        steps: vec![text()],
+        task_epoch: 1,
+        verified: false,
+        waivers: vec![waiver()],
+        writes_since_draw: 0,
+    }
+}
+
+fn waiver() -> Waiver {
+    Waiver { gate: text(), reason: text(), until_ms: 1 }
+}
+
+fn reported() -> Reported {
+    let finding = Finding {
+        acceptance_criteria: vec![text()],
+        gates: vec![text()],
+        intent: some(),
+        problems: vec![text()],
+        reflection: map(),
+        steps: vec![text()],
+        task: some(),
+        verdict: some(),
+        workflow: some(),
+    };
+    Reported { agent: text(), agent_id: text(), finding: Some(finding), problem: some(), sent_on: false }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "stands where the type has an option")]
+fn policy() -> Option<Box<Policy>> {
+    Some(Box::default())
+}
+
+fn held() -> BTreeMap<String, Vec<String>> {
+    BTreeMap::from([("settings.json".to_owned(), vec!["Stop".to_owned()])])
+}
+
+fn memory() -> Memory {
+    Memory {
+        baseline: map(),
+        boot: text(),
+        calls: calls(),
+        course: course(),
+        folders: map(),
+        held: held(),
+        marks: map(),
+        policy: policy(),
+        root: text(),
+        shadowed: some(),
+        synced: 1,
+    }
+}
+
+/// The same in a task that nothing interrupted.
+fn calm() -> Memory {
+    Memory { course: Course { before: None, ..course() }, policy: None, shadowed: None, ..memory() }
+}
+
+fn state() -> State {
+    let full = Subagent { last_invoked: moment(), result: some(), verdict: some() };
+    let least = Subagent { result: None, verdict: None, ..full.clone() };
+    State {
+        audit: Audit { done: 0, drawn: 0, due: false, writes_since: 0 },
+        date: "2026-01-13".to_owned(),
+        digest: None,
+        ended_at: Some(moment()),
+        hydration: Hydration {
+            acceptance_criteria: vec![text()],
+            critic_verdict: some(),
+            hydrated_intent: some(),
+            original_prompt: some(),
+        },
+        insights: Some(raw()),
+        ledger: None,
+        main_agent: MainAgent { current_task: some(), todos_completed: 0, todos_total: 0 },
+        phase: Phase::Idle,
+        policy_hash: digest(),
+        sandbox: Sandbox::Shut,
+        schema: aops_hook::state::SCHEMA,
+        session_id: text(),
+        started_at: moment(),
+        state: Flags {
+            current_workflow: some(),
+            custodiet_block_reason: some(),
+            custodiet_blocked: false,
+            hydration_pending: false,
+        },
+        stop: Stopping { owed: vec![text()], refusals: 0 },
+        subagents: BTreeMap::from([("critic".to_owned(), full), ("other".to_owned(), least)]),
+        task: Some(Task { intent: some(), n: 1, waiver: some(), writes: 0 }),
+    }
+}
+
+/// The same with every `null` that can be.
+fn bare() -> State {
+    State {
+        ended_at: None,
+        hydration: Hydration { acceptance_criteria: vec![text()], ..Hydration::default() },
+        insights: None,
+        main_agent: MainAgent::default(),
+        state: Flags::default(),
+        task: None,
+        ..state()
+    }
+}
+
+/// `session-state.json` as it stands on disk.
+pub(crate) fn states() -> Vec<Value> {
+    let witness = Witness { bytes: 1, head: digest(), last: 1, memory: memory(), seq: 1, snapshot: (0, 0) };
+    let waiting = State { task: Some(Task { intent: None, n: 1, waiver: None, writes: 0 }), ..state() };
+    let on_disk = |(state, memory): (State, Memory)| {
+        let ledger = Some(Witness { memory, ..witness.clone() });
+        State { digest: Some(digest()), ledger, ..state }
+    };
+    [(state(), memory()), (bare(), calm()), (waiting, calm())]
+        .map(on_disk)
+        .iter()
+        .map(|state| serde_json::to_value(state).unwrap())
+        .collect()
+}
+
+fn seen() -> Seen {
+    Seen {
+        about: raw(),
+        agent_id: some(),
+        agent_type: some(),
+        baseline: Some(map()),
+        boot: some(),
+        event: text(),
+        folders: Some(map()),
+        foreign: some(),
+        held: Some(held()),
+        marks: Some(map()),
+        mode: some(),
+        owed: Some(vec![text()]),
+        policy: policy(),
+        policy_hash: Some(digest()),
+        prompt_id: some(),
+        root: some(),
+        said: Some(said()),
+    }
+}
+
+fn step() -> Step {
+    Step {
+        agent_id: some(),
+        agent_type: some(),
+        call: key(),
+        drawn: Some(true),
+        duration_ms: Some(1),
+        effect: Some(Effect::Write),
+        from: Some(CallState::Pending),
+        gate: some(),
+        input: Some(raw()),
+        input_sha256: digest(),
+        marks: Some(map()),
+        mode: some(),
+        prompt_id: some(),
+        reason: some(),
+        to: CallState::Denied,
+        todos: Some((0, 1)),
+    }
+}
+
+/// Every type of entry with the most and the least it holds.
+pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
+    let previous = Some(Previous { folder: text(), head: digest(), seq: 1 });
+    let open = Opened {
+        binary: text(),
+        policy: policy(),
+        boot: text(),
+        folders: map(),
+        format: 1,
+        policy_hash: digest(),
+        previous,
+        project: text(),
+    };
+    let recovered = Recovered {
+        executing: vec![text()],
+        lost_after: Some(1),
+        torn_bytes: Some(1),
+        torn_file: some(),
+        what: text(),
+    };
+    let violation = Violation {
+        agent_id: some(),
+        call: Some(key()),
+        event: text(),
+        said: Some(said()),
+        violation: text(),
+    };
+    let unseen = || Seen {
+        agent_id: None,
+        policy: None,
+        foreign: None,
+        root: None,
+        baseline: None,
+        held: None,
+        owed: None,
+        agent_type: None,
+        boot: None,
+        folders: None,
+        marks: None,
+        mode: None,
+        policy_hash: None,
+        prompt_id: None,
+        said: None,
+        ..seen()
+    };
+    let unstepped = || Step {
+        agent_id: None,
+        drawn: None,
+        effect: None,
+        agent_type: None,
+        duration_ms: None,
+        from: None,
+        gate: None,
+        input: None,
+        marks: None,
+        mode: None,
+        prompt_id: None,
+        reason: None,
+        todos: None,
+        ..step()
+    };
+    let all = [
+        Fact::Open(Opened { policy: None, previous: None, ..open.clone() }),
+        Fact::Open(open),
+        Fact::Event(unseen()),
+        Fact::Event(seen()),
+        Fact::Call(unstepped()),
+        Fact::Call(step()),
+        Fact::Block(Blocked { by: text(), reason: text() }),
+        Fact::Unblock(Unblocked { by: text() }),
+        Fact::Verdict(Reported { finding: Some(Finding::default()), ..reported() }),
+        Fact::Verdict(Reported { finding: None, problem: None, ..reported() }),
+        Fact::Verdict(reported()),
+        Fact::Waive(waiver()),
+        Fact::Violation(Violation { agent_id: None, call: None, said: None, ..violation.clone() }),
+        Fact::Violation(violation),
+        Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
+        Fact::Recovery(recovered),
+        Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
+        Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
+        Fact::Snapshot(Box::new(Snapshot {
+            memory: memory(),
+            state: State { task: Some(Task::default()), ..state() },
+        })),
+    ];
+    let mut kinds: Vec<(&'static str, Vec<Value>)> = Vec::new();
+    for (kind, with) in all.iter().map(Fact::stored) {
+        let with: Value = serde_json::from_str(&with).unwrap();
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, samples)) => samples.push(with),
+            None => kinds.push((kind, vec![with])),
+        }
+    }
+    kinds
+}
+
+/// A checkpoint after ADR-002: identity, phase, PRE or POST, version, timing, orchestrator and agents, artifacts,
+/// governance, parent, metadata.
+pub(crate) fn checkpoints() -> Vec<Value> {
+    let agent = json!({"name": "critic", "status": "done", "summary": "PROCEED", "tokens": 1200, "tool_invocations": 3});
+    let idle =
+        json!({"name": "critic", "status": "idle", "summary": null, "tokens": 0, "tool_invocations": 0});
+    let file = json!({"mode": 420, "path": "src/main.rs", "sha256": NO_DIGEST, "size": 17, "target": null});
+    let link = json!({"mode": 511, "path": "latest", "sha256": NO_DIGEST, "size": 4, "target": "main"});
+    let gate = json!({"name": "qa", "outcome": "PASS", "reason": null});
+    let check = json!({"name": "tests", "outcome": "HALT", "reason": "2 failed"});
+    let first = json!({
+        "agents": [agent, idle],
+        "artifacts": {"files": [file, link], "left_out": [{"path": "big.bin", "reason": "larger than the limit", "size": 1}]},
+        "digest": NO_DIGEST,
+        "governance": {"checks": [check, gate], "gates": [gate, check], "passed": true},
+        "identity": {"checkpoint_id": "manual/POST_execute_v1", "ledger_head": NO_DIGEST, "project": "-home-user-project",
+            "run_id": "manual", "session_id": "5f0c1f3a-0000-4000-8000-00000000cafe"},
+        "metadata": {"trigger": "by hand"},
+        "orchestrator": {"completed": ["hydrate"], "incomplete": ["verify"], "policy_hash": NO_DIGEST, "sandbox": "open",
+            "task": "add a test", "workflow": "feature-dev"},
+        "parent": null,
+        "phase": "execute",
+        "schema": 1,
+        "timing": {"created_at": "2026-01-13T10:00:00.123Z", "duration_ms": 12, "started_at": "2026-01-13T10:00:00.123Z"},
+        "type": "POST",
+        "version": 1,
+    });
+    let mut second = first.clone();
+    second["parent"] = json!("manual/POST_execute_v1");
+    second["type"] = json!("PRE");
+    (second["orchestrator"]["task"], second["orchestrator"]["workflow"]) = (Value::Null, Value::Null);
+    vec![first, second]
+}

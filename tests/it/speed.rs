@@ -1,0 +1,77 @@
+//! What an event may cost, counted where counting does not depend on the machine.
+
+use crate::rig::{Workshop, passed};
+use crate::support::{BINARY, Sandbox};
+use serde_json::json;
+use std::fs;
+
+/// The contract's bound for one `PreToolUse` in a session that is under way.
+const MOST_SYSTEM_CALLS: usize = 60;
+
+#[test]
+fn few_system_calls() {
+    under_way(3);
+    under_way(25); // long enough for an index of ended calls
+}
+
+fn under_way(calls: usize) {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    passed(&session.prompt("go"));
+    for _ in 0..calls {
+        let call = session.call("Read", json!({"file_path": "/x"}));
+        session.pre(&call).silent();
+        session.post(&call).silent();
+    }
+    let call = session.call("Read", json!({"file_path": "/y"}));
+    let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
+    let trace = sandbox.tmp().join("trace");
+    let mut strace = sandbox.command("strace");
+    let output = strace
+        .args(["-f", "-o", trace.to_str().unwrap(), BINARY, "PreToolUse"])
+        .write_stdin(session.payload("PreToolUse", fields).to_string())
+        .output()
+        .expect("`strace` is needed: install the package of that name");
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let text = fs::read_to_string(&trace).unwrap();
+    // A debug build asks before each close whether the file is open; the one that ships does not.
+    let asked = |line: &&str| line.contains('(') && !line.contains("F_GETFD");
+    let calls: Vec<&str> = text.lines().filter(asked).collect();
+    assert!(calls.len() > 20, "the trace shows an event: {text}");
+    assert!(calls.len() <= MOST_SYSTEM_CALLS, "{} system calls:\n{}", calls.len(), calls.join("\n"));
+}
+
+/// A long ledger is not read again: the bytes an event reads do not grow with it.
+#[test]
+fn a_long_ledger_costs_what_a_young_one_does() {
+    let read = |calls: usize| {
+        let workshop = Workshop::new();
+        workshop.event("SessionStart", &json!({"source": "startup"})).unwrap();
+        for n in 0..calls {
+            workshop.pre(&format!("call-{n:05}")).unwrap();
+            workshop.post(&format!("call-{n:05}")).unwrap();
+        }
+        let sandbox = Sandbox::new();
+        let trace = sandbox.tmp().join("trace");
+        let payload = workshop.payload("PreToolUse", &crate::rig::tool("one-more"));
+        let mut strace = sandbox.command("strace");
+        strace
+            .env_clear()
+            .env("HOME", workshop.path())
+            .env("AOPS_TEST_NOW_MS", workshop.env.now_ms.to_string());
+        strace.args(["-f", "-e", "trace=read,pread64", "-o", trace.to_str().unwrap(), BINARY, "PreToolUse"]);
+        // The first one brings the index of ended calls up to the ledger's end.
+        for call in ["first", "one-more"] {
+            let text = payload.to_string().replace("one-more", call);
+            let output = strace.write_stdin(text).output().expect("`strace` is needed");
+            assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+        }
+        let text = fs::read_to_string(&trace).unwrap();
+        let bytes = text.lines().filter_map(|line| line.rsplit_once("= ")?.1.parse::<u64>().ok());
+        bytes.sum::<u64>()
+    };
+    let (young, long) = (read(2), read(600));
+    // The end of the ledger that its index does not cover yet is at most 16 KiB.
+    assert!(long < young + (16 << 10) + 2000, "{young} bytes read on a young ledger, {long} on a long one");
+}

@@ -1,0 +1,370 @@
+//! The tracker: a detached refresher that is always gone in time, and a queue that writes each item once.
+
+mod minibeads;
+mod world;
+
+use aops_hook::tracker::{self, Item, Snapshot, Why};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+use world::World;
+
+fn issue(title: &str) -> Item {
+    let labels = vec!["aops".to_owned(), "halt".to_owned()];
+    let body = format!("- about {title}\nand more");
+    Item::Issue { title: title.to_owned(), body, kind: "task".to_owned(), priority: 1, labels }
+}
+
+fn ids(part: &tracker::Part) -> Vec<&str> {
+    part.issues.iter().map(|issue| issue.id.as_str()).collect()
+}
+
+fn why(snapshot: &Snapshot) -> Option<Why> {
+    snapshot.trouble.as_ref().map(|trouble| trouble.why)
+}
+
+/// A script that answers as `bd` did when it was recorded, and writes down how it was asked.
+fn recorded(version: &str, envelope: bool) -> World {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/bd").join(version);
+    let ready = if envelope { "ready_envelope" } else { "ready" };
+    World::scripted(&format!(
+        r#"cd {}
+echo "$* | $BD_EXPORT_AUTO $BD_DISABLE_METRICS $BD_NO_HOOKS $BEADS_DOLT_AUTO_START | $(cat | wc -c)" >> "$HOME/asked"
+case "$*" in
+  --version) cat version.txt;;
+  ready*) cat {ready}.json;;
+  blocked*) cat blocked.json;;
+  "list --status in_progress"*) cat update_claim.json 2>/dev/null || echo '[]';;
+  *) echo "unknown command" >&2; exit 1;;
+esac"#,
+        fixtures.display()
+    ))
+}
+
+#[test]
+fn a_snapshot_of_bd_is_taken_without_its_side_effects() {
+    for (version, envelope) in [("1.0.3", false), ("1.0.5", false), ("1.0.5", true)] {
+        let world = recorded(version, envelope);
+        assert_eq!(world.snapshot().headline(0), "not asked yet");
+        let seen = world.refresh();
+        assert_eq!(why(&seen), None, "{seen:?}");
+        assert_eq!(seen.tool, Some(format!("bd {version}")));
+        assert_eq!((seen.ready.total, seen.blocked.total, seen.ready.complete), (3, 1, true));
+        assert_eq!(seen.in_progress.total, usize::from(version == "1.0.5"));
+        let age = world.env().now_ms - seen.taken_ms.unwrap();
+        assert!((0..20_000).contains(&age), "{age}");
+        let asked = fs::read_to_string(world.sandbox.home().join("asked")).unwrap();
+        let quiet = "| false 1 1 0 | 0";
+        let expected = [
+            format!("--version {quiet}"),
+            format!("ready --json --limit 0 {quiet}"),
+            format!("blocked --json {quiet}"),
+            format!("list --status in_progress --json --limit 0 {quiet}"),
+        ];
+        assert_eq!(asked.lines().collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn a_snapshot_is_private_and_reads_of_a_real_tracker_change_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::real();
+    world.mb(&["create", "--title=first", "--priority=0", "--type=bug"]);
+    world.mb(&["create", "--title=second", "--deps=demo-1"]);
+    world.mb(&["create", "--title=third"]);
+    world.mb(&["update", "demo-3", "--status=in_progress"]);
+    for n in 4..160 {
+        world.mb(&["create", &format!("--title=more {n}")]);
+    }
+    let before = world.tree();
+    let seen = world.refresh();
+    assert_eq!(world.tree(), before);
+    assert_eq!(why(&seen), None, "{seen:?}");
+    assert_eq!((seen.ready.total, seen.ready.issues.len()), (157, 20), "no silent limit");
+    assert_eq!((ids(&seen.blocked), ids(&seen.in_progress)), (vec!["demo-2"], vec!["demo-3"]));
+    assert_eq!(seen.blocked.issues[0].blocked_by, ["demo-1"]);
+    let file = tracker::snapshot_file(&world.env(), &world.project());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let folder = fs::metadata(tracker::folder(&world.env())).unwrap();
+    assert_eq!(folder.permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn a_missing_or_foreign_tracker_is_a_line_that_says_so() {
+    let line = |world: World| {
+        let seen = world.refresh();
+        (why(&seen).unwrap(), world.sandbox.scrub(&seen.headline(0)))
+    };
+    let mut none = World::scripted("");
+    none.command = "no-such-tracker".to_owned();
+    assert_eq!(line(none), (Why::NoTool, "no `no-such-tracker` here; the loop works without".to_owned()));
+    let mut empty = World::real();
+    fs::remove_dir_all(empty.sandbox.project().join(".minibeads")).unwrap();
+    empty.command = minibeads::program().to_str().unwrap().to_owned();
+    assert_eq!(line(empty), (Why::NoDatabase, "`mb 0.25.0`: this project has no issues yet".to_owned()));
+    let other = line(World::scripted("echo bd 0.1.26; touch \"$HOME/asked-$1\""));
+    let words =
+        "`[sandbox]/home/bd` is not understood: another program of that name: it calls itself `bd 0.1.26`";
+    assert_eq!(other, (Why::NotUnderstood, words.to_owned()));
+    let odd = "[ \"$1\" = --version ] && echo bd version 9.0 || echo '{\"things\":[]}'";
+    assert_eq!(line(World::scripted(odd)).0, Why::NotUnderstood);
+    let broken =
+        "[ \"$1\" = --version ] && echo bd version 9.0 || { echo '{\"error\":\"disk on fire\"}'; exit 1; }";
+    assert_eq!(line(World::scripted(broken)), (Why::Failed, "`bd 9.0` failed: disk on fire".to_owned()));
+}
+
+#[test]
+fn a_slow_tracker_holds_nobody_up_and_leaves_nothing_behind() {
+    let slow = r#"(sleep 50; touch "$HOME/late") & sleep 60"#;
+    let world = World::scripted(slow).with("AOPS_TEST_REFRESH_MS", "700");
+    // Whoever starts it gets its own streams closed again at once, though the tracker runs on.
+    let took = world.start();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    world.wait_until("the tracker runs", || world.alive().iter().any(|(_, line)| line.contains("sleep 50")));
+    let began = Instant::now();
+    assert_eq!(world.snapshot().headline(0), "not asked yet");
+    assert!(began.elapsed() < Duration::from_millis(500), "a prompt waited: {:?}", began.elapsed());
+    let seen = world.refresh();
+    assert_eq!((why(&seen), world.alive()), (Some(Why::TimedOut), vec![]));
+    assert_eq!(seen.headline(0), "the tracker did not answer in time");
+}
+
+#[test]
+fn an_earlier_snapshot_survives_a_slow_tracker() {
+    let script = r#"case "$*" in --version) echo bd version 1.0.5;; *) [ -e "$HOME/slow" ] && sleep 60; echo '[]';; esac"#;
+    let world = World::scripted(script).with("AOPS_TEST_REFRESH_MS", "900");
+    let first = world.refresh();
+    assert_eq!(why(&first), None, "{first:?}");
+    fs::write(world.sandbox.home().join("slow"), "").unwrap();
+    let second = world.refresh();
+    assert_eq!((why(&second), second.taken_ms), (Some(Why::TimedOut), first.taken_ms));
+}
+
+/// The refresher leads a session and group of its own: the client kills a hook's group at its time-out.
+#[test]
+fn the_refresher_is_out_of_reach_of_whoever_started_it() {
+    let world = World::scripted("sleep 2; echo bd version 1.0.5");
+    world.start();
+    let line = |verb: &str| world.alive().into_iter().find(|(_, line)| line.contains(&format!(" {verb} ")));
+    world.wait_until("both run", || line("__refresh").is_some() && line("__refresh-work").is_some());
+    let (watcher, worker) = (line("__refresh").unwrap().0, line("__refresh-work").unwrap().0);
+    let standing = |pid: i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let after: Vec<i32> = stat
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .skip(2)
+            .take(2)
+            .map(|n| n.parse().unwrap())
+            .collect();
+        (after[0], after[1])
+    };
+    assert_eq!(standing(watcher), (watcher, watcher), "group and session");
+    assert_eq!(standing(worker), (worker, watcher));
+    let files = fs::read_dir(format!("/proc/{watcher}/fd")).unwrap().flatten();
+    let open: Vec<_> = files.map(|file| fs::read_link(file.path()).unwrap()).collect();
+    assert!(open.len() >= 3 && open.iter().all(|file| file == Path::new("/dev/null")), "{open:?}");
+    world.wait_until("it ends", || world.alive().is_empty());
+}
+
+#[test]
+fn files_of_whoever_started_it_are_let_go() {
+    let world = World::scripted("sleep 5; echo bd version 1.0.5");
+    let line = r#"exec 7>"$HOME/held"; exec "$0" "$@""#;
+    let start = [aops_binary(), "__refresh-start", &world.project(), &world.command].map(str::to_owned);
+    let said = world.sandbox.command("/bin/sh").arg("-c").arg(line).args(start).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    world.wait_until("the tracker runs", || world.alive().iter().any(|(_, line)| line.contains("sleep 5")));
+    let held = world.sandbox.home().join("held");
+    for (pid, line) in world.alive() {
+        let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        let holds = files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|to| to == held));
+        assert!(!holds, "{line}");
+    }
+    world.wait_until("it ends", || world.alive().is_empty());
+}
+
+fn aops_binary() -> &'static str {
+    crate::support::BINARY
+}
+
+#[test]
+fn of_two_refreshers_one_works_and_looks_once_more() {
+    let script = r#"case "$*" in --version) echo begin >> "$HOME/log"; sleep 0.3; echo bd version 1.0.5;;
+        list*) echo '[]'; echo end >> "$HOME/log";; *) echo '[]';; esac"#;
+    let world = World::scripted(script);
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| world.start());
+        }
+    });
+    world.wait_until("all are gone", || world.alive().is_empty());
+    let log = fs::read_to_string(world.sandbox.home().join("log")).unwrap();
+    let rounds = log.matches("begin").count();
+    assert_eq!(log, "begin\nend\n".repeat(rounds), "never two at once");
+    assert!(
+        (2..=4).contains(&rounds),
+        "those who came too late are heard, but not each on its own: {rounds}"
+    );
+}
+
+fn described(world: &World) -> BTreeMap<String, Vec<String>> {
+    let mut by_key: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for issue in world.mb(&["list"]).as_array().unwrap() {
+        let text = issue["description"].as_str().unwrap();
+        let key = text.split("aops-key: ").nth(1).unwrap_or_default();
+        by_key.entry(key.to_owned()).or_default().push(issue["id"].as_str().unwrap().to_owned());
+    }
+    by_key
+}
+
+#[test]
+fn items_are_written_in_a_real_tracker_once() {
+    let world = World::real();
+    world.mb(&["create", "--title=theirs"]);
+    let made = world.enqueue(issue("--halt: scope left"));
+    let said = world.enqueue(Item::Comment { issue: "demo-1".to_owned(), body: "- seen".to_owned() });
+    let audit =
+        Item::Audit { kind: "policy_violation".to_owned(), issue: None, tool: None, extra: BTreeMap::new() };
+    world.enqueue(audit);
+    let seen = world.refresh();
+    assert_eq!((seen.waiting, world.waiting(), why(&seen)), (0, 0, None));
+    assert_eq!(seen.ready.total, 2, "what was written is in the same snapshot");
+    let show = world.mb(&["show", "demo-2"]);
+    assert_eq!(
+        (&show[0]["title"], &show[0]["labels"]),
+        (&"--halt: scope left".into(), &serde_json::json!(["aops", "halt"]))
+    );
+    let body = format!("- about --halt: scope left\nand more\n\naops-key: {made}");
+    assert_eq!(show[0]["description"], Value::from(body));
+    assert_eq!(
+        world.mb(&["comments", "list", "demo-1"])[0]["body"],
+        Value::from(format!("- seen\n\naops-key: {said}"))
+    );
+    let aside = tracker::queue::set_aside(&world.env(), &world.project());
+    assert_eq!(aside[0].reason.as_deref(), Some("`mb 0.25.0` keeps no audit records"));
+
+    // A crash between writing and taking it off the queue: nothing of ours remembers, the tracker does.
+    fs::remove_dir_all(tracker::folder(&world.env()).join("done")).unwrap();
+    assert_eq!(world.enqueue(issue("--halt: scope left")), made);
+    world.enqueue(Item::Comment { issue: "demo-1".to_owned(), body: "- seen".to_owned() });
+    world.mb(&["close", "demo-2"]);
+    world.refresh();
+    assert_eq!((world.waiting(), described(&world)[&made].clone()), (0, vec!["demo-2".to_owned()]));
+    assert_eq!(world.mb(&["comments", "list", "demo-1"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn items_wait_for_a_tracker_that_is_not_there_and_a_refusal_is_kept() {
+    let mut world = World::real();
+    let program = std::mem::replace(&mut world.command, "no-such-tracker".to_owned());
+    world.enqueue(issue("kept"));
+    world.enqueue(Item::Comment { issue: "demo-99".to_owned(), body: "to nobody".to_owned() });
+    let seen = world.refresh();
+    assert_eq!((world.waiting(), seen.waiting), (2, 2));
+    assert!(seen.headline(0).ends_with("2 of our own still to be written"), "{}", seen.headline(0));
+    world.command = program;
+    let seen = world.refresh();
+    assert_eq!((seen.waiting, seen.ready.total), (1, 1));
+    let left = tracker::queue::waiting(&world.env(), &world.project()).remove(0);
+    assert_eq!(left.tries, 1);
+    assert!(
+        left.reason.as_deref().is_some_and(|r| r.starts_with("`mb 0.25.0` failed:")),
+        "{:?}",
+        left.reason
+    );
+    world.refresh();
+    assert_eq!(tracker::queue::waiting(&world.env(), &world.project())[0].tries, 1, "not before its time");
+}
+
+#[test]
+fn an_audit_record_of_bd_is_found_again_in_its_file() {
+    let script = r#"case "$*" in
+  --version) echo "bd version 1.0.5 (x)";;
+  "where --json") echo "{\"path\":\"$HOME\",\"schema_version\":1}";;
+  "audit record --stdin --json") cat >> "$HOME/interactions.jsonl"; echo >> "$HOME/interactions.jsonl"
+    [ -e "$HOME/lost" ] || { touch "$HOME/lost"; exit 1; }; echo '{"id":"int-1","kind":"k"}';;
+  *) echo '[]';; esac"#;
+    let world = World::scripted(script);
+    let extra = BTreeMap::from([("rule".to_owned(), "no-force-push".to_owned())]);
+    let item = Item::Audit {
+        kind: "policy_violation".to_owned(),
+        issue: Some("demo-1".to_owned()),
+        tool: Some("Bash".to_owned()),
+        extra,
+    };
+    let key = world.enqueue(item);
+    world.refresh();
+    assert_eq!(world.waiting(), 1, "it was written, but its answer was lost");
+    let later = (world.env().now_ms + 3_600_000).to_string();
+    let world = world.with("AOPS_TEST_NOW_MS", &later);
+    world.refresh();
+    assert_eq!(world.waiting(), 0);
+    let file = fs::read_to_string(world.sandbox.home().join("interactions.jsonl")).unwrap();
+    assert_eq!(file.lines().count(), 1, "{file}");
+    let entry: Value = serde_json::from_str(&file).unwrap();
+    assert_eq!(entry["id"], Value::from(format!("int-{key}")));
+    assert_eq!(
+        (&entry["kind"], &entry["issue_id"], &entry["tool_name"]),
+        (&"policy_violation".into(), &"demo-1".into(), &"Bash".into())
+    );
+    assert_eq!(entry["extra"], serde_json::json!({"aops_key": key, "rule": "no-force-push"}));
+}
+
+/// Killed at random points, watcher or worker: each item ends in the tracker, exactly once.
+#[test]
+fn no_kill_loses_an_item_or_doubles_it() {
+    let mut world = World::real();
+    // Slower than it is, before and after the work: kills fall between the steps, and a write outlives its worker.
+    let slower = world.sandbox.home().join("slower");
+    let script = r#"case "$*" in *create*) sleep 0.1;; esac; mb "$@"; r=$?; sleep 0.02; exit $r"#;
+    fs::write(&slower, format!("#!/bin/sh\n{}\n", script.replace("mb ", &format!("{} ", world.command))))
+        .unwrap();
+    fs::set_permissions(&slower, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    world.command = slower.to_str().unwrap().to_owned();
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut draw = |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let (mut keys, mut kills) = (Vec::new(), 0);
+    for round in 0..40 {
+        keys.extend((0..3).map(|n| world.enqueue(issue(&format!("item {round}.{n}")))));
+        // Some are asked for at once, so that one begins as soon as another is killed.
+        for _ in 0..=draw(2) {
+            world.start();
+        }
+        let verb = if draw(4) == 0 { "__refresh" } else { "__refresh-work" };
+        world.wait_until("it runs, or has ended", || {
+            world.alive().is_empty() || world.alive().iter().any(|(_, l)| l.contains(verb))
+        });
+        thread::sleep(Duration::from_millis(draw(400)));
+        kills += u32::from(world.kill(verb));
+    }
+    assert!(kills >= 15, "only {kills} kills fell where they were meant to");
+    world.wait_until("nothing runs", || world.alive().is_empty());
+    while world.waiting() > 0 {
+        let before = world.waiting();
+        world.refresh();
+        assert!(world.waiting() < before, "no progress: {:?}", world.snapshot());
+    }
+    let written = described(&world);
+    let wrong: Vec<_> = keys.iter().filter(|key| written.get(*key).map(Vec::len) != Some(1)).collect();
+    assert_eq!((wrong.len(), written.len()), (0, keys.len()), "{wrong:?} of {kills} kills");
+    assert!(tracker::queue::set_aside(&world.env(), &world.project()).is_empty());
+}
+
+/// A verb of ours that no person meets.
+#[test]
+fn the_verbs_of_the_refresher_are_in_no_help() {
+    let world = World::scripted("");
+    let said = world.sandbox.command(aops_binary()).arg("--help").output().unwrap();
+    assert!(said.status.success() && !String::from_utf8_lossy(&said.stdout).contains("refresh"), "{said:?}");
+}

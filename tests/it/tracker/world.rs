@@ -1,0 +1,153 @@
+//! A sandbox with a tracker in it, and a look at every process that belongs to it.
+
+use super::minibeads;
+use crate::support::{BINARY, Sandbox};
+use aops_hook::env::Env;
+use aops_hook::tracker::{self, Item, Snapshot};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(super) struct World {
+    pub(super) sandbox: Sandbox,
+    /// The tracker's program.
+    pub(super) command: String,
+}
+
+/// How long anything may take that must end by itself.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl World {
+    /// A project whose tracker is this shell script.
+    pub(super) fn scripted(text: &str) -> Self {
+        let sandbox = Sandbox::new();
+        let command = sandbox.home().join("bd");
+        fs::write(&command, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { sandbox, command: command.to_str().unwrap().to_owned() }
+    }
+
+    /// A project with a real, empty tracker.
+    pub(super) fn real() -> Self {
+        let world =
+            Self { sandbox: Sandbox::new(), command: minibeads::program().to_str().unwrap().to_owned() };
+        world.mb(&["init", "--prefix", "demo"]);
+        world
+    }
+
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        self.sandbox = self.sandbox.with(name, value);
+        self
+    }
+
+    /// The real tracker, used by a person.
+    pub(super) fn mb(&self, arguments: &[&str]) -> Value {
+        let program = minibeads::program();
+        let mut command = self.sandbox.command(program.to_str().unwrap());
+        let said = command.args(["--mb-no-cmd-logging", "--json"]).args(arguments).output().unwrap();
+        assert!(said.status.success(), "{arguments:?}: {said:?}");
+        serde_json::from_slice(&said.stdout).unwrap_or_default()
+    }
+
+    pub(super) fn project(&self) -> String {
+        self.sandbox.project().to_str().unwrap().to_owned()
+    }
+
+    pub(super) fn env(&self) -> Env {
+        Env { config: self.sandbox.config(), now_ms: now_ms(), ..Env::default() }
+    }
+
+    /// As a hook starts it; gives how long that took.
+    pub(super) fn start(&self) -> Duration {
+        let began = Instant::now();
+        let said =
+            self.sandbox.command(BINARY).args(["__refresh-start", &self.project(), &self.command]).output();
+        let said = said.unwrap();
+        assert!(said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}");
+        began.elapsed()
+    }
+
+    /// One refresh from start to end.
+    pub(super) fn refresh(&self) -> Snapshot {
+        let file = tracker::snapshot_file(&self.env(), &self.project());
+        let written = || fs::metadata(&file).ok().map(|known| (known.ino(), known.modified().unwrap()));
+        let before = written();
+        self.start();
+        self.wait_until("it left a snapshot", || written() != before);
+        self.wait_until("nothing of it runs", || self.alive().is_empty());
+        self.snapshot()
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        tracker::snapshot(&self.env(), &self.sandbox.project())
+    }
+
+    pub(super) fn enqueue(&self, item: Item) -> String {
+        tracker::enqueue(&self.env(), &self.sandbox.project(), item).unwrap()
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        tracker::queue::waiting(&self.env(), &self.project()).len()
+    }
+
+    #[track_caller]
+    pub(super) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !done() {
+            assert!(Instant::now() < end, "not so after {PATIENCE:?}: {what}; alive: {:?}", self.alive());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Every process with this sandbox's home in its environment: id and command line.
+    pub(super) fn alive(&self) -> Vec<(i32, String)> {
+        let home = format!("HOME={}\0", self.sandbox.home().display());
+        let running = |pid: &i32| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            // A program has no environment yet in the moment it is started: then it may be ours.
+            let new = || fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(BINARY));
+            String::from_utf8_lossy(&environ).contains(&home) || (environ.is_empty() && new())
+        };
+        let line = |pid: i32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (pid, String::from_utf8_lossy(&line).replace('\0', " "))
+        };
+        let pids = fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter_map(|item| item.file_name().to_str()?.parse().ok());
+        pids.filter(running).map(line).collect()
+    }
+
+    /// `kill -9` of whichever process has this verb; gives whether there was one.
+    pub(super) fn kill(&self, verb: &str) -> bool {
+        let verb = format!(" {verb} ");
+        let found = self.alive().into_iter().find(|(_, line)| line.contains(&verb));
+        found.is_some_and(|(pid, _)| {
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
+        })
+    }
+
+    /// Names and contents of everything below the project.
+    pub(super) fn tree(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.sandbox.project()];
+        while let Some(folder) = folders.pop() {
+            for item in fs::read_dir(folder).unwrap().flatten() {
+                if item.path().is_dir() { folders.push(item.path()) } else { found.push(item.path()) }
+            }
+        }
+        found.sort();
+        found.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test has a clock of its own")]
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}
