@@ -57,7 +57,9 @@ impl std::error::Error for Trouble {}
 
 /// What the server remembers about this, the best first.
 pub fn recall(env: &Env, server: &Server, query: &str, deadline: Instant) -> Result<Vec<Memory>, Trouble> {
-    let query = crate::json::cut(query, 4_000);
+    // Servers log what they are asked.
+    let query = crate::redact::redact(query);
+    let query = crate::json::cut(&query, 4_000);
     let result = call(env, server, deadline, |learnt| {
         let tool = learnt.recall.as_ref()?;
         let mut arguments = json!({ "query": query });

@@ -150,6 +150,7 @@ fn tools_are_called_as_the_server_lists_them() {
     let key = format!("ghp_{}", "a1B2".repeat(9));
     ask(&env, &server, LONG).unwrap();
     store(&env, &address, &format!("the key is {key}"), &["aops"], Instant::now() + LONG).unwrap();
+    recall(&env, &address, &format!("what is {key} for"), Instant::now() + LONG).unwrap();
     server.rename_tools(["memory_search", "memory_store"]);
     ask(&env, &server, LONG).unwrap();
     store(&env, &address, "plain", &["aops"], Instant::now() + LONG).unwrap();
@@ -162,6 +163,7 @@ fn tools_are_called_as_the_server_lists_them() {
         [
             json!({ "name": "retrieve_memory", "arguments": { "query": query, "n_results": 8 } }),
             json!({ "name": "store_memory", "arguments": { "content": "the key is [redacted:github-token]", "tags": ["aops"] } }),
+            json!({ "name": "retrieve_memory", "arguments": { "query": "what is [redacted:github-token] for", "n_results": 8 } }),
             json!({ "name": "retrieve_memory", "arguments": { "query": query, "n_results": 8 } }),
             json!({ "name": "memory_search", "arguments": { "query": query, "limit": 8 } }),
             json!({ "name": "memory_store", "arguments": { "content": "plain", "metadata": { "tags": ["aops"], "type": "note" } } }),
