@@ -32,12 +32,22 @@ pub struct Walk {
     trace: String,
     /// Entries that somebody else vouches for: number, digest.
     vouched: Vec<(u64, String)>,
+    /// Of the state as it is, while it is known.
+    state_digest: Option<String>,
 }
 
 impl Walk {
     /// From a session that is known to be right, `bytes` into the ledger. `trace` is the session's name.
     pub fn new(session: Session, trace: &str, bytes: u64) -> Self {
-        Self { session, bytes, last: 0, snapshot: (bytes, 0), trace: trace.to_owned(), vouched: Vec::new() }
+        Self {
+            session,
+            bytes,
+            last: 0,
+            snapshot: (bytes, 0),
+            trace: trace.to_owned(),
+            vouched: Vec::new(),
+            state_digest: None,
+        }
     }
 
     /// Entry `seq` must have this digest when the walk comes by.
@@ -46,22 +56,32 @@ impl Walk {
     }
 
     /// Takes all complete batches; returns how many bytes that were. Each entry is shown to `visit` with its offset.
-    pub fn feed(&mut self, bytes: &[u8], mut visit: impl FnMut(u64, &Line, &Fact)) -> Result<usize, Damage> {
+    pub fn feed(&mut self, bytes: &[u8], visit: impl FnMut(u64, &Line, &Fact)) -> Result<usize, Damage> {
+        self.take(bytes, prepare(bytes), visit)
+    }
+
+    /// The same for lines that were prepared before, perhaps by another thread.
+    pub fn take(
+        &mut self,
+        bytes: &[u8],
+        ready: Vec<Ready>,
+        mut visit: impl FnMut(u64, &Line, &Fact),
+    ) -> Result<usize, Damage> {
         let (mut batch, mut at, mut done) = (Vec::new(), 0, 0);
         let (mut seq, mut head) = (self.session.seq, self.session.head.clone());
         let trace = quoted(&self.trace);
-        while let Some(long) = memchr(b'\n', &bytes[at..]) {
-            let line = check(&bytes[at..at + long], seq + 1, &head, &trace)?;
+        for Ready { long, holds, fact } in ready {
+            let line = check(&bytes[at..at + long], holds, seq + 1, &head, &trace)?;
             if self.vouched.iter().any(|(seq, digest)| *seq == line.seq && digest != line.digest) {
                 let what = "is not the one that was acknowledged";
                 return Err(Damage { code: Code::RecoveryFailed, seq: line.seq, what });
             }
             (seq, head) = (line.seq, line.digest.to_owned());
-            batch.push((at, line));
+            batch.push((at, line, fact));
             at += long + 1;
             if line.mark.is_some() {
-                for (offset, line) in batch.drain(..) {
-                    self.fold(self.bytes + (offset - done) as u64, &line, &mut visit)?;
+                for (offset, line, fact) in batch.drain(..) {
+                    self.fold(self.bytes + (offset - done) as u64, &line, fact, &mut visit)?;
                 }
                 self.bytes += (at - done) as u64;
                 self.last = long as u64 + 1;
@@ -78,31 +98,67 @@ impl Walk {
         &mut self,
         at: u64,
         line: &Line,
+        fact: Option<Fact>,
         visit: &mut impl FnMut(u64, &Line, &Fact),
     ) -> Result<(), Damage> {
         let damage = |code, what| Damage { code, seq: line.seq, what };
-        let fact = Fact::read(line.kind, line.with)
-            .ok_or(damage(Code::InvalidTransition, "holds a fact this version does not know"))?;
+        let fact = fact.ok_or(damage(Code::InvalidTransition, "holds a fact this version does not know"))?;
         self.session
             .apply(&self.trace, line.ts, &fact)
             .map_err(|code| damage(code, "does not follow from the entries before it"))?;
         line.digest.clone_into(&mut self.session.head);
+        if fact.may_touch_state() {
+            self.state_digest = None;
+        }
         if let Some(mark) = line.mark {
-            let held = digest_of(&self.session.state) == mark.state
-                && digest_of(&self.session.memory) == mark.memory;
-            if !held {
+            let state = self.state_digest.take().unwrap_or_else(|| digest_of(&self.session.state));
+            if state != mark.state || digest_of(&self.session.memory) != mark.memory {
                 return Err(damage(Code::ChecksumMismatch, "commits to another state"));
             }
+            self.state_digest = Some(state);
         }
         visit(at, line, &fact);
         Ok(())
     }
 }
 
-fn check<'a>(line: &'a [u8], seq: u64, head: &str, trace: &str) -> Result<Line<'a>, Damage> {
+/// A line that was looked at on its own: does its digest hold, and which fact does it hold.
+#[derive(Debug)]
+pub struct Ready {
+    long: usize,
+    holds: bool,
+    fact: Option<Fact>,
+}
+
+/// What can be said of each complete line without the lines before it. This is most of the work of a walk.
+pub fn prepare(bytes: &[u8]) -> Vec<Ready> {
+    let mut ready = Vec::new();
+    let mut at = 0;
+    while let Some(long) = memchr(b'\n', &bytes[at..]) {
+        let line = Line::read(&bytes[at..at + long]).filter(Line::holds);
+        let fact = line.and_then(|line| Fact::read(line.kind, line.with));
+        ready.push(Ready { long, holds: line.is_some(), fact });
+        at += long + 1;
+    }
+    ready
+}
+
+/// Where the last marked line of these bytes ends; nothing where none is whole.
+pub fn end_of_last_batch(bytes: &[u8]) -> Option<usize> {
+    let mut end = memchr::memrchr(b'\n', bytes)?;
+    loop {
+        let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |at| at + 1);
+        if Line::read(&bytes[start..end]).is_some_and(|line| line.mark.is_some()) {
+            return Some(end + 1);
+        }
+        end = start.checked_sub(1)?;
+    }
+}
+
+fn check<'a>(line: &'a [u8], holds: bool, seq: u64, head: &str, trace: &str) -> Result<Line<'a>, Damage> {
     let damage = |code, what| Damage { code, seq, what };
     let line = Line::read(line)
-        .filter(Line::holds)
+        .filter(|_| holds)
         .ok_or(damage(Code::ChecksumMismatch, "does not match its digest"))?;
     if line.seq != seq {
         return Err(damage(Code::SequenceGap, "is missing, repeated or out of order"));

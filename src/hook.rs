@@ -37,8 +37,6 @@ const NO_TRACKER: &str = "none";
 pub fn run(name: &str, env: &Env) -> u8 {
     let kind = EventKind::of(name);
     answer_panics(kind);
-    #[cfg(unix)]
-    crate::signal::survive_file_size_limit();
     let said = match input().and_then(|input| walk(name, &input, env)) {
         Ok(verdict) => answer::spell(kind, &verdict),
         Err(failure) => answer::fail(kind, &failure),

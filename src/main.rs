@@ -1,23 +1,34 @@
 //! An event name is hot, anything else is cold.
+//!
+//! The program begins at the C library's `main`: the runtime's own beginning looks for the stack's end, makes a second
+//! stack and sets four signals, which is a quarter of all system calls of an event. What of that we need, `signal` does.
 
-use aops_hook::{command, env::Env, event::EventKind, hook, refresh};
+#![no_main]
+
+use aops_hook::{command, env::Env, event::EventKind, hook, refresh, signal};
+use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
-fn main() -> std::process::ExitCode {
-    let env = Env::read();
-    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let called = arguments.next().unwrap_or_default();
-    let first = arguments.next();
-    let code = match first.as_deref().filter(|word| EventKind::is_event_name(word)).or(by_name(&called)) {
-        Some(event) => hook::run(event, &env),
-        None if first.as_deref().is_some_and(refresh::is_verb) => {
-            refresh::run(&first.into_iter().chain(arguments).collect::<Vec<_>>(), &env)
-        }
-        None => {
-            command::run([called].into_iter().chain(first).chain(arguments).collect(), &env.standing_here())
-        }
+#[expect(unsafe_code, reason = "the C library calls this name")]
+#[unsafe(no_mangle)]
+extern "C" fn main(count: c_int, words: *const *const c_char) -> c_int {
+    signal::settle();
+    let word = |at: usize| {
+        // SAFETY: the C library hands over `count` pointers to texts that live as long as the process.
+        unsafe { CStr::from_ptr(*words.add(at)) }.to_string_lossy().into_owned()
     };
-    code.into()
+    run((0..usize::try_from(count).unwrap_or(0)).map(word).collect()).into()
+}
+
+fn run(arguments: Vec<String>) -> u8 {
+    let env = Env::read();
+    let called = arguments.first().map(String::as_str).unwrap_or_default();
+    let first = arguments.get(1).map(String::as_str);
+    match first.filter(|word| EventKind::is_event_name(word)).or_else(|| by_name(called)) {
+        Some(event) => hook::run(event, &env),
+        None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
+        None => command::run(arguments, &env.standing_here()),
+    }
 }
 
 /// A symlink named `PreToolUse` or `aops-hook-PreToolUse` says the event by itself.

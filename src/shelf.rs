@@ -3,7 +3,7 @@
 //! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session whose folder
 //! is gone is still known by its exported head.
 
-use crate::chain::{Walk, is_tear};
+use crate::chain::{Ready, Walk, end_of_last_batch, is_tear, prepare};
 use crate::digest::trace_id;
 use crate::entry::Line;
 use crate::env::{Env, boot_id};
@@ -20,6 +20,8 @@ use crate::state::State;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
 use std::time::SystemTime;
 
 /// A session folder and whose it is.
@@ -166,23 +168,52 @@ pub fn check(env: &Env, shelved: &Shelved) -> Result<Checked, Failure> {
 /// Every entry up to `long`, a few megabytes at a time; how many torn bytes stand after the last mark. `bad` is the entry
 /// a damage begins at, which can stand behind good ones of a batch without its mark.
 fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> Result<u64, Failure> {
-    const CHUNK: u64 = 4 << 20;
-    let mut window = CHUNK;
-    loop {
-        let want = (long - walk.bytes).min(window);
-        let bytes = folder::read_at(file, LEDGER_FILE, walk.bytes, want)?;
-        let done = walk.feed(&bytes, |_, _, _| {}).map_err(|damage| {
-            *bad = Some(damage.seq);
-            failure(&damage)
-        })?;
-        let end = walk.bytes + (bytes.len() - done) as u64 == long;
-        if done == 0 && !end {
-            window *= 2; // a batch longer than the window
-        } else if end && !is_tear(&bytes[done..]) {
-            let what = format!("after entry {} stand bytes that are no entry", walk.session.seq);
-            return Err(Failure::new(Code::ChecksumMismatch, what));
-        } else if end {
-            return Ok((bytes.len() - done) as u64);
+    thread::scope(|scope| {
+        let (send, chunks) = mpsc::sync_channel::<Piece>(2);
+        // Digests and facts of the next lines, while this thread folds the ones before.
+        scope.spawn(move || read_ahead(file, long, &send));
+        for chunk in chunks {
+            let (bytes, ready) = chunk?;
+            let done = walk.take(&bytes, ready, |_, _, _| {}).map_err(|damage| {
+                *bad = Some(damage.seq);
+                failure(&damage)
+            })?;
+            if !is_tear(&bytes[done..]) {
+                let what = format!("after entry {} stand bytes that are no entry", walk.session.seq);
+                return Err(Failure::new(Code::ChecksumMismatch, what));
+            }
+            if walk.bytes + (bytes.len() - done) as u64 == long {
+                return Ok((bytes.len() - done) as u64);
+            }
+        }
+        Ok(0)
+    })
+}
+
+/// Some lines, and what can be said of each.
+type Piece = Result<(Vec<u8>, Vec<Ready>), Failure>;
+
+/// Hands on the ledger in pieces that end with a batch, prepared; stops when nobody listens any more.
+fn read_ahead(file: &File, long: u64, send: &mpsc::SyncSender<Piece>) {
+    const CHUNK: u64 = 1 << 20;
+    let (mut at, mut window) = (0, CHUNK);
+    while at < long {
+        let want = (long - at).min(window);
+        let mut bytes = match folder::read_at(file, LEDGER_FILE, at, want) {
+            Ok(bytes) => bytes,
+            Err(failure) => return drop(send.send(Err(failure))),
+        };
+        if at + want < long {
+            let Some(end) = end_of_last_batch(&bytes) else {
+                window *= 2; // a batch longer than the window
+                continue;
+            };
+            bytes.truncate(end);
+        }
+        at += bytes.len() as u64;
+        let ready = prepare(&bytes);
+        if send.send(Ok((bytes, ready))).is_err() {
+            return;
         }
     }
 }

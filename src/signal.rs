@@ -1,14 +1,35 @@
-//! Survives the two ways the system ends a process that could still answer.
+//! Survives the ways the system ends a process that could still answer, and keeps the standard streams where they belong.
 //!
-//! Changes how this process takes signals and panics. Why: the host lets a call pass whose hook died, so dying is the one
-//! thing a guard must not do.
+//! Changes how this process takes signals; opens `/dev/null` in the place of a closed stream. Why: the host lets a call
+//! pass whose hook died, so dying is the one thing a guard must not do; and a ledger that got the number of a closed
+//! stdout would be written to by every answer.
 
-/// A file-size limit becomes an error of `write`, which we refuse on, instead of a kill.
-#[cfg(unix)]
-pub fn survive_file_size_limit() {
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+/// Once, before anything else.
+pub fn settle() {
+    ignore(libc::SIGPIPE); // whoever reads us has gone: an error of `write`, not our end
+    ignore(libc::SIGXFSZ); // a file-size limit likewise
+    let (stdin, stdout, stderr) = (rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr());
+    let mut streams =
+        [stdin, stdout, stderr].map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    if poll(&mut streams, Some(&at_once)).is_err() {
+        return;
+    }
+    for _ in streams.iter().filter(|stream| stream.revents().contains(PollFlags::NVAL)) {
+        // The lowest free number is the closed stream's; it stays open as long as we live.
+        if let Ok(nowhere) = openat(CWD, "/dev/null", OFlags::RDWR, Mode::empty()) {
+            std::mem::forget(nowhere);
+        }
+    }
+}
+
+fn ignore(signal: i32) {
     #[expect(unsafe_code, reason = "no safe crate offers SIG_IGN; the call has no memory effects")]
     // SAFETY: SIG_IGN is a valid disposition and no handler of ours runs.
     unsafe {
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::signal(signal, libc::SIG_IGN);
     }
 }

@@ -381,16 +381,3 @@ const PARTS: &[&str] = &[
     "#",
     "!",
 ];
-#[test]
-fn zz_timing() {
-    for (what, line) in hostile() {
-        let begin = Instant::now();
-        let said = classed(&line);
-        println!(
-            "{what}: {:?} {} {}",
-            begin.elapsed(),
-            name(said.effect),
-            said.why.chars().take(50).collect::<String>()
-        );
-    }
-}
