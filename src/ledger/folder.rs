@@ -61,14 +61,18 @@ pub fn read_at(file: &File, name: &str, at: u64, long: u64) -> Result<Vec<u8>, F
 /// Puts a whole new file in the place of `name`, so that a reader sees the old or the new one and never half.
 pub fn replace(dir: &OwnedFd, name: &str, spare: &str, bytes: &[u8]) -> Result<(), Failure> {
     let storage = |e: Errno| Failure::storage(name, e);
-    let flags = OFlags::WRONLY | OFlags::TRUNC;
+    // Not emptied first: a file system takes that for a plea to write out what follows at once.
+    let flags = OFlags::WRONLY;
     let opened = open_or_make(dir, spare, flags).or_else(|_| {
         // A spare that is no plain file is nothing of ours.
         rustix::fs::unlinkat(dir, spare, AtFlags::empty()).map_err(storage)?;
         open_or_make(dir, spare, flags)
     });
-    let mut file = opened?.0;
+    let (mut file, long) = opened?;
     file.write_all(bytes).map_err(|e| Failure::storage(name, e))?;
+    if long > bytes.len() as u64 {
+        file.set_len(bytes.len() as u64).map_err(|e| Failure::storage(name, e))?;
+    }
     exchange(dir, spare, name).map_err(storage)
 }
 

@@ -28,7 +28,7 @@ const PROBE: u64 = 64;
 const LONGEST_LINE: usize = 64 << 10;
 
 /// So much of the ledger's end may be missing in the table: reading it is cheaper than writing the table each time.
-const TAIL: u64 = 16 << 10;
+const TAIL: u64 = 8 << 10;
 
 /// What the table is made from.
 #[derive(Clone, Copy, Debug)]
