@@ -56,6 +56,7 @@ pub mod asset;
 pub mod signal;
 pub mod wire;
 pub mod place;
+pub mod lock;
 pub mod heads;
 pub mod ledger;
 pub mod shelf;
