@@ -184,6 +184,9 @@ pub struct Course {
     pub task_epoch: u64,
     pub verified: bool,
     pub waivers: Vec<Waiver>,
+    /// What the task in hand had written when the last prompt came.
+    #[serde(default)]
+    pub writes_at_prompt: u64,
     /// Write-class calls since the last draw.
     pub writes_since_draw: u64,
 }

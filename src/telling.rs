@@ -31,12 +31,14 @@ pub fn told(fact: &Fact, longest: usize) -> String {
 }
 
 fn spoken(said: &Said) -> String {
-    format!("  {} {}: {}", said.gate, said.ruling, said.reason)
+    let reason = said.reason.replace("\nhint: ", "; ");
+    format!("  {} {}{}{reason}", said.gate, said.ruling, if reason.is_empty() { "" } else { ": " })
 }
 
 fn stepped(step: &Step) -> String {
     let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
     let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 300))).unwrap_or_default();
-    let why = step.reason.as_ref().map(|why| format!("  {why}")).unwrap_or_default();
+    let why =
+        step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
     format!("{} {} {}{who}{input}{why}", step.to.name(), step.call.tool, step.call.id)
 }

@@ -20,7 +20,10 @@ pub const COMMAND: Command = Command {
     about: "Register for every event in Claude Code's settings",
     examples: &[
         ("aops-hook install", "For all sessions of this user"),
-        ("aops-hook install --project", "For this project, in the settings its repository shares"),
+        (
+            "aops-hook install --project",
+            "For all who work in this project; each of them needs aops-hook at the same path",
+        ),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     who: Who::OutsideClient,

@@ -38,11 +38,13 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
 /// What this task still owes, in the order it is to be given.
 pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
-    if session.state.phase == Phase::Halted || task.waiver.is_some() && !session.state.state.hydration_pending
-    {
+    let course = &session.memory.course;
+    // A new prompt came, and nobody has said yet whether it goes on with that task: a question is answered freely.
+    let asked = session.state.state.hydration_pending && course.epoch != course.task_epoch;
+    let waived = task.waiver.is_some() && !asked;
+    if session.state.phase == Phase::Halted || waived || asked && task.writes == course.writes_at_prompt {
         return Vec::new();
     }
-    let course = &session.memory.course;
     let mut debts = Vec::new();
     let gates = session.policy().gates;
     let held = |level: Level, gate: &str| level == Level::Enforce && !is_waived(session, scene, gate);

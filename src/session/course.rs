@@ -26,6 +26,7 @@ impl Session {
             Prompt::Ordinary => {
                 let course = &mut self.memory.course;
                 course.epoch += 1;
+                course.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
                 course.before.get_or_insert((self.state.phase, self.state.sandbox));
                 self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
                 self.state.state.hydration_pending = true;

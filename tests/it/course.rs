@@ -217,6 +217,27 @@ fn a_dot_waives_the_loop_and_a_question_never_opens_it() {
     write(&sandbox, &session, "other.txt").silent();
 }
 
+/// A question in between is answered freely; what was owed before comes back with the task, a waived one owes nothing.
+#[test]
+fn a_question_in_between_owes_nothing() {
+    let sandbox = world("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt(". make hello.txt").silent();
+    write(&sandbox, &session, "hello.txt").silent();
+    let _ = session.prompt("what is the time?");
+    session.stop("Noon.").silent();
+    let _ = session.prompt("make other.txt");
+    hydrated(&session, "minor-edit", "new");
+    write(&sandbox, &session, "other.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier"]);
+    let _ = session.prompt("what is the time?");
+    session.stop("Noon.").silent();
+    let _ = session.prompt("go on");
+    hydrated(&session, "minor-edit", "continue");
+    session.stop("Done.").refused(&["qa-verifier"]);
+}
+
 #[test]
 fn a_drawn_audit_binds_after_five_changes_and_a_block_halts() {
     let sandbox = world("1.0");

@@ -78,6 +78,7 @@ fn course() -> Course {
         task_epoch: 1,
         verified: false,
         waivers: vec![waiver()],
+        writes_at_prompt: 2,
         writes_since_draw: 0,
     }
 }
