@@ -80,6 +80,9 @@ pub struct Seen {
     /// `SessionStart` only: settings files that register us, with their events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<String, Vec<String>>>,
+    /// `SessionStart` only: protected places that are links, or lie behind one, and where they really are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linked: Option<BTreeMap<String, String>>,
     /// Settings, configuration and binary as they are now, where they were looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,

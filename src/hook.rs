@@ -18,6 +18,7 @@ use crate::place::Whose;
 use crate::policy::Policy;
 use crate::record;
 use crate::refresh;
+use crate::resolve;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
@@ -159,6 +160,7 @@ fn facts(
         seen.root = Some(asset::project(env, Path::new(&event.cwd)).display().to_string());
         let protected = scene::protected(env, event);
         (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
+        seen.linked = Some(resolve::links(&protected)).filter(|linked| !linked.is_empty());
         if session.memory.baseline.is_empty() {
             seen.baseline = git::baseline(env, Path::new(&event.cwd));
         }

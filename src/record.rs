@@ -223,6 +223,7 @@ fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
         folders: None,
         foreign: scene.shadowed.clone(),
         held: None,
+        linked: None,
         marks: None,
         mode: event.permission_mode.clone(),
         owed: None,

@@ -18,7 +18,7 @@ use crate::git;
 use crate::heads;
 use crate::json;
 use crate::ledger::Ledger;
-use crate::policy::{Level, Policy};
+use crate::policy::Level;
 use crate::reach::{self, Reach};
 use crate::resolve;
 use crate::session::Session;
@@ -31,10 +31,9 @@ use std::path::Path;
 /// The scene of this event.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
     let session = ledger.session();
-    let policy = session.policy();
     let mut scene = plain(env, session, event);
     match event.name.as_str() {
-        "PreToolUse" | "PermissionRequest" => call(env, &policy, event, &mut scene),
+        "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut scene),
         "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
         "SubagentStart" | "SessionStart" => shadowed(env, event, &mut scene),
         "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
@@ -78,7 +77,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene
     let folders = session.memory.folders.clone();
     let mut scene = Scene { folders, now_ms: then_ms, ..plain(env, session, event) };
     match event.name.as_str() {
-        "PreToolUse" | "PermissionRequest" => call(env, &session.policy(), event, &mut scene),
+        "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut scene),
         "SubagentStop" => scene.report = report(env, session, event),
         _ => {}
     }
@@ -101,10 +100,12 @@ fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
     }
 }
 
-fn call(env: &Env, policy: &Policy, event: &Event, scene: &mut Scene) {
+fn call(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     let Some(call) = &event.call else { return };
     let (tool, input) = (&call.key.tool, &call.input);
+    let policy = session.policy();
     let mut protected = protected(env, event);
+    protected.real = resolve::behind(&protected, &session.memory.linked);
     let (variables, home) = (resolve::variables(&protected), protected.home.clone());
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
     // Cut once: the guard asks what the line reaches, the sandbox what it does.

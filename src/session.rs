@@ -120,6 +120,9 @@ impl Session {
                 if let Some(held) = &seen.held {
                     self.memory.held.clone_from(held);
                 }
+                if let Some(linked) = &seen.linked {
+                    self.memory.linked.clone_from(linked);
+                }
                 if let Some(folders) = &seen.folders {
                     self.memory.folders.clone_from(folders);
                 }

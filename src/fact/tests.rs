@@ -36,6 +36,7 @@ fn all() -> Vec<Fact> {
         folders: Some(map()),
         foreign: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
+        linked: Some(map()),
         marks: Some(map()),
         mode: text(),
         owed: Some(vec!["commit".to_owned()]),

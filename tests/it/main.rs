@@ -10,6 +10,7 @@ mod course;
 mod demo;
 mod doctor;
 mod fail_closed;
+mod forged;
 mod home;
 mod hostile;
 mod install;
