@@ -108,8 +108,7 @@ fn values(
         ("transcript", one_line(&event.transcript_path, 300)),
     ];
     if wants("files") || wants("diff") {
-        let since = session.memory.baseline.get("").cloned().unwrap_or_default();
-        let (files, diff) = git::diff(env, Path::new(&event.cwd), &since);
+        let (files, diff) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
         values.push(("files", quote(cut(&redact(&files), PART * 2))));
         let cut_off = diff.len() > DIFF;
         values.push(("diff", quote(cut(&redact(&diff), DIFF))));
@@ -235,8 +234,7 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     });
     let (entry, by) = block.unwrap_or((session.seq, "a person".to_owned()));
     let tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
-    let since = session.memory.baseline.get("").cloned().unwrap_or_default();
-    let (files, _) = git::diff(env, Path::new(&event.cwd), &since);
+    let (files, _) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
         ("session_id", session.state.session_id.clone()),
