@@ -6,6 +6,8 @@
 mod added;
 mod agents;
 mod checks;
+mod halts;
+mod hydration;
 mod whole_loop;
 
 use crate::client::{Client, Run};

@@ -84,7 +84,6 @@ fn from_the_first_refusal_to_the_stop_that_passes() {
     let seen: Vec<_> = added[1..].iter().map(|n| if *n == 0 { Adds::Nothing } else { Adds::Words }).collect();
     assert_eq!(seen, wanted[..wanted.len() - 1], "{added:?}");
     let whole: usize = added.iter().sum();
-    eprintln!("{added:?} {whole}");
     assert!((2_000..8_000).contains(&whole), "the loop added {whole} bytes: {added:?}");
 }
 
