@@ -56,7 +56,7 @@ fn stop_agent(session: &Session, id: &str, kind: &str, report: &str) -> Answer {
     session.event("SubagentStop", fields)
 }
 
-fn hydrated(session: &Session, workflow: &str, task: &str) -> String {
+pub(crate) fn hydrated(session: &Session, workflow: &str, task: &str) -> String {
     let block = json!({"workflow": workflow, "intent": "make hello.txt", "task": task,
         "acceptance_criteria": ["hello.txt says hello"], "steps": ["write it"]});
     let (context, said) = agent(session, "prompt-hydrator", &block);
@@ -82,7 +82,7 @@ fn reflected(session: &Session) -> Answer {
 }
 
 /// Asks for a write and, where it passes, does it and reports it.
-fn write(sandbox: &Sandbox, session: &Session, name: &str) -> Answer {
+pub(crate) fn write(sandbox: &Sandbox, session: &Session, name: &str) -> Answer {
     let call =
         session.call("Write", json!({"file_path": sandbox.project().join(name), "content": "hello\n"}));
     let said = session.pre(&call);

@@ -12,6 +12,7 @@ mod doctor;
 mod fail_closed;
 mod home;
 mod hostile;
+mod hydration;
 mod install;
 mod ledger_crash;
 mod ledger_damage;
