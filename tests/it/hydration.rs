@@ -115,3 +115,24 @@ fn a_workflow_of_the_projects_own_drops_no_gate() {
     hydrated(&session, "quick", "new");
     write(&sandbox, &session, "hello.txt").silent();
 }
+
+#[test]
+fn an_edit_in_the_middle_of_a_turn_counts_from_the_next_prompt_and_is_an_entry() {
+    let sandbox = world("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let began = session.state()["policy_hash"].clone();
+    let _ = session.prompt(". make hello.txt");
+    sandbox.put(
+        ".aops/config.toml",
+        "[[rule]]\nid = \"no-hello\"\npath = \"hello.txt\"\naction = \"deny\"\nreason = \"no\"\n",
+    );
+    write(&sandbox, &session, "hello.txt").silent();
+    assert_eq!(session.state()["policy_hash"], began);
+    let _ = session.prompt(". again");
+    write(&sandbox, &session, "hello.txt").refused(&["no-hello"]);
+    let now = session.state()["policy_hash"].clone();
+    assert_ne!(now, began);
+    let recorded = session.entries().iter().filter(|entry| entry["with"]["policy_hash"] == now).count();
+    assert_eq!(recorded, 1, "one entry says that it changed");
+}
