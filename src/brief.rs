@@ -51,8 +51,9 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent) -> Result
     let session = ledger.session();
     let file = format!("{name}-{}.md", session.seq + 1);
     let path = ledger.place().path.join("context").join(&file);
-    let values = values(env, ledger, event, template, &path);
-    let text = Phrase::new(template, values).fill(&asset::template(env, template)) + "\n";
+    let shape = asset::template(env, template)?;
+    let values = values(env, ledger, event, &shape, &path);
+    let text = Phrase::new(template, values).fill(&shape) + "\n";
     ledger.write_context(&file, text.as_bytes())?;
     Ok(Brief { text: injected(&text, &path), file: path.display().to_string() })
 }
@@ -69,7 +70,7 @@ fn values(
     env: &Env,
     ledger: &Ledger,
     event: &Event,
-    template: &str,
+    shape: &str,
     path: &Path,
 ) -> Vec<(&'static str, String)> {
     let session = ledger.session();
@@ -79,7 +80,6 @@ fn values(
         quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))
     };
     let text = |text: Option<&String>| quote(cut(&redact(text.map_or("", String::as_str)), PART));
-    let shape = asset::template(env, template);
     let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
@@ -108,8 +108,7 @@ fn values(
         ("transcript", one_line(&event.transcript_path, 300)),
     ];
     if wants("files") || wants("diff") {
-        let since = session.memory.baseline.get("").cloned().unwrap_or_default();
-        let (files, diff) = git::diff(env, Path::new(&event.cwd), &since);
+        let (files, diff) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
         values.push(("files", quote(cut(&redact(&files), PART * 2))));
         let cut_off = diff.len() > DIFF;
         values.push(("diff", quote(cut(&redact(&diff), DIFF))));
@@ -235,8 +234,7 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     });
     let (entry, by) = block.unwrap_or((session.seq, "a person".to_owned()));
     let tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
-    let since = session.memory.baseline.get("").cloned().unwrap_or_default();
-    let (files, _) = git::diff(env, Path::new(&event.cwd), &since);
+    let (files, _) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
         ("session_id", session.state.session_id.clone()),
@@ -255,7 +253,7 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
         ("folder", ledger.place().path.display().to_string()),
     ];
     values.extend(window(&recent));
-    let text = Phrase::new("halt-report.md", values).fill(&asset::template(env, "halt-report.md")) + "\n";
+    let text = Phrase::new("halt-report.md", values).fill(&asset::template(env, "halt-report.md")?) + "\n";
     ledger.write_beside("halt-report.md", text.as_bytes())?;
     let project = asset::project(env, Path::new(&event.cwd));
     if !env.dry && tracker::snapshot(env, &project).tool.is_some() {

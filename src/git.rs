@@ -3,6 +3,10 @@
 //! Starts `git`, reading only: no hook, no file-system monitor, no optional lock. Invariant: no repository, no git or no
 //! answer in time means that nothing is owed, never that a stop is refused for our own trouble.
 
+mod review;
+
+pub use review::diff;
+
 use crate::env::Env;
 use crate::gate::Tree;
 use crate::process::{self, Ending};
@@ -100,15 +104,6 @@ fn push(status: &Status) -> (String, String) {
         (false, _) => "this branch is".to_owned(),
     };
     (command, ahead)
-}
-
-/// The list of changed files with their lines, and the diff itself, each bounded: for reviewers.
-pub fn diff(env: &Env, cwd: &Path, since: &str) -> (String, String) {
-    let since = if since.is_empty() || since == "(initial)" { "HEAD" } else { since };
-    let text = |args: &[&str]| {
-        git(env, cwd, args).map(|said| String::from_utf8_lossy(&said).into_owned()).unwrap_or_default()
-    };
-    (text(&["diff", "--stat=120", since, "--"]), text(&["diff", since, "--"]))
 }
 
 fn stamp(path: &Path) -> String {

@@ -56,11 +56,12 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
     let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose, thorough)?);
     let scene = scene::look(env, &ledger, &event)?;
-    if ledger.session().is_new() {
+    let begins = ledger.session().is_new();
+    if begins {
         open(env, &mut ledger, &event, &scene)?;
     }
     let session = ledger.session();
-    let verdict = judged(env, session, &event, &scene);
+    let verdict = judged(env, session, &event, &scene)?;
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
@@ -71,11 +72,11 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if event.name == "SessionStart" {
         welcome::export(env, &ledger)?;
         if ledger.session().blocked().is_none() {
-            verdict = verdict
-                .join(Verdict::context("hydrate", welcome::context(env, ledger.session(), &event, &scene)));
+            let words = welcome::context(env, ledger.session(), &event, &scene)?;
+            verdict = verdict.join(Verdict::context("hydrate", words));
         }
     }
-    let facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
+    let facts = facts(env, ledger.session(), &event, &verdict, &scene, begins)?;
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     ledger.append(env, facts)?;
     if blocked {
@@ -101,19 +102,22 @@ fn wants_refresh(event: &Event, scene: &Scene) -> bool {
 }
 
 /// What the gates say together, in words.
-pub fn judged(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Verdict {
+pub fn judged(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Result<Verdict, Failure> {
     worded(env, gate::judge(session, event, scene))
 }
 
 /// Shipped texts in the place of their names.
-fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
-    let Some(mut phrase) = verdict.phrase.take() else { return verdict };
-    let lines = verdict.debts.iter().map(|debt| debt.line.fill(&asset::template(env, debt.line.template)));
-    let lines: Vec<String> = lines.enumerate().map(|(n, line)| format!("{}. {line}", n + 1)).collect();
+fn worded(env: &Env, mut verdict: Verdict) -> Result<Verdict, Failure> {
+    let Some(mut phrase) = verdict.phrase.take() else { return Ok(verdict) };
+    let mut lines = Vec::new();
+    for debt in &verdict.debts {
+        let line = debt.line.fill(&asset::template(env, debt.line.template)?);
+        lines.push(format!("{}. {line}", lines.len() + 1));
+    }
     if !lines.is_empty() {
         phrase.values.push(("owed", lines.join("\n")));
     }
-    let text = phrase.fill(&asset::template(env, phrase.template));
+    let text = phrase.fill(&asset::template(env, phrase.template)?);
     if verdict.softened {
         verdict.notice = format!("not enforced here, or this would be refused: {text}");
     } else if verdict.ruling == Ruling::Pass {
@@ -121,7 +125,7 @@ fn worded(env: &Env, mut verdict: Verdict) -> Verdict {
     } else {
         verdict.reason = text;
     }
-    verdict
+    Ok(verdict)
 }
 
 /// Begins the ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
@@ -150,6 +154,7 @@ fn facts(
     event: &Event,
     verdict: &Verdict,
     scene: &Scene,
+    begins: bool,
 ) -> Result<Vec<Fact>, Failure> {
     let mut facts = record::facts(session, event, verdict, scene);
     let Some(Fact::Event(seen)) = facts.iter_mut().find(|fact| matches!(fact, Fact::Event(_))) else {
@@ -165,7 +170,8 @@ fn facts(
             seen.baseline = git::baseline(env, Path::new(&event.cwd));
         }
     }
-    if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") {
+    // A session that has just begun has its policy already.
+    if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") && !begins {
         let (policy, hash) = policy(env, event)?;
         if hash != session.state.policy_hash {
             (seen.policy, seen.policy_hash) = (policy, Some(hash));

@@ -4,10 +4,6 @@
 //! Invariants: the same texts give the same hash on every machine; a file that cannot be read or understood is a problem,
 //! never a fallback to less.
 
-mod stamp;
-
-pub use stamp::stamp;
-
 use crate::asset::{self, Texts, read_text};
 use crate::disk;
 use crate::env::Env;
@@ -27,8 +23,6 @@ pub struct InForce {
     pub policy: Policy,
     /// 64 hex digits over `Form`.
     pub hash: String,
-    /// What `stamp` said just before the files were read.
-    pub stamp: String,
     pub origins: Origins,
     pub texts: Texts,
     /// The folder whose `.aops` counts.
@@ -57,7 +51,6 @@ pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
 /// The same, with every problem.
 pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
     let project = asset::project(env, cwd);
-    let stamp = stamp::of(env, &project);
     let user = config(&env.user_config, None)?;
     let own = config(&project.join(".aops"), Some(&project))?;
     let (policy, origins) = policy::read(
@@ -69,7 +62,7 @@ pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
         return Err(texts.problems.into_iter().map(|odd| Problem::whole(odd.file, odd.what)).collect());
     }
     let hash = digest_of(&Form { policy: policy.clone(), texts: texts.digests() });
-    Ok(InForce { policy, hash, stamp, origins, texts, project })
+    Ok(InForce { policy, hash, origins, texts, project })
 }
 
 impl InForce {

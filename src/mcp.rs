@@ -12,9 +12,10 @@ mod learnt;
 mod rpc;
 mod server;
 
-pub use server::Server;
+pub use server::{Named, is_approved, of_project};
 
 use crate::env::Env;
+use crate::policy::Address;
 use learnt::Learnt;
 use rpc::Client;
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ impl fmt::Display for Trouble {
 impl std::error::Error for Trouble {}
 
 /// What the server remembers about this, the best first.
-pub fn recall(env: &Env, server: &Server, query: &str, deadline: Instant) -> Result<Vec<Memory>, Trouble> {
+pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Result<Vec<Memory>, Trouble> {
     // Servers log what they are asked.
     let query = crate::redact::redact(query);
     let query = crate::json::cut(&query, 4_000);
@@ -74,7 +75,7 @@ pub fn recall(env: &Env, server: &Server, query: &str, deadline: Instant) -> Res
 /// Have the server keep a text.
 pub fn store(
     env: &Env,
-    server: &Server,
+    server: &Address,
     text: &str,
     tags: &[&str],
     deadline: Instant,
@@ -96,7 +97,7 @@ pub fn store(
 /// One call of a tool. What was learnt may be out of date: then we learn again, once.
 fn call(
     env: &Env,
-    server: &Server,
+    server: &Address,
     deadline: Instant,
     choose: impl Fn(&Learnt) -> Option<(String, Value)>,
 ) -> Result<Value, Trouble> {

@@ -33,7 +33,7 @@ pub fn offer(
     if let Some(file) = scene.shadowed.as_ref().filter(|_| event.name == "SessionStart") {
         let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let values = vec![("file", crate::phrase::one_line(file, 300)), ("agent", name)];
-        let words = Phrase::new("", values).fill(&asset::template(env, "refusals/agent-shadowed.md"));
+        let words = Phrase::new("", values).fill(&asset::template(env, "refusals/agent-shadowed.md")?);
         return Ok(verdict.join(Verdict::notice("report", words)));
     }
     let agent = event.agent_type.as_deref().and_then(ours);
@@ -43,7 +43,7 @@ pub fn offer(
             let file = brief(env, ledger, event, hydrator)?.file;
             let values = vec![("agent", scene.agent(hydrator.name)), ("context_file", file)];
             let words = Phrase::new("hydration-instruction.md", values)
-                .fill(&asset::template(env, "hydration-instruction.md"));
+                .fill(&asset::template(env, "hydration-instruction.md")?);
             Verdict::context("hydrate", words)
         }
         ("SubagentStart", Some(agent)) if scene.shadowed.is_none() => {

@@ -4,6 +4,7 @@
 //! serialisation is the RFC 8785 form. Invariant: a project's file that is accepted never makes the policy laxer than
 //! the user's own; `key::KEYS` says for each key which way is laxer.
 
+mod address;
 pub mod check;
 mod field;
 pub mod glob;
@@ -14,6 +15,7 @@ mod read;
 pub mod rule;
 pub mod value;
 
+pub use address::Address;
 pub use check::Check;
 pub use origin::{Layer, Origins};
 pub use problem::Problem;

@@ -4,10 +4,10 @@
 //! waiting beyond the deadline; a source that is late, missing or broken is one line that says so, and never a failure.
 
 use crate::env::Env;
-use crate::mcp::{self, Server};
+use crate::mcp;
 use crate::notes::{self, Found};
 use crate::phrase::{one_line, quote};
-use crate::policy::Policy;
+use crate::policy::{Address, Policy};
 use crate::redact::redact;
 use crate::tracker::{self, snapshot::Part};
 use std::path::Path;
@@ -34,10 +34,13 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, query: &str) -> Vec<(&'st
         ("ready", listed(&snapshot.ready)),
         ("in_progress", listed(&snapshot.in_progress)),
         ("blocked", listed(&snapshot.blocked)),
-        ("notes", until(&notes, deadline)),
+        ("notes", until(&notes, deadline, "the notes were not read in time")),
         (
             "memory",
-            memory.map_or_else(|| quote("no memory server is configured"), |answer| until(&answer, deadline)),
+            memory.map_or_else(
+                || quote("no memory server is configured"),
+                |answer| until(&answer, deadline, "the memory server did not answer in time"),
+            ),
         ),
     ]
 }
@@ -49,12 +52,13 @@ fn aside(work: impl FnOnce() -> String + Send + 'static) -> Receiver<String> {
     answer
 }
 
-fn until(answer: &Receiver<String>, deadline: Instant) -> String {
+fn until(answer: &Receiver<String>, deadline: Instant, late: &str) -> String {
     let left = deadline.saturating_duration_since(Instant::now());
-    answer.recv_timeout(left).unwrap_or_else(|_| quote("did not answer in time"))
+    answer.recv_timeout(left).unwrap_or_else(|_| quote(late))
 }
 
-/// The user's server, or the one of the project's own `.mcp.json`, which may only be on this machine.
+/// The user's server, or the one of the project's own `.mcp.json`, which may only be on this machine and only where the
+/// user let the client use it.
 fn memory(
     env: &Env,
     policy: &Policy,
@@ -62,20 +66,29 @@ fn memory(
     query: &str,
     deadline: Instant,
 ) -> Option<Receiver<String>> {
-    let server = match policy.memory.server.as_deref().map(Server::from_config) {
-        Some(Ok(server)) => server,
-        Some(Err(why)) => return Some(aside(move || quote(&why))),
-        None => Server::from_project(&std::fs::read_to_string(project.join(".mcp.json")).ok()?)
-            .into_iter()
-            .next()?,
-    };
+    if let Some(url) = policy.memory.server.as_deref() {
+        return Some(match Address::read(url) {
+            Ok(address) => asked(env, address, query, deadline),
+            Err(wanted) => aside(move || quote(&format!("`memory.server` is not {wanted}"))),
+        });
+    }
+    let found = mcp::of_project(&std::fs::read_to_string(project.join(".mcp.json")).ok()?);
+    let named = found.into_iter().next()?;
+    if mcp::is_approved(env, project, &named.name) {
+        return Some(asked(env, named.address, query, deadline));
+    }
+    let name = one_line(&named.name, 60);
+    Some(aside(move || quote(&format!("the server `{name}` of `.mcp.json` is not approved by the user"))))
+}
+
+fn asked(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver<String> {
     let (env, query) = (env.clone(), query.to_owned());
-    Some(aside(move || match mcp::recall(&env, &server, &query, deadline) {
+    aside(move || match mcp::recall(&env, &server, &query, deadline) {
         Ok(memories) => quote(
             &memories.iter().map(|m| format!("- {}", one_line(&m.text, 400))).collect::<Vec<_>>().join("\n"),
         ),
         Err(trouble) => quote(&format!("the memory server {trouble}")),
-    }))
+    })
 }
 
 fn noted(found: &Found) -> String {

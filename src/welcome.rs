@@ -24,16 +24,16 @@ const LONGEST: usize = 6_000;
 const CORE: usize = 1_800;
 
 /// The context for the start of a session.
-pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> String {
+pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Result<String, Failure> {
     let standing = standing(session);
     if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
-        return standing.unwrap_or_default();
+        return Ok(standing.unwrap_or_default());
     }
     let names =
         ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"].map(|name| scene.agent(name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
     let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
-        .fill(&asset::template(env, "AGENTS.md"));
+        .fill(&asset::template(env, "AGENTS.md")?);
     let core = core(Path::new(&event.cwd));
     let parts = [
         Some(guide),
@@ -42,7 +42,7 @@ pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> St
         standing,
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-    cut(&text, LONGEST).to_owned()
+    Ok(cut(&text, LONGEST).to_owned())
 }
 
 /// One line on where the loop stands; nothing before the first task.

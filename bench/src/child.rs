@@ -1,4 +1,4 @@
-//! One child, from start to end: its wall time and the processor time it took.
+//! One child, from start to end: its wall time, the processor time and the memory it took.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Cost {
     pub(crate) wall: Duration,
     pub(crate) cpu: Duration,
+    /// The most it held at once, in kilobytes.
+    pub(crate) memory: i64,
 }
 
 /// A program, its arguments and the home it runs in; its environment is ours alone.
@@ -28,7 +30,7 @@ pub(crate) fn run(mut command: Command, input: &[u8]) -> Cost {
         // A program that does not read its input may be gone already.
         let _ = stdin.write_all(input);
     }
-    let (status, cpu) = wait(child.id());
+    let (status, cpu, memory) = wait(child.id());
     let wall = began.elapsed();
     if status != 0 {
         let mut said = String::new();
@@ -37,7 +39,7 @@ pub(crate) fn run(mut command: Command, input: &[u8]) -> Cost {
         }
         panic!("{command:?} ended with {status}: {said}");
     }
-    Cost { wall, cpu }
+    Cost { wall, cpu, memory }
 }
 
 #[repr(C)]
@@ -45,14 +47,15 @@ pub(crate) fn run(mut command: Command, input: &[u8]) -> Cost {
 struct Usage {
     user: [i64; 2],
     system: [i64; 2],
-    rest: [i64; 14],
+    largest: i64,
+    rest: [i64; 13],
 }
 
 unsafe extern "C" {
     fn wait4(pid: i32, status: *mut i32, options: i32, usage: *mut Usage) -> i32;
 }
 
-fn wait(pid: u32) -> (i32, Duration) {
+fn wait(pid: u32) -> (i32, Duration, i64) {
     let (mut status, mut usage) = (0, Usage::default());
     // SAFETY: both pointers are to live values of the C types; `pid` is a child nobody else waits for.
     let waited = unsafe { wait4(pid.cast_signed(), &raw mut status, 0, &raw mut usage) };
@@ -60,5 +63,5 @@ fn wait(pid: u32) -> (i32, Duration) {
     let time = |[seconds, micros]: [i64; 2]| {
         Duration::from_micros(u64::try_from(seconds * 1_000_000 + micros).unwrap_or_default())
     };
-    (status, time(usage.user) + time(usage.system))
+    (status, time(usage.user) + time(usage.system), usage.largest)
 }

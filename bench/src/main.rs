@@ -4,6 +4,7 @@
 //! Invariant: every program gets its turn in every round, so a busy machine is busy for all of them.
 
 mod child;
+mod hydrate;
 mod ledger;
 
 use child::{Cost, command, run};
@@ -21,6 +22,14 @@ struct Row<'a> {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
+    if let [_, word, hook, home, rounds] = arguments.as_slice() {
+        assert_eq!(word, "hydrate");
+        return hydrate::measure(
+            Path::new(hook),
+            Path::new(home),
+            rounds.parse().expect("rounds are a number"),
+        );
+    }
     let [_, hook, programs, home, rounds, entries] = arguments.as_slice() else {
         panic!("usage: bench HOOK PROGRAMS HOME ROUNDS ENTRIES")
     };

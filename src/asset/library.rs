@@ -33,7 +33,14 @@ impl Library {
         for text in texts.of(Kind::Workflow) {
             library.origins.insert(text.id.clone(), text.origin);
             match workflow::read(&text.file, &text.text) {
-                Ok(workflow) => held.push(Held { file: text.file.clone(), owed: owed(env, text), workflow }),
+                Ok(mut workflow) => {
+                    let owed = owed(env, text).unwrap_or_else(|| {
+                        // Nothing of ours or the user's stands behind it: a project does not choose what it skips.
+                        workflow.gates = Gate::ALL.to_vec();
+                        Vec::new()
+                    });
+                    held.push(Held { file: text.file.clone(), owed, workflow });
+                }
                 Err(problems) => {
                     library.broken.insert(text.id.clone(), text.file.clone());
                     library.problems.extend(problems);
@@ -56,16 +63,17 @@ impl Library {
     }
 }
 
-/// The gates of the workflow that a project's one takes the place of. The user's own may drop what they like.
-fn owed(env: &Env, text: &Text) -> Vec<Gate> {
+/// The gates of the workflow that a project's one takes the place of; `None` where there is no such. The user's own may
+/// drop what they like.
+fn owed(env: &Env, text: &Text) -> Option<Vec<Gate>> {
     if text.origin != Origin::Project {
-        return Vec::new();
+        return Some(Vec::new());
     }
     let beneath = match find(env, None, Kind::Workflow, &text.id) {
-        Ok(None) => return Vec::new(),
+        Ok(None) => return None,
         Ok(Some(beneath)) => workflow::read(&beneath.file, &beneath.text).ok(),
         Err(_) => None,
     };
     // One that cannot be read might have had any gate.
-    beneath.map_or(Gate::ALL.to_vec(), |workflow| workflow.gates)
+    Some(beneath.map_or(Gate::ALL.to_vec(), |workflow| workflow.gates))
 }

@@ -140,7 +140,7 @@ fn nobody_else_can_silence_our_words() {
     let ours = |path: &str| ASSETS.iter().find(|asset| asset.path == path).unwrap().text.trim_end();
     assert_eq!(axioms_text(&env, &project), ours("AXIOMS.md"));
     assert_eq!(workflows_text(&env, &project).trim_end(), ours("WORKFLOWS.md"));
-    assert_eq!(template(&env, "refusals/rule.md").trim_end(), ours("templates/refusals/rule.md"));
+    assert_eq!(template(&env, "refusals/rule.md").unwrap().trim_end(), ours("templates/refusals/rule.md"));
 
     std::os::unix::fs::symlink("/dev/null", project.join(".aops/AXIOMS.md")).unwrap();
     for name in ["AXIOMS.md", "WORKFLOWS.md", "templates/refusals/rule.md"] {
@@ -154,10 +154,11 @@ fn nobody_else_can_silence_our_words() {
     );
     let said = workflows_text(&env, &project);
     assert!(said.starts_with(ours("WORKFLOWS.md")) && said.contains("is not UTF-8"), "{said}");
-    assert_eq!(template(&env, "refusals/rule.md").trim_end(), ours("templates/refusals/rule.md"));
+    let why = template(&env, "refusals/rule.md").unwrap_err().to_string();
+    assert!(why.contains("templates/refusals/rule.md` is not UTF-8"), "{why}");
 
     fs::write(user.join("templates/refusals/rule.md"), "mine").unwrap();
-    assert_eq!(template(&env, "refusals/rule.md"), "mine");
+    assert_eq!(template(&env, "refusals/rule.md").unwrap(), "mine");
     fs::remove_file(project.join(".aops/AXIOMS.md")).unwrap();
     fs::write(project.join(".aops/AXIOMS.md"), "project's").unwrap();
     fs::write(user.join("AXIOMS.md"), "mine").unwrap();

@@ -1,18 +1,23 @@
 //! Texts in force as the words that are said: a template, all axioms, how to choose a workflow.
 //!
-//! Reads texts through `force`. Invariant: a text of somebody else that cannot be used never silences ours; it is named in
-//! the place where it would stand.
+//! Reads texts through `force`. Invariants: axioms and workflows of somebody else that cannot be used never silence ours,
+//! they are named in the place where they would stand; a template that cannot be read is a failure that names it.
 
 use super::{ASSETS, Kind, Library, Origin, Text, Texts, axioms, find};
 use crate::env::Env;
+use crate::failure::{Code, Failure};
 use crate::workflow::Problem;
 use std::path::Path;
 
 /// A template in force, by its name below `templates/`: the user's own, or ours.
-pub fn template(env: &Env, name: &str) -> String {
+pub fn template(env: &Env, name: &str) -> Result<String, Failure> {
     let id = name.strip_suffix(".md").unwrap_or(name);
-    // Something must be said, even where the user's own words cannot be read: `workflow check` tells that they cannot.
-    usable(find(env, None, Kind::Template, id), Kind::Template, id).0
+    match find(env, None, Kind::Template, id) {
+        Ok(text) => Ok(text.map(|text| text.text.into_owned()).unwrap_or_default()),
+        Err(problem) => {
+            Err(Failure::new(Code::ConfigInvalid, format!("`{}` {}", problem.file, problem.what)))
+        }
+    }
 }
 
 /// The axioms in force, one after another.
@@ -24,7 +29,7 @@ pub fn axioms_text(env: &Env, project: &Path) -> String {
 
 /// How to choose a workflow, and the user's and project's own beside the shipped ones.
 pub fn workflows_text(env: &Env, project: &Path) -> String {
-    let (index, problem) = usable(find(env, None, Kind::Index, "WORKFLOWS"), Kind::Index, "WORKFLOWS");
+    let (index, problem) = usable(find(env, None, Kind::Index, "WORKFLOWS"));
     let library = Library::read(env, project);
     let own = library.catalogue.all().filter(|held| {
         library.origins.get(&held.workflow.id).is_some_and(|origin| *origin != Origin::Embedded)
@@ -38,14 +43,9 @@ pub fn workflows_text(env: &Env, project: &Path) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The text that was found, else ours and why.
-fn usable(found: Result<Option<Text>, Problem>, kind: Kind, id: &str) -> (String, Option<Problem>) {
-    let ours = || {
-        ASSETS
-            .iter()
-            .find(|asset| asset.kind() == kind && asset.id() == id)
-            .map(|asset| asset.text.to_owned())
-    };
+/// The index that was found, else ours and why.
+fn usable(found: Result<Option<Text>, Problem>) -> (String, Option<Problem>) {
+    let ours = || ASSETS.iter().find(|asset| asset.kind() == Kind::Index).map(|asset| asset.text.to_owned());
     match found {
         Ok(text) => (text.map(|text| text.text.into_owned()).unwrap_or_default(), None),
         Err(problem) => (ours().unwrap_or_default(), Some(problem)),

@@ -9,6 +9,7 @@ use crate::agent::{May, ours};
 use crate::call::{Effect, ToolCall};
 use crate::event::Event;
 use crate::phrase::{Phrase, one_line};
+use crate::policy::Level;
 use crate::session::Session;
 use crate::state::{Phase, Sandbox};
 use crate::verdict::Verdict;
@@ -30,7 +31,10 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     if !effect.is_write() || !shut || is_waived(session, scene, GATE) {
         return Verdict::pass();
     }
-    let verdict = Verdict::refuse(GATE, words(session, call, scene));
+    let mut verdict = Verdict::refuse(GATE, words(session, call, scene));
+    if session.state.phase == Phase::Review && session.policy().gates.critic == Level::Warn {
+        verdict = verdict.soften();
+    }
     match session.memory.shadowed.as_deref() {
         Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
         None => verdict,

@@ -3,8 +3,9 @@
 //! Writes to and reads from one socket. Invariants: before every connect, write and read the time that is left is
 //! measured, so a server that drips cannot hold us; head and body are bounded; the connection is closed at the end.
 
+use super::Trouble;
 use super::body::{Body, Source, check, left, time_left};
-use super::{Server, Trouble};
+use crate::policy::Address;
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::time::Instant;
@@ -48,7 +49,7 @@ impl Reply {
 
 /// Send one request and read the head of its answer.
 pub(super) fn post(
-    server: &Server,
+    server: &Address,
     headers: &[(&str, &str)],
     body: &str,
     deadline: Instant,
@@ -64,7 +65,7 @@ pub(super) fn post(
     Ok(Reply { status, headers, body })
 }
 
-fn request(server: &Server, headers: &[(&str, &str)], body: &str) -> String {
+fn request(server: &Address, headers: &[(&str, &str)], body: &str) -> String {
     let long = body.len().to_string();
     let ours = [
         ("Host", server.host.as_str()),
@@ -79,9 +80,9 @@ fn request(server: &Server, headers: &[(&str, &str)], body: &str) -> String {
     format!("POST {} HTTP/1.1\r\n{}\r\n{body}", server.path, lines.concat())
 }
 
-fn connect(server: &Server, deadline: Instant) -> Result<TcpStream, Trouble> {
+fn connect(server: &Address, deadline: Instant) -> Result<TcpStream, Trouble> {
     let mut trouble = Trouble::Missing;
-    for address in &server.addresses {
+    for address in &server.sockets {
         match TcpStream::connect_timeout(address, time_left(deadline)?) {
             Ok(stream) => {
                 let _ = stream.set_nodelay(true);

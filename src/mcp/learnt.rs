@@ -3,12 +3,13 @@
 //! Reads and writes `<config>/aops/memory/<hash>.json`, private. Invariants: the file is a cache that may be missing,
 //! damaged or out of date; nothing in it can name a tool other than those below.
 
+use super::Trouble;
 use super::rpc::{Client, Session};
-use super::{Server, Trouble};
 use crate::digest::sha256;
 use crate::disk;
 use crate::env::Env;
 use crate::place::make_all;
+use crate::policy::Address;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -58,7 +59,7 @@ pub(super) fn learn(client: &mut Client) -> Result<Learnt, Trouble> {
     })
 }
 
-pub(super) fn load(env: &Env, server: &Server) -> Option<Learnt> {
+pub(super) fn load(env: &Env, server: &Address) -> Option<Learnt> {
     let bytes = disk::find(&path(env, server)).ok()?.bytes?;
     let kept: Value = serde_json::from_slice(&bytes).ok()?;
     let known = |value: &Value, names: &[&str]| {
@@ -81,7 +82,7 @@ pub(super) fn load(env: &Env, server: &Server) -> Option<Learnt> {
 }
 
 /// A failure to keep it costs time at the next call and nothing else.
-pub(super) fn save(env: &Env, server: &Server, learnt: &Learnt) {
+pub(super) fn save(env: &Env, server: &Address, learnt: &Learnt) {
     let session = match &learnt.session {
         Session::None => Value::Null,
         Session::Open(id) => id.clone().unwrap_or_default().into(),
@@ -103,13 +104,13 @@ pub(super) fn save(env: &Env, server: &Server, learnt: &Learnt) {
 }
 
 /// The session may have been opened anew.
-pub(super) fn keep_session(env: &Env, server: &Server, known: Option<Learnt>, client: &Client) {
+pub(super) fn keep_session(env: &Env, server: &Address, known: Option<Learnt>, client: &Client) {
     if let Some(known) = known.filter(|known| known.session != client.session) {
         save(env, server, &Learnt { session: client.session.clone(), ..known });
     }
 }
 
-fn path(env: &Env, server: &Server) -> PathBuf {
+fn path(env: &Env, server: &Address) -> PathBuf {
     let name = sha256(&[server.host.as_bytes(), server.path.as_bytes()]);
     env.config.join("aops/memory").join(format!("{}.json", &name[..16]))
 }

@@ -3,9 +3,10 @@
 //! Writes to and reads from sockets through `http`. A session is opened only when a server refuses without, and is
 //! opened again when it has expired. Invariant: at most four requests for one method.
 
+use super::Trouble;
 use super::http::{Reply, post};
-use super::{Server, Trouble};
 use crate::json::cut;
+use crate::policy::Address;
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -22,7 +23,7 @@ pub(super) enum Session {
 }
 
 pub(super) struct Client<'a> {
-    server: &'a Server,
+    server: &'a Address,
     pub(super) session: Session,
     deadline: Instant,
     /// It was opened for this call: another attempt would change nothing.
@@ -37,7 +38,7 @@ enum Said {
 }
 
 impl<'a> Client<'a> {
-    pub(super) fn new(server: &'a Server, session: Option<Session>, deadline: Instant) -> Self {
+    pub(super) fn new(server: &'a Address, session: Option<Session>, deadline: Instant) -> Self {
         Self { server, session: session.unwrap_or_default(), deadline, fresh: false }
     }
 

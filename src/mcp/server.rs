@@ -1,116 +1,77 @@
-//! Where a memory server is, and who said so.
+//! The memory servers of a project's `.mcp.json`, as far as the user let the client use them.
 //!
-//! Reads nothing; parses an address from our configuration or a project's `.mcp.json`. Invariants: only `http://`; only
-//! numbers and `localhost`, so that nothing is ever looked up; from a project's file nothing but loopback.
+//! Reads the settings that hold the user's answer. Invariants: from a project's file nothing but loopback HTTP; a
+//! repository does not approve itself, since its own `settings.json` may forbid a server and not allow one.
 
+use crate::env::Env;
+use crate::policy::Address;
 use serde_json::Value;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::fs;
+use std::path::Path;
 
-/// An address to ask at.
+/// Larger settings are nobody's.
+const LARGEST: u64 = 16 << 20;
+
+/// A server that a project names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
-    /// Tried in this order.
-    pub(super) addresses: Vec<SocketAddr>,
-    /// As the user wrote it: host and port.
-    pub(super) host: String,
-    /// With its query.
-    pub(super) path: String,
+pub struct Named {
+    pub name: String,
+    pub address: Address,
 }
 
-impl Server {
-    /// From the user's own configuration, which may name any machine by its number.
-    pub fn from_config(url: &str) -> Result<Self, String> {
-        let wrong = |why: &str| format!("`{url}` {why}");
-        let rest = url.strip_prefix("http://").ok_or_else(|| wrong("does not begin with `http://`"))?;
-        let (host, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
-        if path.bytes().any(|b| b <= b' ' || b == b'#' || !b.is_ascii()) {
-            return Err(wrong("has a path with blanks or signs that must be encoded"));
-        }
-        let addresses = addresses(host)
-            .ok_or_else(|| wrong("names no address: use a number or `localhost`, with a port"))?;
-        let slash = if path.starts_with('/') { "" } else { "/" };
-        Ok(Self { addresses, host: host.to_owned(), path: format!("{slash}{path}") })
-    }
-
-    /// The memory servers of a project's `.mcp.json`: those on loopback HTTP whose name says memory.
-    pub fn from_project(mcp_json: &str) -> Vec<Self> {
-        let Ok(file) = serde_json::from_str::<Value>(mcp_json) else { return Vec::new() };
-        let entries = file["mcpServers"].as_object().into_iter().flatten();
-        let named = entries.filter(|(name, _)| name.to_ascii_lowercase().contains("memory"));
-        let http =
-            named.filter(|(_, entry)| matches!(entry["type"].as_str(), Some("http" | "streamable-http")));
-        let found = http.filter_map(|(_, entry)| Self::from_config(entry["url"].as_str()?).ok());
-        found.filter(Self::is_loopback).collect()
-    }
-
-    pub fn is_loopback(&self) -> bool {
-        self.addresses.iter().all(|address| address.ip().is_loopback())
-    }
+/// The servers of this text: those on loopback HTTP whose name says memory.
+pub fn of_project(mcp_json: &str) -> Vec<Named> {
+    let Ok(file) = serde_json::from_str::<Value>(mcp_json) else { return Vec::new() };
+    let entries = file["mcpServers"].as_object().into_iter().flatten();
+    let named = entries.filter(|(name, _)| name.to_ascii_lowercase().contains("memory"));
+    let http = named.filter(|(_, entry)| matches!(entry["type"].as_str(), Some("http" | "streamable-http")));
+    let found = http.filter_map(|(name, entry)| {
+        Some(Named { name: name.clone(), address: Address::read(entry["url"].as_str()?).ok()? })
+    });
+    found.filter(|named| named.address.is_loopback()).collect()
 }
 
-fn addresses(host: &str) -> Option<Vec<SocketAddr>> {
-    let local = if host == "localhost" { Some("80") } else { host.strip_prefix("localhost:") };
-    if let Some(port) = local {
-        let port = number(port)?;
-        let both = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        return Some(both.into_iter().map(|ip| SocketAddr::new(ip, port)).collect());
+/// Whether the user let the client use this server of the project's.
+pub fn is_approved(env: &Env, project: &Path, name: &str) -> bool {
+    let own = [
+        read(&env.config.join("settings.json")),
+        read(&project.join(".claude/settings.local.json")),
+        remembered(env, project),
+    ];
+    let lists = |settings: &Value, key: &str| {
+        settings[key].as_array().is_some_and(|names| names.iter().any(|listed| *listed == name))
+    };
+    let shared = read(&project.join(".claude/settings.json"));
+    if own.iter().chain([&shared]).any(|settings| lists(settings, "disabledMcpjsonServers")) {
+        return false;
     }
-    let bracket = |host: &str| host.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok();
-    let ip =
-        |host: &str| bracket(host).map(IpAddr::V6).or_else(|| host.parse::<Ipv4Addr>().ok().map(IpAddr::V4));
-    if let Some(ip) = ip(host) {
-        return Some(vec![SocketAddr::new(ip, 80)]);
-    }
-    let (host, port) = host.rsplit_once(':')?;
-    Some(vec![SocketAddr::new(ip(host)?, number(port)?)])
+    own.iter().any(|settings| {
+        settings["enableAllProjectMcpServers"] == true || lists(settings, "enabledMcpjsonServers")
+    })
 }
 
-fn number(port: &str) -> Option<u16> {
-    port.bytes().all(|b| b.is_ascii_digit()).then(|| port.parse().ok())?.filter(|port| *port != 0)
+/// What the client itself remembers about this project.
+fn remembered(env: &Env, project: &Path) -> Value {
+    let beside = env.config == env.home.join(".claude");
+    let file = if beside { env.home.join(".claude.json") } else { env.config.join(".claude.json") };
+    let known = read(&file);
+    known
+        .get("projects")
+        .and_then(|all| all.get(project.to_string_lossy().as_ref()))
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn read(path: &Path) -> Value {
+    let small = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
+    let text = small.then(|| fs::read(path).ok()).flatten();
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_are_numbers() {
-        for (url, loopback) in [
-            ("http://127.0.0.1:8765/mcp", true),
-            ("http://127.9.8.7:1", true),
-            ("http://[::1]:8765/mcp?x=1", true),
-            ("http://localhost:8765/mcp", true),
-            ("http://10.1.2.3:8765/mcp", false),
-            ("http://[fe80::1]/mcp", false),
-            ("http://0.0.0.0:8765/mcp", false),
-        ] {
-            assert_eq!(Server::from_config(url).unwrap().is_loopback(), loopback, "{url}");
-        }
-        for bad in [
-            "https://127.0.0.1/mcp",
-            "http://example.com/mcp",
-            "http://127.0.0.1.example.com/",
-            "http://localhost.example.com:1/",
-            "http://localhost@example.com/",
-            "http://u:p@127.0.0.1/",
-            "http://127.1/",
-            "http://0x7f.0.0.1/",
-            "http://127.0.0.1:0/",
-            "http://127.0.0.1:99999/",
-            "http://127.0.0.1:+80/",
-            "http:///mcp",
-            "http://",
-            "127.0.0.1:1",
-            "http://[::1/",
-            "http://::1/",
-            "http://127.0.0.1:1/a b",
-            "http://127.0.0.1:1/a\r\nX: y",
-            "http://127.0.0.1\r\n/",
-            "http://127.0.0.1:1/é",
-        ] {
-            assert!(Server::from_config(bad).is_err(), "{bad}");
-        }
-    }
+    use serde_json::json;
 
     #[test]
     fn a_project_names_loopback_only() {
@@ -121,9 +82,43 @@ mod tests {
             "memory-stdio": {"command": "memory", "args": []},
             "other": {"type": "http", "url": "http://127.0.0.1:9999/mcp"}
         }}"#;
-        assert_eq!(Server::from_project(file), [Server::from_config("http://127.0.0.1:8765/mcp").unwrap()]);
+        let address = Address::read("http://127.0.0.1:8765/mcp").unwrap();
+        assert_eq!(of_project(file), [Named { name: "memory".to_owned(), address }]);
         for odd in ["", "[]", "{\"mcpServers\": []}", "{\"mcpServers\": {\"memory\": 3}}"] {
-            assert_eq!(Server::from_project(odd), []);
+            assert_eq!(of_project(odd), []);
         }
+    }
+
+    #[test]
+    fn only_the_user_approves() {
+        let world = tempfile::tempdir().unwrap();
+        let (home, project) = (world.path().join("home"), world.path().join("project"));
+        for folder in [home.join(".claude"), project.join(".claude")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let env = Env { config: home.join(".claude"), home: home.clone(), ..Env::default() };
+        let user = home.join(".claude/settings.json");
+        let (local, shared) =
+            (project.join(".claude/settings.local.json"), project.join(".claude/settings.json"));
+        let kept = home.join(".claude.json");
+        let put = |file: &Path, says: &Value| fs::write(file, says.to_string()).unwrap();
+        let asked = || is_approved(&env, &project, "memory");
+        let (all, one) =
+            (json!({"enableAllProjectMcpServers": true}), json!({"enabledMcpjsonServers": ["memory"]}));
+        assert!(!asked(), "nobody was asked");
+        put(&shared, &all);
+        assert!(!asked(), "a repository does not approve itself");
+        for file in [&user, &local] {
+            for says in [&all, &one] {
+                put(file, says);
+                assert!(asked(), "{says} in {}", file.display());
+            }
+            put(file, &json!({"enabledMcpjsonServers": ["other"], "enableAllProjectMcpServers": "yes"}));
+            assert!(!asked());
+        }
+        put(&kept, &json!({"projects": {project.to_str().unwrap(): one}}));
+        assert!(asked(), "as the client remembers it");
+        put(&shared, &json!({"disabledMcpjsonServers": ["memory"]}));
+        assert!(!asked(), "whoever says no is heard");
     }
 }

@@ -137,7 +137,17 @@ fn what_is_wrong_is_named() {
     );
     refused(
         "memory.server = \"ftp://x\"",
-        &["f.toml:1:17: `memory.server`: a URL that begins with `http://` or `https://`"],
+        &["f.toml:1:17: `memory.server`: a URL that begins with `http://`; nothing else is spoken"],
+    );
+    refused(
+        "memory.server = \"https://127.0.0.1:8765/mcp\"",
+        &["f.toml:1:17: `memory.server`: a URL that begins with `http://`; nothing else is spoken"],
+    );
+    refused(
+        "memory.server = \"http://memory.example/mcp\"",
+        &[
+            "f.toml:1:17: `memory.server`: a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`",
+        ],
     );
     refused(
         "memory.server = \"http://me:secret@x/\"",

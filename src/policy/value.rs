@@ -2,6 +2,7 @@
 //!
 //! Reads parsed TOML, writes nothing. Invariant: what `Form::read` accepts fits its field, so setting it cannot fail.
 
+use super::address::Address;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use toml::Spanned;
@@ -214,14 +215,7 @@ fn id(text: &str) -> Result<Value, String> {
 }
 
 fn server(text: &str) -> Result<Value, String> {
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let rest = rest.filter(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace));
-    let Some(rest) = rest else { return Err("a URL that begins with `http://` or `https://`".to_owned()) };
-    // The policy is recorded in every ledger.
-    if rest.split('/').next().is_some_and(|host| host.contains('@')) {
-        return Err("a URL without user name and password: the policy is recorded".to_owned());
-    }
-    plain(text)
+    Address::read(text).and_then(|_| plain(text))
 }
 
 fn listed(words: &[&str]) -> String {

@@ -4,12 +4,12 @@ use crate::support::{Answer, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
 
-fn fenced(block: &Value) -> String {
+pub(crate) fn fenced(block: &Value) -> String {
     format!("My report.\n\n```aops\n{block:#}\n```\n")
 }
 
 /// A project that is a repository with a place to push to, and an audit that never comes unless asked for.
-fn world(rate: &str) -> Sandbox {
+pub(crate) fn world(rate: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let config = sandbox.home().join(".config/aops");
     fs::create_dir_all(&config).unwrap();
@@ -27,8 +27,14 @@ fn world(rate: &str) -> Sandbox {
     sandbox
 }
 
-fn git(sandbox: &Sandbox, args: &[&str]) {
+pub(crate) fn git(sandbox: &Sandbox, args: &[&str]) {
     sandbox.command("git").current_dir(sandbox.project()).args(args).assert().success();
+}
+
+/// What git prints in the project.
+pub(crate) fn git_says(sandbox: &Sandbox, args: &[&str]) -> String {
+    let output = sandbox.command("git").current_dir(sandbox.project()).args(args).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// An agent from start to end: what it was handed, and what became of its report.
@@ -50,7 +56,7 @@ fn stop_agent(session: &Session, id: &str, kind: &str, report: &str) -> Answer {
     session.event("SubagentStop", fields)
 }
 
-fn hydrated(session: &Session, workflow: &str, task: &str) -> String {
+pub(crate) fn hydrated(session: &Session, workflow: &str, task: &str) -> String {
     let block = json!({"workflow": workflow, "intent": "make hello.txt", "task": task,
         "acceptance_criteria": ["hello.txt says hello"], "steps": ["write it"]});
     let (context, said) = agent(session, "prompt-hydrator", &block);
@@ -76,7 +82,7 @@ fn reflected(session: &Session) -> Answer {
 }
 
 /// Asks for a write and, where it passes, does it and reports it.
-fn write(sandbox: &Sandbox, session: &Session, name: &str) -> Answer {
+pub(crate) fn write(sandbox: &Sandbox, session: &Session, name: &str) -> Answer {
     let call =
         session.call("Write", json!({"file_path": sandbox.project().join(name), "content": "hello\n"}));
     let said = session.pre(&call);
@@ -300,4 +306,51 @@ fn observe_refuses_nothing_but_block_and_guard() {
     let settings =
         session.call("Write", json!({"file_path": sandbox.config().join("settings.json"), "content": "{}"}));
     session.pre(&settings).refused(&["settings"]);
+    hydrated(&session, "feature-dev", "new");
+    let said = write(&sandbox, &session, "hello.txt");
+    assert!(said.json()["systemMessage"].as_str().unwrap().contains("wants its plan reviewed"), "{said:?}");
+    let said = session.stop("Done.");
+    assert!(said.json()["systemMessage"].as_str().unwrap().contains("not finished"), "{said:?}");
+}
+
+#[test]
+fn a_review_that_is_only_wished_for_warns() {
+    let sandbox = world("0.0");
+    fs::write(sandbox.home().join(".config/aops/config.toml"), "[gates]\ncritic = \"warn\"\n").unwrap();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    write(&sandbox, &session, "hello.txt").refused(&["no plan yet"]);
+    hydrated(&session, "feature-dev", "new");
+    let said = write(&sandbox, &session, "hello.txt");
+    assert!(said.json()["systemMessage"].as_str().unwrap().contains("wants its plan reviewed"), "{said:?}");
+    critic(&session, "PROCEED").silent();
+    assert_eq!(write(&sandbox, &session, "hello.txt").err, "");
+    session.stop("Done.").refused(&["qa-verifier"]);
+}
+
+#[test]
+fn reviewers_see_what_git_was_not_told_of() {
+    let sandbox = world("0.0");
+    sandbox.put("mine.txt", "was here before\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    hydrated(&session, "minor-edit", "new");
+    write(&sandbox, &session, "deep/hello.txt").silent();
+    // What the repository says about showing diffs is the worker's to write, so it does not count.
+    let ran = sandbox.tmp().join("ran");
+    let program = sandbox.tmp().join("show");
+    fs::write(&program, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    git(&sandbox, &["config", "diff.external", program.to_str().unwrap()]);
+    sandbox.put("README.md", "# a better project\n");
+    for agent in ["custodiet", "qa-verifier"] {
+        let (context, _) = reporting(&session, agent, "nothing yet");
+        for words in ["deep/hello.txt | new, 6 bytes", "> +hello", "> +# a better project"] {
+            assert!(context.contains(words), "{agent}: no `{words}` in {context}");
+        }
+        assert!(!context.contains("mine.txt"), "{agent}: what was there before is nobody's work: {context}");
+    }
+    assert!(!ran.exists());
 }

@@ -13,6 +13,7 @@ mod fail_closed;
 mod forged;
 mod home;
 mod hostile;
+mod hydration;
 mod install;
 mod ledger_crash;
 mod ledger_damage;

@@ -1,10 +1,11 @@
 //! The memory server's client against a server of our own, well-behaved and not.
 
-mod server;
+pub(crate) mod server;
 
 use crate::support::Sandbox;
 use aops_hook::env::Env;
-use aops_hook::mcp::{Memory, Server as Address, Trouble, recall, store};
+use aops_hook::mcp::{Memory, Trouble, recall, store};
+use aops_hook::policy::Address;
 use serde_json::json;
 use server::{Habit, Server, text};
 use std::fs;
@@ -21,12 +22,7 @@ fn env(sandbox: &Sandbox) -> Env {
 }
 
 fn ask(env: &Env, server: &Server, time: Duration) -> Result<Vec<Memory>, Trouble> {
-    recall(
-        env,
-        &Address::from_config(&server.url()).unwrap(),
-        "where does the wombat sleep",
-        Instant::now() + time,
-    )
+    recall(env, &Address::read(&server.url()).unwrap(), "where does the wombat sleep", Instant::now() + time)
 }
 
 fn kept(env: &Env) -> Vec<PathBuf> {
@@ -124,8 +120,7 @@ fn a_redirect_is_not_followed() {
             let text = format!("HTTP/1.1 {status} Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
             std::io::Write::write_all(&mut stream, text.as_bytes()).unwrap();
         });
-        let trouble =
-            recall(&env, &Address::from_config(&url).unwrap(), "x", Instant::now() + LONG).unwrap_err();
+        let trouble = recall(&env, &Address::read(&url).unwrap(), "x", Instant::now() + LONG).unwrap_err();
         assert_eq!(trouble, Trouble::Said("points to another address, which is not followed".to_owned()));
         answer.join().unwrap();
     }
@@ -136,7 +131,7 @@ fn a_redirect_is_not_followed() {
 fn nobody_there_is_missing() {
     let sandbox = Sandbox::new();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = Address::from_config(&format!("http://localhost:{port}/mcp")).unwrap();
+    let address = Address::read(&format!("http://localhost:{port}/mcp")).unwrap();
     assert_eq!(recall(&env(&sandbox), &address, "x", Instant::now() + LONG), Err(Trouble::Missing));
     assert_eq!(recall(&env(&sandbox), &address, "x", Instant::now()), Err(Trouble::Late));
 }
@@ -146,7 +141,7 @@ fn tools_are_called_as_the_server_lists_them() {
     let sandbox = Sandbox::new();
     let (env, server) =
         (env(&sandbox), Server::start(Habit::Json).with_tools(["retrieve_memory", "store_memory"]));
-    let address = Address::from_config(&server.url()).unwrap();
+    let address = Address::read(&server.url()).unwrap();
     let key = format!("ghp_{}", "a1B2".repeat(9));
     ask(&env, &server, LONG).unwrap();
     store(&env, &address, &format!("the key is {key}"), &["aops"], Instant::now() + LONG).unwrap();

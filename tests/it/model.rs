@@ -32,6 +32,8 @@ struct Desk {
     main: Vec<Turn>,
     /// Words of the agent's system prompt, its turns.
     agents: Vec<(String, Vec<Turn>)>,
+    /// Which of these each subagent walks, by its id.
+    walked: HashMap<String, usize>,
     /// How far each conversation is; the main one has the empty name.
     said: HashMap<String, usize>,
     messages: usize,
@@ -55,7 +57,8 @@ impl Model {
         Self { address, desk }
     }
 
-    /// Every subagent whose system prompt has these words goes through these turns.
+    /// A subagent whose system prompt has these words goes through these turns. Said again for the same words, it is the
+    /// script of the next one; the last script serves all that follow.
     pub(crate) fn agent(self, words: &str, turns: impl IntoIterator<Item = Turn>) -> Self {
         self.desk().agents.push((words.to_owned(), turns.into_iter().collect()));
         self
@@ -95,16 +98,29 @@ impl Desk {
     /// The next turn of whoever asks, and the number of its message.
     fn next(&mut self, request: &Request) -> (Turn, usize) {
         let name = request.agent.clone().unwrap_or_default();
-        let system = request.system();
-        let turns = match &request.agent {
+        let script = request.agent.as_ref().map(|id| self.script(id, &request.system()));
+        let turns = match script {
             None => Some(&self.main),
-            Some(_) => self.agents.iter().find(|(words, _)| system.contains(words)).map(|(_, turns)| turns),
+            Some(script) => script.map(|script| &self.agents[script].1),
         };
         let said = self.said.entry(name).or_default();
         let turn = turns.and_then(|turns| turns.get(*said)).cloned().unwrap_or_else(|| Turn::text("Done."));
         *said += 1;
         self.messages += 1;
         (turn, self.messages)
+    }
+
+    /// The script of this subagent: the first for its words that nobody walks yet, else the last.
+    fn script(&mut self, id: &str, system: &str) -> Option<usize> {
+        if let Some(script) = self.walked.get(id) {
+            return Some(*script);
+        }
+        let fits: Vec<usize> =
+            (0..self.agents.len()).filter(|n| system.contains(&self.agents[*n].0)).collect();
+        let free = fits.iter().find(|n| !self.walked.values().any(|walked| walked == *n));
+        let script = *free.or(fits.last())?;
+        self.walked.insert(id.to_owned(), script);
+        Some(script)
     }
 }
 

@@ -208,7 +208,7 @@ fn said_of(form: Form) -> Value {
         }
         Form::Whole(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
         Form::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
-        Form::Server => json!({"type": "string", "pattern": "^https?://[^@\\s]+$"}),
+        Form::Server => json!({"type": "string", "pattern": "^http://[^@\\s]+$"}),
         Form::Text => named("text"),
         Form::Id => named("id"),
         Form::Names => named("names"),

@@ -1,8 +1,14 @@
 //! Whole sessions in the real client: what it is told, what the model sees, what the ledger keeps.
 //!
-//! Every prompt begins with `.`: it waives the loop, so these tests are about the ground floor alone.
+//! Every prompt of this file begins with `.`: it waives the loop, so these tests are about the ground floor alone.
+//! `whole_loop` is about the rest.
 
+mod added;
+mod agents;
 mod checks;
+mod halts;
+mod hydration;
+mod whole_loop;
 
 use crate::client::{Client, Run};
 use crate::model::{Model, Turn};

@@ -129,7 +129,7 @@ fn the_project_comes_before_the_user_and_the_user_before_us() {
     listed.said(&[
         "minor-edit\tnone\t1\tuser\tMy minor-edit\n",
         "tdd-cycle\tcritic, qa\t1\tproject\tMy tdd-cycle\n",
-        "release\tqa\t1\tproject\tMy release\n",
+        "release\tcritic, qa\t1\tproject\tMy release\n",
         "feature-dev\tcritic, qa\t6\tembedded\t",
     ]);
     sandbox
@@ -238,5 +238,5 @@ fn from_a_folder_below_it_is_the_same_project() {
             command.args(arguments).current_dir(sandbox.project().join("src/deep")).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(below(&["workflow", "list"]).contains("release\tqa\t1\tproject"), "found from below");
+    assert!(below(&["workflow", "list"]).contains("release\tcritic, qa\t1\tproject"), "found from below");
 }

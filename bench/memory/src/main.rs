@@ -2,7 +2,8 @@
 //! (see `tests/long-run.d/memory`).
 
 use aops_hook::env::Env;
-use aops_hook::mcp::{self, Server};
+use aops_hook::mcp;
+use aops_hook::policy::Address;
 use aops_hook::notes::{refresh, search};
 use aops_hook::redact::redact;
 use std::path::Path;
@@ -21,13 +22,13 @@ fn main() {
         }
         ["nothing"] => {}
         ["remember", url, folder, text] => {
-            mcp::store(&env(Path::new(folder)), &Server::from_config(url).unwrap(), text, &["aops"], soon())
+            mcp::store(&env(Path::new(folder)), &Address::read(url).unwrap(), text, &["aops"], soon())
                 .unwrap();
         }
         ["recall", url, folder, query] => {
             let began = Instant::now();
             let found =
-                mcp::recall(&env(Path::new(folder)), &Server::from_config(url).unwrap(), query, soon())
+                mcp::recall(&env(Path::new(folder)), &Address::read(url).unwrap(), query, soon())
                     .unwrap();
             eprintln!("{} memories in {:.0} ms", found.len(), began.elapsed().as_secs_f64() * 1e3);
             found.iter().for_each(|memory| println!("{}", memory.text));

@@ -30,6 +30,7 @@ pub(super) enum Again {
 }
 
 const CLIPPED: &str = "the ledger keeps only the beginning of a long input";
+const WORDS: &str = "a text in force cannot be read";
 const SECOND: &str = "the ledger does not keep the input of a second call under a running id";
 const SETTINGS: &str = "the ledger does not keep the settings that were changed";
 const MOVED: &str = "the ledger does not keep the variables a session was moved by";
@@ -81,7 +82,10 @@ impl<'a> Replay<'a> {
         // Whether somebody was there is not recorded; that they were asked is.
         scene.attended |= answered.ruling == "ask";
         self.recall(&mut scene, &event, answered, batch);
-        Again::Verdict(hook::judged(self.env, &session, &event, &scene))
+        match hook::judged(self.env, &session, &event, &scene) {
+            Ok(verdict) => Again::Verdict(verdict),
+            Err(_) => Again::LeftOut(WORDS),
+        }
     }
 
     /// The calls of this batch that ended: the same id again is then no new call.

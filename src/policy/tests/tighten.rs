@@ -52,8 +52,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("tracker.command", "", "\"bd\"", Ok("\"bd\"")),
     ("tracker.command", "", "\"./evil\"", Err(())),
     ("tracker.command", "\"bd2\"", "\"bd\"", Err(())),
-    ("memory.server", "\"http://a\"", "\"http://a\"", Ok("\"http://a\"")),
-    ("memory.server", "", "\"http://a\"", Err(())),
+    ("memory.server", "\"http://[::1]:8/\"", "\"http://[::1]:8/\"", Ok("\"http://[::1]:8/\"")),
+    ("memory.server", "", "\"http://[::1]:8/\"", Err(())),
     ("checkpoint.interactive", "\"off\"", "\"execute\"", Ok("\"execute\"")),
     ("checkpoint.interactive", "", "\"all\"", Ok("\"all\"")),
     ("checkpoint.interactive", "", "\"off\"", Err(())),
@@ -147,7 +147,8 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
         Form::Whole(least, most) => (least..=most.min(least + 60)).prop_map(|n| n.to_string()).boxed(),
         Form::Share => (0_u32..=20).prop_map(|n| Share::millionths(n * 50_000).to_string()).boxed(),
         Form::Server => {
-            prop::sample::select(vec!["\"http://a\"".to_owned(), "\"http://b\"".to_owned()]).boxed()
+            prop::sample::select(vec!["\"http://127.0.0.1\"".to_owned(), "\"http://localhost\"".to_owned()])
+                .boxed()
         }
         Form::Text | Form::Id => prop::sample::select(vec!["\"bd\"".to_owned(), "\"b\"".to_owned()]).boxed(),
         Form::Names => {

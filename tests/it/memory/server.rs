@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Habit {
+pub(crate) enum Habit {
     Json,
     /// Other messages come before the answer, and the stream stays open after it.
     Events,
@@ -35,16 +35,16 @@ pub(super) enum Habit {
 
 /// What one request was.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) method: String,
-    pub(super) params: Value,
-    pub(super) session: Option<String>,
-    pub(super) head: String,
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) params: Value,
+    pub(crate) session: Option<String>,
+    pub(crate) head: String,
 }
 
-pub(super) struct Server {
-    pub(super) port: u16,
-    pub(super) asked: Arc<Mutex<Vec<Asked>>>,
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
     shared: Arc<Shared>,
 }
 
@@ -58,7 +58,7 @@ struct Shared {
 }
 
 impl Server {
-    pub(super) fn start(habit: Habit) -> Self {
+    pub(crate) fn start(habit: Habit) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared {
@@ -82,31 +82,31 @@ impl Server {
         Self { port, asked, shared }
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    pub(super) fn with_tools(self, tools: [&'static str; 2]) -> Self {
+    pub(crate) fn with_tools(self, tools: [&'static str; 2]) -> Self {
         *self.shared.tools.lock().unwrap() = tools;
         self
     }
 
-    pub(super) fn answering(self, result: Value) -> Self {
+    pub(crate) fn answering(self, result: Value) -> Self {
         *self.shared.result.lock().unwrap() = result;
         self
     }
 
     /// Old sessions are no longer known.
-    pub(super) fn forget_sessions(&self) {
+    pub(crate) fn forget_sessions(&self) {
         "second".clone_into(&mut self.shared.session.lock().unwrap());
     }
 
-    pub(super) fn rename_tools(&self, tools: [&'static str; 2]) {
+    pub(crate) fn rename_tools(&self, tools: [&'static str; 2]) {
         *self.shared.tools.lock().unwrap() = tools;
     }
 
     /// The methods asked since the last look.
-    pub(super) fn methods(&self) -> Vec<String> {
+    pub(crate) fn methods(&self) -> Vec<String> {
         self.asked.lock().unwrap().drain(..).map(|asked| asked.method).collect()
     }
 }
@@ -118,7 +118,7 @@ impl Drop for Server {
     }
 }
 
-pub(super) fn text(words: &str) -> Value {
+pub(crate) fn text(words: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": words }], "isError": false })
 }
 

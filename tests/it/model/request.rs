@@ -43,6 +43,22 @@ impl Request {
             .collect()
     }
 
+    /// Every text of the conversation by itself: whole messages, their blocks, and what calls brought back.
+    pub(crate) fn pieces(&self) -> Vec<String> {
+        let contents = self.messages().map(|message| &message["content"]);
+        let blocks = contents.flat_map(|content| match content {
+            Value::Array(blocks) => blocks.iter().collect(),
+            whole => vec![whole],
+        });
+        blocks
+            .map(|block| match block {
+                Value::String(text) => text.clone(),
+                block if block["type"] == "tool_result" => text(&block["content"]),
+                block => block["text"].as_str().unwrap_or_default().to_owned(),
+            })
+            .collect()
+    }
+
     fn messages(&self) -> impl Iterator<Item = &Value> {
         self.body["messages"].as_array().into_iter().flatten()
     }

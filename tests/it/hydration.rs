@@ -1,0 +1,138 @@
+//! What a prompt and a session are told: its size, and whose words they are.
+
+use crate::course::{hydrated, world, write};
+use crate::memory::server::{Habit, Server};
+use crate::support::{Answer, Sandbox};
+use serde_json::json;
+use std::fs;
+
+fn told(answer: &Answer) -> String {
+    answer.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The text of the context file that an instruction names.
+fn context(answer: &Answer) -> String {
+    let words = told(answer);
+    let file = words.split([' ', ')']).find(|word| word.contains("/context/hydration-")).unwrap();
+    fs::read_to_string(file).unwrap()
+}
+
+#[test]
+fn what_is_said_stays_small() {
+    let sandbox = world("0.0");
+    sandbox.put("CORE.md", &"The core of it, line by line.\n".repeat(200));
+    for n in 0..20 {
+        let text =
+            format!("# Parser {n}\n{}", "the parser of the project reads every greeting twice\n".repeat(40));
+        fs::write(sandbox.data().join(format!("parser-{n}.md")), text).unwrap();
+    }
+    let session = sandbox.session();
+    let turn = |n: usize| {
+        let words = format!("turn {n}: {}", "a long story about the parser. ".repeat(40));
+        json!({"type": if n.is_multiple_of(2) { "user" } else { "assistant" }, "message": {"content": words}})
+            .to_string()
+            + "\n"
+    };
+    fs::create_dir_all(sandbox.sessions()).unwrap();
+    let transcript = sandbox.sessions().join(format!("{}.jsonl", session.id));
+    fs::write(transcript, (0..60).map(turn).collect::<String>()).unwrap();
+
+    let greeting = told(&session.start("startup"));
+    assert!(greeting.len() < 6_000 && greeting.contains("# Axioms"), "{} bytes: {greeting}", greeting.len());
+    assert!(greeting.contains("the rest is in `CORE.md`"), "{greeting}");
+    let said = session.prompt("repair the parser of the greeting, please");
+    let instruction = told(&said);
+    assert!(instruction.chars().count() < 600, "{instruction}");
+    let file = context(&said);
+    assert!(file.len() < 12_000, "{} bytes: {file}", file.len());
+    for words in ["parser-", "turn 59", "`debugging`", "**Never weaken a test.**"] {
+        assert!(file.contains(words), "no `{words}` in {file}");
+    }
+
+    hydrated(&session, "minor-edit", "new");
+    session.start("resume").said(&["The loop stands at `execute`"]);
+    let line = told(&session.start("resume"));
+    assert!(line.lines().count() == 1 && line.len() < 400, "one line after a resume: {line}");
+    for source in ["compact", "clear"] {
+        let again = told(&session.start(source));
+        assert!(again.contains("# Axioms") && again.len() < 6_000, "{source}: {again}");
+        assert!(again.contains("The loop stands at `execute`"), "{source}: {again}");
+    }
+}
+
+#[test]
+fn a_projects_memory_server_is_asked_once_the_user_approves_it() {
+    let (sandbox, server) = (Sandbox::new(), Server::start(Habit::Json));
+    let entry = json!({"mcpServers": {"memory": {"type": "http", "url": server.url()}}});
+    sandbox.put(".mcp.json", &entry.to_string());
+    sandbox.put(".claude/settings.json", r#"{"enableAllProjectMcpServers": true}"#);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let file = context(&session.prompt("where does the wombat sleep?"));
+    assert!(file.contains("> the server `memory` of `.mcp.json` is not approved by the user"), "{file}");
+    assert_eq!(server.methods(), [""; 0], "nothing was sent");
+    sandbox.put(".claude/settings.local.json", r#"{"enabledMcpjsonServers": ["memory"]}"#);
+    let file = context(&session.prompt("where does the wombat sleep?"));
+    assert!(file.contains("> - the wombat sleeps"), "{file}");
+}
+
+#[test]
+fn a_template_that_cannot_be_read_is_named_and_nothing_passes() {
+    let sandbox = world("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    let file = sandbox.home().join(".config/aops/templates/refusals/sandbox.md");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, b"\xff").unwrap();
+    let named = format!("`{}` is not UTF-8", file.display());
+    write(&sandbox, &session, "hello.txt").refused(&["CONFIG_INVALID", &named, "hint: a person can"]);
+    session.prompt("and now?").refused(&["CONFIG_INVALID", file.to_str().unwrap()]);
+    fs::write(&file, "not yet\nhint: start `{{agent}}`, {{call}} {{effect}}\n").unwrap();
+    session.prompt("and now?").said(&["prompt-hydrator"]);
+    write(&sandbox, &session, "hello.txt").refused(&["not yet"]);
+}
+
+#[test]
+fn a_workflow_of_the_projects_own_drops_no_gate() {
+    let sandbox = world("0.0");
+    let shipped = include_str!("../../workflows/minor-edit.md");
+    let lax = shipped.replace("id: minor-edit", "id: quick").replace("gates: [qa]", "gates: []");
+    sandbox.put(".aops/workflows/quick.md", &lax);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    hydrated(&session, "quick", "new");
+    write(&sandbox, &session, "hello.txt")
+        .refused(&["workflow `quick` wants its plan reviewed first", "critic"]);
+    sandbox.person(&["workflow", "list"]).said(&["quick"]);
+    // The user's own may: it is their loop.
+    fs::remove_dir_all(sandbox.project().join(".aops")).unwrap();
+    let own = sandbox.home().join(".config/aops/workflows");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("quick.md"), &lax).unwrap();
+    let _ = session.prompt("make hello.txt");
+    hydrated(&session, "quick", "new");
+    write(&sandbox, &session, "hello.txt").silent();
+}
+
+#[test]
+fn an_edit_in_the_middle_of_a_turn_counts_from_the_next_prompt_and_is_an_entry() {
+    let sandbox = world("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let began = session.state()["policy_hash"].clone();
+    let _ = session.prompt(". make hello.txt");
+    sandbox.put(
+        ".aops/config.toml",
+        "[[rule]]\nid = \"no-hello\"\npath = \"hello.txt\"\naction = \"deny\"\nreason = \"no\"\n",
+    );
+    write(&sandbox, &session, "hello.txt").silent();
+    assert_eq!(session.state()["policy_hash"], began);
+    let _ = session.prompt(". again");
+    write(&sandbox, &session, "hello.txt").refused(&["no-hello"]);
+    let now = session.state()["policy_hash"].clone();
+    assert_ne!(now, began);
+    let recorded = session.entries().iter().filter(|entry| entry["with"]["policy_hash"] == now).count();
+    assert_eq!(recorded, 1, "one entry says that it changed");
+}
