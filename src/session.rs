@@ -75,6 +75,7 @@ impl Session {
                 self.memory.course.waivers.retain(|old| old.gate != waiver.gate);
                 self.memory.course.waivers.push(waiver.clone());
             }
+            Fact::Check(checked) => self.checked(checked),
             Fact::Violation(_) | Fact::Recovery(_) => {}
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {

@@ -4,7 +4,7 @@
 //! the whole list, in order; silent for tasks that changed nothing, while others still work, and after a few refusals
 //! without progress, when the user is told instead. Way out: every line is a step that can be done now.
 
-use super::{Scene, is_waived};
+use super::{Scene, checks, is_waived};
 use crate::event::Event;
 use crate::phrase::{Phrase, one_line};
 use crate::policy::Level;
@@ -38,7 +38,9 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
 /// What this task still owes, in the order it is to be given.
 pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
-    if session.state.phase == Phase::Halted || task.waiver.is_some() && !session.state.state.hydration_pending
+    if session.state.phase == Phase::Halted
+        || checks::halts(session, scene)
+        || task.waiver.is_some() && !session.state.state.hydration_pending
     {
         return Vec::new();
     }
@@ -46,6 +48,9 @@ pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
     let mut debts = Vec::new();
     let gates = session.policy().gates;
     let held = |level: Level, gate: &str| level == Level::Enforce && !is_waived(session, scene, gate);
+    if held(gates.checks, checks::GATE) {
+        debts.extend(checks::owed(scene).map(|line| Debt { name: "checks", line }));
+    }
     if session.owes_qa() && !course.verified && held(gates.qa, "qa") {
         debts.push(Debt { name: "qa-verifier", line: qa(session, scene) });
     }
@@ -57,7 +62,7 @@ pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
         return debts;
     }
     if !scene.tree.uncommitted.is_empty() {
-        let files = one_line(&scene.tree.uncommitted.join(", "), 300);
+        let files = one_line(&scene.tree.uncommitted.join(", "), 200);
         debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });
     }
     if let Some((command, ahead)) = &scene.tree.push {
@@ -73,7 +78,7 @@ fn qa(session: &Session, scene: &Scene) -> Phrase {
     if course.rounds == 0 || course.problems.is_empty() {
         return Phrase::new("owed/qa-verifier.md", vec![agent]);
     }
-    let issues = one_line(&course.problems.join("; "), 500);
+    let issues = one_line(&course.problems.join("; "), 400);
     let rounds = [("round", course.rounds.to_string()), ("rounds", MOST_ROUNDS.to_string())];
     Phrase::new("owed/qa-verifier-again.md", [agent, ("issues", issues)].into_iter().chain(rounds).collect())
 }

@@ -6,7 +6,7 @@
 
 use crate::agent::ours;
 use crate::call::{CallState, Effect};
-use crate::fact::{Reported, Seen, Step};
+use crate::fact::{Checked, Reported, Seen, Step};
 use crate::finding::Finding;
 use crate::json::cut;
 use crate::policy::Level;
@@ -216,6 +216,28 @@ impl Session {
         self.state.phase = if verified { Phase::Reflect } else { Phase::Intervene };
     }
 
+    /// A check of the user's was run; one that failed sends the work back, or ends it.
+    pub(super) fn checked(&mut self, checked: &Checked) {
+        let policy = self.policy();
+        let held = policy.gates.checks == Level::Enforce && !policy.mode.observe;
+        match checked.outcome.as_str() {
+            _ if !held => {}
+            "HALT" => {
+                self.memory.course.problems = vec![format!("check `{}` failed", checked.id)];
+                (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
+            }
+            "INTERVENTION_REQUIRED"
+                if matches!(
+                    self.state.phase,
+                    Phase::Execute | Phase::Verify | Phase::Reflect | Phase::Close
+                ) =>
+            {
+                self.state.phase = Phase::Intervene;
+            }
+            _ => {}
+        }
+    }
+
     pub fn owes_qa(&self) -> bool {
         self.memory.course.gates.iter().any(|gate| gate == "qa")
     }
@@ -256,7 +278,7 @@ impl Session {
         if refused {
             stop.refusals += 1;
             self.state.phase = match owed.first().map(String::as_str) {
-                Some("qa-verifier") if self.state.phase == Phase::Intervene => Phase::Intervene,
+                Some("checks") => Phase::Intervene,
                 Some("qa-verifier") => Phase::Verify,
                 Some("framework") => Phase::Reflect,
                 _ => Phase::Close,

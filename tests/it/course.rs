@@ -4,12 +4,12 @@ use crate::support::{Answer, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
 
-fn fenced(block: &Value) -> String {
+pub(crate) fn fenced(block: &Value) -> String {
     format!("My report.\n\n```aops\n{block:#}\n```\n")
 }
 
 /// A project that is a repository with a place to push to, and an audit that never comes unless asked for.
-fn world(rate: &str) -> Sandbox {
+pub(crate) fn world(rate: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let config = sandbox.home().join(".config/aops");
     fs::create_dir_all(&config).unwrap();
@@ -27,16 +27,16 @@ fn world(rate: &str) -> Sandbox {
     sandbox
 }
 
-fn git(sandbox: &Sandbox, args: &[&str]) {
+pub(crate) fn git(sandbox: &Sandbox, args: &[&str]) {
     sandbox.command("git").current_dir(sandbox.project()).args(args).assert().success();
 }
 
 /// An agent from start to end: what it was handed, and what became of its report.
-fn agent(session: &Session, kind: &str, block: &Value) -> (String, Answer) {
+pub(crate) fn agent(session: &Session, kind: &str, block: &Value) -> (String, Answer) {
     reporting(session, kind, &fenced(block))
 }
 
-fn reporting(session: &Session, kind: &str, report: &str) -> (String, Answer) {
+pub(crate) fn reporting(session: &Session, kind: &str, report: &str) -> (String, Answer) {
     let id = format!("a{}", session.entries().len());
     let start = session.event("SubagentStart", json!({"agent_id": id, "agent_type": kind}));
     let handed = || start.json()["hookSpecificOutput"]["additionalContext"].as_str().map(str::to_owned);
@@ -44,13 +44,13 @@ fn reporting(session: &Session, kind: &str, report: &str) -> (String, Answer) {
     (context, stop_agent(session, &id, kind, report))
 }
 
-fn stop_agent(session: &Session, id: &str, kind: &str, report: &str) -> Answer {
+pub(crate) fn stop_agent(session: &Session, id: &str, kind: &str, report: &str) -> Answer {
     let fields = json!({"agent_id": id, "agent_type": kind, "last_assistant_message": report, "stop_hook_active": false,
         "background_tasks": [], "session_crons": []});
     session.event("SubagentStop", fields)
 }
 
-fn hydrated(session: &Session, workflow: &str, task: &str) -> String {
+pub(crate) fn hydrated(session: &Session, workflow: &str, task: &str) -> String {
     let block = json!({"workflow": workflow, "intent": "make hello.txt", "task": task,
         "acceptance_criteria": ["hello.txt says hello"], "steps": ["write it"]});
     let (context, said) = agent(session, "prompt-hydrator", &block);
@@ -58,25 +58,25 @@ fn hydrated(session: &Session, workflow: &str, task: &str) -> String {
     context
 }
 
-fn critic(session: &Session, verdict: &str) -> Answer {
+pub(crate) fn critic(session: &Session, verdict: &str) -> Answer {
     let block = json!({"verdict": verdict, "acceptance_criteria": ["hello.txt says hello, and is tested"],
         "problems": if verdict == "PROCEED" { json!([]) } else { json!(["the plan has no test"]) }});
     agent(session, "critic", &block).1
 }
 
-fn qa(session: &Session, verdict: &str) -> Answer {
+pub(crate) fn qa(session: &Session, verdict: &str) -> Answer {
     let block = json!({"verdict": verdict, "issues": if verdict == "VERIFIED" { json!([]) } else { json!(["no greeting"]) }});
     agent(session, "qa-verifier", &block).1
 }
 
-fn reflected(session: &Session) -> Answer {
+pub(crate) fn reflected(session: &Session) -> Answer {
     let block = json!({"reflection": {"request": "r", "guidance_received": "g", "followed": "Yes", "outcome": "success",
         "accomplishment": "a", "root_cause": "none", "proposed_change": "none"}});
     agent(session, "framework", &block).1
 }
 
 /// Asks for a write and, where it passes, does it and reports it.
-fn write(sandbox: &Sandbox, session: &Session, name: &str) -> Answer {
+pub(crate) fn write(sandbox: &Sandbox, session: &Session, name: &str) -> Answer {
     let call =
         session.call("Write", json!({"file_path": sandbox.project().join(name), "content": "hello\n"}));
     let said = session.pre(&call);
@@ -87,7 +87,7 @@ fn write(sandbox: &Sandbox, session: &Session, name: &str) -> Answer {
     said
 }
 
-fn bash(sandbox: &Sandbox, session: &Session, line: &str) {
+pub(crate) fn bash(sandbox: &Sandbox, session: &Session, line: &str) {
     let call = session.call("Bash", json!({"command": line}));
     session.pre(&call).silent();
     sandbox.command("sh").current_dir(sandbox.project()).args(["-c", line]).assert().success();

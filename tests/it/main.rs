@@ -6,6 +6,7 @@ mod support;
 mod rig;
 
 mod client;
+mod checks;
 mod course;
 mod demo;
 mod doctor;
