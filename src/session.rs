@@ -70,7 +70,7 @@ impl Session {
             Fact::Call(step) => self.stepped(step)?,
             Fact::Block(block) => self.block(Some(block.reason.clone())),
             Fact::Unblock(_) => self.block(None),
-            Fact::Verdict(report) => self.reported(report),
+            Fact::Verdict(report) => self.reported(ts, report),
             Fact::Waive(waiver) => {
                 self.memory.course.waivers.retain(|old| old.gate != waiver.gate);
                 self.memory.course.waivers.push(waiver.clone());

@@ -9,10 +9,11 @@ use crate::call::{CallState, Effect};
 use crate::fact::{Checked, Reported, Seen, Step};
 use crate::finding::Finding;
 use crate::json::cut;
+use crate::moment;
 use crate::policy::Level;
 use crate::prompt::Prompt;
 use crate::session::Session;
-use crate::state::{Course, Phase, Sandbox, Started, Stopping, Task};
+use crate::state::{Course, Phase, Sandbox, Started, Stopping, Task, Waiver};
 
 /// Agents remembered; the oldest that have ended go first.
 const MOST_AGENTS: usize = 64;
@@ -115,7 +116,7 @@ impl Session {
         course.agents.iter().find(|started| same(started) && in_hand(started))
     }
 
-    pub(super) fn reported(&mut self, report: &Reported) {
+    pub(super) fn reported(&mut self, ts: &str, report: &Reported) {
         let course = &mut self.memory.course;
         if let Some(started) = course.agents.iter_mut().find(|started| started.agent_id == report.agent_id) {
             started.done = !report.sent_on;
@@ -136,7 +137,7 @@ impl Session {
             "critic" => self.reviewed(finding),
             "custodiet" => self.audited(finding),
             "qa-verifier" => self.verified(finding),
-            _ => self.memory.course.reflected = self.memory.course.verified || !self.owes_qa(),
+            _ => self.memory.course.reflected = self.memory.course.verified || !self.holds_qa(ts),
         }
     }
 
@@ -240,6 +241,14 @@ impl Session {
 
     pub fn owes_qa(&self) -> bool {
         self.memory.course.gates.iter().any(|gate| gate == "qa")
+    }
+
+    /// Verification is owed and asked for at this time: where nobody asks for it, nothing else waits for it.
+    fn holds_qa(&self, ts: &str) -> bool {
+        let (policy, now_ms) = (self.policy(), moment::parse(ts).unwrap_or(i64::MAX));
+        let waived = |waiver: &Waiver| waiver.gate == "qa" && waiver.until_ms > now_ms;
+        let enforced = policy.gates.qa == Level::Enforce && !policy.mode.observe;
+        self.owes_qa() && enforced && !self.memory.course.waivers.iter().any(waived)
     }
 
     /// A call of anyone but our agents that changed something has ended.

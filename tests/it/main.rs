@@ -21,6 +21,7 @@ mod licences;
 mod matrix;
 mod memory;
 mod model;
+mod no_deadlock;
 mod notes;
 mod plugin;
 mod policy;
