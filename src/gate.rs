@@ -114,6 +114,7 @@ fn level(policy: &Policy, gate: &str) -> Level {
         "sandbox" => policy.gates.sandbox,
         "audit" => policy.gates.audit,
         "checks" => policy.gates.checks,
+        "critic" => policy.gates.critic,
         _ => Level::Enforce,
     };
     if policy.mode.observe { set.min(Level::Warn) } else { set }

@@ -21,7 +21,7 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     }
     let debts = debts(session, scene);
     if debts.is_empty() {
-        return Verdict::pass();
+        return warned(session, scene);
     }
     let names: Vec<&str> = debts.iter().map(|debt| debt.name).collect();
     let stop = &session.state.stop;
@@ -37,17 +37,29 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
 
 /// What this task still owes, in the order it is to be given.
 pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
+    held(session, scene, Level::Enforce)
+}
+
+/// What is missing and nobody insists on.
+fn warned(session: &Session, scene: &Scene) -> Verdict {
+    let debts = held(session, scene, Level::Warn);
+    if debts.is_empty() {
+        return Verdict::pass();
+    }
+    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }.soften()
+}
+
+/// The debts of the gates that are held like this.
+fn held(session: &Session, scene: &Scene, how: Level) -> Vec<Debt> {
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
-    if session.state.phase == Phase::Halted
-        || checks::halts(session, scene)
-        || task.waiver.is_some() && !session.state.state.hydration_pending
-    {
+    let waived = task.waiver.is_some() && !session.state.state.hydration_pending;
+    if session.state.phase == Phase::Halted || waived || checks::halts(session, scene) {
         return Vec::new();
     }
     let course = &session.memory.course;
     let mut debts = Vec::new();
     let gates = session.policy().gates;
-    let held = |level: Level, gate: &str| level == Level::Enforce && !is_waived(session, scene, gate);
+    let held = |level: Level, gate: &str| level == how && !is_waived(session, scene, gate);
     if held(gates.checks, checks::GATE) {
         debts.extend(checks::owed(scene).map(|line| Debt { name: "checks", line }));
     }

@@ -280,3 +280,27 @@ fn observe_refuses_nothing_but_block_and_guard() {
         session.call("Write", json!({"file_path": sandbox.config().join("settings.json"), "content": "{}"}));
     session.pre(&settings).refused(&["settings"]);
 }
+
+/// A gate that only warns says what is missing, and refuses nothing.
+#[test]
+fn what_nobody_insists_on_is_still_told() {
+    let sandbox = world("0.0");
+    let gates = ["critic", "qa", "reflect", "close"].map(|gate| format!("{gate} = \"warn\"\n")).concat();
+    fs::write(sandbox.home().join(".config/aops/config.toml"), format!("[gates]\n{gates}")).unwrap();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    hydrated(&session, "feature-dev", "new");
+    let told = |said: &Answer| said.json()["systemMessage"].as_str().unwrap().to_owned();
+    let said = told(&write(&sandbox, &session, "hello.txt"));
+    assert!(said.contains("would be refused") && said.contains("critic"), "{said}");
+    let said = told(&session.stop("Done."));
+    for owed in ["would be refused", "1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"] {
+        assert!(said.contains(owed), "{owed}: {said}");
+    }
+    assert_eq!(
+        (&session.state()["stop"]["owed"], &session.state()["stop"]["refusals"]),
+        (&json!([]), &json!(0))
+    );
+    assert_eq!(session.state()["phase"], "done");
+}

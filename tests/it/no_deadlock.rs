@@ -4,6 +4,7 @@
 //! here, so every debt has to be payable by its own advice. Agents may misjudge, forget their verdict and halt, but not
 //! for ever; a turn that is a person's (a block, a question, a halt) is a way out too.
 
+mod any;
 mod world;
 
 use aops_hook::fact::{Fact, Unblocked};

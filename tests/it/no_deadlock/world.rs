@@ -3,7 +3,7 @@
 
 use aops_hook::env::Env;
 use aops_hook::fact::{Checked, Fact, Opened};
-use aops_hook::gate::{Scene, Tree, checks};
+use aops_hook::gate::{Tree, checks};
 use aops_hook::hook;
 use aops_hook::policy::{self, Policy, Source};
 use aops_hook::record;
@@ -222,7 +222,7 @@ fn block(name: &str, lot: u8) -> Option<Value> {
             let workflows =
                 ["simple-question", "feature-dev", "spec-review", "direct-skill", "batch-processing"];
             let workflow = workflows.get(usize::from(lot / 8)).copied().unwrap_or("minor-edit");
-            let task = if lot % 2 == 0 { "continue" } else { "new" };
+            let task = if lot.is_multiple_of(2) { "continue" } else { "new" };
             json!({"workflow": workflow, "intent": "i", "task": task, "acceptance_criteria": ["c"], "steps": ["s"]})
         }
         "critic" => {
