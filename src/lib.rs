@@ -70,6 +70,7 @@ pub mod mcp;
 pub mod resolve;
 pub mod tripwire;
 pub mod git;
+pub mod check;
 pub mod shadow;
 pub mod scene;
 pub mod transcript;

@@ -19,7 +19,7 @@ use crate::heads;
 use crate::json;
 use crate::ledger::Ledger;
 use crate::policy::Level;
-use crate::reach::{self, Reach};
+use crate::reach::{self, Reach, Run};
 use crate::resolve;
 use crate::session::Session;
 use crate::shadow;
@@ -112,6 +112,10 @@ fn call(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     let line = reach::line(tool, input, &ground);
     let mut reach = reach::reach(tool, input, line.as_ref(), &ground);
     resolve::settle(&mut reach, &mut protected);
+    if !policy.checks.is_empty() {
+        scene.saves = saves(event, call);
+        scene.commits = reach.runs.iter().any(commits);
+    }
     if !policy.rules.is_empty() {
         (scene.paths, scene.commands) = named(event, call, &reach);
     }
@@ -125,6 +129,34 @@ fn call(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     };
     let classed = effect::of(call, line.as_ref(), &around);
     (scene.effect, scene.why, scene.touches_tree) = (Some(classed.effect), classed.why, classed.touches_tree);
+}
+
+/// The file that an edit tool is about to save.
+fn saves(event: &Event, call: &ToolCall) -> Option<String> {
+    let field = match call.key.tool.as_str() {
+        "Write" | "Edit" | "MultiEdit" => "file_path",
+        "NotebookEdit" => "notebook_path",
+        _ => return None,
+    };
+    let path = json::read(&call.input).ok()?.text_of(field).unwrap_or_default();
+    let path = Path::new(&event.cwd).join(path);
+    Some(resolve::real(&path).unwrap_or(path).to_string_lossy().into_owned())
+}
+
+/// `git commit`, whatever options stand before the verb.
+fn commits(run: &Run) -> bool {
+    let words: Vec<String> = run.words.iter().map(Word::lossy).collect();
+    let Some((program, rest)) = words.split_first() else { return false };
+    let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");
+    let mut rest = rest.iter();
+    let verb = loop {
+        match rest.next() {
+            Some(word) if takes_value(word) => drop(rest.next()),
+            Some(word) if word.starts_with('-') => {}
+            verb => break verb,
+        }
+    };
+    program.rsplit('/').next() == Some("git") && verb.is_some_and(|verb| verb == "commit")
 }
 
 /// What rules can be about: every path the call names or reaches, and its simple commands.

@@ -23,6 +23,9 @@ pub fn told(fact: &Fact, longest: usize) -> String {
             format!("{}: {said}", report.agent)
         }
         Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
+        Fact::Check(run) => {
+            format!("{} before {}: {} ({}, {} ms)", run.id, run.on.word(), run.outcome, run.ending, run.ms)
+        }
         Fact::Violation(violation) => format!("{}: {}", violation.event, violation.violation),
         Fact::Recovery(recovery) => recovery.what.clone(),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),

@@ -85,6 +85,7 @@ fn all() -> Vec<Fact> {
             sent_on: true,
         }),
         Fact::Waive(Waiver::default()),
+        Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),

@@ -46,7 +46,7 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
         let values = vec![name, fault, ("form", agent.form.to_owned())];
         return Verdict::refuse(GATE, Phrase::new("refusals/verdict-form.md", values));
     }
-    let values = vec![name, fault, ("times", (started.sent_on + 1).to_string())];
+    let values = vec![name, fault, ("times", started.sent_on.saturating_add(1).to_string())];
     let phrase = Some(Phrase::new("refusals/verdict-given-up.md", values));
     Verdict { gate: GATE, phrase, ..Verdict::pass() }
 }

@@ -6,6 +6,7 @@ mod support;
 mod rig;
 
 mod client;
+mod checks;
 mod course;
 mod demo;
 mod doctor;
@@ -22,6 +23,7 @@ mod licences;
 mod matrix;
 mod memory;
 mod model;
+mod no_deadlock;
 mod notes;
 mod plugin;
 mod policy;

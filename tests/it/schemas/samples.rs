@@ -3,10 +3,12 @@
 use aops_hook::call::{CallKey, CallState, Effect};
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::{
-    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked, Violation,
+    Blocked, Checked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked,
+    Violation,
 };
 use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
+use aops_hook::policy::check::Moment;
 use aops_hook::state::{
     Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Started, State, Stopping,
     Subagent, Task, Waiver, Witness,
@@ -80,6 +82,20 @@ fn course() -> Course {
         waivers: vec![waiver()],
         writes_at_prompt: 2,
         writes_since_draw: 0,
+    }
+}
+
+fn checked() -> Checked {
+    Checked {
+        ending: text(),
+        id: text(),
+        ms: 1,
+        on: Moment::Stop,
+        outcome: Checked::PASS.to_owned(),
+        output: text(),
+        path: some(),
+        run: text(),
+        timeout_ms: 100,
     }
 }
 
@@ -315,6 +331,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Verdict(Reported { finding: None, problem: None, ..reported() }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
+        Fact::Check(checked()),
+        Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
         Fact::Violation(Violation { agent_id: None, call: None, said: None, ..violation.clone() }),
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
