@@ -160,8 +160,11 @@ fn near_misses_cost_no_square() {
             let _ = redact(&text);
             began.elapsed()
         };
-        let (small, large) = (took(1 << 14), took(1 << 17));
-        let bound = small.max(Duration::from_millis(5)) * 40;
-        assert!(large < bound, "`{piece}`: {small:?} for 16 KB, {large:?} for 128 KB");
+        // A square would be 64 times as long, always; a busy machine is slow only sometimes.
+        let straight = (0..3).any(|_| {
+            let (small, large) = (took(1 << 14), took(1 << 17));
+            large < small.max(Duration::from_millis(5)) * 40
+        });
+        assert!(straight, "`{piece}`: eight times the text takes more than forty times as long");
     }
 }
