@@ -107,6 +107,8 @@ fn level(policy: &Policy, gate: &str) -> Level {
         "block" | "guard" | "repeat" => return Level::Enforce,
         "sandbox" => policy.gates.sandbox,
         "audit" => policy.gates.audit,
+        "checks" => policy.gates.checks,
+        "critic" => policy.gates.critic,
         _ => Level::Enforce,
     };
     if policy.mode.observe { set.min(Level::Warn) } else { set }

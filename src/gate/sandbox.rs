@@ -4,7 +4,7 @@
 //! the user are never refused here, so whatever this gate demands can be done while it is shut. Way out: each refusal
 //! names the agent to start.
 
-use super::{Scene, is_waived};
+use super::{Scene, is_waived, level};
 use crate::agent::{May, ours};
 use crate::call::{Effect, ToolCall};
 use crate::event::Event;
@@ -24,18 +24,42 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     if let Some(agent) = event.agent_id.as_ref().and(event.agent_type.as_deref()).and_then(ours) {
         return of_ours(agent.name, agent.may, call, effect, scene);
     }
-    let shut = session.state.sandbox == Sandbox::Shut;
-    if !effect.is_write() || !shut || is_waived(session, scene, GATE) {
+    if !effect.is_write() || is_waived(session, scene, GATE) {
         return Verdict::pass();
     }
-    let mut verdict = Verdict::refuse(GATE, words(session, call, scene));
-    if session.state.phase == Phase::Review && session.policy().gates.critic == Level::Warn {
-        verdict = verdict.soften();
+    if session.state.sandbox == Sandbox::Open {
+        return if unreviewed(session) {
+            Verdict::refuse(GATE, review(session, call, scene)).soften()
+        } else {
+            Verdict::pass()
+        };
     }
+    let verdict = Verdict::refuse(GATE, words(session, call, scene));
     match session.memory.shadowed.as_deref() {
         Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
         None => verdict,
     }
+}
+
+/// The workflow wants a review that nobody insists on, and there was none.
+fn unreviewed(session: &Session) -> bool {
+    let policy = session.policy();
+    let warns = level(&policy, "critic") == Level::Warn;
+    let reviewed = session.state.hydration.critic_verdict.as_deref() == Some("PROCEED");
+    warns && !reviewed && session.memory.course.gates.iter().any(|gate| gate == "critic")
+}
+
+fn review(session: &Session, call: &ToolCall, scene: &Scene) -> Phrase {
+    let workflow = session.state.state.current_workflow.clone().unwrap_or_default();
+    Phrase::new(
+        "refusals/sandbox-review.md",
+        vec![
+            ("call", shown(call)),
+            ("effect", scene.why.clone()),
+            ("workflow", workflow),
+            ("agent", scene.agent("critic")),
+        ],
+    )
 }
 
 /// Why the hint names our agents by their whole name.
@@ -48,17 +72,15 @@ fn shadowed(file: &str) -> String {
 
 fn words(session: &Session, call: &ToolCall, scene: &Scene) -> Phrase {
     let hydrator = ("agent", scene.agent("prompt-hydrator"));
+    if session.state.phase == Phase::Review {
+        return review(session, call, scene);
+    }
     let (call, effect) = (("call", shown(call)), ("effect", scene.why.clone()));
-    let workflow = session.state.state.current_workflow.clone().unwrap_or_default();
     let problems = &session.memory.course.problems;
     match session.state.phase {
         Phase::Halted => {
             Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))])
         }
-        Phase::Review => Phrase::new(
-            "refusals/sandbox-review.md",
-            vec![call, effect, ("workflow", workflow), ("agent", scene.agent("critic"))],
-        ),
         Phase::Hydrate if session.state.hydration.critic_verdict.as_deref() == Some("REVISE") => {
             let lines: Vec<String> =
                 problems.iter().map(|problem| format!("- {}", one_line(problem, 300))).collect();

@@ -172,8 +172,7 @@ impl Session {
         self.state.state.current_workflow.clone_from(&finding.workflow);
         self.memory.course.gates.clone_from(&finding.gates);
         self.memory.course.steps.clone_from(&finding.steps);
-        // Where the review is only wished for, the sandbox stays shut too, and its refusals are warnings.
-        let wanted = self.policy().gates.critic != Level::Off;
+        let wanted = self.policy().gates.critic == Level::Enforce && !self.policy().mode.observe;
         let reviewed = wanted && finding.gates.iter().any(|gate| gate == "critic");
         let question = finding.workflow.as_deref() == Some(QUESTION);
         (self.state.phase, self.state.sandbox) = match (reviewed, question) {

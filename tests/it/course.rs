@@ -38,7 +38,7 @@ pub(crate) fn git_says(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 /// An agent from start to end: what it was handed, and what became of its report.
-fn agent(session: &Session, kind: &str, block: &Value) -> (String, Answer) {
+pub(crate) fn agent(session: &Session, kind: &str, block: &Value) -> (String, Answer) {
     reporting(session, kind, &fenced(block))
 }
 
