@@ -12,7 +12,8 @@ Builds aops-hook with the Rust on this machine, puts it in ~/.local/bin, registe
 settings and runs `aops-hook doctor`.
 
   --user       register for all your sessions (default)
-  --project    register in .claude/settings.json of the folder you are in
+  --project    register in .claude/settings.json of the folder you are in; everybody who works there then
+               needs aops-hook at the same path, else their calls are refused
   --local      register in .claude/settings.local.json of the folder you are in
   --dry-run    build, show what would be registered, and leave everything as it is
   --plugin     only build, and put the program in bin/ of this repository, which is then a plugin:
@@ -153,7 +154,7 @@ say "installed \`$program\`"
 say ""
 say "next:"
 say "  1. start Claude Code as always; running sessions pick the hooks up by themselves"
-say "  2. see what is recorded: $program --help"
+say "  2. ask for something, then see where it stands: $program status"
 say "  3. undo all of it: $here/install.sh --uninstall"
 case :${PATH:-}: in
     *:"$bin_dir":*) ;;

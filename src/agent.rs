@@ -1,6 +1,12 @@
 //! The five agents that owe a verdict: their names, and what a verdict of each is called.
 //!
-//! Reads nothing, writes nothing. Invariant: a name counts bare or with our plugin's prefix, and in no other spelling.
+//! Reads nothing, writes nothing. Invariant: a verdict counts under the bare name or with our plugin's prefix, and in no
+//! other spelling; whoever starts an agent may spell it as the client allows, and means ours all the same.
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Before our agents' names where they come from our plugin.
+const PREFIX: &str = "aops:";
 
 /// One of ours, as a row.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,6 +56,39 @@ pub static AGENTS: &[Agent] = &[
 
 /// The agent of this name; `aops:critic` and `critic` are the same one.
 pub fn ours(agent_type: &str) -> Option<&'static Agent> {
-    let bare = agent_type.strip_prefix("aops:").unwrap_or(agent_type);
+    let bare = agent_type.strip_prefix(PREFIX).unwrap_or(agent_type);
     AGENTS.iter().find(|agent| agent.name == bare)
+}
+
+/// The name of ours that the client would start for this one: it knows `QA_Verifier` as `qa-verifier`.
+pub fn meant(spelled: &str) -> Option<String> {
+    let spelled = folded(spelled);
+    let names = AGENTS.iter().flat_map(|agent| [agent.name.to_owned(), format!("{PREFIX}{}", agent.name)]);
+    names.into_iter().find(|name| folded(name) == spelled)
+}
+
+/// As the client compares names: compatible forms made one, case, white space and dashes left out.
+pub fn folded(name: &str) -> String {
+    let dash = |c: char| matches!(c, '-' | '_' | '\u{2010}'..='\u{2015}' | '\u{2212}');
+    name.nfkc().flat_map(char::to_lowercase).filter(|c| !c.is_whitespace() && !dash(*c)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_meant_however_it_is_spelled() {
+        for spelled in ["critic", "Critic", " CRITIC ", "cri-tic", "ｃｒｉｔｉｃ", "𝐜𝐫𝐢𝐭𝐢𝐜"]
+        {
+            assert_eq!(meant(spelled).as_deref(), Some("critic"), "{spelled}");
+        }
+        for spelled in ["qa verifier", "QA_Verifier", "qaverifier", "qa\u{2010}verifier"] {
+            assert_eq!(meant(spelled).as_deref(), Some("qa-verifier"), "{spelled}");
+        }
+        assert_eq!(meant("aops:Critic").as_deref(), Some("aops:critic"));
+        for spelled in ["critics", "other:critic", "general-purpose", ""] {
+            assert_eq!(meant(spelled), None, "{spelled}");
+        }
+    }
 }

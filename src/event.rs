@@ -50,7 +50,8 @@ pub static EVENTS: &[EventKind] = &[
     kind("InstructionsLoaded", false, Cannot, false, 10),
     kind("UserPromptSubmit", true, Block, true, 15),
     kind("UserPromptExpansion", false, Cannot, true, 10),
-    kind("PreToolUse", true, Permission, true, 10),
+    // These two wait for the user's checks; `policy::check::BUDGET_MS` stays below.
+    kind("PreToolUse", true, Permission, true, 600),
     kind("PermissionRequest", true, Dialog, false, 10),
     kind("PermissionDenied", false, Cannot, false, 10),
     kind("PostToolUse", false, Cannot, true, 10),
@@ -77,7 +78,7 @@ pub static EVENTS: &[EventKind] = &[
     kind("PostModelSwitch", false, Cannot, false, 10),
     kind("PreCompact", false, Cannot, false, 10),
     kind("PostCompact", false, Cannot, false, 10),
-    kind("Stop", false, Block, false, 30),
+    kind("Stop", false, Block, false, 600),
     kind("StopFailure", false, Cannot, false, 10),
     kind("SessionEnd", false, Cannot, false, 10),
 ];

@@ -7,6 +7,7 @@
 use crate::call::{CallKey, CallState, Effect};
 use crate::finding::Finding;
 use crate::policy::Policy;
+use crate::policy::check::Moment;
 use crate::state::{Memory, State, Waiver, canonical};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub enum Fact {
     Unblock(Unblocked),
     Verdict(Reported),
     Waive(Waiver),
+    Check(Checked),
     Violation(Violation),
     Recovery(Recovered),
     Snapshot(Box<Snapshot>),
@@ -80,6 +82,9 @@ pub struct Seen {
     /// `SessionStart` only: settings files that register us, with their events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<String, Vec<String>>>,
+    /// `SessionStart` only: protected places that are links, or lie behind one, and where they really are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linked: Option<BTreeMap<String, String>>,
     /// Settings, configuration and binary as they are now, where they were looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,
@@ -164,6 +169,39 @@ pub struct Reported {
     pub sent_on: bool,
 }
 
+/// One run of a `[[check]]` of the user's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
+    pub ending: String,
+    pub id: String,
+    pub ms: u64,
+    pub on: Moment,
+    /// One of the four: `PASS`, or what its failure means.
+    pub outcome: String,
+    /// The end of what it said, where it failed: redacted and clipped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// The file it was asked about, before a save.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub run: String,
+    pub timeout_ms: u64,
+}
+
+impl Checked {
+    pub const PASS: &str = "PASS";
+    /// How one ended that used up its time.
+    pub const CUT_OFF: &str = "cut off";
+
+    /// How one "ended" that is about other files, and was not run.
+    pub const NOT_CONCERNED: &str = "not concerned";
+
+    pub fn failed(&self) -> bool {
+        self.outcome != Self::PASS
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Blocked {
     pub by: String,
@@ -221,6 +259,7 @@ impl Fact {
             Fact::Unblock(fact) => ("unblock", canonical(fact)),
             Fact::Verdict(fact) => ("verdict", canonical(fact)),
             Fact::Waive(fact) => ("waive", canonical(fact)),
+            Fact::Check(fact) => ("check", canonical(fact)),
             Fact::Violation(fact) => ("violation", canonical(fact)),
             Fact::Recovery(fact) => ("recovery", canonical(fact)),
             Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
@@ -237,6 +276,7 @@ impl Fact {
             "unblock" => Fact::Unblock(parse(with)?),
             "verdict" => Fact::Verdict(parse(with)?),
             "waive" => Fact::Waive(parse(with)?),
+            "check" => Fact::Check(parse(with)?),
             "violation" => Fact::Violation(parse(with)?),
             "recovery" => Fact::Recovery(parse(with)?),
             "snapshot" => Fact::Snapshot(parse(with)?),

@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod block;
+pub mod checks;
 pub mod disarm;
 pub mod guard;
 pub mod moved;
@@ -17,7 +18,7 @@ pub mod watch;
 
 use crate::call::Effect;
 use crate::event::Event;
-use crate::fact::Step;
+use crate::fact::{Checked, Step};
 use crate::finding::Finding;
 use crate::policy::{Level, Policy};
 use crate::reach::Reach;
@@ -62,6 +63,11 @@ pub struct Scene {
     pub paths: Vec<String>,
     pub commands: Vec<Vec<String>>,
     pub home: String,
+    /// The file an edit tool would save, and whether a line would commit; looked for only where there are checks.
+    pub saves: Option<String>,
+    pub commits: bool,
+    /// The user's checks that were run for this event.
+    pub checks: Vec<Checked>,
     /// A person can answer.
     pub attended: bool,
     /// Why it is a write, in a few words.
@@ -131,6 +137,7 @@ pub static GATES: &[Gate] = &[
     Gate { name: "rules", refuses: "what the user's own rules say", judge: rules::judge },
     Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: sandbox::judge },
     Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: audit::judge },
+    Gate { name: "checks", refuses: "what a failing check of the user's guards", judge: checks::judge },
     Gate { name: "report", refuses: "the end of an agent of ours without its verdict", judge: report::judge },
     Gate { name: "owed", refuses: "the end of a turn while the task owes something", judge: owed::judge },
 ];

@@ -94,6 +94,25 @@ pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Tree 
     Tree { uncommitted, push }
 }
 
+/// Every path with a change that is not committed, in full; nothing where git cannot say.
+pub fn dirty(env: &Env, cwd: &Path) -> Option<Vec<String>> {
+    let status = status(env, cwd)?;
+    let root = Path::new(&status.root);
+    Some(status.dirty.iter().map(|path| root.join(path).to_string_lossy().into_owned()).collect())
+}
+
+/// Every path that changed since the session began, committed or not.
+pub fn changed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Option<Vec<String>> {
+    let Status { root, dirty, .. } = status(env, cwd)?;
+    let full = |path: &str| Path::new(&root).join(path).to_string_lossy().into_owned();
+    let mut paths: Vec<String> = dirty.iter().map(|path| full(path)).collect();
+    let since = baseline.get(HEAD).filter(|head| *head != "(initial)")?;
+    let said = git(env, Path::new(&root), &["diff", "--name-only", "-z", since, "HEAD", "--"])?;
+    let names = said.split(|b| *b == 0).filter(|name| !name.is_empty());
+    paths.extend(names.map(|name| full(&String::from_utf8_lossy(name))));
+    Some(paths)
+}
+
 fn push(status: &Status) -> (String, String) {
     let command =
         if status.upstream { "git push".to_owned() } else { format!("git push -u origin {}", status.branch) };

@@ -5,6 +5,7 @@
 
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::lock;
 use crate::place::make_all;
 use crate::state::canonical;
 use rustix::fs::OFlags;
@@ -13,6 +14,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 /// The newest entry of a session at some moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +30,9 @@ pub struct Head {
     pub session_id: String,
     pub ts: String,
 }
+
+/// With the wait for the session's own lock this stays below the host's time-out.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Above this the file is rewritten with the last head of each session.
 const COMPACT_AT: u64 = 1 << 20;
@@ -59,10 +64,10 @@ pub fn export(env: &Env, head: &Head) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(path.display(), e);
     make_all(&env.config.join("aops"))?;
     let made = OpenOptions::new().append(true).read(true).create(true).clone();
-    let mut file = open(&path, &made).map_err(storage)?;
-    // Held while writing, so that nobody appends to a file that is being replaced.
+    // Held while writing, and taken before the file is opened: nobody appends to one that is being replaced.
     let lock = open(&path.with_extension("lock"), &made).map_err(storage)?;
-    lock.lock().map_err(storage)?;
+    let _lock = lock::take(lock, "heads.lock", PATIENCE)?;
+    let mut file = open(&path, &made).map_err(storage)?;
     let long = file.metadata().map_err(storage)?.len();
     if long > COMPACT_AT {
         return compact(env, head);

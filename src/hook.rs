@@ -5,6 +5,7 @@
 
 use crate::asset;
 use crate::brief::halt_report;
+use crate::check::{self, About};
 use crate::env::{Env, boot_id};
 use crate::event::{Event, EventKind};
 use crate::fact::{Blocked, Fact, Opened};
@@ -19,6 +20,7 @@ use crate::place::Whose;
 use crate::policy::Policy;
 use crate::record;
 use crate::refresh;
+use crate::resolve;
 use crate::scene;
 use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
@@ -54,15 +56,29 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
-    // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
-    let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose, thorough)?);
-    let scene = scene::look(env, &ledger, &event)?;
-    let begins = ledger.session().is_new();
-    if begins {
-        open(env, &mut ledger, &event, &scene)?;
-    }
+    let mut checks = Vec::new();
+    let (mut ledger, scene, begins, verdict) = loop {
+        let mut ledger = Ledger::lock(env, whose, thorough)?;
+        let scene = Scene { checks: checks.clone(), ..scene::look(env, &ledger, &event)? };
+        let begins = ledger.session().is_new();
+        if begins {
+            open(env, &mut ledger, &event, &scene)?;
+        }
+        let verdict = judged(env, ledger.session(), &event, &scene)?;
+        let wanted = gate::checks::wanted(ledger.session(), &event, &scene, &verdict);
+        if wanted.is_empty() || env.dry {
+            let verdict = wanted.iter().fold(verdict, |verdict, check| {
+                verdict.join(Verdict::notice("checks", format!("check `{}` would be run first", check.id)))
+            });
+            // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
+            break (ManuallyDrop::new(ledger), scene, begins, verdict);
+        }
+        // A check takes its time, so nobody else has to wait for it; what it found is judged with what is known then.
+        let about = About::of(ledger.session(), &event, &scene);
+        drop(ledger);
+        checks.extend(check::run(env, &about, &wanted));
+    };
     let session = ledger.session();
-    let verdict = judged(env, session, &event, &scene)?;
     if verdict == Verdict::pass()
         && let Some(same) = repeat::same_answer(session, &event)
     {
@@ -176,6 +192,7 @@ fn facts(
         seen.root = Some(asset::project(env, Path::new(&event.cwd)).display().to_string());
         let protected = scene::protected(env, event);
         (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
+        seen.linked = Some(resolve::links(&protected)).filter(|linked| !linked.is_empty());
         if session.memory.baseline.is_empty() {
             seen.baseline = git::baseline(env, Path::new(&event.cwd));
         }

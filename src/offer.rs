@@ -3,14 +3,14 @@
 //! Reads what `brief` reads, writes what it writes. Invariants: nothing is added to a refusal or to a plain tool call; an
 //! agent of ours is briefed and prompted by us, whatever the agent that starts it says.
 
-use crate::agent::ours;
+use crate::agent::{meant, ours};
 use crate::asset;
 use crate::brief::brief;
 use crate::env::Env;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::gate::Scene;
-use crate::json::{self, Json, quoted};
+use crate::json::{self, quoted};
 use crate::ledger::Ledger;
 use crate::phrase::Phrase;
 use crate::prompt::Prompt;
@@ -66,14 +66,15 @@ pub fn offer(
     Ok(verdict.join(extra))
 }
 
-/// The input of an `Agent` call to one of ours, with our prompt in the place of the caller's, in the foreground.
+/// The input of an `Agent` call to one of ours: our prompt, in the foreground, and nothing of the caller's but what the
+/// call is called. A model or an old conversation of the worker's choice would be a brief too.
 fn prompt_of_ours(event: &Event) -> Option<String> {
     let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let input = json::read(&call.input).ok()?;
-    ours(&input.text_of("subagent_type")?)?;
-    let Json::Object(members) = &input else { return None };
-    let kept = members.iter().filter(|(name, _)| name != "prompt" && name != "run_in_background");
-    let kept: String =
-        kept.flat_map(|(name, value)| [quoted(name), ":".into(), value.canonical(), ",".into()]).collect();
-    Some(format!("{{{kept}\"prompt\":{},\"run_in_background\":false}}", quoted(PROMPT)))
+    let name = meant(&input.text_of("subagent_type")?)?;
+    let called = quoted(&input.text_of("description").unwrap_or_else(|| name.clone()));
+    let (prompt, name) = (quoted(PROMPT), quoted(&name));
+    Some(format!(
+        "{{\"description\":{called},\"prompt\":{prompt},\"run_in_background\":false,\"subagent_type\":{name}}}"
+    ))
 }

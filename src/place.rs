@@ -7,11 +7,16 @@
 use crate::digest::sha256;
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::lock;
 use crate::moment::day;
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// With the wait for the session's own lock this stays below the host's time-out.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// An open session folder.
 #[derive(Debug)]
@@ -69,7 +74,7 @@ pub fn create(env: &Env, whose: Whose, width: usize) -> Result<Place, Failure> {
     make_all(&project)?;
     let storage = |e: Errno| Failure::storage(project.display(), e);
     let guard = rustix::fs::openat(CWD, &project, FOLDER, Mode::empty()).map_err(storage)?;
-    rustix::fs::flock(&guard, FlockOperation::LockExclusive).map_err(storage)?;
+    let _guard = lock::take(guard.into(), &project.to_string_lossy(), PATIENCE)?;
     if let Some(place) = find(env, whose, width)? {
         return Ok(place);
     }

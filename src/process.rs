@@ -6,12 +6,14 @@
 
 pub mod detached;
 
+use crate::signal;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -66,17 +68,39 @@ pub fn run_beside(task: &Task) -> io::Result<Outcome> {
     })
 }
 
+/// The same in a group of its own, for its end: of standard output the last bytes are kept, not the first. Nothing of the
+/// group is left afterwards, also not when we are ended ourselves by a signal that can be caught.
+pub fn run_for_its_end(task: &Task) -> io::Result<Outcome> {
+    let mut child = start(task.command().process_group(0))?;
+    let group = pid(&child);
+    let kill = || {
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+    };
+    signal::take_along(group);
+    let end = Instant::now() + task.timeout;
+    feed(task, &mut child);
+    let said = Arc::new(Mutex::new(VecDeque::new()));
+    let told = tail(child.stdout.take(), task.keep, Arc::clone(&said));
+    let status = wait(&mut child, end);
+    kill();
+    let status = match status? {
+        Some(status) => Some(status),
+        None => child.wait().map(|_| None)?,
+    };
+    signal::take_along(None);
+    // Whoever left the group may hold the pipe open for ever; what was said until now is enough.
+    let _ = told.recv_timeout(AFTERWARDS);
+    let stdout = said.lock().map(|said| said.iter().copied().collect()).unwrap_or_default();
+    Ok(Outcome { ending: status.map_or(Ending::TimedOut, ending), stdout, stderr: Vec::new() })
+}
+
 fn pid(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 fn finish(task: &Task, child: &mut Child, kill: impl Fn()) -> io::Result<Outcome> {
     let end = Instant::now() + task.timeout;
-    if let Some(mut stdin) = child.stdin.take() {
-        let input = task.input.to_owned();
-        // A program that does not read its input ends the thread by closing the pipe.
-        thread::spawn(move || stdin.write_all(&input));
-    }
+    feed(task, child);
     let stdout = collect(child.stdout.take(), task.keep);
     let stderr = collect(child.stderr.take(), task.keep);
     let status = wait(child, end)?;
@@ -87,6 +111,14 @@ fn finish(task: &Task, child: &mut Child, kill: impl Fn()) -> io::Result<Outcome
     let ending = status.map_or(Ending::TimedOut, ending);
     let last = |stream: mpsc::Receiver<Vec<u8>>| stream.recv_timeout(AFTERWARDS).unwrap_or_default();
     Ok(Outcome { ending, stdout: last(stdout), stderr: last(stderr) })
+}
+
+fn feed(task: &Task, child: &mut Child) {
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = task.input.to_owned();
+        // A program that does not read its input ends the thread by closing the pipe.
+        thread::spawn(move || stdin.write_all(&input));
+    }
 }
 
 impl Task<'_> {
@@ -132,6 +164,27 @@ fn collect(stream: Option<impl Read + Send + 'static>, keep: usize) -> mpsc::Rec
     receiver
 }
 
+/// Keeps the last bytes of a stream where others can see them; a word when it has ended.
+fn tail(
+    stream: Option<impl Read + Send + 'static>,
+    keep: usize,
+    said: Arc<Mutex<VecDeque<u8>>>,
+) -> mpsc::Receiver<()> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let Some(mut stream) = stream else { return };
+        let mut chunk = [0; 8192];
+        while let Ok(n @ 1..) = stream.read(&mut chunk) {
+            let Ok(mut said) = said.lock() else { return };
+            said.extend(&chunk[..n]);
+            let old = said.len().saturating_sub(keep);
+            said.drain(..old);
+        }
+        let _ = sender.send(());
+    });
+    receiver
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +224,30 @@ mod tests {
     fn a_flood_is_bounded_and_unread_input_is_no_error() {
         let done = sh("head -c 3000000 /dev/zero", &vec![0; 1 << 20], LONG);
         assert_eq!((done.ending, done.stdout.len()), (Ending::Exit(0), 1000));
+    }
+
+    #[test]
+    fn for_its_end_the_last_words_are_kept_and_nobody_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |line: &str, timeout| {
+            let args = ["-c".to_owned(), line.to_owned()];
+            let variables = [("PATH", OsStr::new("/usr/bin:/bin"))];
+            let task = Task {
+                program: Path::new("/bin/sh"),
+                args: &args,
+                folder: folder.path(),
+                variables: &variables,
+                input: b"",
+                timeout,
+                keep: 10,
+            };
+            run_for_its_end(&task).unwrap()
+        };
+        let done = run("(sleep 1; touch late) & head -c 300000 /dev/zero; printf 'the end'; exit 4", LONG);
+        assert_eq!((done.ending, &done.stdout[3..]), (Ending::Exit(4), &b"the end"[..]));
+        assert_eq!(run("echo said; sleep 30", Duration::from_millis(300)).ending, Ending::TimedOut);
+        thread::sleep(Duration::from_millis(1500));
+        assert!(!folder.path().join("late").exists(), "a child lived on");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::agent::ours;
 use crate::call::CallState::{Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::call::{CallState, Effect, ToolCall};
 use crate::event::Event;
-use crate::fact::{Blocked, Fact, Reported, Said, Seen, Step, Violation};
+use crate::fact::{Blocked, Checked, Fact, Reported, Said, Seen, Step, Violation};
 use crate::gate::Scene;
 use crate::gate::owed::debts;
 use crate::json::{cut, quoted};
@@ -24,6 +24,12 @@ const NO_EFFECT: &str = "no_effect_observed";
 
 /// The facts of this event.
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+    let run = scene.checks.iter().filter(|run| run.ending != Checked::NOT_CONCERNED);
+    let checks = run.cloned().map(Fact::Check);
+    checks.chain(of_event(session, event, verdict, scene)).collect()
+}
+
+fn of_event(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
     match (event.name.as_str(), &event.call) {
         ("PreToolUse", Some(call)) => asked(session, event, call, verdict, scene),
         ("PostToolUse", Some(call)) => ended(session, event, call, Completed, scene),
@@ -223,6 +229,7 @@ fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
         folders: None,
         foreign: scene.shadowed.clone(),
         held: None,
+        linked: None,
         marks: None,
         mode: event.permission_mode.clone(),
         owed: None,

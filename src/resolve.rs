@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::gate::guard::{self, Place, Protected};
 use crate::reach::{Act, Reach};
 use crate::verdict::Ruling;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 /// A chain of links longer than this is a trap.
@@ -57,20 +58,19 @@ pub fn settle(reach: &mut Reach, protected: &mut Protected) {
     }
 }
 
-/// The protected places under the names the disk gives them, where those differ. Once per session is enough.
-pub fn real_places(protected: &Protected) -> Vec<Place> {
-    let mut all = Vec::new();
-    for place in protected.places() {
-        let Some(real) =
-            real(Path::new(&place.path)).and_then(|path| path.into_os_string().into_string().ok())
-        else {
-            continue;
-        };
-        if real != place.path && !all.iter().any(|known: &Place| known.path == real) {
-            all.push(Place { path: real, ..place });
-        }
-    }
-    all
+/// The protected places that the disk knows under another name, and that name. Looked up once per session.
+pub fn links(protected: &Protected) -> BTreeMap<String, String> {
+    let elsewhere = |place: Place| {
+        let real = real(Path::new(&place.path))?.into_os_string().into_string().ok()?;
+        (real != place.path).then_some((place.path, real))
+    };
+    protected.places().into_iter().filter_map(elsewhere).collect()
+}
+
+/// The same places, where those links lead.
+pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<Place> {
+    let real = |place: Place| Some(Place { path: links.get(&place.path)?.clone(), ..place });
+    if links.is_empty() { Vec::new() } else { protected.places().into_iter().filter_map(real).collect() }
 }
 
 /// Where this path leads, whether or not its end exists.
@@ -206,7 +206,7 @@ mod tests {
                 home,
                 ..Protected::default()
             };
-            protected.real = real_places(&protected);
+            protected.real = behind(&protected, &links(&protected));
             protected
         }
 

@@ -18,8 +18,8 @@ use crate::git;
 use crate::heads;
 use crate::json;
 use crate::ledger::Ledger;
-use crate::policy::{Level, Policy};
-use crate::reach::{self, Reach};
+use crate::policy::Level;
+use crate::reach::{self, Reach, Run};
 use crate::resolve;
 use crate::session::Session;
 use crate::shadow;
@@ -31,10 +31,9 @@ use std::path::Path;
 /// The scene of this event.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
     let session = ledger.session();
-    let policy = session.policy();
     let mut scene = plain(env, session, event);
     match event.name.as_str() {
-        "PreToolUse" | "PermissionRequest" => call(env, &policy, event, &mut scene),
+        "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut scene),
         "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
         "SubagentStart" | "SessionStart" => shadowed(env, event, &mut scene),
         "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
@@ -78,7 +77,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene
     let folders = session.memory.folders.clone();
     let mut scene = Scene { folders, now_ms: then_ms, ..plain(env, session, event) };
     match event.name.as_str() {
-        "PreToolUse" | "PermissionRequest" => call(env, &session.policy(), event, &mut scene),
+        "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut scene),
         "SubagentStop" => scene.report = report(env, session, event),
         _ => {}
     }
@@ -101,16 +100,22 @@ fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
     }
 }
 
-fn call(env: &Env, policy: &Policy, event: &Event, scene: &mut Scene) {
+fn call(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     let Some(call) = &event.call else { return };
     let (tool, input) = (&call.key.tool, &call.input);
+    let policy = session.policy();
     let mut protected = protected(env, event);
+    protected.real = resolve::behind(&protected, &session.memory.linked);
     let (variables, home) = (resolve::variables(&protected), protected.home.clone());
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
     // Cut once: the guard asks what the line reaches, the sandbox what it does.
     let line = reach::line(tool, input, &ground);
     let mut reach = reach::reach(tool, input, line.as_ref(), &ground);
     resolve::settle(&mut reach, &mut protected);
+    if !policy.checks.is_empty() {
+        scene.saves = saves(event, call);
+        scene.commits = reach.runs.iter().any(commits);
+    }
     if !policy.rules.is_empty() {
         (scene.paths, scene.commands) = named(event, call, &reach);
     }
@@ -124,6 +129,34 @@ fn call(env: &Env, policy: &Policy, event: &Event, scene: &mut Scene) {
     };
     let classed = effect::of(call, line.as_ref(), &around);
     (scene.effect, scene.why, scene.touches_tree) = (Some(classed.effect), classed.why, classed.touches_tree);
+}
+
+/// The file that an edit tool is about to save.
+fn saves(event: &Event, call: &ToolCall) -> Option<String> {
+    let field = match call.key.tool.as_str() {
+        "Write" | "Edit" | "MultiEdit" => "file_path",
+        "NotebookEdit" => "notebook_path",
+        _ => return None,
+    };
+    let path = json::read(&call.input).ok()?.text_of(field).unwrap_or_default();
+    let path = Path::new(&event.cwd).join(path);
+    Some(resolve::real(&path).unwrap_or(path).to_string_lossy().into_owned())
+}
+
+/// `git commit`, whatever options stand before the verb.
+fn commits(run: &Run) -> bool {
+    let words: Vec<String> = run.words.iter().map(Word::lossy).collect();
+    let Some((program, rest)) = words.split_first() else { return false };
+    let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");
+    let mut rest = rest.iter();
+    let verb = loop {
+        match rest.next() {
+            Some(word) if takes_value(word) => drop(rest.next()),
+            Some(word) if word.starts_with('-') => {}
+            verb => break verb,
+        }
+    };
+    program.rsplit('/').next() == Some("git") && verb.is_some_and(|verb| verb == "commit")
 }
 
 /// What rules can be about: every path the call names or reaches, and its simple commands.

@@ -70,11 +70,12 @@ impl Session {
             Fact::Call(step) => self.stepped(step)?,
             Fact::Block(block) => self.block(Some(block.reason.clone())),
             Fact::Unblock(_) => self.block(None),
-            Fact::Verdict(report) => self.reported(report),
+            Fact::Verdict(report) => self.reported(ts, report),
             Fact::Waive(waiver) => {
                 self.memory.course.waivers.retain(|old| old.gate != waiver.gate);
                 self.memory.course.waivers.push(waiver.clone());
             }
+            Fact::Check(checked) => self.checked(checked),
             Fact::Violation(_) | Fact::Recovery(_) => {}
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
@@ -119,6 +120,9 @@ impl Session {
                 }
                 if let Some(held) = &seen.held {
                     self.memory.held.clone_from(held);
+                }
+                if let Some(linked) = &seen.linked {
+                    self.memory.linked.clone_from(linked);
                 }
                 if let Some(folders) = &seen.folders {
                     self.memory.folders.clone_from(folders);

@@ -5,9 +5,11 @@
 //! Invariants: `register` twice is `register` once; `unregister` undoes `register`; what cannot be read is refused.
 
 mod span;
+mod statusline;
 mod style;
 mod survey;
 
+pub use statusline::{StatusLine, status_line, with_status_line};
 pub use survey::{Registered, Survey, survey};
 
 use crate::event::{EVENTS, EventKind};
@@ -95,7 +97,7 @@ pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadab
     while let Some(cleaner) = less_one(&text, None, &had) {
         text = cleaner;
     }
-    Ok(text)
+    Ok(statusline::without(&text))
 }
 
 /// Valid JSON with an object on top.

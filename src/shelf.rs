@@ -64,6 +64,10 @@ fn shelved(path: PathBuf) -> Option<Shelved> {
         Kept::Whole(state, _) => Some(state.session_id),
         _ => first_name(&place),
     };
+    // Opened and given up before its first entry: nothing was acknowledged, so there is nothing to show.
+    if session_id.is_none() && std::fs::symlink_metadata(path.join(LEDGER_FILE)).is_ok_and(|m| m.len() == 0) {
+        return None;
+    }
     Some(Shelved {
         session_id: session_id.unwrap_or_default(),
         path,

@@ -6,6 +6,8 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::process::Pid;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Once, before anything else.
 pub fn settle() {
@@ -23,6 +25,34 @@ pub fn settle() {
         if let Ok(nowhere) = openat(CWD, "/dev/null", OFlags::RDWR, Mode::empty()) {
             std::mem::forget(nowhere);
         }
+    }
+}
+
+/// The group that goes with us when a signal ends us; 0 is none.
+static ALONG: AtomicI32 = AtomicI32::new(0);
+
+/// Until told otherwise: a signal that ends us ends this group too. The host signals our group alone, and what we started
+/// in a group of its own would live on with nobody to watch its time.
+pub fn take_along(group: Option<Pid>) {
+    ALONG.store(group.map_or(0, |group| group.as_raw_nonzero().get()), Ordering::SeqCst);
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        #[expect(unsafe_code, reason = "no safe crate sets a handler without a thread")]
+        // SAFETY: the handler calls only what is safe in one: an atomic load, `kill`, `_exit`.
+        unsafe {
+            libc::signal(signal, if group.is_some() { end as *const () as usize } else { libc::SIG_DFL });
+        }
+    }
+}
+
+extern "C" fn end(signal: i32) {
+    let group = ALONG.load(Ordering::SeqCst);
+    #[expect(unsafe_code, reason = "the same")]
+    // SAFETY: both calls may be made in a handler, and neither touches memory.
+    unsafe {
+        if group > 1 {
+            libc::kill(-group, libc::SIGKILL);
+        }
+        libc::_exit(128 + signal);
     }
 }
 

@@ -3,6 +3,7 @@
 //! Reads the tracker's snapshot and the notes, asks a memory server that already runs. Invariants: nobody keeps a prompt
 //! waiting beyond the deadline; a source that is late, missing or broken is one line that says so, and never a failure.
 
+use crate::asset;
 use crate::env::Env;
 use crate::mcp;
 use crate::notes::{self, Found};
@@ -72,7 +73,7 @@ fn memory(
             Err(wanted) => aside(move || quote(&format!("`memory.server` is not {wanted}"))),
         });
     }
-    let found = mcp::of_project(&std::fs::read_to_string(project.join(".mcp.json")).ok()?);
+    let found = mcp::of_project(&asset::read_text(&project.join(".mcp.json"), Some(project)).ok()??);
     let named = found.into_iter().next()?;
     if mcp::is_approved(env, project, &named.name) {
         return Some(asked(env, named.address, query, deadline));

@@ -147,6 +147,9 @@ pub struct Memory {
     pub folders: BTreeMap<String, String>,
     /// Settings files that register us, with the events they do it for.
     pub held: BTreeMap<String, Vec<String>>,
+    /// Protected places that are links, or lie behind one, and where they really were as the session began.
+    #[serde(default)]
+    pub linked: BTreeMap<String, String>,
     /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
     pub marks: BTreeMap<String, String>,
     /// The configuration in force, where it is not the shipped one.
@@ -184,6 +187,9 @@ pub struct Course {
     pub task_epoch: u64,
     pub verified: bool,
     pub waivers: Vec<Waiver>,
+    /// What the task in hand had written when the last prompt came.
+    #[serde(default)]
+    pub writes_at_prompt: u64,
     /// Write-class calls since the last draw.
     pub writes_since_draw: u64,
 }

@@ -23,6 +23,9 @@ pub fn told(fact: &Fact, longest: usize) -> String {
             format!("{}: {said}", report.agent)
         }
         Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
+        Fact::Check(run) => {
+            format!("{} before {}: {} ({}, {} ms)", run.id, run.on.word(), run.outcome, run.ending, run.ms)
+        }
         Fact::Violation(violation) => format!("{}: {}", violation.event, violation.violation),
         Fact::Recovery(recovery) => recovery.what.clone(),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
@@ -31,12 +34,14 @@ pub fn told(fact: &Fact, longest: usize) -> String {
 }
 
 fn spoken(said: &Said) -> String {
-    format!("  {} {}: {}", said.gate, said.ruling, said.reason)
+    let reason = said.reason.replace("\nhint: ", "; ");
+    format!("  {} {}{}{reason}", said.gate, said.ruling, if reason.is_empty() { "" } else { ": " })
 }
 
 fn stepped(step: &Step) -> String {
     let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
     let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 300))).unwrap_or_default();
-    let why = step.reason.as_ref().map(|why| format!("  {why}")).unwrap_or_default();
+    let why =
+        step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
     format!("{} {} {}{who}{input}{why}", step.to.name(), step.call.tool, step.call.id)
 }

@@ -4,8 +4,9 @@
 //! missing file is an empty answer, since the first prompt comes before it is there.
 
 use crate::json::{self, Json, cut};
+use rustix::fs::OFlags;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 const TAIL: u64 = 128 << 10;
 
@@ -27,7 +28,9 @@ pub fn last_turns(path: &str, most: usize) -> String {
 }
 
 fn tail(path: &str) -> Option<String> {
-    let file = File::open(path).ok()?;
+    // A pipe in its place is not waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
     let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let from = meta.len().saturating_sub(TAIL);
     let mut bytes = vec![0; usize::try_from(meta.len() - from).ok()?];

@@ -13,8 +13,10 @@ use crate::ledger::Ledger;
 use crate::phrase::{Phrase, one_line};
 use crate::place::make_all;
 use crate::session::Session;
+use rustix::fs::OFlags;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// All of it stays below this, so that it stays worth its tokens.
@@ -81,7 +83,10 @@ pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
         shell(&env.data),
     );
     let storage = |e| Failure::storage(file.display(), e);
-    let mut file_to = fs::OpenOptions::new().append(true).create(true).open(file).map_err(storage)?;
+    // A pipe in its place is not waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut file_to =
+        fs::OpenOptions::new().append(true).create(true).custom_flags(flags).open(file).map_err(storage)?;
     file_to.write_all(lines.as_bytes()).map_err(storage)
 }
 

@@ -26,11 +26,12 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let Some(shell) = given.get_one::<Shell>("shell") else { return Ok(2) };
     let mut script = Vec::new();
     clap_complete::generate(*shell, &mut parser(), "aops-hook", &mut script);
+    // The generator spells a hyphen in the program's name in two ways for bash, and then finds no command.
+    let script = String::from_utf8_lossy(&script).replace("aops__subcmd__hook", "aops__hook");
     if desk.json {
-        let script = String::from_utf8_lossy(&script);
         writeln!(desk.out, "{}", serde_json::json!({"shell": shell.to_string(), "script": script}))?;
     } else {
-        desk.out.write_all(&script)?;
+        desk.out.write_all(script.as_bytes())?;
     }
     Ok(0)
 }

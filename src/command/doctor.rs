@@ -10,6 +10,7 @@ mod probe;
 mod program;
 mod registration;
 mod scene;
+mod texts;
 
 use super::table::{Tone, clean};
 use super::{Command, Desk, Who};
@@ -63,6 +64,7 @@ static CHECKS: &[fn(&Scene) -> Vec<Finding>] = &[
     client::version,
     folder::private,
     folder::lock,
+    texts::in_force,
 ];
 
 fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {

@@ -10,6 +10,7 @@ pub use level::Level;
 use super::{Command, Desk, Who};
 use crate::diff::unified;
 use crate::event::EVENTS;
+use crate::settings::{StatusLine, status_line};
 use clap::{Arg, ArgAction, ArgMatches};
 use plan::Plan;
 use serde_json::json;
@@ -20,7 +21,14 @@ pub const COMMAND: Command = Command {
     about: "Register for every event in Claude Code's settings",
     examples: &[
         ("aops-hook install", "For all sessions of this user"),
-        ("aops-hook install --project", "For this project, in the settings its repository shares"),
+        (
+            "aops-hook install --project",
+            "For all who work in this project; each of them needs aops-hook at the same path",
+        ),
+        (
+            "aops-hook install --statusline",
+            "The same, and where a session stands in the client's status line",
+        ),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     who: Who::OutsideClient,
@@ -29,7 +37,10 @@ pub const COMMAND: Command = Command {
 };
 
 fn arguments(row: clap::Command) -> clap::Command {
-    Level::arguments(row).arg(dry_run())
+    let statusline = Arg::new("statusline").long("statusline").action(ArgAction::SetTrue);
+    Level::arguments(row)
+        .arg(statusline.help("Show where a session stands in the status line"))
+        .arg(dry_run())
 }
 
 pub(super) fn dry_run() -> Arg {
@@ -40,7 +51,7 @@ pub(super) fn dry_run() -> Arg {
 }
 
 fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let plan = Plan::make(desk.env, Level::given(given))?;
+    let plan = Plan::make(desk.env, Level::given(given), given.get_flag("statusline"))?;
     let told = Told::of(&plan);
     if given.get_flag("dry-run") {
         told.dry(desk)?;
@@ -58,6 +69,8 @@ struct Told {
     events: usize,
     registers: bool,
     changes: bool,
+    /// The status line is ours.
+    statusline: bool,
     diff: String,
     texts: Vec<String>,
     stale: Vec<String>,
@@ -72,6 +85,7 @@ impl Told {
             events: EVENTS.iter().filter(|kind| kind.timeout > 0).count(),
             registers: plan.new != plan.old,
             changes: plan.changes(),
+            statusline: status_line(&plan.new) == StatusLine::Ours,
             diff: unified(before, &settings, &plan.old, &plan.new),
             texts: plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect(),
             stale: plan.stale.iter().map(|found| found.path.display().to_string()).collect(),
@@ -82,6 +96,7 @@ impl Told {
     fn json(&self, dry_run: bool, backup: Option<&Path>) -> serde_json::Value {
         json!({
             "settings": self.settings, "command": self.command, "events": self.events, "changed": self.changes,
+            "statusline": self.statusline,
             "written": self.texts, "removed": self.stale, "backup": backup, "dry_run": dry_run, "diff": self.diff,
         })
     }
@@ -111,6 +126,9 @@ impl Told {
         }
         let registered = if self.registers { "registered" } else { "already registered" };
         writeln!(desk.out, "{registered} for {} events in `{}`", self.events, self.settings)?;
+        if self.statusline {
+            writeln!(desk.out, "the status line there shows where a session stands")?;
+        }
         if !self.texts.is_empty() {
             writeln!(desk.out, "wrote {} agents and commands beside it", self.texts.len())?;
         }

@@ -110,6 +110,13 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Unblock(_) => Tone::Good,
         Fact::Verdict(_) => Tone::Strong,
         Fact::Recovery(_) | Fact::Waive(_) => Tone::Warn,
+        Fact::Check(run) => {
+            if run.failed() {
+                Tone::Bad
+            } else {
+                Tone::Good
+            }
+        }
         Fact::Open(_) => Tone::Plain,
         Fact::Snapshot(_) => Tone::Quiet,
     }

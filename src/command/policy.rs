@@ -5,10 +5,11 @@
 
 mod diff;
 mod show;
+mod trial;
 
 use super::{Command, Desk, Who, refused};
 use crate::in_force::{self, InForce};
-use clap::{Arg, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::json;
 
 pub const COMMAND: Command = Command {
@@ -18,15 +19,22 @@ pub const COMMAND: Command = Command {
         ("aops-hook policy", "every effective value, and the file and line it comes from"),
         ("aops-hook policy hash", "one hash over configuration, agents, workflows, axioms and templates"),
         ("aops-hook policy diff", "what changed since the newest session of this project recorded it"),
+        ("aops-hook policy show --test", "try every rule on its own `examples`; exit code 1 if one fails"),
         ("aops-hook policy show --json | jq .settings", "for programs"),
     ],
     who: Who::Anyone,
     arguments: |command| {
         let what = Arg::new("what").value_name("WHAT").value_parser(["show", "hash", "diff"]);
         let session = Arg::new("session").value_name("SESSION");
-        command.arg(what.default_value("show").help("What to print")).arg(
-            session.help("With `diff`: a session's id, the beginning of one, or nothing for the newest here"),
-        )
+        let test = Arg::new("test").long("test").action(ArgAction::SetTrue);
+        command
+            .arg(what.default_value("show").help("What to print"))
+            .arg(
+                session.help(
+                    "With `diff`: a session's id, the beginning of one, or nothing for the newest here",
+                ),
+            )
+            .arg(test.help("With `show`: try every rule on its examples instead"))
     },
     run,
 };
@@ -38,8 +46,13 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
             "`policy {what}` is about today, not about a session\nhint: `aops-hook policy diff SESSION` compares"
         ));
     }
+    let test = given.get_flag("test");
+    if test && what != "show" {
+        return refused("`--test` goes with `show`\nhint: `aops-hook policy show --test`".to_owned());
+    }
     let now = in_force(desk)?;
     match what {
+        _ if test => return trial::run(desk, &now),
         "hash" if desk.json => writeln!(desk.out, "{}", json!({"hash": now.hash}))?,
         "hash" => writeln!(desk.out, "{}", now.hash)?,
         "diff" => diff::run(given, desk, &now)?,

@@ -70,6 +70,10 @@ fn course(session: &Session) -> Vec<Row> {
     }
     rows.push(("phase", standing::phase(state.phase).to_owned(), Tone::Strong));
     let (words, tone) = match state.sandbox {
+        _ if session.blocked().is_some() => ("shut: nothing passes until the block is lifted", Tone::Plain),
+        _ if session.policy().mode.observe => {
+            ("observed: changes pass, and what would be refused is told", Tone::Plain)
+        }
         Sandbox::Open => ("open", Tone::Good),
         Sandbox::Shut => ("shut: reading is free, changes wait for the loop", Tone::Plain),
     };
@@ -91,7 +95,9 @@ fn course(session: &Session) -> Vec<Row> {
 fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     let state = &session.state;
     let mut rows = Vec::new();
-    if state.state.hydration_pending {
+    if session.blocked().is_some() {
+        rows.push(("waits for", "a person".to_owned(), Tone::Warn));
+    } else if state.state.hydration_pending {
         rows.push(("waits for", "`prompt-hydrator`".to_owned(), Tone::Warn));
     } else if standing::phase(state.phase) == "review" {
         rows.push(("waits for", "`critic`".to_owned(), Tone::Warn));

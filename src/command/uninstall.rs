@@ -19,7 +19,7 @@ use std::fs;
 
 pub const COMMAND: Command = Command {
     name: "uninstall",
-    about: "Take every trace of us out of Claude Code's settings",
+    about: "Take us out of Claude Code's settings, byte for byte; ledgers and reports stay",
     examples: &[
         ("aops-hook uninstall", "For this user"),
         ("aops-hook uninstall --project", "For this project"),

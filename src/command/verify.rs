@@ -51,6 +51,10 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let checked = shelf::check(desk.env, &shelved).unwrap_or_else(|failure| missing(desk, &shelved, failure));
     report(desk, &shelved, &checked)?;
     if !quarantine {
+        if checked.failure.is_some() && !desk.json {
+            let id = &shelved.session_id;
+            writeln!(desk.out, "hint: `aops-hook verify {id} --quarantine` sets it aside and begins anew")?;
+        }
         return Ok(if checked.failure.is_some() { 4 } else { 0 });
     }
     if checked.failure.is_some() {
@@ -94,18 +98,14 @@ fn report(desk: &mut Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Resu
     match &checked.failure {
         None => writeln!(
             desk.out,
-            "{} {entries} entries, session {}",
+            "{} {entries} {}, session {}",
             Tone::Good.paint("holds:", desk),
+            if entries == 1 { "entry" } else { "entries" },
             shelved.session_id
         )?,
         Some(failure) => {
             let broken = Tone::Bad.paint("does not hold:", desk);
-            writeln!(desk.out, "{broken} {failure}\n{entries} entries before it are good")?;
-            writeln!(
-                desk.out,
-                "hint: `aops-hook verify {} --quarantine` sets it aside and begins anew",
-                shelved.session_id
-            )?;
+            writeln!(desk.out, "{broken} {failure}\nwhat stands up to entry {entries} holds")?;
         }
     }
     if checked.torn_bytes > 0 {

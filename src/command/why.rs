@@ -4,6 +4,7 @@
 //! since an entry.
 
 mod evidence;
+mod own;
 
 use super::past::{self, Answered, Batch};
 use super::table::{Tone, clean};
@@ -51,7 +52,8 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     };
     let mut before = Session::default();
     batches[..at].iter().for_each(|batch| past::fold(&mut before, &shelved.session_id, batch));
-    let clues = evidence::of(&answered, &batches[..at], &before);
+    let mut clues = own::of(desk.env, &answered, &batches[at], &batches[..at], &before);
+    clues.extend(evidence::of(&answered, &batches[..at], &before));
     if desk.json {
         writeln!(desk.out, "{}", value(&shelved.session_id, &answered, &clues, &before))?;
     } else {

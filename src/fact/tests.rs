@@ -36,6 +36,7 @@ fn all() -> Vec<Fact> {
         folders: Some(map()),
         foreign: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
+        linked: Some(map()),
         marks: Some(map()),
         mode: text(),
         owed: Some(vec!["commit".to_owned()]),
@@ -84,6 +85,7 @@ fn all() -> Vec<Fact> {
             sent_on: true,
         }),
         Fact::Waive(Waiver::default()),
+        Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),

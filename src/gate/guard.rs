@@ -50,16 +50,16 @@ pub fn judge(protected: &Protected, reach: &Reach) -> Verdict {
 
 fn refuse_path(path: &str, what: &str, act: Act) -> Verdict {
     let path = clip(path);
-    let does = match act {
-        Act::Write => "write",
-        Act::Whole => "change or remove",
-        Act::Into => "unpack into",
-        Act::Copy => "copy",
+    let (is, does) = match act {
+        Act::Write => ("is", "write"),
+        Act::Whole => ("is or holds", "change or remove"),
+        Act::Into => ("is", "unpack into"),
+        Act::Copy => ("is", "copy"),
     };
     Verdict::deny(
         "guard",
         format!(
-            "`{path}` is {what}: no tool call may {does} it, reading it is free\n\
+            "`{path}` {is} {what}: no tool call may {does} it, reading it is free\n\
              hint: ask the user to make this change in an editor or terminal of their own"
         ),
     )

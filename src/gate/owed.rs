@@ -4,7 +4,7 @@
 //! the whole list, in order; silent for tasks that changed nothing, while others still work, and after a few refusals
 //! without progress, when the user is told instead. Way out: every line is a step that can be done now.
 
-use super::{Scene, is_waived};
+use super::{Scene, checks, is_waived};
 use crate::event::Event;
 use crate::phrase::{Phrase, one_line};
 use crate::policy::Level;
@@ -21,7 +21,7 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     }
     let debts = debts(session, scene);
     if debts.is_empty() {
-        return Verdict::pass();
+        return warned(session, scene);
     }
     let names: Vec<&str> = debts.iter().map(|debt| debt.name).collect();
     let stop = &session.state.stop;
@@ -37,15 +37,34 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
 
 /// What this task still owes, in the order it is to be given.
 pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
+    held(session, scene, Level::Enforce)
+}
+
+/// What is missing and nobody insists on.
+fn warned(session: &Session, scene: &Scene) -> Verdict {
+    let debts = held(session, scene, Level::Warn);
+    if debts.is_empty() {
+        return Verdict::pass();
+    }
+    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }.soften()
+}
+
+/// The debts of the gates that are held like this.
+fn held(session: &Session, scene: &Scene, how: Level) -> Vec<Debt> {
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
-    if session.state.phase == Phase::Halted || task.waiver.is_some() && !session.state.state.hydration_pending
-    {
+    let course = &session.memory.course;
+    // A new prompt came, and nobody has said yet whether it goes on with that task: a question is answered freely.
+    let asked = session.state.state.hydration_pending && course.epoch != course.task_epoch;
+    let waived = task.waiver.is_some() && !asked || asked && task.writes == course.writes_at_prompt;
+    if session.state.phase == Phase::Halted || waived || checks::halts(session, scene) {
         return Vec::new();
     }
-    let course = &session.memory.course;
     let mut debts = Vec::new();
     let gates = session.policy().gates;
-    let held = |level: Level, gate: &str| level == Level::Enforce && !is_waived(session, scene, gate);
+    let held = |level: Level, gate: &str| level == how && !is_waived(session, scene, gate);
+    if held(gates.checks, checks::GATE) {
+        debts.extend(checks::owed(scene).map(|line| Debt { name: "checks", line }));
+    }
     if session.owes_qa() && !course.verified && held(gates.qa, "qa") {
         debts.push(Debt { name: "qa-verifier", line: qa(session, scene) });
     }
@@ -57,7 +76,7 @@ pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
         return debts;
     }
     if !scene.tree.uncommitted.is_empty() {
-        let files = one_line(&scene.tree.uncommitted.join(", "), 300);
+        let files = one_line(&scene.tree.uncommitted.join(", "), 200);
         debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });
     }
     if let Some((command, ahead)) = &scene.tree.push {
@@ -73,7 +92,7 @@ fn qa(session: &Session, scene: &Scene) -> Phrase {
     if course.rounds == 0 || course.problems.is_empty() {
         return Phrase::new("owed/qa-verifier.md", vec![agent]);
     }
-    let issues = one_line(&course.problems.join("; "), 500);
+    let issues = one_line(&course.problems.join("; "), 400);
     let rounds = [("round", course.rounds.to_string()), ("rounds", MOST_ROUNDS.to_string())];
     Phrase::new("owed/qa-verifier-again.md", [agent, ("issues", issues)].into_iter().chain(rounds).collect())
 }

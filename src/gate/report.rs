@@ -1,11 +1,12 @@
-//! Sends an agent of ours on until its report ends with a valid verdict.
+//! Sends an agent of ours on until its report ends with a valid verdict, and lets nobody else talk to it.
 //!
-//! Reads what its report was read as; writes nothing. Invariant: sent on twice at most, and never in a blocked session:
+//! Reads what its report was read as, and whom a message is for; writes nothing. Invariant: sent on twice at most, and never in a blocked session:
 //! after that the agent may end, nothing was decided, and the user is told. Way out: the refusal shows the exact form.
 
 use super::Scene;
-use crate::agent::ours;
+use crate::agent::{meant, ours};
 use crate::event::Event;
+use crate::json;
 use crate::phrase::{Phrase, one_line};
 use crate::session::Session;
 use crate::verdict::Verdict;
@@ -14,6 +15,26 @@ const GATE: &str = "report";
 pub const MOST_TIMES: u64 = 2;
 
 pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    if let Some(name) = posing(event) {
+        return Verdict::deny(
+            GATE,
+            format!(
+                "no agent but ours is called `{name}`: its reports would pass for a verdict\n\
+                 hint: give it another name, or start the agent `{}` itself",
+                scene.agent(&name)
+            ),
+        );
+    }
+    if let Some(name) = spoken_to(session, event) {
+        return Verdict::deny(
+            GATE,
+            format!(
+                "`{name}` is briefed by aops-hook alone: no message reaches it\n\
+                 hint: start the agent `{}` anew; it gets what it needs to know",
+                scene.agent(&name)
+            ),
+        );
+    }
     let Some(Err(fault)) = &scene.report else { return Verdict::pass() };
     let (id, kind) =
         (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
@@ -25,7 +46,30 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
         let values = vec![name, fault, ("form", agent.form.to_owned())];
         return Verdict::refuse(GATE, Phrase::new("refusals/verdict-form.md", values));
     }
-    let values = vec![name, fault, ("times", (started.sent_on + 1).to_string())];
+    let values = vec![name, fault, ("times", started.sent_on.saturating_add(1).to_string())];
     let phrase = Some(Phrase::new("refusals/verdict-given-up.md", values));
     Verdict { gate: GATE, phrase, ..Verdict::pass() }
+}
+
+/// The name of ours that another agent would be given: a teammate's name is what its events say it is.
+fn posing(event: &Event) -> Option<String> {
+    let agent = |tool: &str| matches!(tool, "Agent" | "Task");
+    let call = event.call.as_ref().filter(|call| event.name == "PreToolUse" && agent(&call.key.tool))?;
+    let input = json::read(&call.input).ok()?;
+    let starts_ours = input.text_of("subagent_type").is_some_and(|kind| meant(&kind).is_some());
+    let name = meant(&input.text_of("name").filter(|_| !starts_ours)?)?;
+    ours(&name).map(|agent| agent.name.to_owned())
+}
+
+/// The agent of ours that a message is for, by its name or its id.
+fn spoken_to(session: &Session, event: &Event) -> Option<String> {
+    let call = event.call.as_ref().filter(|call| call.key.tool == "SendMessage")?;
+    let input = json::read(&call.input).ok()?;
+    let started = &session.memory.course.agents;
+    let named =
+        ["to", "recipient", "agent_id", "target"].into_iter().filter_map(|field| input.text_of(field));
+    named.filter(|_| event.name == "PreToolUse").find_map(|to| {
+        let by_id = started.iter().find(|agent| agent.agent_id == to).map(|agent| agent.name.clone());
+        by_id.or_else(|| ours(&meant(&to)?).map(|agent| agent.name.to_owned()))
+    })
 }

@@ -13,21 +13,22 @@ use crate::verdict::{Ruling, Verdict};
 
 const GATE: &str = "rules";
 
-pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
-    let (Some(call), Some(effect)) =
-        (event.call.as_ref().filter(|_| event.name == "PreToolUse"), scene.effect)
-    else {
-        return Verdict::pass();
-    };
-    let policy = session.policy();
-    let called = Called {
+/// The call of this event as rules see it.
+pub fn called<'a>(session: &'a Session, event: &'a Event, scene: &'a Scene) -> Option<Called<'a>> {
+    let call = event.call.as_ref().filter(|_| event.name == "PreToolUse")?;
+    Some(Called {
         tool: &call.key.tool,
-        effect,
+        effect: scene.effect?,
         paths: &scene.paths,
         commands: &scene.commands,
         project: &session.memory.root,
         home: &scene.home,
-    };
+    })
+}
+
+pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+    let Some(called) = called(session, event, scene) else { return Verdict::pass() };
+    let policy = session.policy();
     let matching = policy.rules.iter().filter(|rule| rule.matches(&called));
     matching.fold(Verdict::pass(), |verdict, rule| {
         let values = vec![

@@ -21,13 +21,17 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     if !matches!(event.name.as_str(), "PreToolUse" | "PermissionRequest") {
         return Verdict::pass();
     }
+    let shut = session.state.sandbox == Sandbox::Shut;
     if let Some(agent) = event.agent_id.as_ref().and(event.agent_type.as_deref()).and_then(ours) {
-        return of_ours(agent.name, agent.may, call, effect, scene);
+        // Whoever merely carries the name may not run what nobody else may.
+        let known = |id: &String| session.memory.course.agents.iter().any(|started| started.agent_id == *id);
+        let may = if shut && !event.agent_id.as_ref().is_some_and(known) { May::OnlyRead } else { agent.may };
+        return of_ours(agent.name, may, call, effect, scene);
     }
     if !effect.is_write() || is_waived(session, scene, GATE) {
         return Verdict::pass();
     }
-    if session.state.sandbox == Sandbox::Open {
+    if !shut {
         return if unreviewed(session) {
             Verdict::refuse(GATE, review(session, call, scene)).soften()
         } else {

@@ -41,13 +41,20 @@ words! {
 
 pub const TIMEOUT_MS: u64 = 30_000;
 
+/// All checks before one moment together: the host waits 600 s for a hook, and what it gives up on is not guarded.
+pub const BUDGET_MS: u64 = 540_000;
+
 /// The fields of a `[[check]]`.
 pub static PARTS: &[Part] = &[
     Part::needed("id", Form::Id, "its name, in refusals and in the ledger"),
     Part::needed("on", Form::OneOf(Moment::WORDS), "before what it runs"),
     Part::needed("run", Form::Text, "the command, run by `sh -c` in the project's folder"),
     Part::optional("paths", Form::Names, "files it is about, as globs; none is all"),
-    Part::optional("timeout_ms", Form::Whole(100, 540_000), "after this it is cut off and counts as failed"),
+    Part::optional(
+        "timeout_ms",
+        Form::Whole(100, BUDGET_MS),
+        "after this it is cut off and counts as failed",
+    ),
     Part::optional("outcome", Form::OneOf(Outcome::WORDS), "what a failure means"),
 ];
 

@@ -154,6 +154,16 @@ impl Reading<'_> {
         if self.policy.checks.iter().any(|known| known.id == check.id) {
             return self.taken("check", &check.id, parts.at("id"));
         }
+        let same = self.policy.checks.iter().filter(|known| known.on == check.on);
+        let together = same.map(|known| known.timeout_ms).sum::<u64>() + check.timeout_ms;
+        if together > check::BUDGET_MS {
+            let (on, most) = (check.on.word(), check::BUDGET_MS);
+            let what = format!(
+                "with those above, the checks before `{on}` may take {together} ms, and the client waits no longer than {most} ms for all of them; give each a smaller `timeout_ms`"
+            );
+            let field = if parts.at("timeout_ms") > 0 { "timeout_ms" } else { "id" };
+            return self.problem(parts.at(field), &format!("check.{field}"), what);
+        }
         self.origins.set(&format!("check.{}", check.id), self.place(parts.at("id")));
         self.policy.checks.push(check);
     }

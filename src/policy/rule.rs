@@ -95,6 +95,25 @@ impl Rule {
             && (self.effect.is_empty() || self.effect.iter().any(effect))
     }
 
+    /// Why it matches, condition by condition: its name, the pattern, and what that was held against.
+    pub fn found(&self, call: &Called) -> Vec<(&'static str, String, String)> {
+        let path = |pattern: &String| {
+            let hit = call.paths.iter().find(|path| glob::covers(pattern, path, call.project, call.home))?;
+            Some(("path", pattern.clone(), hit.clone()))
+        };
+        let command = |wanted: &String| {
+            let hit = call.commands.iter().find(|words| has_words(wanted, words))?;
+            Some(("command", wanted.clone(), hit.join(" ")))
+        };
+        let tool = self.tool.iter().find(|pattern| glob::name(pattern, call.tool));
+        let tool = tool.map(|pattern| ("tool", pattern.clone(), call.tool.to_owned()));
+        let word = effect_word(call.effect);
+        let effect = self.effect.iter().find(|wanted| effect_word(**wanted) == word);
+        let effect = effect.map(|_| ("effect", word.to_owned(), word.to_owned()));
+        let (path, command) = (self.path.iter().find_map(path), self.command.iter().find_map(command));
+        tool.into_iter().chain(path).chain(command).chain(effect).collect()
+    }
+
     /// Made of its fields; what is wrong comes back with the field it concerns.
     pub(super) fn of(parts: &mut Parts) -> Result<Self, (&'static str, String)> {
         let rule = Self {

@@ -6,13 +6,14 @@
 
 use crate::agent::ours;
 use crate::call::{CallState, Effect};
-use crate::fact::{Reported, Seen, Step};
+use crate::fact::{Checked, Reported, Seen, Step};
 use crate::finding::Finding;
 use crate::json::cut;
+use crate::moment;
 use crate::policy::Level;
 use crate::prompt::Prompt;
 use crate::session::Session;
-use crate::state::{Course, Phase, Sandbox, Started, Stopping, Task};
+use crate::state::{Course, Phase, Sandbox, Started, Stopping, Task, Waiver};
 
 /// Agents remembered; the oldest that have ended go first.
 const MOST_AGENTS: usize = 64;
@@ -26,6 +27,7 @@ impl Session {
             Prompt::Ordinary => {
                 let course = &mut self.memory.course;
                 course.epoch += 1;
+                course.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
                 course.before.get_or_insert((self.state.phase, self.state.sandbox));
                 self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
                 self.state.state.hydration_pending = true;
@@ -115,7 +117,7 @@ impl Session {
         course.agents.iter().find(|started| same(started) && in_hand(started))
     }
 
-    pub(super) fn reported(&mut self, report: &Reported) {
+    pub(super) fn reported(&mut self, ts: &str, report: &Reported) {
         let course = &mut self.memory.course;
         if let Some(started) = course.agents.iter_mut().find(|started| started.agent_id == report.agent_id) {
             started.done = !report.sent_on;
@@ -136,7 +138,7 @@ impl Session {
             "critic" => self.reviewed(finding),
             "custodiet" => self.audited(finding),
             "qa-verifier" => self.verified(finding),
-            _ => self.memory.course.reflected = self.memory.course.verified || !self.owes_qa(),
+            _ => self.memory.course.reflected = self.memory.course.verified || !self.holds_qa(ts),
         }
     }
 
@@ -216,8 +218,38 @@ impl Session {
         self.state.phase = if verified { Phase::Reflect } else { Phase::Intervene };
     }
 
+    /// A check of the user's was run; one that failed sends the work back, or ends it.
+    pub(super) fn checked(&mut self, checked: &Checked) {
+        let policy = self.policy();
+        let held = policy.gates.checks == Level::Enforce && !policy.mode.observe;
+        match checked.outcome.as_str() {
+            _ if !held => {}
+            "HALT" => {
+                self.memory.course.problems = vec![format!("check `{}` failed", checked.id)];
+                (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
+            }
+            "INTERVENTION_REQUIRED"
+                if matches!(
+                    self.state.phase,
+                    Phase::Execute | Phase::Verify | Phase::Reflect | Phase::Close
+                ) =>
+            {
+                self.state.phase = Phase::Intervene;
+            }
+            _ => {}
+        }
+    }
+
     pub fn owes_qa(&self) -> bool {
         self.memory.course.gates.iter().any(|gate| gate == "qa")
+    }
+
+    /// Verification is owed and asked for at this time: where nobody asks for it, nothing else waits for it.
+    fn holds_qa(&self, ts: &str) -> bool {
+        let (policy, now_ms) = (self.policy(), moment::parse(ts).unwrap_or(i64::MAX));
+        let waived = |waiver: &Waiver| waiver.gate == "qa" && waiver.until_ms > now_ms;
+        let enforced = policy.gates.qa == Level::Enforce && !policy.mode.observe;
+        self.owes_qa() && enforced && !self.memory.course.waivers.iter().any(waived)
     }
 
     /// A call of anyone but our agents that changed something has ended.
@@ -256,7 +288,7 @@ impl Session {
         if refused {
             stop.refusals += 1;
             self.state.phase = match owed.first().map(String::as_str) {
-                Some("qa-verifier") if self.state.phase == Phase::Intervene => Phase::Intervene,
+                Some("checks") => Phase::Intervene,
                 Some("qa-verifier") => Phase::Verify,
                 Some("framework") => Phase::Reflect,
                 _ => Phase::Close,

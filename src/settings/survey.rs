@@ -95,7 +95,7 @@ pub(super) fn is_ours(hook: &str) -> bool {
 }
 
 /// In exec form the command is a path, else the first word of a shell line.
-fn program(command: &str, exec: bool) -> &str {
+pub(super) fn program(command: &str, exec: bool) -> &str {
     if exec || command.rsplit('/').next() == Some(PROGRAM) {
         return command;
     }

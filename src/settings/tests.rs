@@ -209,3 +209,24 @@ proptest! {
         prop_assert_eq!(unregister(&with, Some(&before)).unwrap(), before);
     }
 }
+
+#[test]
+fn the_status_line_goes_as_it_came() {
+    for before in FOREIGN {
+        let with = with_status_line(&register(before, OURS).unwrap(), "/with blank/aops-hook").unwrap();
+        assert_eq!(status_line(&with), StatusLine::Ours, "{with}");
+        assert_eq!(value(&with)["statusLine"]["command"], "'/with blank/aops-hook' statusline");
+        assert_eq!(with_status_line(&with, "/with blank/aops-hook").unwrap(), with, "twice");
+        let moved = with_status_line(&with, OURS).unwrap();
+        assert_eq!(value(&moved)["statusLine"]["command"], "/opt/bin/aops-hook statusline");
+        let after = unregister(&moved, Some(before)).unwrap();
+        assert_eq!(value(&after), value(before), "{after}");
+        assert_eq!(after, unregister(&register(before, OURS).unwrap(), Some(before)).unwrap());
+    }
+    for foreign in ["\"x statusline\"", "\"aops-hook status\"", "\"mine | aops-hook statusline\"", "1"] {
+        let text = format!("{{\"statusLine\": {{\"type\": \"command\", \"command\": {foreign}}}}}");
+        assert!(matches!(status_line(&text), StatusLine::Foreign(_)), "{text}");
+        assert_eq!(unregister(&text, None).unwrap(), text);
+    }
+    assert_eq!(status_line("{"), StatusLine::None);
+}

@@ -25,6 +25,7 @@ fn full() -> (State, Memory) {
         },
         folders: map(),
         held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
+        linked: map(),
         marks: map(),
         policy: Some(Box::default()),
         root: "r".to_owned(),

@@ -47,6 +47,10 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     }
     let session_id = json.text_of("session_id").filter(|id| !id.is_empty());
     let session_id = session_id.ok_or_else(|| invalid("`session_id` is missing".to_owned()))?;
+    let named = json.text_of("tool_name").is_some_and(|tool| !tool.is_empty());
+    if matches!(name, "PreToolUse" | "PermissionRequest") && !named {
+        return Err(invalid("`tool_name` is missing".to_owned()));
+    }
     Ok(event(name, session_id, &json))
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn agent(session: &Session, kind: &str, block: &Value) -> (String, An
     reporting(session, kind, &fenced(block))
 }
 
-fn reporting(session: &Session, kind: &str, report: &str) -> (String, Answer) {
+pub(crate) fn reporting(session: &Session, kind: &str, report: &str) -> (String, Answer) {
     let id = format!("a{}", session.entries().len());
     let start = session.event("SubagentStart", json!({"agent_id": id, "agent_type": kind}));
     let handed = || start.json()["hookSpecificOutput"]["additionalContext"].as_str().map(str::to_owned);
@@ -50,7 +50,7 @@ fn reporting(session: &Session, kind: &str, report: &str) -> (String, Answer) {
     (context, stop_agent(session, &id, kind, report))
 }
 
-fn stop_agent(session: &Session, id: &str, kind: &str, report: &str) -> Answer {
+pub(crate) fn stop_agent(session: &Session, id: &str, kind: &str, report: &str) -> Answer {
     let fields = json!({"agent_id": id, "agent_type": kind, "last_assistant_message": report, "stop_hook_active": false,
         "background_tasks": [], "session_crons": []});
     session.event("SubagentStop", fields)
@@ -64,18 +64,18 @@ pub(crate) fn hydrated(session: &Session, workflow: &str, task: &str) -> String 
     context
 }
 
-fn critic(session: &Session, verdict: &str) -> Answer {
+pub(crate) fn critic(session: &Session, verdict: &str) -> Answer {
     let block = json!({"verdict": verdict, "acceptance_criteria": ["hello.txt says hello, and is tested"],
         "problems": if verdict == "PROCEED" { json!([]) } else { json!(["the plan has no test"]) }});
     agent(session, "critic", &block).1
 }
 
-fn qa(session: &Session, verdict: &str) -> Answer {
+pub(crate) fn qa(session: &Session, verdict: &str) -> Answer {
     let block = json!({"verdict": verdict, "issues": if verdict == "VERIFIED" { json!([]) } else { json!(["no greeting"]) }});
     agent(session, "qa-verifier", &block).1
 }
 
-fn reflected(session: &Session) -> Answer {
+pub(crate) fn reflected(session: &Session) -> Answer {
     let block = json!({"reflection": {"request": "r", "guidance_received": "g", "followed": "Yes", "outcome": "success",
         "accomplishment": "a", "root_cause": "none", "proposed_change": "none"}});
     agent(session, "framework", &block).1
@@ -93,7 +93,7 @@ pub(crate) fn write(sandbox: &Sandbox, session: &Session, name: &str) -> Answer 
     said
 }
 
-fn bash(sandbox: &Sandbox, session: &Session, line: &str) {
+pub(crate) fn bash(sandbox: &Sandbox, session: &Session, line: &str) {
     let call = session.call("Bash", json!({"command": line}));
     session.pre(&call).silent();
     sandbox.command("sh").current_dir(sandbox.project()).args(["-c", line]).assert().success();
@@ -223,6 +223,27 @@ fn a_dot_waives_the_loop_and_a_question_never_opens_it() {
     write(&sandbox, &session, "other.txt").silent();
 }
 
+/// A question in between is answered freely; what was owed before comes back with the task, a waived one owes nothing.
+#[test]
+fn a_question_in_between_owes_nothing() {
+    let sandbox = world("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt(". make hello.txt").silent();
+    write(&sandbox, &session, "hello.txt").silent();
+    let _ = session.prompt("what is the time?");
+    session.stop("Noon.").silent();
+    let _ = session.prompt("make other.txt");
+    hydrated(&session, "minor-edit", "new");
+    write(&sandbox, &session, "other.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier"]);
+    let _ = session.prompt("what is the time?");
+    session.stop("Noon.").silent();
+    let _ = session.prompt("go on");
+    hydrated(&session, "minor-edit", "continue");
+    session.stop("Done.").refused(&["qa-verifier"]);
+}
+
 #[test]
 fn a_drawn_audit_binds_after_five_changes_and_a_block_halts() {
     let sandbox = world("1.0");
@@ -332,4 +353,28 @@ fn reviewers_see_what_git_was_not_told_of() {
         assert!(!context.contains("mine.txt"), "{agent}: what was there before is nobody's work: {context}");
     }
     assert!(!ran.exists());
+}
+
+/// A gate that only warns says what is missing, and refuses nothing.
+#[test]
+fn what_nobody_insists_on_is_still_told() {
+    let sandbox = world("0.0");
+    let gates = ["critic", "qa", "reflect", "close"].map(|gate| format!("{gate} = \"warn\"\n")).concat();
+    fs::write(sandbox.home().join(".config/aops/config.toml"), format!("[gates]\n{gates}")).unwrap();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    hydrated(&session, "feature-dev", "new");
+    let told = |said: &Answer| said.json()["systemMessage"].as_str().unwrap().to_owned();
+    let said = told(&write(&sandbox, &session, "hello.txt"));
+    assert!(said.contains("would be refused") && said.contains("critic"), "{said}");
+    let said = told(&session.stop("Done."));
+    for owed in ["would be refused", "1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"] {
+        assert!(said.contains(owed), "{owed}: {said}");
+    }
+    assert_eq!(
+        (&session.state()["stop"]["owed"], &session.state()["stop"]["refusals"]),
+        (&json!([]), &json!(0))
+    );
+    assert_eq!(session.state()["phase"], "done");
 }

@@ -67,6 +67,10 @@ fn follow(home: &Home, fix: &str) -> Option<()> {
     } else if fix.starts_with("make `") {
         let text = fs::read_to_string(quoted[0]).unwrap();
         fs::write(quoted[0], text.replace("// mine", "")).unwrap();
+    } else if fix.starts_with("mend ") {
+        for path in [home.project(".aops/config.toml"), home.project(".aops/workflows/release.md")] {
+            let _ = fs::remove_file(path);
+        }
     } else if fix.starts_with("build") {
         replace(home, PROGRAM.as_ref());
     } else {
@@ -238,6 +242,20 @@ fn settings_that_cannot_be_read() {
     let home = installed();
     write(&home.project(".claude/settings.json"), "{\n  // mine\n}\n");
     heals(&home, "settings", "line 2, column 3");
+}
+
+#[test]
+fn a_configuration_that_refuses_everything() {
+    let home = installed();
+    write(&home.project(".aops/config.toml"), "[gates]\nreflct = \"warn\" # mine\n");
+    heals(&home, "configuration", "config.toml:2:1");
+}
+
+#[test]
+fn a_workflow_that_cannot_be_used() {
+    let home = installed();
+    write(&home.project(".aops/workflows/release.md"), "---\nid: release # mine\n---\n");
+    heals(&home, "workflows", "release.md");
 }
 
 #[test]

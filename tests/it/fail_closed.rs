@@ -215,6 +215,23 @@ fn somebody_holds_the_lock() {
     gets_through(&session);
 }
 
+/// A head that cannot be exported is a witness lost: said by the events that guard, and nobody hangs.
+#[test]
+fn somebody_holds_the_heads() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    passed(&session.stop("done"));
+    let lock = File::open(sandbox.config().join("aops/heads.lock")).unwrap();
+    lock.lock().unwrap();
+    let began = std::time::Instant::now();
+    let answer = session.stop("again");
+    assert!(began.elapsed().as_secs() < 9, "the host waits ten seconds: {:?}", began.elapsed());
+    told("Stop", &answer, &["STATE_LOCK_ACQUIRE_FAILED", "heads.lock"]);
+    lock.unlock().unwrap();
+    gets_through(&session);
+}
+
 #[test]
 fn a_ledger_that_does_not_hold() {
     let sandbox = Sandbox::new();

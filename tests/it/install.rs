@@ -400,6 +400,60 @@ fn levels_are_apart_and_texts_stay_for_the_last() {
 }
 
 #[test]
+fn the_status_line_comes_on_request_and_goes_with_us() {
+    let home = Home::new();
+    let before = "{\n  \"model\": \"opus\"\n}\n";
+    write(&home.path("settings.json"), before);
+    home.done(&["install"]);
+    assert!(!home.settings().contains("statusLine"), "nobody asked");
+    let said = home.done(&["install", "--statusline"]);
+    assert!(said.contains("status line"), "{said}");
+    let settings: serde_json::Value = serde_json::from_str(&home.settings()).unwrap();
+    let line = settings["statusLine"]["command"].as_str().unwrap().to_owned();
+    assert_eq!(line, format!("{PROGRAM} statusline"));
+    // What is registered runs: an unknown session is silence.
+    let mut shell = home.command(Path::new("/bin/sh"));
+    let output = shell.args(["-c", &format!("echo '{{\"session_id\":\"x\"}}' | {line}")]).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    // Installing again without the option leaves it there.
+    home.done(&["install"]);
+    assert!(home.settings().contains("statusline"));
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.settings(), before);
+}
+
+#[test]
+fn a_status_line_of_others_is_never_overwritten() {
+    let home = Home::new();
+    let before = "{\"statusLine\": {\"type\": \"command\", \"command\": \"my-line --fancy\"}}\n";
+    write(&home.path("settings.json"), before);
+    let tree = home.tree();
+    home.refused(
+        &["install", "--statusline"],
+        1,
+        &["my-line --fancy", "not ours", "hint: nothing was installed"],
+    );
+    assert_eq!(home.tree(), tree);
+    // Its advice, the first half: ours inside theirs needs no status line of ours.
+    home.done(&["install"]);
+    assert!(home.settings().contains("my-line --fancy"));
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.settings(), before);
+    // The second half.
+    write(&home.path("settings.json"), "{}\n");
+    home.done(&["install", "--statusline"]);
+    // Somebody puts their own in its place: that stays.
+    let edited = home.settings().replace(&format!("{PROGRAM} statusline"), "my-line");
+    write(&home.path("settings.json"), &edited);
+    home.done(&["uninstall", "--yes"]);
+    assert!(
+        home.settings().contains("my-line") && !home.settings().contains("aops-hook"),
+        "{}",
+        home.settings()
+    );
+}
+
+#[test]
 fn a_dry_run_shows_the_change_and_makes_none() {
     let home = Home::new();
     write(&home.path("settings.json"), "{\n  \"a\": 1\n}\n");
@@ -447,6 +501,13 @@ fn completions_know_every_command() {
         }
     }
     assert_eq!(home.run(&["completions", "cobol"]).code, 2);
+    // And bash itself finds what comes after a command.
+    write(&home.path("completions"), &home.done(&["completions", "bash"]));
+    let asked = "source \"$1\"; COMP_WORDS=(aops-hook policy ''); COMP_CWORD=2; _aops__hook aops-hook '' policy; echo ${COMPREPLY[@]}";
+    let bash =
+        home.command(Path::new("/bin/bash")).args(["-c", asked, "-"]).arg(home.path("completions")).output();
+    let found = String::from_utf8(bash.unwrap().stdout).unwrap();
+    assert!(found.contains("hash") && found.contains("diff"), "after `policy`: {found}");
 }
 
 #[test]

@@ -344,3 +344,39 @@ fn the_pages_example_works() {
     user(&sandbox, "config.toml", example);
     sandbox.person(&["policy"]).said(&["no-force-push", "ask-before-migrations", "check.format", "0.2"]);
 }
+
+#[test]
+fn rules_are_tried_on_their_own_examples() {
+    let sandbox = Sandbox::new();
+    let config = |text: &str| {
+        let file = sandbox.home().join(".config/aops/config.toml");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    let rules = |push: &str| {
+        format!(
+            "[[rule]]\nid = \"push\"\ncommand = \"git push --force*\"\naction = \"deny\"\nreason = \"r\"\nexamples = [{push}]\n[[rule]]\nid = \"env\"\npath = \".env*\"\neffect = \"write\"\naction = \"ask\"\nreason = \"r\"\nexamples = [\"Write(.env.local)\", \"!Read(.env)\", \"Bash(rm a/.env)\", \"mcp__files__write(sub/.env)\", \"!Write(src/env.rs)\"]\n[[rule]]\nid = \"mute\"\ntool = \"Skill\"\naction = \"warn\"\nreason = \"r\"\n"
+        )
+    };
+    config(&rules("\"Bash(cd x && sudo git push origin --force-with-lease)\", \"!Bash(git push origin)\""));
+    sandbox
+        .person(&["policy", "show", "--test"])
+        .said(&["3 rules, 7 examples, 0 of them fail", "without examples: mute"]);
+    config(&rules("\"Bash(git push)\", \"!Bash(git push --force)\", \"Bash(git push -q --force)\""));
+    let said = sandbox.person(&["policy", "show", "--test"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(1), ""), "{said:?}");
+    assert!(
+        said.out.contains("config.toml:2) does not match `Bash(git push)`, and is meant to"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("matches `Bash(git push --force)`, and is meant not to"), "{}", said.out);
+    assert!(said.out.contains("8 examples, 2 of them fail") && !said.out.contains("-q"), "{}", said.out);
+    let json = sandbox.person(&["policy", "show", "--test", "--json"]);
+    let told: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!((json.code, &told["ok"]), (Some(1), &json!(false)));
+    assert_eq!((&told["examples"][0]["rule"], &told["without_examples"]), (&json!("env"), &json!(["mute"])));
+    sandbox.person(&["policy", "hash", "--test"]).failed(2, &["--test"]);
+    config("[[rule]]\nid = \"x\"");
+    sandbox.person(&["policy", "show", "--test"]).failed(2, &["config.toml"]);
+}

@@ -536,3 +536,40 @@ fn replay_of_a_damaged_ledger_is_an_integrity_failure() {
     fs::write(&ledger, text).unwrap();
     sandbox.person(&["replay"]).failed(4, &["STATE_"]);
 }
+
+/// A refusal of the user's own rule or check is traced to its line in the configuration.
+#[test]
+fn why_names_the_rule_and_the_check_by_file_and_line() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.home().join(".config/aops/config.toml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let config = "[[rule]]\nid = \"no-force\"\ncommand = \"git push --force*\"\neffect = \"write\"\naction = \"deny\"\nreason = \"shared\"\n[[check]]\nid = \"lint\"\non = \"commit\"\nrun = \"echo bad; exit 7\"\n";
+    fs::write(&file, config).unwrap();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("go");
+    let _ = sandbox.person(&["waive", "sandbox", "--for", "1h", "--reason", "r", "--yes"]);
+    let line = |line: &str| session.pre(&session.call("Bash", json!({"command": line})));
+    line("cd . && git push origin --force").refused(&["no-force"]);
+    let why = sandbox.person(&["why", "--json"]).json();
+    assert_eq!(why["gate"], "rules");
+    let what = why["evidence"][0]["what"].as_str().unwrap();
+    let wanted = "rule `no-force` (deny), [sandbox]/home/.config/aops/config.toml:2: command `git push --force*` met `git push origin --force`, effect `write`";
+    assert_eq!(sandbox.scrub(what), wanted);
+    let opened = why["evidence"][0]["seq"].as_u64().unwrap();
+    assert_eq!(session.entries()[usize::try_from(opened).unwrap() - 1]["type"], "open");
+    line("git commit -m x").refused(&["lint"]);
+    let why = sandbox.person(&["why", "--json"]).json();
+    assert_eq!(why["gate"], "checks");
+    let what = sandbox.scrub(why["evidence"][0]["what"].as_str().unwrap());
+    assert!(what.starts_with("check `lint`, [sandbox]/home/.config/aops/config.toml:8: `echo bad; exit 7` ended with exit 7 after "), "{what}");
+    let seq = usize::try_from(why["evidence"][0]["seq"].as_u64().unwrap()).unwrap();
+    assert_eq!(session.entries()[seq - 1]["type"], "check");
+    // The line is today's; where the entry is no longer what it was, none is claimed.
+    fs::write(&file, config.replace("exit 7", "exit 0")).unwrap();
+    let why = sandbox.person(&["why", "--json"]).json();
+    assert!(
+        why["evidence"][0]["what"].as_str().unwrap().contains("no longer in the configuration"),
+        "{why:#}"
+    );
+}

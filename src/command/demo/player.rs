@@ -85,6 +85,14 @@ impl<'a> Player<'a> {
         self.tell(MAIN, &format!("runs `{line}`"), "PreToolUse", &heard, "", expect)
     }
 
+    /// A shell line that removes a file of the project.
+    pub(super) fn removes(&mut self, file: &str) -> anyhow::Result<()> {
+        let path = self.stage.project().join(file);
+        let line = format!("rm {file}");
+        let heard = self.call("Bash", &json!({"command": line}), || Ok(fs::remove_file(&path)?))?;
+        self.tell(MAIN, &format!("runs `{line}`"), "PreToolUse", &heard, "", Expect::Passes)
+    }
+
     fn call(
         &mut self,
         tool: &str,

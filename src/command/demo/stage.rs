@@ -23,7 +23,7 @@ use std::time::Duration;
 /// No single step takes longer, or something is badly wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A draw that is certain to come and comes soon, a rule of the user's, and nobody who looks for a tracker in the
+/// A draw that is certain to come and comes soon, a rule and a check of the user's, and nobody who looks for a tracker in the
 /// background after the stage is gone.
 const CONFIG: &str = r#"
 [audit]
@@ -39,6 +39,11 @@ id = "no-force-push"
 command = "git push --force*"
 action = "deny"
 reason = "history is shared; push a new commit"
+
+[[check]]
+id = "no-scratch"
+on = "commit"
+run = "test ! -e notes.txt || { echo 'notes.txt is a scratch file'; exit 1; }"
 "#;
 
 pub(super) struct Stage {

@@ -107,6 +107,10 @@ fn audit(player: &mut Player) -> anyhow::Result<()> {
 }
 
 fn finish(player: &mut Player) -> anyhow::Result<()> {
+    if player.stage.has_git() {
+        player.git("git add -A && git commit -q -m 'greet by name'", &[], RefusedBy("checks"))?;
+    }
+    player.removes("notes.txt")?;
     player.stop(RefusedBy("owed"))?;
     let qa = player.start("qa-verifier")?;
     let issue = "`sh greet.sh` without a name prints \"hello, \" and succeeds";

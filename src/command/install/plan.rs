@@ -8,8 +8,9 @@ use crate::asset::{self, Asset};
 use crate::digest::sha256;
 use crate::disk::{self, Found};
 use crate::env::Env;
+use crate::phrase::one_line;
 use crate::receipt::{Edited, Placed, Receipt, back_up};
-use crate::settings::{PROGRAM, Unreadable, register, unregister};
+use crate::settings::{PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 
@@ -27,11 +28,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn make(env: &Env, level: Level) -> anyhow::Result<Self> {
+    pub fn make(env: &Env, level: Level, statusline: bool) -> anyhow::Result<Self> {
         let command = command(env)?;
         let receipt = Receipt::read(env)?;
         let (settings, old) = read_settings(&level.path(env))?;
         let new = register(&old, &command).map_err(|error| unreadable(&settings.path, &error))?;
+        let new = shown(&new, &settings.path, &command, statusline)?;
         let texts = texts(env, &receipt)?;
         let stale = stale(env, &receipt)?;
         for found in
@@ -97,6 +99,21 @@ impl Plan {
         for asset in asset::placed() {
             let sha256 = sha256(&[asset.text.as_bytes()]);
             self.receipt.files.push(Placed { path: env.config.join(asset.path), sha256 });
+        }
+    }
+}
+
+/// The settings with our status line, where it was asked for or is there already.
+fn shown(text: &str, path: &Path, command: &str, wanted: bool) -> anyhow::Result<String> {
+    match status_line(text) {
+        StatusLine::None | StatusLine::Foreign(_) if !wanted => Ok(text.to_owned()),
+        StatusLine::Foreign(line) => bail!(
+            "{} has a status line that is not ours, so it is not overwritten: `{}`\nhint: nothing was installed; show ours in yours (`aops-hook statusline` reads the same JSON), or remove `statusLine`, then install again",
+            named(path),
+            one_line(&line, 200)
+        ),
+        StatusLine::None | StatusLine::Ours => {
+            with_status_line(text, command).map_err(|error| unreadable(path, &error))
         }
     }
 }

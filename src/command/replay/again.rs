@@ -6,7 +6,7 @@
 use crate::command::past::{Answered, Asked, Batch};
 use crate::env::Env;
 use crate::event::{Event, EventKind, Refusal};
-use crate::fact::{Fact, Seen, Step};
+use crate::fact::{Checked, Fact, Seen, Step};
 use crate::failure::Failure;
 use crate::gate::{Scene, Tree, moved};
 use crate::hook;
@@ -34,7 +34,6 @@ const WORDS: &str = "a text in force cannot be read";
 const SECOND: &str = "the ledger does not keep the input of a second call under a running id";
 const SETTINGS: &str = "the ledger does not keep the settings that were changed";
 const MOVED: &str = "the ledger does not keep the variables a session was moved by";
-const CHECKS: &str = "checks are not run again";
 
 pub(super) struct Replay<'a> {
     env: &'a Env,
@@ -62,7 +61,6 @@ impl<'a> Replay<'a> {
         }
         let payload = match answered.asked {
             _ if answered.event == "ConfigChange" => Err(SETTINGS),
-            _ if answered.gate == "checks" => Err(CHECKS),
             Asked::Again => Err(SECOND),
             Asked::Call(step) => self.of_call(step),
             Asked::Event(seen) => self.of_event(seen),
@@ -82,6 +80,7 @@ impl<'a> Replay<'a> {
         // Whether somebody was there is not recorded; that they were asked is.
         scene.attended |= answered.ruling == "ask";
         self.recall(&mut scene, &event, answered, batch);
+        scene.checks = checks(&session, batch);
         match hook::judged(self.env, &session, &event, &scene) {
             Ok(verdict) => Again::Verdict(verdict),
             Err(_) => Again::LeftOut(WORDS),
@@ -170,6 +169,20 @@ impl<'a> Replay<'a> {
         ];
         known.chain(fixed.map(|(name, value)| (name.to_owned(), value))).collect()
     }
+}
+
+/// Checks are not run again: how they ended then, for those that are still asked for, with what that means today.
+fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
+    let asked = session.policy().checks;
+    let run = batch.iter().filter_map(|entry| match &entry.fact {
+        Fact::Check(run) => Some((run, asked.iter().find(|check| check.id == run.id && check.on == run.on)?)),
+        _ => None,
+    });
+    run.map(|(run, check)| {
+        let outcome = if run.failed() { check.outcome.word() } else { Checked::PASS };
+        Checked { outcome: outcome.to_owned(), ..run.clone() }
+    })
+    .collect()
 }
 
 /// The call is the one that was asked: its digest is over the whole input.

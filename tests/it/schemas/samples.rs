@@ -3,10 +3,12 @@
 use aops_hook::call::{CallKey, CallState, Effect};
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::{
-    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked, Violation,
+    Blocked, Checked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked,
+    Violation,
 };
 use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
+use aops_hook::policy::check::Moment;
 use aops_hook::state::{
     Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Started, State, Stopping,
     Subagent, Task, Waiver, Witness,
@@ -78,7 +80,22 @@ fn course() -> Course {
         task_epoch: 1,
         verified: false,
         waivers: vec![waiver()],
+        writes_at_prompt: 2,
         writes_since_draw: 0,
+    }
+}
+
+fn checked() -> Checked {
+    Checked {
+        ending: text(),
+        id: text(),
+        ms: 1,
+        on: Moment::Stop,
+        outcome: Checked::PASS.to_owned(),
+        output: text(),
+        path: some(),
+        run: text(),
+        timeout_ms: 100,
     }
 }
 
@@ -118,6 +135,7 @@ fn memory() -> Memory {
         course: course(),
         folders: map(),
         held: held(),
+        linked: map(),
         marks: map(),
         policy: policy(),
         root: text(),
@@ -205,6 +223,7 @@ fn seen() -> Seen {
         folders: Some(map()),
         foreign: some(),
         held: Some(held()),
+        linked: Some(map()),
         marks: Some(map()),
         mode: some(),
         owed: Some(vec![text()]),
@@ -270,6 +289,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         foreign: None,
         root: None,
         baseline: None,
+        linked: None,
         held: None,
         owed: None,
         agent_type: None,
@@ -311,6 +331,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Verdict(Reported { finding: None, problem: None, ..reported() }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
+        Fact::Check(checked()),
+        Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
         Fact::Violation(Violation { agent_id: None, call: None, said: None, ..violation.clone() }),
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),

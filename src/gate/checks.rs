@@ -1,0 +1,115 @@
+//! Refuses a save or a commit whose check failed, and says which checks are to be run.
+//!
+//! Reads the checks of the policy and how those that were run ended; writes nothing. Invariants: nothing is run for what
+//! another gate refuses anyway; a shell command is no save, so whatever a check complains of can be repaired while it
+//! fails. Before a stop a failing check is one more thing owed: see `owed`. Way out: the check's own words, or a person.
+
+use super::{Scene, is_waived};
+use crate::event::Event;
+use crate::fact::Checked;
+use crate::phrase::{Phrase, one_line, quote};
+use crate::policy::check::Moment;
+use crate::policy::{Check, Level};
+use crate::session::Session;
+use crate::state::Phase;
+use crate::verdict::{Ruling, Verdict};
+
+pub const GATE: &str = "checks";
+
+/// The checks this event waits for and that have not been run yet, given what the gates say without them.
+pub fn wanted(session: &Session, event: &Event, scene: &Scene, verdict: &Verdict) -> Vec<Check> {
+    let Some(policy) = session.memory.policy.as_ref().filter(|policy| !policy.checks.is_empty()) else {
+        return Vec::new();
+    };
+    let Some(moment) = moment(session, event, scene, verdict) else { return Vec::new() };
+    if policy.gates.checks == Level::Off || session.blocked().is_some() || is_waived(session, scene, GATE) {
+        return Vec::new();
+    }
+    let new = |check: &&Check| check.on == moment && scene.checks.iter().all(|run| run.id != check.id);
+    policy.checks.iter().filter(new).cloned().collect()
+}
+
+/// What this event is the moment before.
+fn moment(session: &Session, event: &Event, scene: &Scene, verdict: &Verdict) -> Option<Moment> {
+    match (event.name.as_str(), &event.call) {
+        ("PreToolUse", Some(call))
+            if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none() =>
+        {
+            let commits = scene.commits.then_some(Moment::Commit);
+            scene.saves.as_ref().map(|_| Moment::Save).or(commits)
+        }
+        ("Stop", _) => {
+            let worked = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+            (worked && !scene.busy && session.state.phase != Phase::Halted).then_some(Moment::Stop)
+        }
+        _ => None,
+    }
+}
+
+pub fn judge(_: &Session, event: &Event, scene: &Scene) -> Verdict {
+    let failed = scene.checks.iter().filter(|run| run.failed());
+    match event.name.as_str() {
+        "PreToolUse" => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, scene))),
+        "Stop" => failed.filter(|run| is_over(run, scene)).fold(Verdict::pass(), |verdict, run| {
+            let said = Phrase::new("refusals/check-halt.md", values(run));
+            verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
+        }),
+        _ => Verdict::pass(),
+    }
+}
+
+/// Nothing is asked of the agent for it: the turn ends, and the user is told.
+fn is_over(run: &Checked, scene: &Scene) -> bool {
+    run.outcome == "HALT" || run.outcome == "ASK_USER" && scene.attended
+}
+
+/// A check that was run for this event ends the work.
+pub fn halts(session: &Session, scene: &Scene) -> bool {
+    let enforced = super::level(&session.policy(), GATE) == Level::Enforce;
+    enforced && scene.checks.iter().any(|run| run.outcome == "HALT")
+}
+
+fn refusal(run: &Checked, scene: &Scene) -> Verdict {
+    let template = match run.on {
+        _ if run.ending == Checked::CUT_OFF && run.outcome != "HALT" => "refusals/check-late.md",
+        _ if run.outcome == "HALT" => "refusals/check-halt.md",
+        Moment::Save => "refusals/check-save.md",
+        _ => "refusals/check-failed.md",
+    };
+    let asks = run.outcome == "ASK_USER" && scene.attended;
+    let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
+    let phrase = Some(Phrase::new(template, values(run)));
+    Verdict { ruling, gate: GATE, phrase, halt: run.outcome == "HALT", ..Verdict::pass() }
+}
+
+fn values(run: &Checked) -> Vec<(&'static str, String)> {
+    vec![
+        ("check", one_line(&run.id, 64)),
+        ("ending", one_line(&run.ending, 200)),
+        ("moment", run.on.word().to_owned()),
+        ("path", one_line(run.path.as_deref().unwrap_or_default(), 200)),
+        ("output", quote(&run.output)),
+        ("command", one_line(&run.run, 300)),
+        ("timeout_ms", run.timeout_ms.to_string()),
+    ]
+}
+
+/// Before a stop: what the failed checks ask for, on one line.
+pub fn owed(scene: &Scene) -> Option<Phrase> {
+    let failed = scene.checks.iter().filter(|run| run.on == Moment::Stop && run.failed());
+    let lines: Vec<String> = failed
+        .filter(|run| !is_over(run, scene))
+        .map(|run| {
+            let last = run.output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+            let last = if last.is_empty() { String::new() } else { format!(": {}", one_line(last, 120)) };
+            format!(
+                "`{}` ({}{last}), run as `{}`",
+                run.id,
+                one_line(&run.ending, 60),
+                one_line(&run.run, 120)
+            )
+        })
+        .collect();
+    let checks = ("checks", one_line(&lines.join("; "), 330));
+    (!lines.is_empty()).then(|| Phrase::new("owed/checks.md", vec![checks]))
+}

@@ -1,0 +1,359 @@
+//! `[[check]]`: run before a save, a commit and a stop; each refusal met, its own advice followed, and the way is open.
+
+use crate::course::{bash, git, hydrated, qa, reflected, world, write};
+use crate::support::{Answer, BINARY, Sandbox, Session};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A world whose user has these checks, and a session that may write.
+fn checked(config: &str) -> Sandbox {
+    let sandbox = world("0.0");
+    let file = sandbox.home().join(".config/aops/config.toml");
+    fs::write(&file, format!("[audit]\nrate = 0.0\n{config}")).unwrap();
+    sandbox
+}
+
+fn working(sandbox: &Sandbox) -> Session<'_> {
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    hydrated(&session, "minor-edit", "new");
+    session
+}
+
+fn save(sandbox: &Sandbox, session: &Session, name: &str, content: &str) -> Answer {
+    let file = sandbox.project().join(name);
+    session.pre(&session.call("Write", json!({"file_path": file, "content": content})))
+}
+
+fn line(session: &Session, line: &str) -> Answer {
+    session.pre(&session.call("Bash", json!({"command": line})))
+}
+
+fn runs(session: &Session) -> Vec<(String, String)> {
+    let entries = session.entries();
+    let checks = entries.iter().filter(|entry| entry["type"] == "check");
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    checks.map(|entry| (text(&entry["with"]["outcome"]), text(&entry["with"]["ending"]))).collect()
+}
+
+#[test]
+fn a_save_is_judged_by_what_would_be_saved() {
+    let sandbox = checked(
+        "[[check]]\nid = \"no-todo\"\non = \"save\"\npaths = \"*.txt\"\nrun = 'if grep TODO; then echo \"in $AOPS_PATH\"; exit 3; fi'\n",
+    );
+    let session = working(&sandbox);
+    let said = save(&sandbox, &session, "a.txt", "one\nTODO two\n");
+    said.refused(&["check `no-todo` failed (exit 3)", "> TODO two", "a.txt", "hint: repair what it reports"]);
+    // Its advice: save it repaired. Files it is not about are not asked about.
+    write(&sandbox, &session, "a.txt").silent();
+    save(&sandbox, &session, "a.rs", "TODO").silent();
+    sandbox.put("b.txt", "one two one\n");
+    let edit = |old: &str, new: &str, all: bool| {
+        let file = sandbox.project().join("b.txt");
+        let input = json!({"file_path": file, "old_string": old, "new_string": new, "replace_all": all});
+        session.pre(&session.call("Edit", input))
+    };
+    edit("two", "TODO", false).refused(&["no-todo"]);
+    edit("one", "TODO", true).refused(&["no-todo"]);
+    edit("two", "three", false).silent();
+    let edits = json!([{"old_string": "two", "new_string": "2"}, {"old_string": "2", "new_string": "TODO"}]);
+    let input = json!({"file_path": sandbox.project().join("b.txt"), "edits": edits});
+    session.pre(&session.call("MultiEdit", input)).refused(&["> one TODO one"]);
+    assert_eq!(runs(&session)[0], ("INTERVENTION_REQUIRED".to_owned(), "exit 3".to_owned()));
+    assert_eq!(session.state()["phase"], "intervene");
+}
+
+/// A check of the whole tree: what it complains of is repaired by a command, which is no save.
+#[test]
+fn a_save_that_waits_for_the_tree_leaves_the_shell_open() {
+    let sandbox =
+        checked("[[check]]\nid = \"tree\"\non = \"save\"\nrun = \"test -e ok || { echo no ok; exit 1; }\"\n");
+    let session = working(&sandbox);
+    write(&sandbox, &session, "a.txt").refused(&["> no ok", "by a shell command"]);
+    bash(&sandbox, &session, "touch ok");
+    write(&sandbox, &session, "a.txt").silent();
+}
+
+#[test]
+fn a_commit_waits_for_its_check() {
+    let sandbox = checked(
+        "[[check]]\nid = \"lint\"\non = \"commit\"\npaths = \"*.txt\"\nrun = \"sh lint.sh\"\noutcome = \"INTERVENTION_REQUIRED\"\n",
+    );
+    sandbox.put(
+        "lint.sh",
+        "seq 100; echo 'key sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789' >&2; exit 1\n",
+    );
+    git(&sandbox, &["add", "-A"]);
+    git(&sandbox, &["commit", "-q", "-m", "lint"]);
+    let session = working(&sandbox);
+    // Nothing it is about has changed.
+    line(&session, "git commit -m x --allow-empty").silent();
+    write(&sandbox, &session, "a.txt").silent();
+    for commit in
+        ["git commit -m x", "git -C . -c user.name=t commit -m x", "true && sh -c 'git commit -m x'"]
+    {
+        let said = line(&session, commit);
+        said.refused(&[
+            "check `lint` failed (exit 1)",
+            "guards this commit",
+            "> 100\n",
+            "hint: run `sh lint.sh`",
+        ]);
+        assert!(said.err.len() < 1000 && !said.err.contains("> 50\n"), "only its end: {}", said.err);
+        assert!(!said.err.contains("abcdefghijkl"), "a secret: {}", said.err);
+    }
+    line(&session, "git log --grep commit").silent();
+    // Its advice: repair, then try again.
+    sandbox.put("lint.sh", "exit 0\n");
+    line(&session, "git commit -m x").silent();
+    assert!(runs(&session).contains(&("PASS".to_owned(), "exit 0".to_owned())));
+    sandbox.person(&["verify", &session.id]).said(&["holds"]);
+}
+
+#[test]
+fn a_stop_owes_its_checks_first() {
+    let sandbox = checked(
+        "[[check]]\nid = \"tests\"\non = \"stop\"\nrun = \"echo 3 tests failed; test -e ok\"\n[[check]]\nid = \"docs\"\non = \"stop\"\nrun = \"true\"\n",
+    );
+    let session = working(&sandbox);
+    session.stop("Nothing was changed.").silent();
+    write(&sandbox, &session, "a.txt").silent();
+    let said = session.stop("Done.");
+    said.refused(&[
+        "1. `checks`: repair",
+        "`tests` (exit 1: 3 tests failed), run as `echo",
+        "2. `qa-verifier`",
+        "4. `commit`",
+    ]);
+    assert!(!said.err.contains("`docs`") && said.err.chars().count() < 1500, "{}", said.err);
+    assert_eq!(session.state()["stop"]["owed"][0], "checks");
+    assert_eq!(session.state()["phase"], "intervene");
+    // Its advice.
+    bash(&sandbox, &session, "touch ok");
+    qa(&session, "VERIFIED").silent();
+    reflected(&session).silent();
+    bash(&sandbox, &session, "git add -A && git commit -q -m x && git push -q");
+    session.stop("Done.").silent();
+    assert_eq!(session.state()["phase"], "done");
+}
+
+#[test]
+fn a_stop_that_no_work_can_satisfy_is_let_go() {
+    let sandbox = checked("[[check]]\nid = \"never\"\non = \"stop\"\nrun = \"false\"\n");
+    let session = working(&sandbox);
+    write(&sandbox, &session, "a.txt").silent();
+    qa(&session, "VERIFIED").silent();
+    reflected(&session).silent();
+    bash(&sandbox, &session, "git add -A && git commit -q -m x && git push -q");
+    for _ in 0..3 {
+        session.stop("Done.").refused(&["1. `checks`", "`never`"]);
+    }
+    assert!(session.stop("Done.").json()["systemMessage"].as_str().unwrap().contains("checks"));
+}
+
+#[test]
+fn a_hanging_check_is_cut_off_with_all_it_started() {
+    let sandbox = checked(
+        "[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"echo before; (sleep 2; touch late) & sleep 60\"\ntimeout_ms = 300\n",
+    );
+    let session = working(&sandbox);
+    let began = Instant::now();
+    let said = line(&session, "git commit -m x");
+    said.refused(&[
+        "check `slow` did not end within 300 ms",
+        "> before",
+        "`timeout_ms` of `slow`",
+        "ask them",
+    ]);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert_eq!(runs(&session), [("INTERVENTION_REQUIRED".to_owned(), "cut off".to_owned())]);
+    // Its advice: ask the user, who can lift it for a while.
+    sandbox
+        .person(&["waive", "checks", "--for", "10m", "--reason", "slow machine", "--yes"])
+        .said(&["checks"]);
+    line(&session, "git commit -m x").silent();
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(!sandbox.project().join("late").exists(), "a child of the check lived on");
+}
+
+/// The client ends a hook with a signal to its group; the check is in a group of its own.
+#[test]
+fn a_check_ends_with_its_hook() {
+    let sandbox =
+        checked("[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"touch began; sleep 3; touch late\"\n");
+    let session = working(&sandbox);
+    let call = session.call("Bash", json!({"command": "git commit -m x"}));
+    let mut hook = start(&sandbox, &session, &call.id);
+    until(&sandbox.project().join("began"));
+    let pid = hook.id().to_string();
+    sandbox.command("kill").args(["-TERM", &pid]).assert().success();
+    let _ = hook.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(3500));
+    assert!(!sandbox.project().join("late").exists(), "the check lived on");
+}
+
+/// Other events of the session are answered while a check runs.
+#[test]
+fn nobody_waits_for_a_check_of_others() {
+    let sandbox = checked(
+        "[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"touch began; until test -e go; do sleep 0.05; done\"\n",
+    );
+    let session = working(&sandbox);
+    let call = session.call("Bash", json!({"command": "git commit -m x"}));
+    let hook = start(&sandbox, &session, &call.id);
+    until(&sandbox.project().join("began"));
+    let read = session.call("Read", json!({"file_path": sandbox.project().join("README.md")}));
+    session.pre(&read).silent();
+    sandbox.put("go", "");
+    let done = hook.wait_with_output().unwrap();
+    assert!(done.status.success() && done.stdout.is_empty(), "{done:?}");
+    sandbox.person(&["verify", &session.id]).said(&["holds"]);
+}
+
+/// The hook for a commit, running on its own.
+#[expect(clippy::disallowed_methods, reason = "runs the program under test")]
+fn start(sandbox: &Sandbox, session: &Session, id: &str) -> std::process::Child {
+    let fields =
+        json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": id});
+    let payload = session.payload("PreToolUse", fields).to_string();
+    let file = sandbox.tmp().join("payload.json");
+    fs::write(&file, payload).unwrap();
+    Command::new(BINARY)
+        .arg("PreToolUse")
+        .env_clear()
+        .envs(sandbox.environment())
+        .current_dir(sandbox.project())
+        .stdin(fs::File::open(file).unwrap())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn until(file: &Path) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !file.exists() {
+        assert!(Instant::now() < end, "`{}` never came", file.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const BAD: &str = "[[check]]\nid = \"bad\"\non = \"commit\"\nrun = \"echo said; false\"\n";
+
+#[test]
+fn asking_is_for_those_who_can_be_asked() {
+    let sandbox = checked(&format!("{BAD}outcome = \"ASK_USER\"\n"));
+    let session = working(&sandbox);
+    line(&session, "git commit -m x").refused(&["check `bad` failed"]);
+    let sandbox = checked(&format!(
+        "{BAD}outcome = \"ASK_USER\"\n[[check]]\nid = \"late\"\non = \"stop\"\nrun = \"false\"\noutcome = \"ASK_USER\"\n[gates]\nqa = \"off\"\nreflect = \"off\"\nclose = \"off\"\n"
+    ));
+    let session = working(&sandbox);
+    write(&sandbox, &session, "a.txt").silent();
+    session.stop("Done.").refused(&["1. `checks`"]);
+    let attended = |name: &str, fields| {
+        let payload = session.payload(name, fields).to_string();
+        let mut hook = sandbox.command(BINARY);
+        hook.arg(name).env("CLAUDE_CODE_SESSION_ATTENDED", "1").write_stdin(payload);
+        Answer::of(name, &hook.output().unwrap()).json()
+    };
+    let call = session.call("Bash", json!({"command": "git commit -m x"}));
+    let asked = attended(
+        "PreToolUse",
+        json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": call.id, "permission_mode": "default"}),
+    );
+    assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "ask", "{asked}");
+    // The end of a turn is the person's turn anyway: they are told.
+    let stopped = attended(
+        "Stop",
+        json!({"stop_hook_active": false, "background_tasks": [], "permission_mode": "default"}),
+    );
+    assert!(stopped["systemMessage"].as_str().unwrap().contains("check `late` failed"), "{stopped}");
+    assert_eq!(stopped["decision"], json!(null));
+}
+
+#[test]
+fn a_halt_ends_the_work_until_the_next_prompt() {
+    let sandbox = checked(&format!("{BAD}outcome = \"HALT\"\n"));
+    let session = working(&sandbox);
+    write(&sandbox, &session, "a.txt").silent();
+    let said = line(&session, "git commit -m x");
+    said.refused(&["check `bad` failed (exit 1) before this commit", "> said", "tell the user"]);
+    assert!(said.out.contains("\"continue\":false"), "{said:?}");
+    assert_eq!((&session.state()["phase"], &session.state()["sandbox"]), (&json!("halted"), &json!("shut")));
+    write(&sandbox, &session, "b.txt").refused(&["check `bad` failed"]);
+    session.stop("Told.").silent();
+    // Its advice: the next prompt begins anew.
+    let _ = session.prompt("again");
+    hydrated(&session, "minor-edit", "new");
+    write(&sandbox, &session, "b.txt").silent();
+    let stops = checked("[[check]]\nid = \"bad\"\non = \"stop\"\nrun = \"false\"\noutcome = \"HALT\"\n");
+    let session = working(&stops);
+    write(&stops, &session, "a.txt").silent();
+    let let_go = session.stop("Done.");
+    assert!(let_go.json()["systemMessage"].as_str().unwrap().contains("check `bad` failed"), "{let_go:?}");
+    assert_eq!(session.state()["phase"], "halted");
+}
+
+#[test]
+fn levels_and_waivers_hold_for_checks_too() {
+    for (config, runs_it) in [
+        ("[gates]\nchecks = \"warn\"\n", true),
+        ("[mode]\nobserve = true\n", true),
+        ("[gates]\nchecks = \"off\"\n", false),
+    ] {
+        let sandbox = checked(&format!("{BAD}outcome = \"HALT\"\n{config}"));
+        let session = working(&sandbox);
+        let said = line(&session, "git commit -m x");
+        assert_eq!(said.code, Some(0), "{config}: {said:?}");
+        assert_eq!(said.out.contains("check `bad` failed"), runs_it, "{config}: {said:?}");
+        assert_eq!(!runs(&session).is_empty(), runs_it, "{config}");
+        assert_ne!(session.state()["phase"], "halted", "{config}");
+    }
+    let sandbox = checked(BAD);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt(". just do it").silent();
+    line(&session, "git commit -m x").silent();
+    assert_eq!(runs(&session), []);
+}
+
+/// Nothing is started for a call that is refused anyway, nor where somebody only wants to know.
+#[test]
+fn no_check_is_run_in_vain() {
+    let sandbox = checked("[[check]]\nid = \"bad\"\non = \"commit\"\nrun = \"touch ran; exit 1\"\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    line(&session, "git commit -m x").refused(&["sandbox"]);
+    hydrated(&session, "minor-edit", "new");
+    let call =
+        json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": "t1"});
+    let payload = sandbox.tmp().join("payload.json");
+    fs::write(&payload, session.payload("PreToolUse", call).to_string()).unwrap();
+    sandbox.person(&["simulate", payload.to_str().unwrap()]).said(&["check `bad` would be run first"]);
+    assert!(!sandbox.project().join("ran").exists());
+    line(&session, "git commit -m x").refused(&["check `bad`"]);
+    fs::remove_file(sandbox.project().join("ran")).unwrap();
+    let again = sandbox.person(&["replay", &session.id, "--json"]).json();
+    assert_eq!(again["changed"], json!([]), "{again:#}");
+    assert!(!sandbox.project().join("ran").exists(), "replayed for real");
+}
+
+#[test]
+fn more_time_than_the_client_has_is_refused_by_file_and_line() {
+    let sandbox = checked("");
+    let check = |id: &str, ms: u64| {
+        format!("[[check]]\nid = \"{id}\"\non = \"stop\"\nrun = \"true\"\ntimeout_ms = {ms}\n")
+    };
+    let file = sandbox.home().join(".config/aops/config.toml");
+    fs::write(&file, check("a", 300_000) + &check("b", 240_001)).unwrap();
+    let said = sandbox.person(&["policy"]);
+    said.failed(2, &["config.toml:10:14: `check.timeout_ms`", "540001 ms", "540000 ms"]);
+    fs::write(&file, check("a", 300_000) + &check("b", 240_000)).unwrap();
+    sandbox.person(&["policy"]).said(&["check.b"]);
+}

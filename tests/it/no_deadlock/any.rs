@@ -1,0 +1,351 @@
+//! Deciding is total: any event, on any state, in any scene, is judged; never a panic, twice the same word, and no refusal
+//! without a next step.
+
+use super::world::World;
+use super::{CONFIGS, make, moves};
+use aops_hook::call::{CallKey, CallState, Effect, ToolCall};
+use aops_hook::env::Env;
+use aops_hook::event::{EVENTS, Event};
+use aops_hook::fact::{Checked, Step};
+use aops_hook::finding::Finding;
+use aops_hook::gate::{self, Scene, Tree};
+use aops_hook::hook;
+use aops_hook::policy::check::Moment;
+use aops_hook::scene;
+use aops_hook::session::Session;
+use aops_hook::state::{OpenCall, Phase, Sandbox, Started, Task};
+use aops_hook::verdict::Ruling;
+use aops_hook::wire::read;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Map, Value, json};
+
+const FIELDS: &[&str] = &[
+    "prompt",
+    "tool_name",
+    "tool_input",
+    "tool_use_id",
+    "agent_id",
+    "agent_type",
+    "permission_mode",
+    "source",
+    "reason",
+    "last_assistant_message",
+    "background_tasks",
+    "file_path",
+    "new_cwd",
+    "cwd",
+    "prompt_id",
+    "error",
+    "transcript_path",
+    "tool_response",
+    "stop_hook_active",
+    "tool_calls",
+    "command",
+    "content",
+    "todos",
+];
+
+const WORDS: &[&str] = &[
+    "",
+    "Bash",
+    "Write",
+    "Edit",
+    "Agent",
+    "mcp__memory__store",
+    "critic",
+    "aops:custodiet",
+    "prompt-hydrator",
+    "qa-verifier",
+    "framework",
+    "git commit -am x && git push",
+    "rm -rf ~/.claude; eval \"$x\"",
+    "aops-hook clear-block",
+    "do it",
+    ". do",
+    "/x",
+    "t1",
+    "a1",
+    "default",
+    "bypassPermissions",
+    "fork",
+    "/",
+    "../..",
+    "```aops\n{\"verdict\":\"OK\"}\n```",
+    "\u{202e}\u{0}\u{feff}é𝄞",
+    "git push --force",
+    "/p/.aops/config.toml",
+    "1",
+    "save",
+    "HALT",
+];
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![4 => select(WORDS).prop_map(str::to_owned), 1 => any::<String>()]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        4 => word().prop_map(Value::from),
+        1 => any::<i64>().prop_map(Value::from),
+        1 => any::<bool>().prop_map(Value::from),
+        1 => Just(Value::Null),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec((select(FIELDS), inner), 0..4).prop_map(|all| all
+                .into_iter()
+                .map(|(k, v)| (k.to_owned(), v))
+                .collect::<Map<_, _>>()
+                .into()),
+        ]
+    })
+}
+
+/// An event as the wire reads any JSON under any name; one it does not take is made by hand.
+fn event() -> impl Strategy<Value = Event> {
+    let name = prop_oneof![9 => (0..EVENTS.len()).prop_map(|n| EVENTS[n].name.to_owned()), 1 => word()];
+    let tool = (word(), word(), value());
+    (name, vec((select(FIELDS), value()), 0..10), tool).prop_map(|(name, fields, (tool, id, input))| {
+        let mut payload = json!({"session_id": "no-deadlock", "cwd": "/p", "hook_event_name": name,
+            "tool_name": tool, "tool_use_id": id, "tool_input": input});
+        payload.as_object_mut().unwrap().extend(fields.into_iter().map(|(k, v)| (k.to_owned(), v)));
+        let by_hand = Event {
+            name: name.clone(),
+            call: Some(ToolCall {
+                key: CallKey::of(&tool, &id),
+                input: payload["tool_input"].to_string(),
+                ..ToolCall::default()
+            }),
+            agent_id: Some(id),
+            agent_type: Some(tool),
+            ..Event::default()
+        };
+        read::read(&name, payload.to_string().as_bytes()).unwrap_or(by_hand)
+    })
+}
+
+const PHASES: [Phase; 10] = [
+    Phase::Idle,
+    Phase::Hydrate,
+    Phase::Review,
+    Phase::Execute,
+    Phase::Verify,
+    Phase::Intervene,
+    Phase::Reflect,
+    Phase::Close,
+    Phase::Done,
+    Phase::Halted,
+];
+const EFFECTS: [Effect; 6] =
+    [Effect::Read, Effect::Write, Effect::Close, Effect::Spawn, Effect::Tracker, Effect::Control];
+
+/// Numbers at both ends and in between.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![0..6_u64, Just(u64::MAX)]
+}
+
+/// Whatever a ledger could and could not lead to.
+#[derive(Clone, Debug)]
+struct Odd {
+    phase: Phase,
+    open: bool,
+    blocked: Option<String>,
+    pending: bool,
+    verdict: Option<String>,
+    audit: (bool, bool, u64),
+    stop: (u64, Vec<String>),
+    rounds: u64,
+    flags: (bool, bool),
+    texts: Vec<String>,
+    task: Option<(u64, Option<String>)>,
+    started: Vec<(String, String, u64)>,
+    call: Option<(String, String, Option<String>)>,
+}
+
+fn odd() -> impl Strategy<Value = Odd> {
+    let flow = (
+        select(&PHASES[..]),
+        any::<bool>(),
+        proptest::option::of(word()),
+        any::<bool>(),
+        proptest::option::of(select(&["PROCEED", "REVISE", "HALT", "?"][..]).prop_map(str::to_owned)),
+        (any::<bool>(), any::<bool>(), number()),
+    );
+    let rest = (
+        (number(), vec(word(), 0..4)),
+        number(),
+        (any::<bool>(), any::<bool>()),
+        vec(word(), 0..4),
+        proptest::option::of((number(), proptest::option::of(word()))),
+        vec((word(), word(), number()), 0..3),
+        proptest::option::of((word(), word(), proptest::option::of(word()))),
+    );
+    (flow, rest).prop_map(|(flow, rest)| {
+        let (phase, open, blocked, pending, verdict, audit) = flow;
+        let (stop, rounds, flags, texts, task, started, call) = rest;
+        Odd { phase, open, blocked, pending, verdict, audit, stop, rounds, flags, texts, task, started, call }
+    })
+}
+
+fn set(session: &mut Session, odd: Odd) {
+    let (state, course) = (&mut session.state, &mut session.memory.course);
+    state.phase = odd.phase;
+    state.sandbox = if odd.open { Sandbox::Open } else { Sandbox::Shut };
+    state.state.custodiet_blocked = odd.blocked.is_some();
+    // The words of a state somebody cut.
+    state.state.custodiet_block_reason = odd.blocked.filter(|words| words != "1");
+    state.state.hydration_pending = odd.pending;
+    state.hydration.critic_verdict = odd.verdict;
+    (state.audit.due, course.auditing, state.audit.writes_since) = odd.audit;
+    (state.stop.refusals, state.stop.owed) = odd.stop;
+    course.rounds = odd.rounds;
+    (course.verified, course.reflected) = odd.flags;
+    course.gates = vec!["qa".to_owned(), "critic".to_owned()].into_iter().take(odd.texts.len()).collect();
+    course.problems = odd.texts;
+    state.task = odd.task.map(|(writes, waiver)| Task { intent: None, n: 1, waiver, writes });
+    let agents = odd.started.into_iter().map(|(agent_id, name, sent_on)| Started {
+        agent_id,
+        name,
+        sent_on,
+        task: 1,
+        ..Started::default()
+    });
+    course.agents = agents.collect();
+    session.memory.calls.extend(odd.call.map(|(tool, id, reason)| OpenCall {
+        agent_id: None,
+        call: CallKey::of(&tool, &id),
+        effect: None,
+        input_sha256: String::new(),
+        prompt_id: None,
+        reason,
+        state: CallState::Pending,
+    }));
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    texts: Vec<String>,
+    flags: (bool, bool, bool, bool),
+    effect: Option<Effect>,
+    numbers: (u64, u64),
+    report: Option<Result<(), String>>,
+    push: bool,
+    checks: Vec<(String, String, Index)>,
+    prefix: bool,
+    past: Option<String>,
+    moved: bool,
+}
+
+fn seen() -> impl Strategy<Value = Seen> {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let outcomes = select(&["PASS", "HALT", "ASK_USER", "INTERVENTION_REQUIRED"][..]).prop_map(str::to_owned);
+    let endings = prop_oneof![Just("cut off".to_owned()), Just("exit 1".to_owned()), word()];
+    (
+        vec(word(), 0..4),
+        flags,
+        proptest::option::of(select(&EFFECTS[..])),
+        (number(), number()),
+        proptest::option::of(prop_oneof![Just(Ok(())), word().prop_map(Err)]),
+        any::<bool>(),
+        vec((outcomes, endings, any::<Index>()), 0..3),
+        (any::<bool>(), proptest::option::of(word()), any::<bool>()),
+    )
+        .prop_map(|(texts, flags, effect, numbers, report, push, checks, (prefix, past, moved))| Seen {
+            texts,
+            flags,
+            effect,
+            numbers,
+            report,
+            push,
+            checks,
+            prefix,
+            past,
+            moved,
+        })
+}
+
+fn laid_out(mut scene: Scene, event: &Event, seen: Seen) -> Scene {
+    let text = |n: usize| seen.texts.get(n).cloned();
+    (scene.attended, scene.busy, scene.commits, scene.touches_tree) = seen.flags;
+    scene.effect = seen.effect.or(scene.effect);
+    (scene.grace, scene.refusals) = seen.numbers;
+    scene.report = seen.report.map(|report| report.map(|()| Finding::default()));
+    scene.tree =
+        Tree { uncommitted: seen.texts.clone(), push: seen.push.then(|| (String::new(), String::new())) };
+    (scene.saves, scene.settings, scene.disarmed, scene.shadowed) = (text(0), text(1), text(2), text(0));
+    scene.changed.clone_from(&seen.texts);
+    scene.prefix = if seen.prefix { "aops:" } else { "" };
+    scene.blocked_beside = seen.texts.iter().map(|text| (text.clone(), text.clone())).collect();
+    if seen.moved {
+        scene.folders.insert("HOME".to_owned(), text(0).unwrap_or_default());
+    }
+    let moments = [Moment::Save, Moment::Commit, Moment::Stop];
+    scene.checks = seen
+        .checks
+        .into_iter()
+        .map(|(outcome, ending, on)| Checked {
+            outcome,
+            ending,
+            on: moments[on.index(3)],
+            ..Checked::default()
+        })
+        .collect();
+    scene.past = seen.past.zip(event.call.as_ref()).map(|(reason, call)| Step {
+        agent_id: None,
+        agent_type: None,
+        call: call.key.clone(),
+        drawn: None,
+        duration_ms: None,
+        effect: None,
+        from: None,
+        gate: None,
+        input: None,
+        input_sha256: call.input_sha256.clone(),
+        marks: None,
+        mode: None,
+        prompt_id: event.prompt_id.clone(),
+        reason: Some(reason).filter(|reason| !reason.is_empty()),
+        to: CallState::Denied,
+        todos: None,
+    });
+    scene
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn anything_is_judged(
+        config in 0..CONFIGS.len(),
+        before in vec(moves(), 0..6),
+        odd in odd(),
+        event in event(),
+        seen in seen(),
+    ) {
+        let mut world = World::new(CONFIGS[config]);
+        for move_ in before {
+            make(&mut world, move_);
+        }
+        let mut session = world.session;
+        set(&mut session, odd);
+        session.memory.folders.insert("HOME".to_owned(), "/home".to_owned());
+        // No folder of anybody's: nothing is read but what is shipped.
+        let env = Env { user_config: "/nowhere".into(), home: "/home".into(), config: "/nowhere/c".into(), ..Env::default() };
+        let scene = laid_out(scene::again(&env, &session, &event, 0), &event, seen);
+        let verdict = gate::judge(&session, &event, &scene);
+        prop_assert_eq!(&verdict, &gate::judge(&session, &event, &scene));
+        let _ = gate::checks::wanted(&session, &event, &scene, &verdict);
+        let said = hook::judged(&env, &session, &event, &scene).unwrap();
+        prop_assert_eq!(said.ruling, verdict.ruling);
+        if said.ruling > Ruling::Allow {
+            prop_assert!(said.reason.contains("\nhint: "), "no next step: {:?}", said);
+            prop_assert!(!said.reason.contains("{{"), "not filled in: {:?}", said);
+            prop_assert!(event.name != "Stop" || said.reason.chars().count() < 1500, "too long: {:?}", said);
+        } else {
+            prop_assert!(said.reason.is_empty(), "{:?}", said);
+        }
+    }
+}

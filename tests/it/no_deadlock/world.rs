@@ -1,0 +1,247 @@
+//! A session and the world around it, moved by the library's own gates, records and fold: no process, no clock, no luck
+//! but what is given.
+
+use aops_hook::env::Env;
+use aops_hook::fact::{Checked, Fact, Opened};
+use aops_hook::gate::{Tree, checks};
+use aops_hook::hook;
+use aops_hook::policy::{self, Policy, Source};
+use aops_hook::record;
+use aops_hook::scene;
+use aops_hook::session::Session;
+use aops_hook::state::Waiver;
+use aops_hook::verdict::{Ruling, Verdict};
+use aops_hook::wire::read;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use tempfile::TempDir;
+
+const ID: &str = "no-deadlock";
+const TS: &str = "2026-01-13T10:00:00.000Z";
+
+pub(super) struct World {
+    folder: TempDir,
+    env: Env,
+    pub(super) session: Session,
+    /// Agents that were started and have not ended: id, the name they were started under.
+    pub(super) running: Vec<(String, String)>,
+    calls: Vec<Value>,
+    made: u64,
+    dirty: bool,
+    ahead: bool,
+    pub(super) checks_pass: bool,
+    /// A file that is not ours carries our agents' names.
+    pub(super) shadowed: bool,
+    /// Refusals before a stop is let go.
+    pub(super) patience: u64,
+    /// What agents and the audit's lot will do next; when it is used up all is well.
+    pub(super) luck: VecDeque<u8>,
+}
+
+impl World {
+    pub(super) fn new(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_path_buf();
+        let env = Env {
+            config: home.join(".claude"),
+            user_config: home.join(".config/aops"),
+            data: home.join("data"),
+            project: home.clone(),
+            now_ms: 1_768_298_400_000,
+            home,
+            ..Env::default()
+        };
+        let source = Source { file: "config.toml", text: config };
+        let (policy, _) = policy::read(Some(source), None).unwrap();
+        let policy = Some(Box::new(policy)).filter(|policy| **policy != Policy::default());
+        let mut session = Session::default();
+        let opened = Opened { policy, ..Opened::default() };
+        session.apply(ID, TS, &Fact::Open(opened)).unwrap();
+        let patience = session.policy().stop.refusals;
+        Self {
+            folder,
+            env,
+            session,
+            running: Vec::new(),
+            calls: Vec::new(),
+            made: 0,
+            dirty: false,
+            ahead: false,
+            checks_pass: true,
+            shadowed: false,
+            patience,
+            luck: VecDeque::new(),
+        }
+    }
+
+    fn lot(&mut self) -> u8 {
+        self.luck.pop_front().unwrap_or(u8::MAX)
+    }
+
+    /// One event, judged and recorded as the hook does it.
+    pub(super) fn event(&mut self, name: &str, fields: &Value) -> Verdict {
+        let mut payload =
+            json!({"session_id": ID, "cwd": self.folder.path(), "hook_event_name": name, "prompt_id": "p"});
+        payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let event = read::read(name, payload.to_string().as_bytes()).unwrap();
+        let mut scene = scene::again(&self.env, &self.session, &event, self.env.now_ms);
+        scene.refusals = self.patience;
+        let bare = event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:"));
+        if self.shadowed && bare && matches!(name, "SessionStart" | "SubagentStart") {
+            scene.shadowed = Some(".claude/agents/critic.md".to_owned());
+        }
+        if name == "Stop" && self.session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
+            let push = self.ahead.then(|| ("git push".to_owned(), "1 commit is".to_owned()));
+            scene.tree =
+                Tree { uncommitted: self.dirty.then(|| "a.txt".to_owned()).into_iter().collect(), push };
+        }
+        if name.starts_with("PostToolUse") {
+            scene.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
+        }
+        let mut verdict = hook::judged(&self.env, &self.session, &event, &scene).unwrap();
+        loop {
+            let wanted = checks::wanted(&self.session, &event, &scene, &verdict);
+            let Some(check) = wanted.first() else { break };
+            let outcome = if self.checks_pass { Checked::PASS } else { check.outcome.word() };
+            let ending = if self.checks_pass { "exit 0" } else { "exit 1" };
+            scene.checks.push(Checked {
+                ending: ending.to_owned(),
+                id: check.id.clone(),
+                on: check.on,
+                outcome: outcome.to_owned(),
+                run: check.run.clone(),
+                ..Checked::default()
+            });
+            verdict = hook::judged(&self.env, &self.session, &event, &scene).unwrap();
+        }
+        for fact in record::facts(&self.session, &event, &verdict, &scene) {
+            self.fold(&fact);
+        }
+        verdict
+    }
+
+    pub(super) fn fold(&mut self, fact: &Fact) {
+        self.session.apply(ID, TS, fact).unwrap_or_else(|code| panic!("{}: {fact:?}", code.name()));
+    }
+
+    pub(super) fn waive(&mut self, gate: &str) {
+        let until_ms = self.env.now_ms + 1;
+        self.fold(&Fact::Waive(Waiver { gate: gate.to_owned(), reason: "r".to_owned(), until_ms }));
+    }
+
+    pub(super) fn prompt(&mut self, words: &str) -> Verdict {
+        self.event("UserPromptSubmit", &json!({"prompt": words}))
+    }
+
+    pub(super) fn stop(&mut self, busy: bool) -> Verdict {
+        let background = if busy { json!([{"id": "b1", "status": "running"}]) } else { json!([]) };
+        self.event("Stop", &json!({"background_tasks": background, "last_assistant_message": "Done."}))
+    }
+
+    /// Asks for a call; where it passes, it stays open until it is ended.
+    pub(super) fn call(&mut self, tool: &str, input: &Value) -> Verdict {
+        self.made += 1;
+        let call = json!({"tool_name": tool, "tool_input": input, "tool_use_id": format!("t{}", self.made)});
+        let said = self.event("PreToolUse", &call);
+        if said.ruling != Ruling::Deny {
+            self.calls.push(call);
+        }
+        said
+    }
+
+    /// The newest open call ends, well or not.
+    pub(super) fn end(&mut self, well: bool) {
+        let Some(mut call) = self.calls.pop() else { return };
+        let name = if well { "PostToolUse" } else { "PostToolUseFailure" };
+        call[if well { "tool_response" } else { "error" }] = json!("x");
+        let _ = self.event(name, &call);
+    }
+
+    pub(super) fn write(&mut self) -> Verdict {
+        let file = self.folder.path().join("a.txt");
+        let said = self.call("Write", &json!({"file_path": file, "content": "x"}));
+        if said.ruling != Ruling::Deny {
+            self.dirty = true;
+            self.end(true);
+        }
+        said
+    }
+
+    pub(super) fn bash(&mut self, line: &str) -> Verdict {
+        let said = self.call("Bash", &json!({"command": line}));
+        if said.ruling != Ruling::Deny {
+            match line {
+                "git push" => self.ahead = false,
+                line if line.starts_with("git commit") => {
+                    self.ahead |= self.dirty;
+                    self.dirty = false;
+                }
+                _ => self.dirty = true,
+            }
+            self.end(true);
+        }
+        said
+    }
+
+    /// Starts an agent under this name; a refusal is handed back.
+    pub(super) fn start(&mut self, name: &str) -> Verdict {
+        let said = self.call("Agent", &json!({"subagent_type": name, "prompt": "p", "description": "d"}));
+        if said.ruling != Ruling::Deny {
+            self.end(true);
+            self.made += 1;
+            let id = format!("a{}", self.made);
+            let _ = self.event("SubagentStart", &json!({"agent_id": id, "agent_type": name}));
+            self.running.push((id, name.to_owned()));
+        }
+        said
+    }
+
+    /// The newest agent reports, as its luck has it.
+    pub(super) fn report(&mut self) -> Option<Verdict> {
+        let (id, name) = self.running.last().cloned()?;
+        let lot = self.lot();
+        let block = block(name.trim_start_matches("aops:"), lot);
+        let report = block.map_or_else(|| "I forgot.".to_owned(), |block| format!("```aops\n{block}\n```\n"));
+        let fields = json!({"agent_id": id, "agent_type": name, "last_assistant_message": report});
+        let said = self.event("SubagentStop", &fields);
+        if said.ruling != Ruling::Deny {
+            self.running.pop();
+        }
+        Some(said)
+    }
+}
+
+/// The verdict of an agent by lot: the highest number is the kindest, one in eight has none.
+fn block(name: &str, lot: u8) -> Option<Value> {
+    if lot % 8 == 3 {
+        return None;
+    }
+    let bad = lot < 80;
+    Some(match name {
+        "prompt-hydrator" => {
+            let workflows =
+                ["simple-question", "feature-dev", "spec-review", "direct-skill", "batch-processing"];
+            let workflow = workflows.get(usize::from(lot / 8)).copied().unwrap_or("minor-edit");
+            let task = if lot.is_multiple_of(2) { "continue" } else { "new" };
+            json!({"workflow": workflow, "intent": "i", "task": task, "acceptance_criteria": ["c"], "steps": ["s"]})
+        }
+        "critic" => {
+            let verdict = if lot < 10 {
+                "HALT"
+            } else if bad {
+                "REVISE"
+            } else {
+                "PROCEED"
+            };
+            json!({"verdict": verdict, "acceptance_criteria": ["c"], "problems": if bad { json!(["p"]) } else { json!([]) }})
+        }
+        "custodiet" if lot < 20 => json!({"verdict": "BLOCK", "violation": "v"}),
+        "custodiet" => json!({"verdict": "OK"}),
+        "qa-verifier" if bad => json!({"verdict": "ISSUES", "issues": ["i"]}),
+        "qa-verifier" => json!({"verdict": "VERIFIED", "issues": []}),
+        _ => {
+            json!({"reflection": {"request": "r", "guidance_received": "g", "followed": "Yes", "outcome": "success",
+            "accomplishment": "a", "root_cause": "r", "proposed_change": "p"}})
+        }
+    })
+}
