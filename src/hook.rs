@@ -14,6 +14,7 @@ use crate::gate::{self, Scene, repeat};
 use crate::git;
 use crate::in_force;
 use crate::ledger::Ledger;
+use crate::lesson;
 use crate::offer::offer;
 use crate::place::Whose;
 use crate::policy::Policy;
@@ -25,6 +26,7 @@ use crate::session::Session;
 use crate::verdict::{Ruling, Verdict};
 use crate::welcome;
 use crate::wire::{answer, read};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -93,14 +95,24 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     }
     let facts = facts(env, ledger.session(), &event, &verdict, &scene, begins)?;
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
+    let reflection = facts.iter().find_map(reflected);
     ledger.append(env, facts)?;
     if blocked {
         halt_report(env, &ledger, &event)?;
+    }
+    if let Some(reflection) = reflection.filter(|_| ledger.session().memory.course.reflected) {
+        lesson::keep(env, ledger.session(), &asset::project(env, Path::new(&event.cwd)), &reflection)?;
     }
     if !env.dry && wants_refresh(&event, &scene) {
         look_at_tracker(env, ledger.session(), &event);
     }
     Ok(verdict)
+}
+
+/// The reflection in a fact, if it is one.
+fn reflected(fact: &Fact) -> Option<BTreeMap<String, String>> {
+    let Fact::Verdict(report) = fact else { return None };
+    report.finding.as_ref().map(|finding| finding.reflection.clone()).filter(|fields| !fields.is_empty())
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context, and no trouble here.

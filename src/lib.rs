@@ -76,6 +76,7 @@ pub mod scene;
 pub mod transcript;
 pub mod sources;
 pub mod brief;
+pub mod lesson;
 pub mod offer;
 pub mod welcome;
 pub mod receipt;

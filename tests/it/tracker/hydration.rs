@@ -1,6 +1,7 @@
 //! Tracker and memory server in the context of a prompt: what they know, and one line each where they say nothing.
 
 use super::world::World;
+use crate::course::{agent, hydrated};
 use crate::memory::server::{Habit, Server};
 use crate::support::Session;
 use aops_hook::tracker;
@@ -74,4 +75,37 @@ fn both_hang_and_the_prompt_passes_within_its_deadline() {
     assert!(file.contains("Tracker: the tracker did not answer in time"), "{file}");
     world.wait_until("no child outlives its purpose", || world.alive().is_empty());
     assert!(!world.sandbox.home().join("late").exists());
+}
+
+#[test]
+fn a_reflection_that_counts_proposes_work_in_the_tracker() {
+    let (world, server) = (World::real(), Server::start(Habit::Json));
+    configured(&world, &server);
+    let session = world.sandbox.session();
+    let _ = session.start("startup");
+    let taken = || tracker::snapshot(&world.env(), &world.sandbox.project()).taken_ms.is_some();
+    world.wait_until("the tracker was asked", taken);
+    world.wait_until("the refresher ended", || world.alive().is_empty());
+    let _ = session.prompt("feed the wombat");
+    hydrated(&session, "minor-edit", "new");
+    let reflection = |change: &str| {
+        json!({"reflection": {"request": "feed the wombat", "guidance_received": "g", "followed": "Yes", "outcome": "success",
+            "accomplishment": "a", "root_cause": "nobody said when", "proposed_change": change}})
+    };
+    let said = |kind: &str, block: &serde_json::Value| agent(&session, kind, block).1.silent();
+    said("framework", &reflection("too early to count"));
+    assert_eq!(world.waiting(), 0, "before the work is verified it teaches nothing");
+    said("qa-verifier", &json!({"verdict": "VERIFIED"}));
+    said("framework", &reflection("None."));
+    assert_eq!(world.waiting(), 0, "nothing was proposed");
+    said("framework", &reflection("docs/wombat.md: say when it is fed"));
+    assert_eq!(world.waiting(), 1);
+    session.stop("Done.").silent();
+    world.wait_until("it was written", || world.waiting() == 0 && world.alive().is_empty());
+    let listed = world.mb(&["list"]);
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    assert_eq!(listed[0]["title"], "Proposed: docs/wombat.md: say when it is fed");
+    assert_eq!(listed[0]["labels"], json!(["aops-learning"]));
+    let body = listed[0]["description"].as_str().unwrap();
+    assert!(body.contains("root_cause: nobody said when") && body.contains(&session.id), "{body}");
 }
