@@ -38,6 +38,7 @@ fn all() -> Vec<Fact> {
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         marks: Some(map()),
         mode: text(),
+        no_git: true,
         owed: Some(vec!["commit".to_owned()]),
         policy: Some(Box::default()),
         policy_hash: text(),

@@ -78,6 +78,7 @@ fn course() -> Course {
         rounds: 0,
         steps: vec![text()],
         task_epoch: 1,
+        told_no_git: true,
         verified: false,
         waivers: vec![waiver()],
         writes_since_draw: 0,
@@ -144,7 +145,12 @@ fn memory() -> Memory {
 
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
-    Memory { course: Course { before: None, ..course() }, policy: None, shadowed: None, ..memory() }
+    Memory {
+        course: Course { before: None, told_no_git: false, ..course() },
+        policy: None,
+        shadowed: None,
+        ..memory()
+    }
 }
 
 fn state() -> State {
@@ -223,6 +229,7 @@ fn seen() -> Seen {
         held: Some(held()),
         marks: Some(map()),
         mode: some(),
+        no_git: true,
         owed: Some(vec![text()]),
         policy: policy(),
         policy_hash: Some(digest()),
@@ -287,6 +294,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         root: None,
         baseline: None,
         held: None,
+        no_git: false,
         owed: None,
         agent_type: None,
         boot: None,
