@@ -161,3 +161,6 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     }
     verdict
 }
+
+#[cfg(test)]
+mod tests;
