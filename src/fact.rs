@@ -90,6 +90,9 @@ pub struct Seen {
     pub marks: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// Stop only: the user was told that there is no git to close the work in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_git: bool,
     /// Stop only: what was still owed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<Vec<String>>,

@@ -91,6 +91,8 @@ pub struct Tree {
     pub uncommitted: Vec<String>,
     /// How to push, and what is ahead; nothing where there is nowhere to push to.
     pub push: Option<(String, String)>,
+    /// Nobody can say: no repository, or no git.
+    pub unknown: bool,
 }
 
 impl Scene {
@@ -159,3 +161,6 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     }
     verdict
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,7 +82,7 @@ pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
 const HEAD: &str = "";
 
 pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Tree {
-    let Some(status) = status(env, cwd) else { return Tree::default() };
+    let Some(status) = status(env, cwd) else { return Tree { unknown: true, ..Tree::default() } };
     let root = Path::new(&status.root);
     let changed = |path: &&String| baseline.get(*path).is_none_or(|old| *old != stamp(&root.join(path)));
     let uncommitted: Vec<String> = status.dirty.iter().filter(changed).cloned().collect();
@@ -91,7 +91,7 @@ pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Tree 
     let remote = !detached && git(env, cwd, &["remote"]).is_some_and(|names| !names.is_empty());
     let unpushed = if status.upstream { status.ahead > 0 && moved } else { moved };
     let push = (remote && (unpushed || !uncommitted.is_empty())).then(|| push(&status));
-    Tree { uncommitted, push }
+    Tree { uncommitted, push, unknown: false }
 }
 
 /// Every path with a change that is not committed, in full; nothing where git cannot say.

@@ -9,7 +9,7 @@ use crate::call::{CallState, Effect, ToolCall};
 use crate::event::Event;
 use crate::fact::{Blocked, Checked, Fact, Reported, Said, Seen, Step, Violation};
 use crate::gate::Scene;
-use crate::gate::owed::debts;
+use crate::gate::owed::{debts, without_git};
 use crate::json::{cut, quoted};
 use crate::prompt::Prompt;
 use crate::redact::redact;
@@ -39,6 +39,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) 
             let mut seen = seen(event, scene, said(verdict));
             if event.name == "Stop" && !scene.busy {
                 seen.owed = Some(debts(session, scene).iter().map(|debt| debt.name.to_owned()).collect());
+                seen.no_git = without_git(session, scene);
             }
             facts.push(Fact::Event(seen));
             facts.extend(reported(session, event, verdict, scene));
@@ -232,6 +233,7 @@ fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
         linked: None,
         marks: None,
         mode: event.permission_mode.clone(),
+        no_git: false,
         owed: None,
         policy: None,
         policy_hash: None,

@@ -185,6 +185,9 @@ pub struct Course {
     pub steps: Vec<String>,
     /// The prompt that began the task in hand.
     pub task_epoch: u64,
+    /// The user knows that there is no git here to close the work in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_no_git: bool,
     pub verified: bool,
     pub waivers: Vec<Waiver>,
     /// What the task in hand had written when the last prompt came.

@@ -33,10 +33,14 @@ pub fn owed(env: &Env, session: &Session, folder: Option<&Path>) -> Vec<String> 
         _ => Tree {
             uncommitted: last("commit").then(String::new).into_iter().collect(),
             push: last("push").then(Default::default),
+            unknown: false,
         },
     };
     let scene = Scene { now_ms: env.now_ms, tree, ..Scene::default() };
-    owed::debts(session, &scene).iter().map(|debt| debt.name.to_owned()).collect()
+    let debts = owed::debts(session, &scene);
+    // Nobody runs a check to look: it stands as the last Stop found it.
+    let checks = last("checks").then_some("checks").filter(|_| session.state.task.is_some());
+    checks.into_iter().chain(debts.iter().map(|debt| debt.name)).map(str::to_owned).collect()
 }
 
 /// The gates a person lifted that are still lifted.

@@ -134,6 +134,8 @@ impl Walk {
             let first = self.found.len();
             self.command(stage, &mut own);
             (arriving, script) = self.printed(first);
+            // Known once is enough: a long pipe of like stages stays short.
+            own.arriving.retain(|word| !arriving.contains(word));
             arriving.append(&mut own.arriving);
         }
     }

@@ -39,6 +39,7 @@ fn all() -> Vec<Fact> {
         linked: Some(map()),
         marks: Some(map()),
         mode: text(),
+        no_git: true,
         owed: Some(vec!["commit".to_owned()]),
         policy: Some(Box::default()),
         policy_hash: text(),

@@ -119,6 +119,7 @@ mod tests {
     fn unreadable_text_disarms_only_the_file_that_holds_us() {
         for text in ["", "{", "[]", "null", "{\"hooks\":{}"] {
             assert_eq!(disarms::<&str>(text, &[]), None, "{text}");
+            assert!(registered(text).is_empty(), "{text}");
             assert!(disarms(text, &expected()).is_some(), "{text}");
         }
         let why = disarms("{}", &expected()).unwrap();

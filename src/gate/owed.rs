@@ -19,6 +19,15 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     if event.name != "Stop" || session.blocked().is_some() || scene.busy {
         return Verdict::pass();
     }
+    let verdict = ending(session, scene);
+    if !without_git(session, scene) {
+        return verdict;
+    }
+    let words = "there is no git repository here, so neither commit nor push is asked for";
+    verdict.join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; this is said once")))
+}
+
+fn ending(session: &Session, scene: &Scene) -> Verdict {
     let debts = debts(session, scene);
     if debts.is_empty() {
         return warned(session, scene);
@@ -38,6 +47,13 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
 /// What this task still owes, in the order it is to be given.
 pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
     held(session, scene, Level::Enforce)
+}
+
+/// The work cannot be closed, and the user has not been told yet.
+pub fn without_git(session: &Session, scene: &Scene) -> bool {
+    let asked = session.policy().gates.close == Level::Enforce && !is_waived(session, scene, "close");
+    let halted = session.state.phase == Phase::Halted;
+    scene.tree.unknown && asked && !halted && !session.memory.course.told_no_git
 }
 
 /// What is missing and nobody insists on.

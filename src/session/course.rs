@@ -78,6 +78,7 @@ impl Session {
             auditing: old.auditing,
             epoch: old.epoch,
             task_epoch: old.epoch,
+            told_no_git: old.told_no_git,
             waivers: old.waivers,
             writes_since_draw: old.writes_since_draw,
             ..Course::default()
@@ -280,6 +281,7 @@ impl Session {
     /// The end of a turn: refused with what is owed, or allowed.
     pub(super) fn stopped(&mut self, seen: &Seen, refused: bool) {
         let Some(owed) = &seen.owed else { return };
+        self.memory.course.told_no_git |= seen.no_git;
         let stop = &mut self.state.stop;
         if owed.len() < stop.owed.len() {
             stop.refusals = 0;

@@ -378,3 +378,22 @@ fn what_nobody_insists_on_is_still_told() {
     );
     assert_eq!(session.state()["phase"], "done");
 }
+
+/// Nothing can be committed where there is no repository: said once, and never asked for.
+#[test]
+fn without_git_closing_is_skipped_and_told_once() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    for n in 0..2 {
+        let _ = session.prompt("make hello.txt");
+        hydrated(&session, "minor-edit", "new");
+        assert_eq!(write(&sandbox, &session, &format!("hello{n}.txt")).code, Some(0));
+        qa(&session, "VERIFIED").silent();
+        reflected(&session).silent();
+        let said = session.stop("Done.");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(said.out.contains("no git repository"), n == 0, "{said:?}");
+        assert_eq!(session.state()["phase"], "done");
+    }
+}

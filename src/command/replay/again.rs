@@ -111,6 +111,7 @@ impl<'a> Replay<'a> {
             scene.tree = Tree {
                 uncommitted: owes("commit").then(|| "as then".to_owned()).into_iter().collect(),
                 push: owes("push").then(|| ("git push".to_owned(), "as then".to_owned())),
+                unknown: false,
             };
         }
         let recorded = batch.iter().find_map(|entry| match &entry.fact {

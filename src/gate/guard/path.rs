@@ -195,8 +195,10 @@ fn relate(path: &[Part], place: &[String]) -> Option<Lies> {
     for part in path {
         below |= spelled;
         if deep(part) {
-            let first = reached.iter().position(|here| *here)?;
-            reached[first..].fill(true);
+            // Below the place already: nothing is left to reach.
+            if let Some(first) = reached.iter().position(|here| *here) {
+                reached[first..].fill(true);
+            }
             continue;
         }
         spelled = false;

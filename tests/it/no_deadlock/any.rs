@@ -273,8 +273,11 @@ fn laid_out(mut scene: Scene, event: &Event, seen: Seen) -> Scene {
     scene.effect = seen.effect.or(scene.effect);
     (scene.grace, scene.refusals) = seen.numbers;
     scene.report = seen.report.map(|report| report.map(|()| Finding::default()));
-    scene.tree =
-        Tree { uncommitted: seen.texts.clone(), push: seen.push.then(|| (String::new(), String::new())) };
+    scene.tree = Tree {
+        uncommitted: seen.texts.clone(),
+        push: seen.push.then(|| (String::new(), String::new())),
+        unknown: seen.prefix,
+    };
     (scene.saves, scene.settings, scene.disarmed, scene.shadowed) = (text(0), text(1), text(2), text(0));
     scene.changed.clone_from(&seen.texts);
     scene.prefix = if seen.prefix { "aops:" } else { "" };

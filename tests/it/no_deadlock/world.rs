@@ -92,8 +92,11 @@ impl World {
         }
         if name == "Stop" && self.session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
             let push = self.ahead.then(|| ("git push".to_owned(), "1 commit is".to_owned()));
-            scene.tree =
-                Tree { uncommitted: self.dirty.then(|| "a.txt".to_owned()).into_iter().collect(), push };
+            scene.tree = Tree {
+                uncommitted: self.dirty.then(|| "a.txt".to_owned()).into_iter().collect(),
+                push,
+                unknown: false,
+            };
         }
         if name.starts_with("PostToolUse") {
             scene.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);

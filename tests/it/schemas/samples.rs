@@ -78,6 +78,7 @@ fn course() -> Course {
         rounds: 0,
         steps: vec![text()],
         task_epoch: 1,
+        told_no_git: true,
         verified: false,
         waivers: vec![waiver()],
         writes_at_prompt: 2,
@@ -146,7 +147,12 @@ fn memory() -> Memory {
 
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
-    Memory { course: Course { before: None, ..course() }, policy: None, shadowed: None, ..memory() }
+    Memory {
+        course: Course { before: None, told_no_git: false, ..course() },
+        policy: None,
+        shadowed: None,
+        ..memory()
+    }
 }
 
 fn state() -> State {
@@ -226,6 +232,7 @@ fn seen() -> Seen {
         linked: Some(map()),
         marks: Some(map()),
         mode: some(),
+        no_git: true,
         owed: Some(vec![text()]),
         policy: policy(),
         policy_hash: Some(digest()),
@@ -291,6 +298,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         baseline: None,
         linked: None,
         held: None,
+        no_git: false,
         owed: None,
         agent_type: None,
         boot: None,

@@ -1,0 +1,76 @@
+//! How long a shell line of 4 KB takes to be judged: read, cut, guarded and classed, as one `PreToolUse` does it.
+//!
+//! `cargo bench --bench lines`. Prints the tenth percentile and the median of each shape, and fails where the former is over
+//! the target of 1 ms: the rest is a busy machine's.
+#![expect(clippy::print_stdout, reason = "a table for people")]
+
+use aops_hook::env::Env;
+use aops_hook::gate;
+use aops_hook::scene;
+use aops_hook::session::Session;
+use aops_hook::wire::read;
+use serde_json::json;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+const LONG: usize = 4096;
+const ROUNDS: usize = 400;
+const TARGET: Duration = Duration::from_millis(1);
+
+/// Shapes of lines: what is repeated, and what stands around it.
+const SHAPES: &[(&str, &str, &str, &str)] = &[
+    ("one long word", "echo ", "x", ""),
+    ("many words", "echo ", "word ", ""),
+    ("many commands", "", "git status; ", "true"),
+    ("a long pipe", "cat a.txt ", "| grep -v x ", ""),
+    ("substitutions", "echo ", "$(ls -l src) ", ""),
+    ("nested substitutions", "echo ", "$(echo ", ""),
+    ("quotes", "printf '%s' ", "\"a b\" 'c d' ", ""),
+    ("variables", "echo ", "${A:-x}$B ", ""),
+    ("redirections", "", "echo x > /tmp/a; ", "true"),
+    ("paths", "rm -f ", "src/../src/a/b.rs ", ""),
+    ("globs", "ls ", "src/**/*.rs ", ""),
+    ("braces", "echo ", "{a,b}/{c,d} ", ""),
+    ("wrappers", "", "env A=1 sudo sh -c 'git log'; ", "true"),
+    ("find and xargs", "", "find . -name x | xargs rm; ", "true"),
+    ("heredoc", "cat > a.txt <<'EOF'\n", "some text, $x and `y`\n", "\nEOF"),
+    ("code for an interpreter", "python3 -c \"", "print(open('a').read()); ", "\""),
+    ("no shell at all", "if (", "(( ", ""),
+    ("control flow", "", "for f in *; do echo $f; done; ", "true"),
+];
+
+fn main() {
+    // `cargo test --benches` only wants to know that it runs.
+    let rounds = if std::env::args().any(|word| word == "--bench") { ROUNDS } else { 1 };
+    let home = std::env::temp_dir();
+    let env =
+        Env { config: home.join(".claude"), user_config: home.join(".config/aops"), home, ..Env::default() };
+    let session = Session::default();
+    println!("{:<26}{:>8}{:>12}{:>12}", "4 KB of", "bytes", "p10 µs", "median µs");
+    let mut slow = Vec::new();
+    for (name, before, again, after) in SHAPES {
+        let times = (LONG - before.len() - after.len()) / again.len();
+        let closing = if *name == "nested substitutions" { ")".repeat(times) } else { String::new() };
+        let line = [before, &*again.repeat(times), &*closing, after].concat();
+        let payload =
+            json!({"session_id": "bench", "cwd": "/", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_use_id": "t", "tool_input": {"command": line}})
+            .to_string();
+        let mut took: Vec<Duration> = (0..rounds)
+            .map(|_| {
+                let began = Instant::now();
+                let event = read::read("PreToolUse", payload.as_bytes()).expect("a payload");
+                let scene = scene::again(&env, &session, &event, 0);
+                black_box(gate::judge(&session, &event, &scene));
+                began.elapsed()
+            })
+            .collect();
+        took.sort();
+        let (low, median) = (took[took.len() / 10], took[took.len() / 2]);
+        println!("{name:<26}{:>8}{:>12}{:>12}", line.len(), low.as_micros(), median.as_micros());
+        if low > TARGET {
+            slow.push(*name);
+        }
+    }
+    assert!(rounds == 1 || slow.is_empty(), "over 1 ms: {slow:?}");
+}

@@ -1,0 +1,371 @@
+use super::*;
+use crate::call::{CallKey, CallState, ToolCall};
+use crate::fact::Checked;
+use crate::policy::check::Moment;
+use crate::policy::rule::Action;
+use crate::policy::{Check, Rule};
+use crate::state::{OpenCall, Phase, Sandbox, Started, Task};
+
+/// A task that changed something, its sandbox open.
+fn working() -> Session {
+    let mut session = Session { seq: 1, ..Session::default() };
+    session.state.task = Some(Task { n: 1, writes: 1, ..Task::default() });
+    (session.state.phase, session.state.sandbox) = (Phase::Execute, Sandbox::Open);
+    session.memory.course.reflected = true;
+    session
+}
+
+fn with(change: impl FnOnce(&mut Session)) -> Session {
+    let mut session = working();
+    change(&mut session);
+    session
+}
+
+fn with_policy(change: impl FnOnce(&mut Policy)) -> Session {
+    let mut policy = Policy::default();
+    change(&mut policy);
+    with(|session| session.memory.policy = Some(Box::new(policy)))
+}
+
+fn event(name: &str) -> Event {
+    Event { name: name.to_owned(), ..Event::default() }
+}
+
+fn call(tool: &str) -> Event {
+    let call = ToolCall { key: CallKey::of(tool, "t"), input: "{}".to_owned(), ..ToolCall::default() };
+    Event { call: Some(call), ..event("PreToolUse") }
+}
+
+fn writes() -> Scene {
+    Scene { effect: Some(Effect::Write), grace: 5, refusals: 3, ..Scene::default() }
+}
+
+/// The gate that spoke, how, and in which text.
+fn said(session: &Session, event: &Event, scene: &Scene) -> (&'static str, Ruling, String) {
+    let verdict = judge(session, event, scene);
+    let words = verdict.phrase.map(|phrase| phrase.template.to_owned());
+    (verdict.gate, verdict.ruling, words.unwrap_or(verdict.reason + &verdict.notice))
+}
+
+#[track_caller]
+fn passes(session: &Session, event: &Event, scene: &Scene) {
+    assert_eq!(judge(session, event, scene), Verdict::pass());
+}
+
+#[track_caller]
+fn refused(session: &Session, event: &Event, scene: &Scene, gate: &str, words: &str) {
+    let (by, ruling, text) = said(session, event, scene);
+    assert_eq!((by, ruling), (gate, Ruling::Deny), "{text}");
+    assert!(text.contains(words), "{text}");
+}
+
+#[track_caller]
+fn told(session: &Session, event: &Event, scene: &Scene, gate: &str, words: &str) {
+    let (by, ruling, text) = said(session, event, scene);
+    assert_eq!((by, ruling), (gate, Ruling::Pass), "{text}");
+    assert!(text.contains(words), "{text}");
+}
+
+#[test]
+fn block() {
+    let blocked = with(|session| session.state.state.custodiet_blocked = true);
+    refused(&blocked, &call("Read"), &Scene::default(), "block", "no reason given");
+    told(&blocked, &event("SessionStart"), &Scene::default(), "block", "clear-block");
+    passes(&blocked, &event("Stop"), &Scene::default());
+    let beside = Scene { blocked_beside: vec![("other".into(), "r".into())], ..Scene::default() };
+    told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
+    passes(&working(), &event("SessionStart"), &Scene::default());
+}
+
+#[test]
+fn being_moved() {
+    let home = |path: &str| BTreeMap::from([("HOME".to_owned(), path.to_owned())]);
+    let session = with(|session| session.memory.folders = home("/a"));
+    let moved = Scene { folders: home("/b"), ..Scene::default() };
+    refused(&session, &call("Read"), &moved, "guard", "`HOME` is now `/b`");
+    refused(&session, &call("Read"), &Scene::default(), "guard", "unset");
+    passes(&session, &event("Stop"), &moved);
+    passes(&session, &call("Read"), &Scene { folders: home("/a"), ..Scene::default() });
+    passes(&working(), &call("Read"), &moved);
+    passes(&Session::default(), &call("Read"), &moved);
+}
+
+#[test]
+fn watch() {
+    let change = Event { file_path: "/s.json".to_owned(), ..event("ConfigChange") };
+    let text = |text: &str| Scene { settings: Some(text.to_owned()), ..Scene::default() };
+    let held = with(|session| drop(session.memory.held.insert("/s.json".into(), vec!["Stop".into()])));
+    refused(&held, &change, &text("{}"), "guard", "`Stop`");
+    refused(&working(), &change, &text("{\"disableAllHooks\":true}"), "guard", "disableAllHooks");
+    passes(&working(), &change, &text("{}"));
+    passes(&working(), &change, &Scene::default());
+    let after = Scene { changed: vec!["/s.json".into()], ..Scene::default() };
+    told(&working(), &event("PostToolUse"), &after, "guard", "/s.json");
+    let after = Scene { disarmed: Some("gone".into()), ..after };
+    told(&working(), &event("PostToolUseFailure"), &after, "guard", "is blocked: gone");
+    passes(&working(), &event("PostToolUse"), &Scene::default());
+    let reach = Reach { hidden: vec!["clear-block".into()], ..Reach::default() };
+    let reached = Scene { reach: Some((Protected::default(), reach)), ..Scene::default() };
+    refused(&working(), &call("Bash"), &reached, "guard", "clear-block");
+}
+
+#[test]
+fn repeat() {
+    let open = |sha: &str, reason: Option<&str>| {
+        with(|session| {
+            session.memory.calls.push(OpenCall {
+                agent_id: None,
+                call: CallKey::of("Read", "t"),
+                effect: None,
+                input_sha256: sha.to_owned(),
+                prompt_id: None,
+                reason: reason.map(str::to_owned),
+                state: CallState::Executing,
+            });
+        })
+    };
+    refused(&open("x", None), &call("Read"), &Scene::default(), "repeat", "still running");
+    passes(&open("", None), &call("Read"), &Scene::default());
+    assert_eq!(super::repeat::same_answer(&open("x", None), &call("Read")), None);
+    assert_eq!(super::repeat::same_answer(&open("", None), &call("Read")), Some(Verdict::pass()));
+    let again = super::repeat::same_answer(&open("", Some("why")), &call("Read")).unwrap();
+    assert_eq!((again.ruling, again.reason.as_str()), (Ruling::Ask, "why"));
+    assert_eq!(super::repeat::same_answer(&working(), &event("Stop")), None);
+    let past = |sha: &str, reason: Option<&str>| {
+        let step = serde_json::json!({"call": CallKey::of("Read", "t"), "input_sha256": sha, "reason": reason, "to": "DENIED"});
+        Scene { past: serde_json::from_value(step).ok(), ..Scene::default() }
+    };
+    refused(&working(), &call("Read"), &past("", Some("no")), "repeat", "already ended: DENIED (no)");
+    refused(&working(), &call("Read"), &past("", None), "repeat", "already ended: DENIED\n");
+    passes(&working(), &call("Read"), &past("other", None));
+    passes(&working(), &Event { prompt_id: Some("p".into()), ..call("Read") }, &past("", None));
+}
+
+#[test]
+fn rules() {
+    let rule = |action| Rule { action, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
+    let of =
+        |actions: &[Action]| with_policy(|policy| policy.rules = actions.iter().map(|a| rule(*a)).collect());
+    let attended = Scene { attended: true, ..writes() };
+    refused(&of(&[Action::Deny]), &call("Bash"), &attended, "rules", "rule.md");
+    refused(&of(&[Action::Ask]), &call("Bash"), &writes(), "rules", "rule.md");
+    told(&of(&[Action::Warn]), &call("Bash"), &writes(), "rules", "rule.md");
+    assert_eq!(said(&of(&[Action::Warn, Action::Ask]), &call("Bash"), &attended).1, Ruling::Ask);
+    refused(&of(&[Action::Deny, Action::Warn]), &call("Bash"), &attended, "rules", "rule.md");
+    passes(&of(&[Action::Deny]), &call("Write"), &writes());
+    passes(&of(&[Action::Deny]), &call("Bash"), &Scene::default());
+    passes(&of(&[Action::Deny]), &event("Stop"), &writes());
+}
+
+#[test]
+fn sandbox() {
+    let shut = |phase, verdict: Option<&str>| {
+        with(|session| {
+            (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
+            session.state.hydration.critic_verdict = verdict.map(str::to_owned);
+            session.memory.course.problems = vec!["p".into()];
+        })
+    };
+    for (phase, verdict, words) in [
+        (Phase::Halted, None, "halted.md"),
+        (Phase::Review, None, "sandbox-review.md"),
+        (Phase::Hydrate, Some("REVISE"), "sandbox-revise.md"),
+        (Phase::Hydrate, None, "sandbox.md"),
+        (Phase::Execute, None, "sandbox-question.md"),
+        (Phase::Idle, None, "sandbox.md"),
+    ] {
+        refused(&shut(phase, verdict), &call("Write"), &writes(), "sandbox", words);
+    }
+    let request = Event { name: "PermissionRequest".into(), ..call("Write") };
+    refused(&shut(Phase::Idle, None), &request, &writes(), "sandbox", "sandbox.md");
+    passes(&shut(Phase::Idle, None), &Event { name: "PostToolUse".into(), ..call("Write") }, &writes());
+    passes(&shut(Phase::Idle, None), &call("Read"), &Scene { effect: Some(Effect::Read), ..writes() });
+    passes(&working(), &call("Write"), &writes());
+    let shadowed = with(|session| {
+        session.state.sandbox = Sandbox::Shut;
+        session.memory.shadowed = Some("critic.md".into());
+    });
+    assert!(judge(&shadowed, &call("Write"), &writes()).context.contains("`critic.md`"));
+    let unreviewed = |verdict: Option<&str>| {
+        let mut session = with_policy(|policy| policy.gates.critic = Level::Warn);
+        session.memory.course.gates = vec!["critic".into()];
+        session.state.hydration.critic_verdict = verdict.map(str::to_owned);
+        session
+    };
+    told(&unreviewed(None), &call("Write"), &writes(), "sandbox", "sandbox-review.md");
+    passes(&unreviewed(Some("PROCEED")), &call("Write"), &writes());
+    let waiver = Waiver { gate: "sandbox".into(), until_ms: 1, ..Waiver::default() };
+    passes(
+        &with(|s| {
+            s.state.sandbox = Sandbox::Shut;
+            s.memory.course.waivers = vec![waiver];
+        }),
+        &call("Write"),
+        &writes(),
+    );
+}
+
+#[test]
+fn our_own_agents() {
+    let by = |agent: &str, tool: &str| Event {
+        agent_id: Some("a".into()),
+        agent_type: Some(agent.into()),
+        ..call(tool)
+    };
+    let tracks = Scene { effect: Some(Effect::Tracker), ..writes() };
+    for (agent, tool, scene, passed) in [
+        ("critic", "Write", writes(), false),
+        ("critic", "Bash", Scene { effect: Some(Effect::Tracker), ..writes() }, false),
+        ("framework", "Write", writes(), false),
+        ("framework", "Bash", tracks, true),
+        ("aops:qa-verifier", "Bash", writes(), true),
+        ("qa-verifier", "Bash", Scene { touches_tree: true, ..writes() }, false),
+        ("qa-verifier", "Write", writes(), false),
+        ("critic", "Read", Scene { effect: Some(Effect::Read), ..writes() }, true),
+    ] {
+        if passed {
+            passes(&working(), &by(agent, tool), &scene);
+        } else {
+            refused(&working(), &by(agent, tool), &scene, "sandbox", "agent-write.md");
+        }
+    }
+    assert_eq!(
+        super::sandbox::shown(&ToolCall { input: "{\"command\":\"a `b`\"}".into(), ..ToolCall::default() }),
+        ": a 'b'"
+    );
+}
+
+#[test]
+fn audit() {
+    let due = |writes_since, auditing| {
+        with(|session| {
+            (session.state.audit.due, session.state.audit.writes_since) = (true, writes_since);
+            session.memory.course.auditing = auditing;
+        })
+    };
+    refused(&due(5, false), &call("Write"), &writes(), "audit", "audit-due.md");
+    passes(&due(4, false), &call("Write"), &writes());
+    passes(&due(5, true), &call("Write"), &writes());
+    passes(&due(5, false), &call("Read"), &Scene { effect: Some(Effect::Read), ..writes() });
+    passes(&due(5, false), &event("Stop"), &Scene { busy: true, ..writes() });
+    let off = with_policy(|policy| policy.gates.audit = Level::Off);
+    let off = Session { state: due(5, false).state, ..off };
+    passes(&off, &call("Write"), &writes());
+    let observing =
+        Session { state: due(5, false).state, ..with_policy(|policy| policy.mode.observe = true) };
+    assert!(judge(&observing, &call("Write"), &writes()).softened);
+}
+
+#[test]
+fn report() {
+    let started = |sent_on| {
+        let start =
+            Started { agent_id: "a".into(), name: "critic".into(), sent_on, task: 1, ..Started::default() };
+        with(|session| session.memory.course.agents = vec![start])
+    };
+    let stop =
+        Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };
+    let bad = Scene { report: Some(Err("no block".into())), ..Scene::default() };
+    refused(&started(1), &stop, &bad, "report", "verdict-form.md");
+    told(&started(2), &stop, &bad, "report", "verdict-given-up.md");
+    passes(&working(), &stop, &bad);
+    passes(&started(0), &stop, &Scene { report: Some(Ok(Finding::default())), ..Scene::default() });
+}
+
+#[test]
+fn owed() {
+    let stop = event("Stop");
+    let tree = |unknown| Tree {
+        uncommitted: vec!["a".into()],
+        push: Some(("git push".into(), "x".into())),
+        unknown,
+    };
+    let full = Scene { tree: tree(false), ..writes() };
+    let owing = |refusals, rounds| {
+        with(|session| {
+            session.memory.course.gates = vec!["qa".into()];
+            session.memory.course.reflected = false;
+            session.memory.course.rounds = rounds;
+            session.memory.course.problems = vec!["p".into()];
+            session.state.stop.refusals = refusals;
+        })
+    };
+    refused(&owing(0, 0), &stop, &full, "owed", "stop-owed.md");
+    let names: Vec<_> = judge(&owing(0, 1), &stop, &full).debts.iter().map(|debt| debt.name).collect();
+    assert_eq!(names, ["qa-verifier", "framework", "commit", "push"]);
+    told(&owing(3, 0), &stop, &full, "owed", "stop-let-go.md");
+    told(&owing(0, 3), &stop, &full, "owed", "stop-let-go.md");
+    passes(&working(), &stop, &writes());
+    passes(&owing(0, 0), &stop, &Scene { busy: true, ..writes() });
+    passes(&with(|s| s.state.task = None), &stop, &full);
+    passes(&with(|s| s.state.phase = Phase::Halted), &stop, &full);
+    passes(
+        &with(|s| s.state.task = Some(Task { waiver: Some("prompt".into()), writes: 1, ..Task::default() })),
+        &stop,
+        &full,
+    );
+    told(&with_policy(|policy| policy.gates.close = Level::Warn), &stop, &full, "owed", "stop-owed.md");
+    passes(&with_policy(|policy| policy.gates.close = Level::Off), &stop, &full);
+    let no_git = Scene { tree: Tree { unknown: true, ..Tree::default() }, ..writes() };
+    told(&working(), &stop, &no_git, "owed", "no git repository");
+    passes(&with(|s| s.memory.course.told_no_git = true), &stop, &no_git);
+}
+
+#[test]
+fn checks() {
+    let check = |on| Check { id: "c".into(), on, ..Check::default() };
+    let asked = with_policy(|policy| {
+        policy.checks = vec![check(Moment::Save), check(Moment::Commit), check(Moment::Stop)];
+    });
+    let wanted = |session: &Session, event: &Event, scene: &Scene| {
+        let wanted = super::checks::wanted(session, event, scene, &judge(session, event, scene));
+        wanted.iter().map(|check| check.on.word()).collect::<Vec<_>>()
+    };
+    let saves = Scene { saves: Some("/a".into()), ..writes() };
+    assert_eq!(wanted(&asked, &call("Write"), &saves), ["save"]);
+    assert_eq!(wanted(&asked, &call("Bash"), &Scene { commits: true, ..writes() }), ["commit"]);
+    assert_eq!(wanted(&asked, &event("Stop"), &writes()), ["stop"]);
+    assert!(wanted(&asked, &event("Stop"), &Scene { busy: true, ..writes() }).is_empty());
+    assert!(wanted(&asked, &call("Bash"), &writes()).is_empty());
+    assert!(wanted(&asked, &event("SessionEnd"), &writes()).is_empty());
+    assert!(wanted(&working(), &call("Write"), &saves).is_empty());
+    let off = Session {
+        state: working().state,
+        ..with_policy(|policy| {
+            policy.checks = vec![check(Moment::Save)];
+            policy.gates.checks = Level::Off;
+        })
+    };
+    assert!(wanted(&off, &call("Write"), &saves).is_empty());
+    let ran = |on, outcome: &str, ending: &str| {
+        let run = Checked {
+            id: "c".into(),
+            on,
+            outcome: outcome.into(),
+            ending: ending.into(),
+            output: "o\n\n".into(),
+            ..Checked::default()
+        };
+        Scene { checks: vec![run], saves: Some("/a".into()), ..writes() }
+    };
+    assert!(wanted(&asked, &call("Write"), &ran(Moment::Save, "PASS", "exit 0")).is_empty());
+    for (on, outcome, ending, words) in [
+        (Moment::Save, "INTERVENTION_REQUIRED", "exit 1", "check-save.md"),
+        (Moment::Commit, "INTERVENTION_REQUIRED", "exit 1", "check-failed.md"),
+        (Moment::Commit, "INTERVENTION_REQUIRED", Checked::CUT_OFF, "check-late.md"),
+        (Moment::Commit, "HALT", Checked::CUT_OFF, "check-halt.md"),
+        (Moment::Commit, "ASK_USER", "exit 1", "check-failed.md"),
+    ] {
+        refused(&asked, &call("Write"), &ran(on, outcome, ending), "checks", words);
+    }
+    let attended = Scene { attended: true, ..ran(Moment::Commit, "ASK_USER", "exit 1") };
+    assert_eq!(said(&asked, &call("Write"), &attended).1, Ruling::Ask);
+    passes(&asked, &call("Write"), &ran(Moment::Save, "PASS", "exit 0"));
+    let stop = event("Stop");
+    refused(&asked, &stop, &ran(Moment::Stop, "INTERVENTION_REQUIRED", "exit 1"), "owed", "stop-owed.md");
+    told(&asked, &stop, &ran(Moment::Stop, "HALT", "exit 1"), "checks", "check-halt.md");
+    let attended = Scene { attended: true, ..ran(Moment::Stop, "ASK_USER", "exit 1") };
+    told(&asked, &stop, &attended, "checks", "check-halt.md");
+    passes(&asked, &stop, &ran(Moment::Stop, "PASS", "exit 0"));
+    passes(&asked, &event("SessionEnd"), &ran(Moment::Stop, "HALT", "exit 1"));
+}
