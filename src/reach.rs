@@ -3,10 +3,11 @@
 //! Reads the call alone; nothing is looked up on disk. Invariant: a tool or command nobody knows may write whatever its
 //! arguments name; one that only reads reaches nothing.
 
-use crate::command_line::{self, Ground, Line, Simple, Word};
+use crate::command_line::{self, Bit, Ground, Line, Simple, Word};
 
 mod code;
 mod files;
+mod foreign;
 mod git;
 mod input;
 mod moved;
@@ -16,8 +17,17 @@ mod tool;
 
 pub use tool::{line, reach};
 
+use std::collections::BTreeSet;
+
+/// Paths of one call that are looked at, and characters of all its lines; a call with more is refused unread.
+const TARGETS: usize = 20_000;
+const LINES: usize = 128 * 1024;
+
+/// These are no files of anybody, and stand in every other line.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"];
+
 /// How a path is touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Act {
     /// This very file is written.
     Write,
@@ -47,6 +57,10 @@ pub struct Reach {
     pub runs: Vec<Run>,
     /// Text that may write what it names: programs for interpreters, lines that are no shell.
     pub hidden: Vec<String>,
+    /// It holds more than anybody looks at.
+    pub over: bool,
+    known: BTreeSet<(Vec<Bit>, Act)>,
+    lines: usize,
 }
 
 /// One program run with its arguments.
@@ -61,12 +75,16 @@ pub struct Run {
 
 impl Reach {
     pub fn is_empty(&self) -> bool {
-        self.targets.is_empty() && self.runs.is_empty() && self.hidden.is_empty()
+        self.targets.is_empty() && self.runs.is_empty() && self.hidden.is_empty() && !self.over
     }
 
     /// A shell line, with everything it runs.
     fn line(&mut self, text: &str, ground: &Ground) {
-        self.cut(&command_line::cut(text, ground));
+        self.lines += text.len() + 64;
+        self.over |= self.lines > LINES;
+        if !self.over {
+            self.cut(&command_line::cut(text, ground));
+        }
     }
 
     fn cut(&mut self, line: &Line) {
@@ -104,12 +122,15 @@ impl Reach {
     }
 
     fn target(&mut self, word: &Word, folder: &Word, act: Act) {
-        if word.bits.is_empty() || word.starts_with("/dev/") && !word.starts_with("/dev/fd") {
+        if word.bits.is_empty() || DEVICES.iter().any(|device| word.is(device)) {
             return;
         }
-        let target = Target { path: word.from_folder(folder), act, real: None };
-        if !self.targets.contains(&target) {
-            self.targets.push(target);
+        let path = word.from_folder(folder);
+        let known = !self.known.insert((path.bits.clone(), act));
+        self.over |= self.targets.len() >= TARGETS;
+        if self.over || known && path.unknown.is_empty() {
+            return;
         }
+        self.targets.push(Target { path, act, real: None });
     }
 }

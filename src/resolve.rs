@@ -8,12 +8,11 @@ use crate::env::Env;
 use crate::gate::guard::{self, Place, Protected};
 use crate::reach::{Act, Reach};
 use crate::verdict::Ruling;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 /// A chain of links longer than this is a trap.
 const LINKS: usize = 16;
-/// Targets looked up; a line that names more is judged by its text.
-const TARGETS: usize = 64;
 
 /// What the guard stands before, in this world.
 pub fn protected(env: &Env, project: &str, binaries: Vec<String>) -> Protected {
@@ -41,12 +40,15 @@ pub fn variables(protected: &Protected) -> Vec<(String, String)> {
 
 /// Fill in where each target really is, and which protected places exist where that decides.
 pub fn settle(reach: &mut Reach, protected: &mut Protected) {
-    let mut seen: Vec<(Word, Option<Word>)> = Vec::new();
-    for target in reach.targets.iter_mut().take(TARGETS) {
-        let known = seen.iter().find(|(path, _)| *path == target.path).map(|(_, real)| real.clone());
+    if reach.over {
+        return;
+    }
+    // The same path touched in several ways is looked up once.
+    let mut seen: BTreeMap<Vec<Bit>, Option<Word>> = BTreeMap::new();
+    for target in &mut reach.targets {
+        let known = seen.entry(target.path.bits.clone()).or_insert_with(|| real_word(&target.path));
         // Whoever removes a link means the link, but what it leads to may be the goal: both are judged.
-        target.real = known.unwrap_or_else(|| real_word(&target.path));
-        seen.push((target.path.clone(), target.real.clone()));
+        target.real.clone_from(known);
     }
     // Whether a place exists matters only where its absence would acquit.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);

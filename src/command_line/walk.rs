@@ -12,6 +12,8 @@ use std::rc::Rc;
 
 /// Programs inside programs: `sh -c "sh -c …"`, `$( $( … ) )`.
 const DEEPEST: usize = 12;
+/// Commands inside commands, over all programs.
+const NESTED: usize = 64;
 /// Commands and words in all.
 const BUDGET: usize = 20_000;
 
@@ -27,6 +29,8 @@ pub(super) struct Walk {
     /// The next command is a statement of the line itself: no branch, loop or pipe around it.
     outermost: bool,
     spent: usize,
+    /// Commands around this one.
+    nested: usize,
 }
 
 impl Walk {
@@ -140,9 +144,16 @@ impl Walk {
 
     fn command(&mut self, command: &ast::Command, scope: &mut Scope) {
         let outermost = std::mem::take(&mut self.outermost);
-        if !self.spend(1) {
+        self.unclear |= self.nested >= NESTED;
+        if !self.spend(1) || self.nested >= NESTED {
             return;
         }
+        self.nested += 1;
+        self.enter(command, scope, outermost);
+        self.nested -= 1;
+    }
+
+    fn enter(&mut self, command: &ast::Command, scope: &mut Scope, outermost: bool) {
         match command {
             ast::Command::Simple(simple) => self.simple(simple, scope),
             ast::Command::Compound(compound, redirects) => {

@@ -17,7 +17,7 @@ const ALTERNATIVES: usize = 32;
 const LONGEST: usize = 256 * 1024;
 
 /// One character of a word, or what may stand there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bit {
     Char(char),
     /// `?` or `[…]`.
@@ -118,6 +118,22 @@ impl Word {
         let shifts = folder.shifts.or(self.shifts.map(|at| at + bits.len()));
         bits.extend(&self.bits);
         Self { bits, shifts, ..self.clone() }
+    }
+
+    /// Without `.`, `..` and doubled slashes, by the letters alone.
+    #[must_use]
+    pub fn tidied(&self) -> Self {
+        let mut parts: Vec<&[Bit]> = Vec::new();
+        for part in self.bits.split(|bit| *bit == Bit::Char('/')) {
+            match part {
+                [] | [Bit::Char('.')] => {}
+                [Bit::Char('.'), Bit::Char('.')] => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        let root = self.bits.first().filter(|bit| **bit == Bit::Char('/')).copied();
+        let bits = root.into_iter().chain(parts.join(&Bit::Char('/'))).collect();
+        Self { bits, shifts: self.shifts.map(|_| 0), ..self.clone() }
     }
 
     /// Its last path component.

@@ -20,6 +20,9 @@ const SHOWN: usize = 200;
 
 /// The guard's word on one call.
 pub fn judge(protected: &Protected, reach: &Reach) -> Verdict {
+    if reach.over {
+        return refuse_over();
+    }
     // Most calls touch nothing; the map is drawn only for those that do.
     let map = (!reach.targets.is_empty()).then(|| path::Map::new(protected));
     for (target, map) in reach.targets.iter().zip(std::iter::repeat(map.as_ref())) {
@@ -46,6 +49,14 @@ pub fn judge(protected: &Protected, reach: &Reach) -> Verdict {
         }
     }
     Verdict::pass()
+}
+
+fn refuse_over() -> Verdict {
+    Verdict::deny(
+        "guard",
+        "this call holds more paths or commands than can be looked at\n\
+         hint: split it into smaller calls, or put long content into a file first",
+    )
 }
 
 fn refuse_path(path: &str, what: &str, act: Act) -> Verdict {

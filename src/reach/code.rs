@@ -124,7 +124,7 @@ pub(super) fn interpreted(name: &str, simple: &Simple, hidden: &mut Vec<String>)
     Some(operands)
 }
 
-fn writes(program: &str) -> bool {
+pub(super) fn writes(program: &str) -> bool {
     let program = program.to_ascii_lowercase();
     SIGNS.iter().any(|sign| program.contains(sign))
 }
