@@ -7,6 +7,7 @@
 mod found;
 mod grammar;
 mod held;
+mod number;
 mod scope;
 mod simple;
 mod walk;
@@ -47,6 +48,8 @@ pub struct Line {
     pub guessed: Option<String>,
     /// What the line does to variables, by name.
     pub variables: BTreeMap<String, Held>,
+    /// Variables it computes with.
+    pub numbers: BTreeSet<String>,
     /// Functions it surely defines, and only once: a call of one runs what was seen.
     pub functions: BTreeSet<String>,
 }
@@ -90,6 +93,7 @@ pub fn cut(line: &str, ground: &Ground) -> Line {
         unclear: walk.unclear,
         guessed: walk.guessed,
         variables: walk.variables,
+        numbers: walk.numbers,
         functions,
     }
 }

@@ -35,6 +35,10 @@ pub enum Act {
     Whole,
     /// Files the line does not name are put into this folder.
     Into,
+    /// A folder's content, which the line does not name, is merged into this one.
+    Merge,
+    /// If it is not there yet, it comes to be, with what the line does not name in it.
+    Become,
     /// A second name or a copy is made of it.
     Copy,
 }
@@ -47,6 +51,8 @@ pub struct Target {
     pub act: Act,
     /// The same path as the disk sees it, where that differs and somebody looked.
     pub real: Option<Word>,
+    /// Whether it exists, where that decides and somebody looked.
+    pub stands: Option<bool>,
 }
 
 /// Everything a call reaches.
@@ -55,12 +61,21 @@ pub struct Reach {
     pub targets: Vec<Target>,
     /// The simple commands, program first.
     pub runs: Vec<Run>,
-    /// Text that may write what it names: programs for interpreters, lines that are no shell.
-    pub hidden: Vec<String>,
+    /// Text that may write what it names.
+    pub hidden: Vec<Hidden>,
     /// It holds more than anybody looks at.
     pub over: bool,
     known: BTreeSet<(Vec<Bit>, Act)>,
     lines: usize,
+}
+
+/// Text that cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hidden {
+    /// A line that is no shell, or too deep or long for one.
+    Line(String),
+    /// A program for an interpreter or an editor.
+    Program(String),
 }
 
 /// One program run with its arguments.
@@ -89,7 +104,7 @@ impl Reach {
 
     fn cut(&mut self, line: &Line) {
         if line.unclear {
-            self.hidden.push(line.text.clone());
+            self.hidden.push(Hidden::Line(line.text.clone()));
         }
         for simple in &line.commands {
             self.simple(simple);
@@ -131,6 +146,6 @@ impl Reach {
         if self.over || known && path.unknown.is_empty() {
             return;
         }
-        self.targets.push(Target { path, act, real: None });
+        self.targets.push(Target { path, act, real: None, stands: None });
     }
 }

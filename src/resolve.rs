@@ -49,6 +49,10 @@ pub fn settle(reach: &mut Reach, protected: &mut Protected) {
         let known = seen.entry(target.path.bits.clone()).or_insert_with(|| real_word(&target.path));
         // Whoever removes a link means the link, but what it leads to may be the goal: both are judged.
         target.real.clone_from(known);
+        if target.act == Act::Become {
+            let path = target.path.literal();
+            target.stands = path.map(|path| std::fs::metadata(path).is_ok());
+        }
     }
     // Whether a place exists matters only where its absence would acquit.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);

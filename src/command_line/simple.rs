@@ -127,7 +127,7 @@ impl Walk {
         let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
             &assignment.name;
         if let AssignmentName::ArrayElementName(_, index) = &assignment.name {
-            self.document(index, scope);
+            self.sum(index, scope);
         }
         let whole = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
         let mut values = match &assignment.value {
@@ -138,7 +138,7 @@ impl Walk {
             }
             AssignmentValue::Array(items) => {
                 items.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| {
-                    self.document(&index.value, scope);
+                    self.sum(&index.value, scope);
                 });
                 items.iter().flat_map(|(_, word)| self.words(&word.value, scope)).collect()
             }

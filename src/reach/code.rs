@@ -1,5 +1,6 @@
 //! Programs for interpreters inside a line: what they name counts once they show a sign of writing.
 
+use super::Hidden;
 use super::operand::sort;
 use crate::command_line::{Simple, Word};
 
@@ -88,7 +89,7 @@ fn interpreter(name: &str) -> Option<&'static (&'static str, &'static [&'static 
 }
 
 /// What an interpreter may write: its operands. `None` if it is none; program text with a sign goes to `hidden`.
-pub(super) fn interpreted(name: &str, simple: &Simple, hidden: &mut Vec<String>) -> Option<Vec<Word>> {
+pub(super) fn interpreted(name: &str, simple: &Simple, hidden: &mut Vec<Hidden>) -> Option<Vec<Word>> {
     let (known, flags) = interpreter(name)?;
     let arguments = &simple.words[1..];
     let sorted = sort(arguments, flags);
@@ -107,7 +108,7 @@ pub(super) fn interpreted(name: &str, simple: &Simple, hidden: &mut Vec<String>)
     if *known == "deno" && operands.first().is_some_and(|word| word.is("eval")) {
         programs.extend(operands.iter().map(Word::lossy));
     }
-    hidden.extend(programs.into_iter().filter(|program| writes(program)));
+    hidden.extend(programs.into_iter().filter(|program| writes(program)).map(Hidden::Program));
     let module = arguments.windows(2).find(|pair| pair[0].is("-m")).map(|pair| pair[1].lossy());
     if let Some(module) = module {
         // `python -m json.tool in [out]` is how people look at settings.

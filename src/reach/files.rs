@@ -3,14 +3,14 @@
 //! Invariant: a name not in these tables may write every argument it has.
 
 use super::operand::sort;
-use super::{Act, code, git, moved, reader};
+use super::{Act, Hidden, code, git, moved, reader};
 use crate::command_line::{Simple, Word, found};
 
 /// Commands that run what arrives on standard input in ways of their own.
 const SCRIPTED: [&str; 8] = ["at", "batch", "crontab", "make", "gmake", "just", "ssh", "gdb"];
 
 /// What a simple command touches; `None` if it only reads. Program text it carries goes to `hidden`.
-pub(super) fn touched(simple: &Simple, hidden: &mut Vec<String>) -> Option<Vec<(Word, Act)>> {
+pub(super) fn touched(simple: &Simple, hidden: &mut Vec<Hidden>) -> Option<Vec<(Word, Act)>> {
     let arguments = &simple.words[1..];
     let Some(name) = simple.name().filter(|_| !simple.function) else { return Some(anything(arguments)) };
     let lower = name.to_ascii_lowercase();
@@ -24,20 +24,19 @@ pub(super) fn touched(simple: &Simple, hidden: &mut Vec<String>) -> Option<Vec<(
         return Some(files.into_iter().map(|file| (file, Act::Write)).collect());
     }
     if SCRIPTED.contains(&lower.as_str()) {
-        hidden.extend(simple.script.clone());
+        hidden.extend(simple.script.clone().map(Hidden::Program));
     }
     by_name(&lower, simple, hidden)
 }
 
 /// What each command does. Values of options count as operands wherever that is harmless: which options take one
 /// differs between systems.
-fn by_name(name: &str, simple: &Simple, hidden: &mut Vec<String>) -> Option<Vec<(Word, Act)>> {
+fn by_name(name: &str, simple: &Simple, hidden: &mut Vec<Hidden>) -> Option<Vec<(Word, Act)>> {
     let arguments = &simple.words[1..];
     let operands = || sort(arguments, &[]).operands;
     Some(match name {
-        "cp" | "gcp" | "scp" | "install" | "ditto" => moved::copied(arguments, Act::Copy, false),
-        "mv" | "gmv" => moved::copied(arguments, Act::Whole, false),
-        "rsync" => moved::copied(arguments, Act::Copy, true),
+        "cp" | "gcp" | "scp" | "install" | "ditto" | "rsync" => moved::copied(name, arguments, Act::Copy),
+        "mv" | "gmv" => moved::copied(name, arguments, Act::Whole),
         "ln" | "link" | "gln" => moved::linked(arguments),
         "rm" | "rmdir" | "unlink" | "shred" | "srm" | "trash" | "trash-put" | "grm" | "rimraf" | "mount"
         | "umount" | "bindfs" | "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "xattr" | "chflags"
@@ -80,7 +79,7 @@ pub(super) fn anything(arguments: &[Word]) -> Vec<(Word, Act)> {
 }
 
 /// `sed`: in place, or by its `w` command.
-fn edited(arguments: &[Word], hidden: &mut Vec<String>) -> Vec<(Word, Act)> {
+fn edited(arguments: &[Word], hidden: &mut Vec<Hidden>) -> Vec<(Word, Act)> {
     let sorted = sort(arguments, &["-e", "-f", "--expression", "--file"]);
     let mut scripts = sorted.given(&["-e", "--expression"]);
     let mut files = sorted.operands.clone();
@@ -92,14 +91,12 @@ fn edited(arguments: &[Word], hidden: &mut Vec<String>) -> Vec<(Word, Act)> {
         let mut words = text.split([' ', ';', '\n', '}']).peekable();
         while let Some(word) = words.next() {
             if word.ends_with(['w', 'W', 'e']) && words.peek().is_some() {
-                hidden.extend(words.peek().map(|file| (*file).to_owned()));
+                hidden.extend(words.peek().map(|file| Hidden::Program((*file).to_owned())));
             }
         }
     }
-    let in_place = sorted
-        .options
-        .iter()
-        .any(|o| o.starts_with("--in-place") || (!o.starts_with("--") && o.contains('i')));
+    let in_place =
+        sorted.options.iter().any(|o| o.starts_with("--i") || (!o.starts_with("--") && o.contains('i')));
     if in_place { all(&files, Act::Write) } else { Vec::new() }
 }
 

@@ -4,7 +4,7 @@
 
 use super::code;
 use super::input::{self, LONGEST_PATH};
-use super::{Act, Reach};
+use super::{Act, Hidden, Reach};
 use crate::command_line::{Bit, Ground, Word};
 use serde_json::{Map, Value};
 
@@ -125,7 +125,7 @@ impl Tool<'_> {
         if role == Role::Command {
             self.reach.line(text, self.ground);
             if code::writes(text) {
-                self.reach.hidden.push(text.to_owned());
+                self.reach.hidden.push(Hidden::Program(text.to_owned()));
             }
         }
         self.path(text, role);

@@ -22,7 +22,17 @@ pub(super) fn touched(arguments: &[Word]) -> Vec<(Word, Act)> {
         "clean" if sorted.has(&["-n", "--dry-run"]) => Vec::new(),
         "clean" if files.is_empty() => vec![Word::of(".")],
         "checkout" | "restore" | "rm" | "mv" | "stash" | "checkout-index" | "reset" | "clean" => files,
-        "clone" | "worktree" | "init" | "submodule" | "archive" | "bundle" | "hash-object" => {
+        "clone" => {
+            // Without a folder, that of the address.
+            let folder = match files.as_slice() {
+                [only] => only.last_part(),
+                [.., last] => last.clone(),
+                [] => return all,
+            };
+            all.extend([(folder.clone(), Act::Write), (folder, Act::Become)]);
+            Vec::new()
+        }
+        "worktree" | "init" | "submodule" | "archive" | "bundle" | "hash-object" => {
             all.extend(files.into_iter().map(|file| (file, Act::Write)));
             Vec::new()
         }

@@ -6,19 +6,30 @@ use super::operand::sort;
 use crate::command_line::{Bit, Word};
 
 /// Sources and where they go: the last operand or `-t`. What lands in a folder has the source's name.
-pub(super) fn copied(arguments: &[Word], source: Act, mirrors: bool) -> Vec<(Word, Act)> {
+pub(super) fn copied(name: &str, arguments: &[Word], source: Act) -> Vec<(Word, Act)> {
     let sorted = sort(arguments, &["-t", "--target-directory"]);
     let mut sources = sorted.operands.clone();
     let given = sorted.given(&["-t", "--target-directory"]).into_iter().next();
+    let into = given.is_some();
     let Some(target) = given.or_else(|| sources.pop()) else { return Vec::new() };
     let mut files = all(&sources, source);
+    let whole = matches!(name, "mv" | "gmv" | "ln" | "gln" | "ditto")
+        || sorted.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
+    let renames = sorted.has(&["-T", "--no-target-directory"]) || name == "ditto";
     for word in &sources {
         let inside = word.last_part();
-        if inside.is(".") || (mirrors && word.lossy().ends_with('/')) {
+        let mirrored = inside.is(".") || (name == "rsync" && word.lossy().ends_with('/'));
+        if mirrored || renames && whole && name != "mv" {
             let deletes = sorted.options.iter().any(|option| option.starts_with("--del"));
-            files.push((target.clone(), if deletes { Act::Whole } else { Act::Into }));
+            files.push((target.clone(), if deletes { Act::Whole } else { Act::Merge }));
+        }
+        if whole && !mirrored {
+            files.push((inside.from_folder(&target), Act::Merge));
         }
         files.push((inside.from_folder(&target), Act::Write));
+    }
+    if whole && !into && sources.len() == 1 {
+        files.push((target.clone(), Act::Become));
     }
     files.push((target, Act::Write));
     files
@@ -45,7 +56,7 @@ pub(super) fn linked(arguments: &[Word]) -> Vec<(Word, Act)> {
     }
     // A second hard name is a way to write unseen; a symbolic one is looked through later.
     let source = if sorted.has(&["-s", "--symbolic"]) { Act::Copy } else { Act::Write };
-    let mut files = copied(arguments, source, false);
+    let mut files = copied("ln", arguments, source);
     if sorted.has(&["-n", "-T", "--no-dereference", "--no-target-directory"]) {
         files.extend(sorted.operands.last().map(|last| (last.clone(), Act::Whole)));
     }

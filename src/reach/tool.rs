@@ -1,7 +1,7 @@
 //! What each tool touches, by its name and input.
 
 use super::input::{self, Fields};
-use super::{Act, Reach, foreign};
+use super::{Act, Hidden, Reach, foreign};
 use crate::command_line::{self, Ground, Line, Word};
 
 /// Tools that change no file we guard, whatever their input says: reading, asking, planning, spawning.
@@ -111,12 +111,12 @@ pub fn reach(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> R
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => file(&mut reach, input, ground),
         "Bash" | "Monitor" => match line {
             Some(line) => reach.cut(line),
-            None => reach.hidden.extend(input::literals(input)),
+            None => reach.hidden.extend(input::literals(input).into_iter().map(Hidden::Line)),
         },
         "PowerShell" => match fields(input).and_then(|fields| fields.command) {
             Some(line) if reads_in_powershell(&line) => {}
-            Some(line) => reach.hidden.push(line.into_owned()),
-            None => reach.hidden.extend(input::literals(input)),
+            Some(line) => reach.hidden.push(Hidden::Line(line.into_owned())),
+            None => reach.hidden.extend(input::literals(input).into_iter().map(Hidden::Line)),
         },
         _ if tool.starts_with("mcp__") && mcp_reads(tool) => {}
         _ => {

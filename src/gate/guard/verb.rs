@@ -6,7 +6,7 @@ use crate::event::EventKind;
 use crate::reach::Run;
 
 /// Verbs of ours that change who may do what.
-const PERSONS: [&str; 10] = [
+pub(super) const PERSONS: [&str; 10] = [
     "clear-block",
     "waive",
     "resolve",
