@@ -275,11 +275,11 @@ mod tests {
     fn what_is_not_there_cannot_be_swept_away() {
         let world = World::new();
         let project = format!("{}/data/u/proj", world.root);
-        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R u+w ."] {
+        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R 000 ."] {
             assert_eq!(world.bash(line), Ruling::Pass, "{line}");
         }
         fs::create_dir(format!("{project}/.aops")).unwrap();
-        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R u+w ."] {
+        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R 000 ."] {
             assert_eq!(world.bash(line), Ruling::Deny, "{line}");
         }
         assert_eq!(world.bash("find . -name '*.o' -delete"), Ruling::Pass);

@@ -4,7 +4,7 @@ use super::{Ground, Word};
 use std::rc::Rc;
 
 /// Folders a command may stand in.
-const FOLDERS: usize = 4;
+const FOLDERS: usize = 6;
 /// Characters in a folder's path; no system takes more.
 const DEEPEST: usize = 4096;
 /// Folders to go back to.

@@ -25,6 +25,7 @@ pub(super) struct Walk {
     pub(super) guessed: Option<String>,
     pub(super) variables: BTreeMap<String, Held>,
     pub(super) numbers: BTreeSet<String>,
+    pub(super) links: Vec<(Word, Word)>,
     /// Functions, and whether nothing but the line's end can keep it from being defined.
     functions: Vec<(String, bool)>,
     /// The next command is a statement of the line itself: no branch, loop or pipe around it.
@@ -175,6 +176,9 @@ impl Walk {
                 let made = self.redirects(redirects, &mut own);
                 self.found.extend(made);
                 self.compound(&function.body.0, &mut own);
+                // Whoever calls it may stand where it went.
+                scope.also_in(&own.folders);
+                self.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
             }
             ast::Command::ExtendedTest(test, redirects) => {
                 let made = self.redirects(redirects.as_ref().map_or(&[], |list| &list.0), scope);

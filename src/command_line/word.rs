@@ -139,6 +139,14 @@ impl Word {
         Self { bits, shifts: self.shifts.map(|_| 0), ..self.clone() }
     }
 
+    /// The folder it lies in.
+    #[must_use]
+    pub fn folder(&self) -> Self {
+        let end = self.bits.iter().rposition(|bit| *bit != Bit::Char('/')).map_or(0, |at| at + 1);
+        let cut = self.bits[..end].iter().rposition(|bit| *bit == Bit::Char('/'));
+        cut.map_or_else(|| Self::of("."), |at| Self { bits: self.bits[..at].to_vec(), ..Self::default() })
+    }
+
     /// Its last path component.
     #[must_use]
     pub fn last_part(&self) -> Self {

@@ -44,6 +44,14 @@ pub(super) fn mounted(arguments: &[Word]) -> Vec<(Word, Act)> {
             text.split_once(':').map(|(host, _)| host.rsplit('=').next().unwrap_or(host).chars().count());
         let bits = host.map(|length| word.bits[..length.min(word.bits.len())].to_vec());
         files.extend(bits.map(|bits| (Word { bits, ..Word::default() }, Act::Into)));
+        // `--mount type=bind,src=folder,dst=…`
+        for part in word.bits.split(|bit| *bit == Bit::Char(',')) {
+            let part = Word { bits: part.to_vec(), ..Word::default() };
+            let part = if part.starts_with("--mount=") { part.after(8) } else { part };
+            if part.starts_with("src=") || part.starts_with("source=") {
+                files.extend(part.past('=').map(|host| (host, Act::Into)));
+            }
+        }
     }
     files
 }
@@ -75,8 +83,10 @@ pub(super) fn unpacked(name: &str, arguments: &[Word]) -> Vec<(Word, Act)> {
     let arguments = &arguments[..];
     let sorted = sort(
         arguments,
-        &["-C", "--directory", "-d", "-f", "--file", "-x", "-o"].map(|option| match (name, option) {
-            ("unzip", "-f" | "-x" | "-o") | ("tar" | "gtar" | "bsdtar", "-x" | "-o" | "-d") => "",
+        &["-C", "--directory", "-d", "-f", "--file", "-x", "-o", "-D"].map(|option| match (name, option) {
+            ("unzip", "-f" | "-x" | "-o" | "-D")
+            | ("cpio", "-d")
+            | ("tar" | "gtar" | "bsdtar", "-x" | "-o" | "-d" | "-D") => "",
             _ => option,
         }),
     );
@@ -90,11 +100,26 @@ pub(super) fn unpacked(name: &str, arguments: &[Word]) -> Vec<(Word, Act)> {
         files.extend(all(&sorted.given(&["-f", "--file"]), Act::Write));
         return files;
     }
-    let folders = sorted.given(&["-C", "--directory", "-d"]);
+    let folders = sorted.given(&["-C", "--directory", "-d", "-D"]);
     let folder = folders.first().cloned().unwrap_or_else(|| Word::of("."));
     for member in &sorted.operands {
         files.push((member.from_folder(&folder), Act::Write));
     }
+    files.push((folder, Act::Into));
+    files
+}
+
+/// `7z x -oFOLDER archive members`
+pub(super) fn unpacked_by_7z(arguments: &[Word]) -> Vec<(Word, Act)> {
+    let extracts = arguments.iter().any(|word| word.is("x") || word.is("e"));
+    if !extracts {
+        return anything(arguments);
+    }
+    let folder = arguments.iter().find(|word| word.starts_with("-o")).map(|word| word.after(2));
+    let folder = folder.unwrap_or_else(|| Word::of("."));
+    let members = arguments.iter().filter(|word| !word.is_option());
+    let mut files: Vec<(Word, Act)> =
+        members.map(|member| (member.from_folder(&folder), Act::Write)).collect();
     files.push((folder, Act::Into));
     files
 }

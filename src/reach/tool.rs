@@ -110,7 +110,7 @@ pub fn reach(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> R
     match tool {
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => file(&mut reach, input, ground),
         "Bash" | "Monitor" => match line {
-            Some(line) => reach.cut(line),
+            Some(line) => reach.cut(line, ground),
             None => reach.hidden.extend(input::literals(input).into_iter().map(Hidden::Line)),
         },
         "PowerShell" => match fields(input).and_then(|fields| fields.command) {

@@ -5,7 +5,7 @@ use crate::command_line::Bit;
 use crate::reach::{Act, Target};
 use std::cmp::Ordering;
 
-mod pattern;
+pub(super) mod pattern;
 
 use pattern::{deep, fits, is_session, named, unnamed};
 
@@ -37,7 +37,7 @@ pub(super) fn parts(bits: &[Bit]) -> Vec<Part> {
     all
 }
 
-fn lower(part: &[Bit]) -> Part {
+pub(super) fn lower(part: &[Bit]) -> Part {
     let mut all = Vec::with_capacity(part.len());
     for bit in part {
         match bit {
@@ -85,11 +85,9 @@ impl<'a> Map<'a> {
     /// What this path is, if touching it like this is refused.
     pub(super) fn covered(&self, path: &[Part], act: Act) -> Option<&'static str> {
         if act == Act::Copy {
-            return self
-                .binaries
-                .iter()
-                .any(|binary| relate(path, binary) == Some(Lies::At))
-                .then_some(BINARY);
+            let programs = self.places.iter().filter(|(place, _)| place.what == BINARY);
+            let mut programs = programs.map(|(_, names)| names).chain(&self.binaries);
+            return programs.any(|program| relate(path, program) == Some(Lies::At)).then_some(BINARY);
         }
         if act == Act::Merge && self.is_heard(path) {
             return Some(FOLDER);
@@ -140,9 +138,13 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
             return Some(AGENT);
         }
     }
-    let session =
-        |three: &[Part]| named(&three[0], "projects") && !unnamed(&three[2]) && is_session(&three[2]);
-    if path.windows(3).any(session) {
+    let session = |four: &[Part]| {
+        named(&four[0], ".claude")
+            && named(&four[1], "projects")
+            && !unnamed(&four[3])
+            && is_session(&four[3])
+    };
+    if path.windows(4).any(session) {
         return Some(SESSIONS);
     }
     let bin = at(2).is_some_and(|part| named(part, "bin")) && at(3).is_some_and(|part| named(part, ".local"));
@@ -173,7 +175,8 @@ fn touches(protected: &Protected, path: &[Part], place: &Place, names: &[String]
         Some(Lies::At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
         // The sessions' folder itself is Claude Code's; what is ours in it has a name of its own.
         Some(Lies::Below) if names.last().is_some_and(|name| name == "projects") => {
-            act == Act::Whole && path.len() == names.len() + 1
+            let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
+            session || act == Act::Whole && path.len() == names.len() + 1
         }
         Some(Lies::Below) => place.tree,
         Some(Lies::Above) if act == Act::Whole => protected.stands(&place.path),
