@@ -7,6 +7,7 @@
 mod found;
 mod grammar;
 mod held;
+mod number;
 mod scope;
 mod simple;
 mod walk;
@@ -17,7 +18,7 @@ mod wrapper;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-pub use found::found;
+pub use found::{found, globbed};
 pub use held::{Held, is_armed};
 pub use word::{Bit, Word};
 
@@ -47,6 +48,10 @@ pub struct Line {
     pub guessed: Option<String>,
     /// What the line does to variables, by name.
     pub variables: BTreeMap<String, Held>,
+    /// Links it makes, and where they lead. Absolute.
+    pub links: Vec<(Word, Word)>,
+    /// Variables it computes with.
+    pub numbers: BTreeSet<String>,
     /// Functions it surely defines, and only once: a call of one runs what was seen.
     pub functions: BTreeSet<String>,
 }
@@ -66,8 +71,9 @@ pub struct Simple {
     pub script: Option<String>,
     /// The name is a function of this line, whatever it looks like.
     pub function: bool,
-    /// Variables set for this command alone.
+    /// Variables set for this command alone, and the value of each.
     pub assigned: Vec<String>,
+    pub values: Vec<Word>,
 }
 
 impl Simple {
@@ -90,6 +96,8 @@ pub fn cut(line: &str, ground: &Ground) -> Line {
         unclear: walk.unclear,
         guessed: walk.guessed,
         variables: walk.variables,
+        links: walk.links,
+        numbers: walk.numbers,
         functions,
     }
 }

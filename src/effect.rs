@@ -48,7 +48,7 @@ impl Classed {
 pub struct Around<'a> {
     /// The permission mode.
     pub mode: Option<&'a str>,
-    /// Where plan mode may write.
+    /// Where plan mode may write; empty if a link there leads out of it.
     pub plans: &'a str,
     pub ground: Ground<'a>,
     /// The user's own word on a tool or command.
@@ -142,7 +142,7 @@ pub fn of(call: &ToolCall, line: Option<&Line>, around: &Around) -> Classed {
 
 fn is_below(path: &str, folder: &str) -> bool {
     let plain = !path.split('/').any(|part| part == "..");
-    plain && path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    plain && !folder.is_empty() && path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// By the words of the tool's own name: the first must be a reading verb, and none a writing one.

@@ -13,8 +13,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// A chain of links longer than this is a trap.
 const LINKS: usize = 16;
-/// Targets looked up; a line that names more is judged by its text.
-const TARGETS: usize = 64;
 
 /// What the guard stands before, in this world.
 pub fn protected(env: &Env, project: &str, binaries: Vec<String>) -> Protected {
@@ -42,12 +40,19 @@ pub fn variables(protected: &Protected) -> Vec<(String, String)> {
 
 /// Fill in where each target really is, and which protected places exist where that decides.
 pub fn settle(reach: &mut Reach, protected: &mut Protected) {
-    let mut seen: Vec<(Word, Option<Word>)> = Vec::new();
-    for target in reach.targets.iter_mut().take(TARGETS) {
-        let known = seen.iter().find(|(path, _)| *path == target.path).map(|(_, real)| real.clone());
+    if reach.over {
+        return;
+    }
+    // The same path touched in several ways is looked up once.
+    let mut seen: BTreeMap<Vec<Bit>, Option<Word>> = BTreeMap::new();
+    for target in &mut reach.targets {
+        let known = seen.entry(target.path.bits.clone()).or_insert_with(|| real_word(&target.path));
         // Whoever removes a link means the link, but what it leads to may be the goal: both are judged.
-        target.real = known.unwrap_or_else(|| real_word(&target.path));
-        seen.push((target.path.clone(), target.real.clone()));
+        target.real.clone_from(known);
+        if target.act == Act::Become {
+            let path = target.path.literal();
+            target.stands = path.map(|path| std::fs::metadata(path).is_ok());
+        }
     }
     // Whether a place exists matters only where its absence would acquit.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
@@ -269,11 +274,11 @@ mod tests {
     fn what_is_not_there_cannot_be_swept_away() {
         let world = World::new();
         let project = format!("{}/data/u/proj", world.root);
-        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R u+w ."] {
+        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R 000 ."] {
             assert_eq!(world.bash(line), Ruling::Pass, "{line}");
         }
         fs::create_dir(format!("{project}/.aops")).unwrap();
-        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R u+w ."] {
+        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R 000 ."] {
             assert_eq!(world.bash(line), Ruling::Deny, "{line}");
         }
         assert_eq!(world.bash("find . -name '*.o' -delete"), Ruling::Pass);

@@ -26,7 +26,7 @@ use crate::shadow;
 use crate::tripwire::{self, Mark, Trip};
 use crate::workflow::Held;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The scene of this event.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
@@ -119,8 +119,10 @@ fn call(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     if !policy.rules.is_empty() {
         (scene.paths, scene.commands) = named(event, call, &reach);
     }
-    scene.reach = Some((protected, reach));
+    let planning = event.permission_mode.as_deref() == Some("plan");
     let plans = env.config.join("plans");
+    let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
+    scene.reach = Some((protected, reach));
     let around = effect::Around {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
@@ -157,6 +159,13 @@ fn commits(run: &Run) -> bool {
         }
     };
     program.rsplit('/').next() == Some("git") && verb.is_some_and(|verb| verb == "commit")
+}
+
+/// A link among these targets leads out of this folder.
+fn leaves(folder: &Path, reach: &Reach) -> bool {
+    let real = resolve::real(folder).unwrap_or_else(|| folder.to_path_buf());
+    let inside = |word: &Word| word.literal().is_some_and(|path| Path::new(&path).starts_with(&real));
+    reach.targets.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
 }
 
 /// What rules can be about: every path the call names or reaches, and its simple commands.

@@ -46,6 +46,11 @@ fn names(tests: &[Word]) -> Vec<Vec<Bit>> {
     all
 }
 
+/// A word whose signs of a pattern were quoted for the shell, but not for the program.
+pub fn globbed(word: &Word) -> Word {
+    Word { bits: glob(&word.bits), ..word.clone() }
+}
+
 /// Quoted for the shell, a pattern for `find`.
 fn glob(bits: &[Bit]) -> Vec<Bit> {
     let mut all = Vec::with_capacity(bits.len());

@@ -13,7 +13,9 @@ const DEEPEST: usize = 48;
 /// Open parentheses between words: the grammar tries each as arithmetic and as a subshell.
 const PARENTHESES: usize = 8;
 /// Open compound commands.
-const COMPOUNDS: usize = 96;
+const COMPOUNDS: usize = 32;
+/// Signs that join or negate once a `[[` was seen: inside it each is a level of the tree.
+const JOINED: usize = 256;
 /// Signs in a word that begins like an array element; its index is parsed with backtracking.
 const INDEX_SIGNS: usize = 8;
 
@@ -46,25 +48,42 @@ fn nesting(text: &str) -> usize {
 /// Nothing in these tokens makes the grammar panic, recurse deeply or backtrack without end.
 fn tame(tokens: &[Token]) -> bool {
     let (mut parentheses, mut compounds, mut cases) = (0usize, 0usize, 0usize);
+    let (mut tests, mut joined) = (false, 0usize);
     for (at, token) in tokens.iter().enumerate() {
+        let closes = || closes(tokens, at, cases > 0);
         match token {
-            Token::Operator(sign, _) if sign == "(" => parentheses += 1,
-            Token::Operator(sign, _) if sign == ")" => parentheses = parentheses.saturating_sub(1),
-            Token::Operator(..) => {}
+            Token::Operator(sign, _) => match sign.as_str() {
+                "(" => parentheses += 1,
+                ")" => parentheses = parentheses.saturating_sub(1),
+                "&&" | "||" => joined += usize::from(tests),
+                _ => {}
+            },
             Token::Word(word, _) => match word.as_str() {
-                "{" | "if" | "while" | "until" | "for" | "[[" | "coproc" | "function" => compounds += 1,
-                "}" | "done" | "fi" | "]]" => compounds = compounds.saturating_sub(1),
+                "{" | "if" | "while" | "until" | "for" | "coproc" | "function" => compounds += 1,
+                "[[" => tests = true,
+                "!" => joined += usize::from(tests),
+                "}" | "done" | "fi" if closes() => compounds = compounds.saturating_sub(1),
                 "case" => cases += 1,
-                "esac" => cases = cases.saturating_sub(1),
+                "esac" if closes() => cases = cases.saturating_sub(1),
                 _ if indexed(word) || overflows(word, tokens.get(at + 1)) => return false,
                 _ => {}
             },
         }
-        if parentheses > PARENTHESES || compounds > COMPOUNDS || cases > 4 {
+        if parentheses > PARENTHESES || compounds > COMPOUNDS || cases > 4 || joined > JOINED {
             return false;
         }
     }
     true
+}
+
+/// A word that closes a command: where one may begin, and no pattern of a `case`. An argument closes nothing.
+fn closes(tokens: &[Token], at: usize, in_case: bool) -> bool {
+    let begins = at.checked_sub(1).is_none_or(|before| match &tokens[before] {
+        Token::Operator(..) => true,
+        Token::Word(word, _) => matches!(word.as_str(), "}" | "done" | "fi" | "esac" | "]]" | "in"),
+    });
+    let pattern = matches!(tokens.get(at + 1), Some(Token::Operator(sign, _)) if sign == ")" || sign == "|");
+    begins && !(in_case && pattern)
 }
 
 /// `name[…` with more inside than any index needs.

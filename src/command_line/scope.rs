@@ -4,7 +4,7 @@ use super::{Ground, Word};
 use std::rc::Rc;
 
 /// Folders a command may stand in.
-const FOLDERS: usize = 4;
+const FOLDERS: usize = 6;
 /// Characters in a folder's path; no system takes more.
 const DEEPEST: usize = 4096;
 /// Folders to go back to.
@@ -67,7 +67,10 @@ impl Scope {
     pub(super) fn enter(&mut self, target: &Word) {
         let back = self.left.last().filter(|_| target.is("-")).cloned();
         let there = self.folders.iter().map(|folder| target.from_folder(folder));
-        let known = |word: Word| if word.bits.len() > DEEPEST { Word::any() } else { word };
+        let known = |word: Word| {
+            let word = if word.bits.len() > DEEPEST { word.tidied() } else { word };
+            if word.bits.len() > DEEPEST { Word::any() } else { word }
+        };
         let there = back.unwrap_or_else(|| Rc::new(there.map(known).collect()));
         let left = std::mem::replace(&mut self.folders, there);
         let stack = Rc::make_mut(&mut self.left);

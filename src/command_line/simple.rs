@@ -6,6 +6,9 @@ use super::{Bit, Simple, Word, wrap};
 use brush_parser::ast::{self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem as Item};
 use std::rc::Rc;
 
+/// Links one line makes; one with more is unclear.
+const LINKS: usize = 64;
+
 impl Walk {
     pub(super) fn simple(&mut self, command: &ast::SimpleCommand, scope: &mut Scope) {
         let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
@@ -26,10 +29,12 @@ impl Walk {
             self.item(item, &mut simple, &mut own);
         }
         for (name, values) in assigned {
+            self.programmed(&name, &values, scope);
             // Before a command it holds for that command alone, but its words were read without it.
             if simple.words.is_empty() {
                 self.assign(scope, &name, values);
             } else {
+                simple.values.push(values.last().cloned().unwrap_or_default());
                 own.set(&name, values);
                 simple.assigned.push(name);
             }
@@ -47,7 +52,7 @@ impl Walk {
         }
         simple.folders = Rc::clone(&scope.folders);
         simple.function = simple.name().is_some_and(|name| scope.functions.contains(&name));
-        self.change(&simple, scope);
+        self.change(&simple, scope, own);
         if simple.function || !wrap::look_inside(self, &simple, scope, own) {
             self.found.push(simple);
         } else if !simple.writes.is_empty() || !simple.assigned.is_empty() {
@@ -127,7 +132,7 @@ impl Walk {
         let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
             &assignment.name;
         if let AssignmentName::ArrayElementName(_, index) = &assignment.name {
-            self.document(index, scope);
+            self.sum(index, scope);
         }
         let whole = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
         let mut values = match &assignment.value {
@@ -138,7 +143,7 @@ impl Walk {
             }
             AssignmentValue::Array(items) => {
                 items.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| {
-                    self.document(&index.value, scope);
+                    self.sum(&index.value, scope);
                 });
                 items.iter().flat_map(|(_, word)| self.words(&word.value, scope)).collect()
             }
@@ -151,15 +156,49 @@ impl Walk {
         (name.clone(), values)
     }
 
+    /// `ln -s to link`: whoever writes to the link later writes to what it leads to.
+    fn link(&mut self, simple: &Simple) {
+        let given = operands(simple);
+        let (Some(to), Some(folder)) = (given.first(), simple.folders.first()) else { return };
+        let last = given.get(1).map_or_else(|| Word::of("."), |word| (*word).clone());
+        for link in [last.clone(), to.last_part().from_folder(&last)] {
+            let link = link.from_folder(folder).tidied();
+            let leads = to.from_folder(&link.folder());
+            if self.links.len() < LINKS && link != leads {
+                self.links.push((link, leads));
+            } else {
+                self.unclear |= self.links.len() >= LINKS;
+            }
+        }
+    }
+
+    /// Variables whose value other programs run: `PAGER`, `GIT_SSH_COMMAND` and kin.
+    fn programmed(&mut self, name: &str, values: &[Word], scope: &Scope) {
+        const ENDS: [&str; 7] = ["PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN"];
+        if ENDS.iter().any(|end| name.ends_with(end)) {
+            for value in values {
+                wrap::texts(self, &[value], &mut scope.clone());
+            }
+        }
+    }
+
     /// Builtins that change what later commands see.
-    fn change(&mut self, simple: &Simple, scope: &mut Scope) {
+    fn change(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) {
         let Some(name) = simple.name() else { return };
         match name.as_str() {
             "cd" | "chdir" | "pushd" => {
                 let target =
                     operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
+                let before = Rc::clone(&scope.folders);
                 scope.enter(&target);
+                // A bare name is looked for in these first.
+                for path in own.value("CDPATH").unwrap_or_default() {
+                    let there = path.bits.split(|bit| *bit == Bit::Char(':')).map(<[Bit]>::to_vec);
+                    let there = there.map(|bits| Word { bits, ..Word::default() }.from_folder(&before[0]));
+                    scope.also_in(&there.map(|base| target.from_folder(&base)).collect::<Vec<_>>());
+                }
             }
+            "ln" | "gln" => self.link(simple),
             "popd" => scope.back(),
             "read" | "mapfile" | "readarray" => {
                 for word in operands(simple) {
@@ -180,6 +219,7 @@ impl Walk {
                     let Some(value) = word.past('=') else { continue };
                     let at = word.bits.len() - value.bits.len() - 1;
                     let name = Word { bits: word.bits[..at].to_vec(), ..Word::default() };
+                    self.programmed(&name.lossy(), std::slice::from_ref(&value), scope);
                     self.assign(scope, name.lossy().trim_end_matches('+'), vec![value]);
                 }
             }

@@ -4,14 +4,16 @@
 //! `unclear`; nothing is dropped silently.
 
 use super::scope::Scope;
-use super::word::{Expanded, Manner, expand};
-use super::{Ground, Held, Simple, Word, found, grammar};
+use super::word::{Expanded, Manner, expand, sum};
+use super::{Bit, Ground, Held, Simple, Word, found, grammar, number};
 use brush_parser::ast;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Programs inside programs: `sh -c "sh -c …"`, `$( $( … ) )`.
 const DEEPEST: usize = 12;
+/// Commands inside commands, over all programs.
+const NESTED: usize = 64;
 /// Commands and words in all.
 const BUDGET: usize = 20_000;
 
@@ -22,11 +24,15 @@ pub(super) struct Walk {
     pub(super) unclear: bool,
     pub(super) guessed: Option<String>,
     pub(super) variables: BTreeMap<String, Held>,
+    pub(super) numbers: BTreeSet<String>,
+    pub(super) links: Vec<(Word, Word)>,
     /// Functions, and whether nothing but the line's end can keep it from being defined.
     functions: Vec<(String, bool)>,
     /// The next command is a statement of the line itself: no branch, loop or pipe around it.
     outermost: bool,
     spent: usize,
+    /// Commands around this one.
+    nested: usize,
 }
 
 impl Walk {
@@ -142,9 +148,16 @@ impl Walk {
 
     fn command(&mut self, command: &ast::Command, scope: &mut Scope) {
         let outermost = std::mem::take(&mut self.outermost);
-        if !self.spend(1) {
+        self.unclear |= self.nested >= NESTED;
+        if !self.spend(1) || self.nested >= NESTED {
             return;
         }
+        self.nested += 1;
+        self.enter(command, scope, outermost);
+        self.nested -= 1;
+    }
+
+    fn enter(&mut self, command: &ast::Command, scope: &mut Scope, outermost: bool) {
         match command {
             ast::Command::Simple(simple) => self.simple(simple, scope),
             ast::Command::Compound(compound, redirects) => {
@@ -165,11 +178,15 @@ impl Walk {
                 let made = self.redirects(redirects, &mut own);
                 self.found.extend(made);
                 self.compound(&function.body.0, &mut own);
+                // Whoever calls it may stand where it went.
+                scope.also_in(&own.folders);
+                self.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
             }
             ast::Command::ExtendedTest(test, redirects) => {
                 let made = self.redirects(redirects.as_ref().map_or(&[], |list| &list.0), scope);
                 self.found.extend(made);
                 self.document(&test.expr.to_string(), scope);
+                self.test(&test.expr, scope);
             }
         }
     }
@@ -206,21 +223,28 @@ impl Walk {
             }
             C::ArithmeticForClause(each) => {
                 for sum in [&each.initializer, &each.condition, &each.updater].into_iter().flatten() {
-                    self.document(&sum.value, scope);
+                    self.sum(&sum.value, scope);
                 }
                 self.list(&each.body.list, scope, false);
             }
-            C::Arithmetic(sum) => self.document(&sum.expr.value, scope),
+            C::Arithmetic(sum) => self.sum(&sum.expr.value, scope),
             C::Coprocess(other) => self.command(&other.body, &mut scope.clone()),
         }
     }
 
     /// The words a raw one becomes, its substitutions walked.
     pub(super) fn words(&mut self, raw: &str, scope: &Scope) -> Vec<Word> {
-        let Expanded { mut words, runs, sets, odd } = expand(raw, scope, Manner::Word);
+        let mut read = expand(raw, scope, Manner::Word);
         let first = self.found.len();
-        self.read(&runs, &sets, odd, scope);
+        self.read(&read, scope);
+        let mut words = std::mem::take(&mut read.words);
         let (names, said) = self.printed(first);
+        if let ([code], [word]) = (read.runs.as_slice(), words.as_mut_slice())
+            && word.bits == [Bit::Any]
+            && number::is_printed(code, &self.found[first..])
+        {
+            word.sums = 1;
+        }
         for word in &mut words {
             word.named.extend(names.iter().cloned());
             word.said = word.said.take().or_else(|| said.clone());
@@ -231,20 +255,58 @@ impl Walk {
 
     /// Text in which only substitutions count.
     pub(super) fn document(&mut self, text: &str, scope: &Scope) {
-        let Expanded { runs, sets, odd, .. } = expand(text, scope, Manner::Document);
-        self.read(&runs, &sets, odd, scope);
+        self.read(&expand(text, scope, Manner::Document), scope);
+    }
+
+    /// Text the shell computes.
+    pub(super) fn sum(&mut self, text: &str, scope: &Scope) {
+        self.read(&sum(text, scope), scope);
+    }
+
+    /// The sides of `-eq` and its kin are computed.
+    fn test(&mut self, test: &ast::ExtendedTestExpr, scope: &Scope) {
+        use ast::{BinaryPredicate as B, ExtendedTestExpr as T};
+        match test {
+            T::And(left, right) | T::Or(left, right) => {
+                self.test(left, scope);
+                self.test(right, scope);
+            }
+            T::Not(inner) | T::Parenthesized(inner) => self.test(inner, scope),
+            T::BinaryTest(
+                B::ArithmeticEqualTo
+                | B::ArithmeticNotEqualTo
+                | B::ArithmeticLessThan
+                | B::ArithmeticLessThanOrEqualTo
+                | B::ArithmeticGreaterThan
+                | B::ArithmeticGreaterThanOrEqualTo,
+                left,
+                right,
+            ) => {
+                self.sum(&left.value, scope);
+                self.sum(&right.value, scope);
+            }
+            T::BinaryTest(..) | T::UnaryTest(..) => {}
+        }
     }
 
     /// What a word does beside standing for text.
-    fn read(&mut self, runs: &[String], sets: &[String], odd: bool, scope: &Scope) {
-        if odd {
+    fn read(&mut self, read: &Expanded, scope: &Scope) {
+        if read.odd {
             self.guess("an expansion that may run its text");
         }
-        for name in sets {
+        for name in &read.sets {
             self.hold(name, Held::ANYTHING);
         }
-        for code in runs {
+        self.numbers.extend(read.numbers.iter().cloned());
+        for code in &read.runs {
             self.program(code, &mut scope.clone());
+        }
+        for code in &read.counts {
+            let first = self.found.len();
+            self.program(code, &mut scope.clone());
+            if !number::is_printed(code, &self.found[first..]) {
+                self.guess("a sum with text that may be a program");
+            }
         }
     }
 

@@ -3,12 +3,15 @@
 //! Quotes, `~`, known variables, braces and `$'…'` become text; globs stay patterns; what only the running shell knows
 //! becomes [`Bit::Any`]. Invariant: linear in the word, at most `ALTERNATIVES` results, never fails.
 
+use super::number;
 use super::scope::Scope;
 
 mod brace;
 mod parameter;
 mod scan;
 mod settle;
+
+pub(super) use parameter::closing;
 
 /// One word may stand for this many; beyond that it is anything.
 const ALTERNATIVES: usize = 32;
@@ -17,7 +20,7 @@ const ALTERNATIVES: usize = 32;
 const LONGEST: usize = 256 * 1024;
 
 /// One character of a word, or what may stand there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bit {
     Char(char),
     /// `?` or `[…]`.
@@ -120,6 +123,30 @@ impl Word {
         Self { bits, shifts, ..self.clone() }
     }
 
+    /// Without `.`, `..` and doubled slashes, by the letters alone.
+    #[must_use]
+    pub fn tidied(&self) -> Self {
+        let mut parts: Vec<&[Bit]> = Vec::new();
+        for part in self.bits.split(|bit| *bit == Bit::Char('/')) {
+            match part {
+                [] | [Bit::Char('.')] => {}
+                [Bit::Char('.'), Bit::Char('.')] => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        let root = self.bits.first().filter(|bit| **bit == Bit::Char('/')).copied();
+        let bits = root.into_iter().chain(parts.join(&Bit::Char('/'))).collect();
+        Self { bits, shifts: self.shifts.map(|_| 0), ..self.clone() }
+    }
+
+    /// The folder it lies in.
+    #[must_use]
+    pub fn folder(&self) -> Self {
+        let end = self.bits.iter().rposition(|bit| *bit != Bit::Char('/')).map_or(0, |at| at + 1);
+        let cut = self.bits[..end].iter().rposition(|bit| *bit == Bit::Char('/'));
+        cut.map_or_else(|| Self::of("."), |at| Self { bits: self.bits[..at].to_vec(), ..Self::default() })
+    }
+
     /// Its last path component.
     #[must_use]
     pub fn last_part(&self) -> Self {
@@ -148,6 +175,9 @@ pub(super) struct Expanded {
     pub(super) sets: Vec<String>,
     /// It has a form whose work we cannot see: `${x@P}`, or a pattern that is a program in another shell.
     pub(super) odd: bool,
+    /// Programs whose output it computes with, and variables.
+    pub(super) counts: Vec<String>,
+    pub(super) numbers: Vec<String>,
 }
 
 /// Read one raw word.
@@ -158,7 +188,9 @@ pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
     }
     let mut scan = scan::Scan::new(scope);
     scan.read(raw, manner);
+    let (counts, numbers) = (std::mem::take(&mut scan.counts), std::mem::take(&mut scan.numbers));
     let scan::Scan { pieces, unknown, filled, named, said, runs, splits, sums, sets, odd, .. } = scan;
+    let sums = sums + usize::from(is_sequence(raw));
     // `{1..9}` is as many words.
     let splits = splits || manner == Manner::Word && raw.contains('{') && raw.contains("..");
     let alternatives = if manner == Manner::Word { brace::spread(pieces) } else { vec![pieces] };
@@ -171,5 +203,20 @@ pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
             words.push(Word { bits, named, said, unknown, filled, shifts, splits, sums });
         }
     }
-    Expanded { words, runs, sets, odd }
+    Expanded { words, runs, sets, odd, counts, numbers }
+}
+
+/// The variables an arithmetic text computes with, and what it runs.
+pub(super) fn sum(text: &str, scope: &Scope) -> Expanded {
+    let chars: Vec<char> = text.chars().collect();
+    let mut scan = scan::Scan::new(scope);
+    scan.sum(&chars);
+    let scan::Scan { runs, sets, odd, counts, numbers, .. } = scan;
+    Expanded { words: Vec::new(), runs, sets, odd, counts, numbers }
+}
+
+/// `{1..9}`: numbers, though nobody says which.
+fn is_sequence(raw: &str) -> bool {
+    let inside = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
+    inside.contains("..") && inside.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }

@@ -91,7 +91,7 @@ fn said(walk: &mut Walk, simple: &Simple, scope: &mut Scope) -> bool {
 }
 
 /// A program given as words; joined by blanks, as `eval` does.
-fn texts(walk: &mut Walk, words: &[&Word], scope: &mut Scope) -> bool {
+pub(super) fn texts(walk: &mut Walk, words: &[&Word], scope: &mut Scope) -> bool {
     let text: Option<Vec<String>> = words.iter().map(|word| code(word)).collect();
     if !words.iter().all(|word| word.is_firm()) {
         walk.guess(MADE_UP);
@@ -195,6 +195,7 @@ fn unwrap(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope, wrap
             }
         } else if is_assignment {
             inner.assigned.extend(text.split('=').next().map(str::to_owned));
+            inner.values.push(word.past('=').unwrap_or_default());
             inner.words.remove(0);
         } else if operands > 0 {
             operands -= 1;

@@ -33,6 +33,8 @@ struct Reading {
     before: Before,
     /// Inside `print` or `printf`: brackets open since.
     printing: Option<usize>,
+    /// The last sign lets the statement go on in the next line.
+    goes_on: bool,
     /// After this, nothing could be hidden by reading a `/` wrongly.
     tame_from: usize,
 }
@@ -41,7 +43,8 @@ fn only_reads(program: &str) -> bool {
     let chars: Vec<char> = program.chars().collect();
     let signs = chars.iter().rposition(|c| matches!(c, '|' | '"' | '@' | '>'));
     let tame_from = signs.max(program.rfind("system").map(|_| chars.len())).map_or(0, |at| at + 1);
-    let mut reading = Reading { chars, at: 0, before: Before::Other, printing: None, tame_from };
+    let mut reading =
+        Reading { chars, at: 0, before: Before::Other, printing: None, goes_on: false, tame_from };
     while let Some(&c) = reading.chars.get(reading.at) {
         if !reading.token(c) {
             return false;
@@ -57,6 +60,10 @@ impl Reading {
 
     /// Read one token; `false` if it may write or run something.
     fn token(&mut self, c: char) -> bool {
+        let went_on = self.goes_on;
+        if !c.is_whitespace() && c != '#' {
+            self.goes_on = matches!(c, ',' | '|' | '&' | '?' | ':');
+        }
         match c {
             '"' => return self.quoted('"'),
             '#' => self.at = self.find(|c| c == '\n'),
@@ -67,6 +74,7 @@ impl Reading {
             '|' if self.next() != Some('|') => return false,
             '|' | '&' => self.pass(2),
             '>' if self.printing == Some(0) && self.next() != Some('=') => return self.redirected(),
+            '\n' if went_on => self.pass(1),
             ';' | '\n' | '{' | '}' => {
                 self.printing = None;
                 self.pass(1);

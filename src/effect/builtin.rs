@@ -35,8 +35,16 @@ fn is_own(name: &str) -> bool {
         && !name.ends_with("EDITOR")
 }
 
-/// Every variable the line sets.
+/// Every variable the line sets, and every one it computes with.
 pub(super) fn variables(line: &Line) -> Said {
+    let number = |name: &&String| match line.variables.get(*name) {
+        Some(held) => held.number || !held.set,
+        // What the line does not set, the shell has counted itself; its arguments may be anything.
+        None => !name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*')),
+    };
+    if let Some(name) = line.numbers.iter().find(|name| !number(name)) {
+        return Err(format!("it computes with `{name}`, which may be a program"));
+    }
     for (name, held) in line.variables.iter().filter(|(_, held)| held.set) {
         let blank = name == "IFS" && held.blank;
         // `read -p 'Go on? ' x`: what is no name is no variable.

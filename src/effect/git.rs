@@ -1,6 +1,7 @@
 //! `git` by its verb: what only looks, what closes the work (`add`, `commit`, `push`, `tag`, `fetch`), and all else.
 //!
-//! Invariant: `-c` and kin can make any verb run a program, so only settings known to be harmless pass.
+//! Invariant: `-c` and kin can make any verb run a program, so only settings known to be harmless pass; so can the
+//! configuration of another repository, so `--git-dir` and `--work-tree` never do.
 
 use super::line::Said;
 use super::options::Sorted;
@@ -9,7 +10,7 @@ use crate::call::Effect;
 use crate::command_line::Word;
 
 /// Options before the verb.
-const GLOBAL: &str = "-pP -C= --no-pager --paginate --git-dir= --work-tree= --namespace= --no-optional-locks --bare \
+const GLOBAL: &str = "-pP -C= --no-pager --paginate --namespace= --no-optional-locks --bare \
     --no-replace-objects --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-advice \
     --version --help --html-path --man-path --info-path --exec-path";
 
@@ -203,7 +204,7 @@ fn verb_at(command: &Command) -> Result<Option<usize>, String> {
         }
         let pair = &command.arguments[at..(at + 2).min(command.arguments.len())];
         let sorted = Command { arguments: &pair[..1], ..*command }.sorted(&[GLOBAL])?;
-        let valued = matches!(word.lossy().as_str(), "-C" | "--git-dir" | "--work-tree" | "--namespace");
+        let valued = matches!(word.lossy().as_str(), "-C" | "--namespace");
         if valued && pair.get(1).is_none_or(|value| value.splits) || word.starts_with("--exec-path=") {
             return Err(command.refused(&word.lossy()));
         }

@@ -262,6 +262,11 @@ pub(super) fn tracker(command: &Command) -> Said {
         "--help",
         "--version",
     ];
+    // `export -o file` writes wherever it is told.
+    let written = |word: &&Word| word.starts_with("--out") || word.starts_with("-o");
+    if let Some(word) = command.arguments.iter().find(written) {
+        return Err(command.refused(&word.lossy()));
+    }
     let mut words = command.arguments.iter();
     while let Some(word) = words.next() {
         let text = word.lossy();

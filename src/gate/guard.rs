@@ -20,15 +20,21 @@ const SHOWN: usize = 200;
 
 /// The guard's word on one call.
 pub fn judge(protected: &Protected, reach: &Reach) -> Verdict {
+    if reach.over {
+        return refuse_over();
+    }
     // Most calls touch nothing; the map is drawn only for those that do.
     let map = (!reach.targets.is_empty()).then(|| path::Map::new(protected));
     for (target, map) in reach.targets.iter().zip(std::iter::repeat(map.as_ref())) {
         let Some(map) = map else { break };
         let given = path::parts(&target.path.bits);
+        let act = match target.act {
+            Act::Become if map.stands(target, &given) => continue,
+            Act::Become => Act::Merge,
+            act => act,
+        };
         let real = target.real.as_ref().map(|real| path::parts(&real.bits));
-        let what = map
-            .covered(&given, target.act)
-            .or_else(|| real.as_ref().and_then(|real| map.covered(real, target.act)));
+        let what = map.covered(&given, act).or_else(|| real.as_ref().and_then(|real| map.covered(real, act)));
         let exported = |name: &String| matches!(name.as_str(), "AOPS" | "AOPS_SESSION");
         let what = what.or_else(|| target.path.unknown.iter().any(exported).then_some(place::SESSIONS));
         if let Some(what) = what {
@@ -48,12 +54,21 @@ pub fn judge(protected: &Protected, reach: &Reach) -> Verdict {
     Verdict::pass()
 }
 
+fn refuse_over() -> Verdict {
+    Verdict::deny(
+        "guard",
+        "this call holds more paths or commands than can be looked at\n\
+         hint: split it into smaller calls, or put long content into a file first",
+    )
+}
+
 fn refuse_path(path: &str, what: &str, act: Act) -> Verdict {
     let path = clip(path);
     let (is, does) = match act {
         Act::Write => ("is", "write"),
         Act::Whole => ("is or holds", "change or remove"),
         Act::Into => ("is", "unpack into"),
+        Act::Merge | Act::Become => ("is or holds", "put a whole folder into"),
         Act::Copy => ("is", "copy"),
     };
     Verdict::deny(

@@ -4,6 +4,7 @@ use crate::fact::Checked;
 use crate::policy::check::Moment;
 use crate::policy::rule::Action;
 use crate::policy::{Check, Rule};
+use crate::reach::Hidden;
 use crate::state::{OpenCall, Phase, Sandbox, Started, Task};
 
 /// A task that changed something, its sandbox open.
@@ -104,7 +105,8 @@ fn watch() {
     let after = Scene { disarmed: Some("gone".into()), ..after };
     told(&working(), &event("PostToolUseFailure"), &after, "guard", "is blocked: gone");
     passes(&working(), &event("PostToolUse"), &Scene::default());
-    let reach = Reach { hidden: vec!["clear-block".into()], ..Reach::default() };
+    let mut reach = Reach::default();
+    reach.hidden.push(Hidden::Program("clear-block".into()));
     let reached = Scene { reach: Some((Protected::default(), reach)), ..Scene::default() };
     refused(&working(), &call("Bash"), &reached, "guard", "clear-block");
 }

@@ -1,8 +1,8 @@
-//! Reads a tool's input: the few fields that matter, or every string in it.
+//! Reads a tool's input: the few fields that matter, or every string literal; and a string as a path.
 
-use crate::command_line::Word;
+use super::foreign::decoded;
+use crate::command_line::{Ground, Word};
 use serde::Deserialize;
-use serde_json::Value;
 use std::borrow::Cow;
 
 /// The fields of built-in tools that name files or commands.
@@ -18,38 +18,8 @@ pub(super) struct Fields<'a> {
     pub(super) command: Option<Cow<'a, str>>,
 }
 
-/// Keys under which a string is a command line.
-const COMMANDS: [&str; 8] =
-    ["command", "cmd", "commandline", "command_line", "script", "code", "shell", "line"];
-
-/// A string of the input.
-pub(super) struct Text {
-    pub(super) value: String,
-    /// Its key says it is a command line.
-    pub(super) is_command: bool,
-}
-
-/// Every string at any depth; `None` if the text is beyond the parser (too deep, lone surrogates).
-pub(super) fn strings(input: &str) -> Option<Vec<Text>> {
-    let root: Value = serde_json::from_str(input).ok()?;
-    let mut waiting = vec![(root, false)];
-    let mut all = Vec::new();
-    while let Some((value, is_command)) = waiting.pop() {
-        match value {
-            Value::String(value) => all.push(Text { value, is_command }),
-            Value::Array(items) => waiting.extend(items.into_iter().map(|item| (item, is_command))),
-            Value::Object(fields) => {
-                for (key, value) in fields {
-                    let is_command = COMMANDS.contains(&key.to_ascii_lowercase().as_str());
-                    waiting.push((value, is_command));
-                    all.push(Text { value: key, is_command: false });
-                }
-            }
-            _ => {}
-        }
-    }
-    Some(all)
-}
+/// No system takes a longer path.
+pub(super) const LONGEST_PATH: usize = 4096;
 
 /// Every string literal in text that is nearly JSON, read leniently.
 pub(super) fn literals(input: &str) -> Vec<String> {
@@ -79,12 +49,34 @@ pub(super) fn literals(input: &str) -> Vec<String> {
     all
 }
 
-/// A string as a path: a `file:` address without its scheme, `~` filled in.
-pub(super) fn path(text: &str, home: &str) -> Word {
+/// A string as a path: a `file:` address without its scheme, `~` and the variables we know filled in.
+pub(super) fn path(text: &str, ground: &Ground) -> Word {
     let text = text.trim();
-    let text = text.strip_prefix("file://").unwrap_or(text);
-    match text.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => Word::of(&format!("{home}{rest}")),
-        _ => Word::of(text),
+    let address = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:")).map(|_| &text[5..]);
+    if let Some(address) = address {
+        // `file:///x`, `file:/x`, `file://localhost/x`.
+        let path = address.strip_prefix("//").and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+        let path = path.unwrap_or(address);
+        let path = path.split(['?', '#']).next().unwrap_or(path);
+        return tidy(Word { bits: decoded(path), ..Word::default() });
     }
+    let variables = ground.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in variables.chain([("HOME", ground.home), ("PWD", ground.cwd)]) {
+        let plain = text.strip_prefix('$').and_then(|rest| rest.strip_prefix(name));
+        let braced = text.strip_prefix("${").and_then(|rest| rest.strip_prefix(name)?.strip_prefix('}'));
+        if let Some(rest) = plain.or(braced).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return tidy(Word::of(&format!("{value}{rest}")));
+        }
+    }
+    match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            tidy(Word::of(&format!("{}{rest}", ground.home)))
+        }
+        _ => tidy(Word::of(text)),
+    }
+}
+
+/// A path too long for any system reaches it only if somebody shortens it first.
+fn tidy(word: Word) -> Word {
+    if word.bits.len() > LONGEST_PATH { word.tidied() } else { word }
 }

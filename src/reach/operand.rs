@@ -26,7 +26,7 @@ pub(super) fn sort(arguments: &[Word], valued: &[&str]) -> Sorted {
         let text = word.lossy();
         if text == "--" {
             only_operands = true;
-        } else if valued.contains(&text.as_str()) {
+        } else if valued.iter().any(|name| means(&text, name)) {
             if let Some(value) = arguments.get(at) {
                 sorted.values.push((text.clone(), value.clone()));
                 at += 1;
@@ -51,6 +51,11 @@ pub(super) fn sort(arguments: &[Word], valued: &[&str]) -> Sorted {
     sorted
 }
 
+/// The option as written is this one: letter by letter, or a long one cut short.
+fn means(written: &str, name: &str) -> bool {
+    written == name || written.len() > 2 && written.starts_with("--") && name.starts_with(written)
+}
+
 /// Where, in a bundle of short options, the first that takes a value stands.
 fn glued(text: &str, valued: &[&str]) -> Option<usize> {
     if text.starts_with("--") {
@@ -69,7 +74,7 @@ impl Sorted {
         self.options.iter().any(|option| {
             names.iter().any(|name| {
                 let letter = name.strip_prefix('-').filter(|rest| rest.chars().count() == 1);
-                option == name
+                means(option, name)
                     || letter.is_some_and(|letter| !option.starts_with("--") && option.contains(letter))
             })
         })
@@ -79,7 +84,7 @@ impl Sorted {
     pub(super) fn given(&self, names: &[&str]) -> Vec<Word> {
         self.values
             .iter()
-            .filter(|(name, _)| names.contains(&name.as_str()))
+            .filter(|(name, _)| names.iter().any(|known| means(name, known)))
             .map(|(_, value)| value.clone())
             .collect()
     }

@@ -1,7 +1,7 @@
 //! What each tool touches, by its name and input.
 
 use super::input::{self, Fields};
-use super::{Act, Reach};
+use super::{Act, Hidden, Reach, foreign};
 use crate::command_line::{self, Ground, Line, Word};
 
 /// Tools that change no file we guard, whatever their input says: reading, asking, planning, spawning.
@@ -49,16 +49,51 @@ const READING: [&str; 10] =
     ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe", "view"];
 
 /// Words that say it writes, wherever they stand.
-const WRITING: [&str; 20] = [
-    "create", "write", "update", "delete", "remove", "set", "add", "put", "post", "send", "run", "exec",
-    "move", "replace", "purge", "merge", "close", "edit", "rename", "execute",
+const WRITING: [&str; 40] = [
+    "create",
+    "write",
+    "update",
+    "delete",
+    "remove",
+    "set",
+    "add",
+    "put",
+    "post",
+    "send",
+    "run",
+    "exec",
+    "move",
+    "replace",
+    "purge",
+    "merge",
+    "close",
+    "edit",
+    "rename",
+    "execute",
+    "save",
+    "store",
+    "download",
+    "export",
+    "dump",
+    "to",
+    "into",
+    "copy",
+    "append",
+    "insert",
+    "clone",
+    "import",
+    "sync",
+    "apply",
+    "patch",
+    "install",
+    "touch",
+    "mkdir",
+    "overwrite",
+    "truncate",
 ];
 
 /// Words that say it takes whole folders away.
 const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "trash", "rm"];
-
-/// A string longer than this is content, not a path.
-const LONGEST_PATH: usize = 4096;
 
 /// The shell line of this call, cut; `None` if its tool runs none, or the input does not say it.
 pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
@@ -75,16 +110,20 @@ pub fn reach(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> R
     match tool {
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => file(&mut reach, input, ground),
         "Bash" | "Monitor" => match line {
-            Some(line) => reach.cut(line),
-            None => reach.hidden.extend(input::literals(input)),
+            Some(line) => reach.cut(line, ground),
+            None => reach.hidden.extend(input::literals(input).into_iter().map(Hidden::Line)),
         },
         "PowerShell" => match fields(input).and_then(|fields| fields.command) {
             Some(line) if reads_in_powershell(&line) => {}
-            Some(line) => reach.hidden.push(line.into_owned()),
-            None => reach.hidden.extend(input::literals(input)),
+            Some(line) => reach.hidden.push(Hidden::Line(line.into_owned())),
+            None => reach.hidden.extend(input::literals(input).into_iter().map(Hidden::Line)),
         },
         _ if tool.starts_with("mcp__") && mcp_reads(tool) => {}
-        _ => every_string(&mut reach, tool, input, ground),
+        _ => {
+            let removes = words(tool).iter().any(|word| REMOVING.contains(&word.as_str()));
+            let act = if removes { Act::Whole } else { Act::Write };
+            foreign::every_string(&mut reach, act, input, ground);
+        }
     }
     reach
 }
@@ -99,29 +138,10 @@ fn file(reach: &mut Reach, input: &str, ground: &Ground) {
     let named: Vec<String> =
         named.into_iter().flatten().flatten().map(std::borrow::Cow::into_owned).collect();
     let named = if named.is_empty() { input::literals(input) } else { named };
-    for text in named.iter().filter(|text| text.len() <= LONGEST_PATH) {
-        reach.target(&input::path(text, ground.home), &cwd, Act::Write);
-    }
-}
-
-/// MCP and unknown tools: any string may be a path, and some are command lines.
-fn every_string(reach: &mut Reach, tool: &str, input: &str, ground: &Ground) {
-    let cwd = Word::of(ground.cwd);
-    let removes = words(tool).iter().any(|word| REMOVING.contains(&word.as_str()));
-    let act = if removes { Act::Whole } else { Act::Write };
-    let Some(strings) = input::strings(input) else {
-        for text in input::literals(input) {
-            reach.target(&input::path(&text, ground.home), &cwd, act);
-        }
-        return;
-    };
-    for text in strings {
-        if text.is_command {
-            reach.line(&text.value, ground);
-        }
-        if text.value.len() <= LONGEST_PATH && !text.value.contains('\n') {
-            reach.target(&input::path(&text.value, ground.home), &cwd, act);
-        }
+    for text in &named {
+        let path = input::path(text, ground);
+        reach.over |= path.bits.len() > input::LONGEST_PATH;
+        reach.target(&path, &cwd, Act::Write);
     }
 }
 

@@ -66,7 +66,7 @@ fn arithmetic_or_program(scan: &mut Scan, inner: &str, quoted: bool) {
     let chars: Vec<char> = inner.chars().collect();
     if chars.first() == Some(&'(') && closing(&chars, 1, '(', ')') == Some(chars.len() - 1) {
         // A sum is no program, though it may run some.
-        scan.inside(&chars[1..chars.len() - 1]);
+        scan.sum(&chars[1..chars.len() - 1]);
         scan.sums += 1;
     } else {
         scan.runs.push(inner.to_owned());
@@ -108,7 +108,7 @@ fn braced(scan: &mut Scan, inner: &[char], quoted: bool) {
         return scan.pieces.push(Piece::Bit(Bit::Any));
     }
     if sign == '[' {
-        scan.inside(rest);
+        index(scan, rest);
         return variable(scan, &name, quoted);
     }
     match rest.get(colon) {
@@ -132,12 +132,24 @@ fn braced(scan: &mut Scan, inner: &[char], quoted: bool) {
         _ => {
             // Cut, replaced, indirect: anything, though it may still run programs.
             // `@P` runs what its value says; `${(e)x}` does in zsh.
-            scan.inside(rest);
+            if sign == ':' && !rest.starts_with(&[':', '?']) {
+                // `${x:from:length}`
+                scan.sum(rest);
+            } else {
+                scan.inside(rest);
+            }
             scan.named.extend(scan.scope.value(&name).unwrap_or_default().iter().cloned());
             scan.unknown.extend([name, OTHER.to_owned()]);
             scan.pieces.push(Piece::Bit(Bit::Any));
         }
     }
+}
+
+/// `[index]`, and what follows it; `[@]` and `[*]` count nothing.
+fn index(scan: &mut Scan, rest: &[char]) {
+    let end = closing(rest, 1, '[', ']').unwrap_or(rest.len());
+    scan.sum(&rest[1.min(end)..end]);
+    scan.inside(&rest[end..]);
 }
 
 /// The word of `${x:-word}`: it, or nothing we know.
@@ -155,13 +167,17 @@ fn default(scan: &mut Scan, word: &[char], quoted: bool) {
     });
     let bits: Vec<Bit> = bits.flatten().collect();
     scan.runs.append(&mut within.runs);
-    scan.sets.append(&mut within.sets);
-    scan.odd |= within.odd;
+    scan.take(within);
     scan.pieces.push(Piece::OneOf(vec![bits, vec![Bit::Any]], false));
 }
 
 /// Where a bracket closes, quotes and nested ones skipped.
-pub(super) fn closing(chars: &[char], from: usize, open: char, close: char) -> Option<usize> {
+pub(in crate::command_line) fn closing(
+    chars: &[char],
+    from: usize,
+    open: char,
+    close: char,
+) -> Option<usize> {
     let (mut at, mut depth) = (from, 0usize);
     while let Some(&c) = chars.get(at) {
         at = match c {

@@ -1,6 +1,6 @@
 //! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known.
 
-use super::{Manner, parameter};
+use super::{Manner, number, parameter};
 use crate::command_line::scope::Scope;
 use crate::command_line::{Bit, Word};
 
@@ -32,6 +32,9 @@ pub(super) struct Scan<'a> {
     pub(super) splits: bool,
     pub(super) sums: usize,
     pub(super) odd: bool,
+    /// Programs whose output it computes with, and variables.
+    pub(super) counts: Vec<String>,
+    pub(super) numbers: Vec<String>,
 }
 
 impl<'a> Scan<'a> {
@@ -48,6 +51,8 @@ impl<'a> Scan<'a> {
             splits: false,
             sums: 0,
             odd: false,
+            counts: Vec::new(),
+            numbers: Vec::new(),
         }
     }
 
@@ -56,7 +61,22 @@ impl<'a> Scan<'a> {
         let mut within = Scan::new(self.scope);
         within.quoted(chars);
         self.runs.append(&mut within.runs);
+        self.take(within);
+    }
+
+    /// The same of an arithmetic text, where all that stands for text is a number or a program.
+    pub(super) fn sum(&mut self, chars: &[char]) {
+        let mut within = Scan::new(self.scope);
+        within.quoted(chars);
+        self.numbers.extend(number::names(chars));
+        self.counts.append(&mut within.runs);
+        self.take(within);
+    }
+
+    pub(super) fn take(&mut self, mut within: Scan) {
         self.sets.append(&mut within.sets);
+        self.counts.append(&mut within.counts);
+        self.numbers.append(&mut within.numbers);
         self.odd |= within.odd;
     }
 

@@ -1,6 +1,37 @@
 //! Looks for protected names in text that cannot be followed: programs for interpreters, lines that are no shell.
 
 use super::place::{AGENTS, Protected};
+use super::verb::PERSONS;
+use crate::event::EVENTS;
+use crate::reach::Hidden;
+
+/// Words that take a folder away, in shells and in programs.
+const REMOVING: [&str; 22] = [
+    "rm",
+    "rmdir",
+    "unlink",
+    "shred",
+    "mv",
+    "move",
+    "rename",
+    "ren",
+    "del",
+    "rd",
+    "ri",
+    "mi",
+    "erase",
+    "trash",
+    "rmtree",
+    "rmsync",
+    "rm_rf",
+    "rm_r",
+    "remove-item",
+    "move-item",
+    "rename-item",
+    "chmod",
+];
+/// Words without which a program runs no other.
+const RUNNING: [&str; 8] = ["subprocess", "system", "exec", "spawn", "popen", "`", "shell", "command"];
 
 /// Names that are enough by themselves.
 const ALONE: [&str; 8] = [
@@ -15,8 +46,16 @@ const ALONE: [&str; 8] = [
 ];
 
 /// The protected thing this text names.
-pub(super) fn mark(protected: &Protected, text: &str) -> Option<String> {
+pub(super) fn mark(protected: &Protected, hidden: &Hidden) -> Option<String> {
+    let (Hidden::Line(text) | Hidden::Program(text)) = hidden;
     let text = text.to_lowercase();
+    let runs = matches!(hidden, Hidden::Line(_)) || RUNNING.iter().any(|sign| text.contains(sign));
+    if let Some(verb) = verb(&text).filter(|_| runs) {
+        return Some(format!("aops-hook {verb}"));
+    }
+    if words(&text).any(|word| REMOVING.contains(&word)) && folder(protected, &text) {
+        return Some(".claude".to_owned());
+    }
     if let Some(name) = ALONE.iter().find(|name| text.contains(*name)) {
         return Some((*name).to_owned());
     }
@@ -44,6 +83,32 @@ pub(super) fn mark(protected: &Protected, text: &str) -> Option<String> {
     }
     let binaries = protected.binaries.iter().map(|path| path.to_lowercase());
     binaries.chain([".local/bin/aops-hook".to_owned()]).find(|path| within(&text, path))
+}
+
+/// A person's verb, or an event's name, behind the name of our program.
+fn verb(text: &str) -> Option<&str> {
+    let behind = &text[text.find("aops-hook")?..];
+    words(behind).find(|word| {
+        PERSONS.contains(word)
+            || matches!(*word, "rollback" | "gc" | "--quarantine")
+            || EVENTS.iter().any(|event| event.name.eq_ignore_ascii_case(word))
+    })
+}
+
+/// Claude Code's folder as a whole, or that of its sessions.
+fn folder(protected: &Protected, text: &str) -> bool {
+    let config = protected.config.to_lowercase();
+    [".claude", config.as_str(), "claude_config_dir"].iter().filter(|name| name.len() > 1).any(|name| {
+        text.match_indices(name).any(|(at, _)| {
+            let rest = text[at + name.len()..].trim_start_matches(['/', '}', '"', '\'']);
+            !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+                || rest.starts_with("projects")
+        })
+    })
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_'))).filter(|word| !word.is_empty())
 }
 
 fn within(text: &str, path: &str) -> bool {

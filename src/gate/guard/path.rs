@@ -2,10 +2,10 @@
 
 use super::place::{AGENT, AGENTS, BINARY, CONFIGURATION, FOLDER, Place, Protected, SESSIONS, SETTINGS};
 use crate::command_line::Bit;
-use crate::reach::Act;
+use crate::reach::{Act, Target};
 use std::cmp::Ordering;
 
-mod pattern;
+pub(super) mod pattern;
 
 use pattern::{deep, fits, is_session, named, unnamed};
 
@@ -37,7 +37,7 @@ pub(super) fn parts(bits: &[Bit]) -> Vec<Part> {
     all
 }
 
-fn lower(part: &[Bit]) -> Part {
+pub(super) fn lower(part: &[Bit]) -> Part {
     let mut all = Vec::with_capacity(part.len());
     for bit in part {
         match bit {
@@ -66,14 +66,31 @@ impl<'a> Map<'a> {
         Self { protected, places: places.collect(), config: names(&protected.config), binaries }
     }
 
+    /// This folder is surely there already: looked up, or above what we know to be there.
+    pub(super) fn stands(&self, target: &Target, path: &[Part]) -> bool {
+        target.stands.unwrap_or_else(|| {
+            let known = [&self.config, &names(&self.protected.project)];
+            let above = |known: &[String]| matches!(relate(path, known), Some(Lies::At | Lies::Above));
+            target.path.bits.last() == Some(&Bit::Char('/')) || known.iter().any(|known| above(known))
+        })
+    }
+
+    /// A `.claude` that Claude Code reads here: in the project, below it, or above it. Others are copies.
+    fn is_heard(&self, path: &[Part]) -> bool {
+        path.split_last().is_some_and(|(last, folder)| {
+            named(last, ".claude") && relate(folder, &names(&self.protected.project)).is_some()
+        })
+    }
+
     /// What this path is, if touching it like this is refused.
     pub(super) fn covered(&self, path: &[Part], act: Act) -> Option<&'static str> {
         if act == Act::Copy {
-            return self
-                .binaries
-                .iter()
-                .any(|binary| relate(path, binary) == Some(Lies::At))
-                .then_some(BINARY);
+            let programs = self.places.iter().filter(|(place, _)| place.what == BINARY);
+            let mut programs = programs.map(|(_, names)| names).chain(&self.binaries);
+            return programs.any(|program| relate(path, program) == Some(Lies::At)).then_some(BINARY);
+        }
+        if act == Act::Merge && self.is_heard(path) {
+            return Some(FOLDER);
         }
         by_name(path, act).or_else(|| in_config(&self.config, path)).or_else(|| {
             let touched =
@@ -121,9 +138,13 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
             return Some(AGENT);
         }
     }
-    let session =
-        |three: &[Part]| named(&three[0], "projects") && !unnamed(&three[2]) && is_session(&three[2]);
-    if path.windows(3).any(session) {
+    let session = |four: &[Part]| {
+        named(&four[0], ".claude")
+            && named(&four[1], "projects")
+            && !unnamed(&four[3])
+            && is_session(&four[3])
+    };
+    if path.windows(4).any(session) {
         return Some(SESSIONS);
     }
     let bin = at(2).is_some_and(|part| named(part, "bin")) && at(3).is_some_and(|part| named(part, ".local"));
@@ -151,14 +172,17 @@ fn in_config(config: &[String], path: &[Part]) -> Option<&'static str> {
 fn touches(protected: &Protected, path: &[Part], place: &Place, names: &[String], act: Act) -> bool {
     match relate(path, names) {
         Some(Lies::At) if path.iter().any(deep) => protected.stands(&place.path),
-        Some(Lies::At) => act != Act::Into || place.tree,
+        Some(Lies::At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
         // The sessions' folder itself is Claude Code's; what is ours in it has a name of its own.
         Some(Lies::Below) if names.last().is_some_and(|name| name == "projects") => {
-            act == Act::Whole && path.len() == names.len() + 1
+            let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
+            session || act == Act::Whole && path.len() == names.len() + 1
         }
         Some(Lies::Below) => place.tree,
         Some(Lies::Above) if act == Act::Whole => protected.stands(&place.path),
-        Some(Lies::Above) if act == Act::Into => {
+        // The project's own places are too near to every copied folder; the tripwire looks after those.
+        Some(Lies::Above) if act == Act::Merge && !place.in_project => true,
+        Some(Lies::Above) if matches!(act, Act::Into | Act::Merge) => {
             matches!(place.what, SETTINGS | BINARY)
                 && !place.path.ends_with(".claude.json")
                 && path.len() + 1 == names.len()

@@ -26,6 +26,8 @@ pub struct Place {
     pub what: &'static str,
     /// All below it is protected too.
     pub tree: bool,
+    /// It lies in the project's own folder.
+    pub in_project: bool,
 }
 
 /// The agents whose verdicts count.
@@ -44,7 +46,9 @@ impl Protected {
         let mut all = Vec::with_capacity(24);
         let mut add = |path: String, what, tree| {
             if path.starts_with('/') {
-                all.push(Place { path, what, tree });
+                let in_project = path.strip_prefix(&self.project).is_some_and(|rest| rest.starts_with('/'))
+                    && !path.starts_with(&self.config);
+                all.push(Place { path, what, tree, in_project });
             }
         };
         for base in [&self.config, &format!("{}/.claude", self.project)] {

@@ -1,5 +1,7 @@
 //! The guard against a corpus of lines, and against tools.
 
+mod corners;
+
 use super::{Protected, judge};
 use crate::command_line::Ground;
 use crate::reach::{line, reach};
@@ -69,6 +71,10 @@ fn tools_are_judged_by_what_they_write() {
         ("deny", "Bash", r#"{"command":"rm .aops/config.toml\ud800"}"#),
         ("deny", "Monitor", r#"{"command":"rm .aops/config.toml"}"#),
         ("deny", "PowerShell", r#"{"command":"Remove-Item .aops/config.toml"}"#),
+        ("deny", "PowerShell", r#"{"command":"aops-hook uninstall"}"#),
+        ("deny", "PowerShell", r#"{"command":"rm -r -fo /home/u/.claude"}"#),
+        ("pass", "PowerShell", r#"{"command":"Set-Content .claude/commands/a.md x"}"#),
+        ("pass", "PowerShell", r#"{"command":"aops-hook status"}"#),
         ("deny", "mcp__fs__write_file", r#"{"path":"/home/u/.claude/settings.json"}"#),
         ("deny", "mcp__fs__edit", r#"{"a":[{"b":["file:///home/u/.claude/settings.json"]}]}"#),
         ("deny", "mcp__fs__move_file", r#"{"source":"/home/u/.claude","destination":"/tmp/x"}"#),
@@ -78,6 +84,36 @@ fn tools_are_judged_by_what_they_write() {
         ("deny", "mcp__shell__run", r#"{"argv":["rm","-rf",".aops"]}"#),
         ("deny", "SomethingNew", r#"{"where":{"is":"/home/u/.claude/settings.local.json"}}"#),
         ("deny", "SomethingNew", r#"{"where":"/home/u/.claude/settings.local.json","odd":"\ud800"}"#),
+        // A device's name begins no exemption.
+        ("deny", "Write", r#"{"file_path":"/dev/../home/u/.claude/settings.json"}"#),
+        ("deny", "Edit", r#"{"file_path":"/dev/shm/../../home/u/.claude/settings.json"}"#),
+        ("deny", "mcp__fs__write", r#"{"path":"/dev/fd/../../home/u/.claude/settings.json"}"#),
+        ("pass", "Write", r#"{"file_path":"/dev/shm/x"}"#),
+        // Fields that mean something together, other spellings of a path, JSON in a string.
+        ("deny", "mcp__fs__put", r#"{"directory":"/home/u/.claude","filename":"settings.json"}"#),
+        ("deny", "mcp__fs__put", r#"{"a":{"dir":"~/.claude","name":"settings.json","mode":"w"}}"#),
+        ("deny", "mcp__fs__put", r#"{"uri":"file:///home/u/.claude/settings%2Ejson"}"#),
+        ("deny", "mcp__fs__put", r#"{"uri":"FILE://localhost/home/u/.config/aops/config.toml"}"#),
+        ("deny", "mcp__fs__put", r#"{"path":"$HOME/.config/aops/config.toml"}"#),
+        ("deny", "mcp__fs__put", r#"{"path":"${XDG_CONFIG_HOME}/aops/config.toml"}"#),
+        ("deny", "mcp__fs__put", r#"{"path":"/home/u/.claude/settings.json\n"}"#),
+        ("deny", "mcp__fs__put", r#"{"arguments":"{\"path\":\"/home/u/.claude/settings.json\"}"}"#),
+        ("deny", "mcp__x__start", r#"{"command":"aops-hook","args":["uninstall"]}"#),
+        ("deny", "mcp__x__start", r#"{"command":["aops-hook","uninstall"]}"#),
+        ("deny", "mcp__x__start", r#"{"commands":["ls","aops-hook uninstall"]}"#),
+        ("deny", "mcp__x__type", r#"{"keys":"aops-hook uninstall\n"}"#),
+        ("deny", "mcp__x__go", r#"{"source":"open('/home/u/.claude/settings.json','w')"}"#),
+        ("deny", "mcp__x__get_and_save", r#"{"path":"/home/u/.claude/settings.json"}"#),
+        ("deny", "mcp__x__fetch_to_file", r#"{"path":"/home/u/.claude/settings.json"}"#),
+        ("deny", "mcp__x__delete", r#"{"path":"~"}"#),
+        ("deny", "mcp__x__delete", r#"{"path":"/"}"#),
+        ("pass", "mcp__x__delete_thing", r#"{"id":"."}"#),
+        ("pass", "mcp__x__delete_thing", r#"{"id":".."}"#),
+        ("pass", "mcp__x__move_card", r#"{"to":"/"}"#),
+        ("pass", "mcp__x__remove_label", r#"{"id":"~"}"#),
+        ("pass", "mcp__slack__post", r#"{"text":"we now read /home/u/.claude/settings.json"}"#),
+        ("pass", "mcp__fs__put", r#"{"directory":"/home/u/proj","filename":"settings.json"}"#),
+        ("pass", "mcp__x__start", r#"{"command":"npm","args":["run","build"]}"#),
         ("pass", "Read", r#"{"file_path":"/home/u/.claude/settings.json"}"#),
         ("pass", "Grep", r#"{"pattern":"hooks","path":"/home/u/.claude"}"#),
         ("pass", "Glob", r#"{"pattern":"**/.aops/**"}"#),
@@ -188,6 +224,79 @@ fn what_is_nested_too_deep_is_judged_by_its_text() {
     assert_eq!(ruling("mcp__fs__write", &json), Ruling::Deny);
 }
 
+#[test]
+fn what_is_too_long_or_too_much_is_refused_and_soon() {
+    let settings = "/home/u/.claude/settings.json";
+    let path = |tool: &str, path: String| ruling(tool, &serde_json::json!({ "file_path": path }).to_string());
+    for long in [
+        format!("/{}{settings}", "./".repeat(2_100)),
+        format!("{}{settings}", "/".repeat(4_200)),
+        format!("{}{settings}", "/a/..".repeat(1_000)),
+    ] {
+        assert_eq!(path("Write", long.clone()), Ruling::Deny);
+        assert_eq!(path("mcp__fs__write", long.clone()), Ruling::Deny);
+        assert_eq!(bash(&format!("echo > {long}")), Ruling::Deny);
+        assert_eq!(
+            bash(&format!("cd {}; rm settings.json", long.replace("/settings.json", ""))),
+            Ruling::Deny
+        );
+    }
+    assert_eq!(path("Write", "/a".repeat(4_000)), Ruling::Deny, "no system takes it");
+    assert_eq!(path("mcp__fs__write", "a b ".repeat(4_000)), Ruling::Pass, "content on one line");
+    let many = |n: usize, text: &dyn Fn(usize) -> String| -> Vec<String> { (0..n).map(text).collect() };
+    let keys: serde_json::Map<_, _> = (0..30_000).map(|n| (format!("k{n}"), 1.into())).collect();
+    let inputs = [
+        serde_json::json!({ "x": many(30_000, &|n| format!("p{n}")) }),
+        serde_json::json!({ "command": many(4_000, &|n| format!("rm a{n} b{n}")) }),
+        serde_json::json!({ "command": many(300, &|n| format!("rm a{n} {}", "b ".repeat(10_000))) }),
+        serde_json::json!({ "x": keys }),
+    ];
+    for input in inputs {
+        let began = std::time::Instant::now();
+        let said = ruling("mcp__a__write", &input.to_string());
+        assert_eq!(said, Ruling::Deny, "{:.60}", input.to_string());
+        assert!(began.elapsed().as_secs() < 30, "{:?}: {:.60}", began.elapsed(), input.to_string());
+    }
+    let some = serde_json::json!({ "x": many(5_000, &|n| format!("p{n}")) });
+    assert_eq!(ruling("mcp__a__write", &some.to_string()), Ruling::Pass, "what a smaller call holds");
+}
+
+/// Honest threads have two mebibytes and the main one eight; half of the least is our measure.
+#[test]
+fn no_text_goes_deep() {
+    let rm = "rm .aops/config.toml";
+    let nested = |n: usize| {
+        (0..n).fold(rm.to_owned(), |inner, _| {
+            format!("{}echo $({inner}){}", "if a; then ".repeat(30), "; fi".repeat(30))
+        })
+    };
+    let texts = [
+        format!("[[ {}a ]]; {rm}", "! ".repeat(8_000)),
+        format!("[[ {}a ]]; {rm}", "a && ".repeat(20_000)),
+        format!("[[ {}a ]]; {rm}", "a && ]] && ".repeat(8_000)),
+        format!("[[ {}a ]]; {rm}", "! ]] || ".repeat(8_000)),
+        format!("{}{rm}{}", "if echo }; then ".repeat(3_000), "; fi".repeat(3_000)),
+        format!("{}{rm}{}", "while echo done; do ".repeat(3_000), "; done".repeat(3_000)),
+        format!("{}{rm}{}", "case x in\nesac) ".repeat(1_000), ";; esac".repeat(1_000)),
+        format!(
+            "{}{rm}{}",
+            "case x in\nx) { case x in\n}) ".repeat(1_000),
+            ";; esac; };; esac".repeat(1_000)
+        ),
+        format!("{}{rm}{}", "{ ".repeat(47), "; }".repeat(47)),
+        format!("{}{rm}{}", "if a; then ".repeat(30), "; fi".repeat(30)),
+        nested(11),
+        nested(40),
+    ];
+    let judged = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
+        for text in texts {
+            let shown: String = text.chars().take(40).collect();
+            assert_eq!(bash(&text), Ruling::Deny, "{shown}");
+        }
+    });
+    judged.unwrap().join().unwrap();
+}
+
 proptest::proptest! {
     #[test]
     fn any_text_is_judged(line in "\\PC{0,120}") {
@@ -264,37 +373,3 @@ const SOUP: [&str; 48] = [
     "$'",
     "99999999999",
 ];
-
-/// Each corner that the corpus does not come by.
-#[test]
-fn corners() {
-    let mark = |text: &str| super::hidden::mark(&protected(), text);
-    assert_eq!(mark("open('agents/Critic.md', 'w')").as_deref(), Some("agents/critic.md"));
-    assert_eq!(mark("open('/home/u/.config/aops/x', 'w')").as_deref(), Some("/home/u/.config/aops"));
-    assert_eq!(mark("open('/opt/bin/aops-hook', 'w')").as_deref(), Some("/opt/bin/aops-hook"));
-    assert_eq!(mark("open('/opt/bin/aops-hooks')"), None);
-    assert_eq!(super::verb::refused(&protected(), &crate::reach::Run::default()), None);
-    let standing = Protected { standing: Some(vec!["/a".to_owned()]), ..protected() };
-    assert_eq!((standing.stands("/a"), standing.stands("/b")), (true, false));
-    assert!(
-        Protected { home: String::new(), ..protected() }
-            .places()
-            .iter()
-            .all(|place| place.path.starts_with('/'))
-    );
-    let elsewhere = Protected { config: "/cfg".into(), ..protected() };
-    let ground = Ground { cwd: "/", home: "/home/u", variables: &[] };
-    for (line_, wanted) in [
-        ("rm /cfg/sett*.json", "deny"),
-        ("rm /cfg/*.local.json", "deny"),
-        ("rm /cfg/x*.txt", "pass"),
-        ("rm -r /home/*/.config/aops/x/y", "deny"),
-        ("rm -r /home/*/.config/aops/x/**", "deny"),
-        ("tar xf a.tar -C /cfg/projects", "pass"),
-    ] {
-        let input = serde_json::json!({ "command": line_ }).to_string();
-        let line = line("Bash", &input, &ground);
-        let said = judge(&elsewhere, &reach("Bash", &input, line.as_ref(), &ground));
-        assert_eq!(said.ruling.name(), wanted, "{line_}: {}", said.reason);
-    }
-}

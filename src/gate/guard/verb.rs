@@ -1,12 +1,13 @@
 //! Commands that are a person's: our admin verbs, switching the client's hooks off, killing the client.
 
+use super::path::{self, pattern};
 use super::place::Protected;
 use crate::command_line::{Bit, Word};
 use crate::event::EventKind;
 use crate::reach::Run;
 
 /// Verbs of ours that change who may do what.
-const PERSONS: [&str; 10] = [
+pub(super) const PERSONS: [&str; 10] = [
     "clear-block",
     "waive",
     "resolve",
@@ -28,7 +29,8 @@ pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
     let said = || run.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
     let name = name(run.words.first()?);
     let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
-    if kills && kills_client(protected, run, &name) {
+    let asks = name == "kill" && run.words.iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
+    if kills && !asks && kills_client(protected, run, &name) {
         return Some(said());
     }
     if run.reads {
@@ -37,7 +39,9 @@ pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
     // Our program may stand behind others we do not know: `nsenter … aops-hook clear-block`.
     for (at, word) in run.words.iter().enumerate() {
         let rest = &run.words[at + 1..];
-        if is_ours(protected, word) && persons(word, rest) || is_client(word, at) && unhooks(rest) {
+        if is_ours(protected, word) && persons(word, rest)
+            || is_client(word, at) && (unhooks(rest) || moved(run))
+        {
             return Some(said());
         }
     }
@@ -51,9 +55,28 @@ fn name(word: &Word) -> String {
 }
 
 fn is_ours(protected: &Protected, word: &Word) -> bool {
-    let name = name(word);
     let by_path = word.literal().is_some_and(|path| protected.binaries.contains(&path));
-    name == "aops-hook" || name.starts_with("aops-hook-") || by_path
+    by_path
+        || meanings(word).any(|word| {
+            let name = name(word);
+            fits(&word.last_part(), "aops-hook") || name.starts_with("aops-hook-")
+        })
+}
+
+/// The word, and what it may become: `$(which aops-hook)`, the `{}` of `find`.
+fn meanings(word: &Word) -> impl Iterator<Item = &Word> {
+    std::iter::once(word).chain(&word.named)
+}
+
+/// The name, or a pattern that says most of it.
+fn fits(word: &Word, name: &str) -> bool {
+    let said = word.bits.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
+    said > 3 && pattern::fits(&path::lower(&word.bits), name)
+}
+
+/// The client is started with another configuration, where nobody registered us.
+fn moved(run: &Run) -> bool {
+    run.assigned.iter().any(|name| matches!(name.as_str(), "CLAUDE_CONFIG_DIR" | "HOME"))
 }
 
 fn persons(program: &Word, arguments: &[Word]) -> bool {
@@ -79,8 +102,9 @@ fn persons(program: &Word, arguments: &[Word]) -> bool {
 
 fn is_client(word: &Word, at: usize) -> bool {
     let whole = word.lossy().to_lowercase();
-    let name = name(word);
-    (at == 0 && matches!(name.as_str(), "claude" | "claude-code"))
+    (at == 0
+        && meanings(word)
+            .any(|word| fits(&word.last_part(), "claude") || fits(&word.last_part(), "claude-code")))
         || whole.contains("@anthropic-ai/claude-code")
         || whole.ends_with("/bin/claude")
 }
@@ -128,6 +152,9 @@ fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
 /// A pattern that means the client or us: `claude`, `^claude$`, `node.*claude`, `aops-hook`.
 fn meant(pattern: &str) -> bool {
     let pattern = pattern.to_lowercase().replace(['[', ']'], "");
+    if pattern.contains(['.', '*', '+', '?']) && !pattern.contains([' ', '/']) && matches_either(&pattern) {
+        return true;
+    }
     let words = pattern.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
     let mut words = words.filter(|word| !word.is_empty());
     let whole = words.clone().count() == 1;
@@ -135,4 +162,20 @@ fn meant(pattern: &str) -> bool {
         matches!(word, "claude" | "claude-code" | "aops-hook")
             || whole && word.len() > 2 && ("claude".starts_with(word) || "aops-hook".starts_with(word))
     })
+}
+
+/// A regular expression, read loosely, that may match the client's name or ours.
+fn matches_either(pattern: &str) -> bool {
+    let mut bits = vec![Bit::Star];
+    for c in pattern.chars().filter(|c| !matches!(c, '^' | '$' | '\\' | '(' | ')')) {
+        match c {
+            '.' => bits.push(Bit::One),
+            // Any number of what stands before it.
+            '*' | '+' | '?' => *bits.last_mut().unwrap_or(&mut Bit::Star) = Bit::Star,
+            c => bits.push(Bit::Char(c)),
+        }
+    }
+    bits.push(Bit::Star);
+    let said = bits.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
+    said > 2 && ["claude", "aops-hook"].iter().any(|name| pattern::fits(&bits, name))
 }

@@ -19,7 +19,7 @@ pub(super) fn deep(part: &Part) -> bool {
 }
 
 /// The part may be this name.
-pub(super) fn fits(part: &Part, name: &str) -> bool {
+pub(in crate::gate::guard) fn fits(part: &Part, name: &str) -> bool {
     let mut chars = name.chars();
     for bit in part {
         match bit {

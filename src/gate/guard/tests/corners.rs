@@ -1,0 +1,37 @@
+use super::*;
+
+/// Each corner that the corpus does not come by.
+#[test]
+fn corners() {
+    let mark = |text: &str| {
+        super::super::hidden::mark(&protected(), &crate::reach::Hidden::Program(text.to_owned()))
+    };
+    assert_eq!(mark("open('agents/Critic.md', 'w')").as_deref(), Some("agents/critic.md"));
+    assert_eq!(mark("open('/home/u/.config/aops/x', 'w')").as_deref(), Some("/home/u/.config/aops"));
+    assert_eq!(mark("open('/opt/bin/aops-hook', 'w')").as_deref(), Some("/opt/bin/aops-hook"));
+    assert_eq!(mark("open('/opt/bin/aops-hooks')"), None);
+    assert_eq!(super::super::verb::refused(&protected(), &crate::reach::Run::default()), None);
+    let standing = Protected { standing: Some(vec!["/a".to_owned()]), ..protected() };
+    assert_eq!((standing.stands("/a"), standing.stands("/b")), (true, false));
+    assert!(
+        Protected { home: String::new(), ..protected() }
+            .places()
+            .iter()
+            .all(|place| place.path.starts_with('/'))
+    );
+    let elsewhere = Protected { config: "/cfg".into(), ..protected() };
+    let ground = Ground { cwd: "/", home: "/home/u", variables: &[] };
+    for (line_, wanted) in [
+        ("rm /cfg/sett*.json", "deny"),
+        ("rm /cfg/*.local.json", "deny"),
+        ("rm /cfg/x*.txt", "pass"),
+        ("rm -r /home/*/.config/aops/x/y", "deny"),
+        ("rm -r /home/*/.config/aops/x/**", "deny"),
+        ("tar xf a.tar -C /cfg/projects", "pass"),
+    ] {
+        let input = serde_json::json!({ "command": line_ }).to_string();
+        let line = line("Bash", &input, &ground);
+        let said = judge(&elsewhere, &reach("Bash", &input, line.as_ref(), &ground));
+        assert_eq!(said.ruling.name(), wanted, "{line_}: {}", said.reason);
+    }
+}
