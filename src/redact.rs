@@ -10,6 +10,7 @@ mod assigned;
 mod login;
 mod look;
 mod name;
+mod switch;
 mod table;
 mod token;
 mod value;
@@ -68,9 +69,12 @@ fn look(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
     let found = match bytes[at] {
         b'-' => armour::at(bytes, at)
             .or_else(|| assigned::flag_at(bytes, at, floor))
-            .or_else(|| login::user_at(bytes, at, floor)),
+            .or_else(|| login::user_at(bytes, at, floor))
+            .or_else(|| switch::at(bytes, at, floor)),
+        b'_' => assigned::pair_at(bytes, at, floor),
+        b'w' => switch::netrc_at(bytes, at, floor),
         b':' if bytes[at..].starts_with(b"://") => login::url_at(bytes, at),
-        b':' | b'=' => assigned::at(bytes, at, floor),
+        b':' | b'=' => assigned::at(bytes, at, floor).or_else(|| login::bot_at(bytes, at, floor)),
         b'B' if begins_word(bytes, at, floor) => login::scheme_at(bytes, at),
         _ => None,
     };

@@ -11,13 +11,15 @@ pub(super) const fn is_sign(byte: u8) -> bool {
     matches!(byte, b':' | b'=' | b'-' | b'_' | b'.')
 }
 
-/// A letter only before the right other one: `AKIA`, `AIza`, `ATATT`, `SK`, `FlyV1`, `Bearer`, `Basic`, `eyJ`.
+/// A letter only before the right other one: `AKIA`, `AIza`, `ATATT`, `SK`, `FlyV1`, `Bearer`, `Basic`, `dapi`, `password`, `eyJ`.
 pub(super) const fn is_pair(one: u8, next: u8) -> bool {
     match one {
         b'A' => matches!(next, b'K' | b'S' | b'B' | b'I' | b'T'),
         b'B' => matches!(next, b'e' | b'a' | b'E' | b'A'),
         b'F' => next == b'l',
         b'S' => next == b'K',
+        b'p' => next == b'i',
+        b'w' => next == b'o',
         b'y' => next == b'J',
         _ => false,
     }
@@ -82,7 +84,8 @@ fn scan(block: &[u8; BLOCK + 1]) -> u64 {
         let key = (b == b'A') & ((c == b'K') | (c == b'S') | (c == b'B') | (c == b'I') | (c == b'T'));
         let scheme = (b == b'B') & ((c | 0x20 == b'e') | (c | 0x20 == b'a'));
         let other = ((b == b'F') & (c == b'l')) | ((b == b'S') & (c == b'K')) | ((b == b'y') & (c == b'J'));
-        flags[n] = u8::from(sign | key | scheme | other);
+        let small = ((b == b'p') & (c == b'i')) | ((b == b'w') & (c == b'o'));
+        flags[n] = u8::from(sign | key | scheme | other | small);
     }
     let mut found = 0;
     for (n, eight) in flags.as_chunks::<8>().0.iter().enumerate() {

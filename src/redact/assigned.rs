@@ -37,6 +37,21 @@ pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
     }
 }
 
+/// At the last `_` of a quoted name: `define('DB_PASSWORD', 'X')`.
+pub(super) fn pair_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+    let rest = &bytes[at + 1..];
+    let long = rest.iter().take(32).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let end = at + 1 + long;
+    let quote = bytes.get(end).filter(|b| matches!(b, b'"' | b'\''))?;
+    if bytes.get(end + 1) != Some(&b',') {
+        return None;
+    }
+    let from = end + 2 + bytes[end + 2..].iter().take_while(|b| **b == b' ').count();
+    let name = Name::before(bytes, end, floor).filter(|name| matches!(name.kind, Password | Secret))?;
+    let value = Value::at(bytes, from).filter(|_| bytes.get(from) == Some(quote))?;
+    in_quotes(name.kind, value.text(bytes)).then(|| value.found(bytes, name.kind.name()))
+}
+
 /// At `--`: a flag with its value behind a blank.
 pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
     let apart = |b: u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'');

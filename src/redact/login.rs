@@ -81,6 +81,16 @@ pub(super) fn url_at(bytes: &[u8], at: usize) -> Option<Found> {
     (!known).then_some(Found { name: "password", from: start + colon + 1, to: start + host })
 }
 
+/// `123456789:AA…`, a Telegram bot's number and token.
+pub(super) fn bot_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+    let number = bytes[floor..at].iter().rev().take(11).take_while(|b| b.is_ascii_digit()).count();
+    let from = at + 1;
+    let part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let long = bytes[from..].iter().take(36).take_while(part).count();
+    let fits = (8..=10).contains(&number) && long == 35 && is_mixed(&bytes[from..from + long]);
+    fits.then_some(Found { name: "telegram-token", from, to: from + long })
+}
+
 /// `-u name:PASSWORD`, as curl has it; a group's name or number is none.
 pub(super) fn user_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
     let rest = &bytes[at..];

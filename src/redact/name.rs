@@ -17,7 +17,7 @@ pub(super) enum Kind {
 use Kind::{Authorization, Cookie, Password, Secret};
 
 /// How names end, `_` and `-` left out.
-const NAMES: [(&str, Kind); 22] = [
+const NAMES: [(&str, Kind); 26] = [
     ("password", Password),
     ("passwd", Password),
     ("passphrase", Password),
@@ -38,6 +38,10 @@ const NAMES: [(&str, Kind); 22] = [
     ("credential", Secret),
     ("credentials", Secret),
     ("sessionid", Secret),
+    ("keydata", Secret),
+    ("signature", Secret),
+    ("sig", Secret),
+    ("pw", Password),
     ("authorization", Authorization),
     ("cookie", Cookie),
 ];
@@ -47,7 +51,22 @@ fn may_promise(name: &[u8]) -> bool {
     let [.., one, last] = name else { return false };
     matches!(
         &[one | 0x20, last | 0x20],
-        b"rd" | b"wd" | b"se" | b"ss" | b"et" | b"en" | b"ey" | b"al" | b"ls" | b"id" | b"on" | b"ie"
+        b"rd"
+            | b"wd"
+            | b"se"
+            | b"ss"
+            | b"et"
+            | b"en"
+            | b"ey"
+            | b"al"
+            | b"ls"
+            | b"id"
+            | b"on"
+            | b"ie"
+            | b"ta"
+            | b"re"
+            | b"ig"
+            | b"pw"
     )
 }
 
@@ -74,6 +93,8 @@ fn ends(name: &[u8], word: &str, kind: Kind) -> bool {
         return false;
     }
     match word {
+        // Too short to be the end of a name.
+        "sig" | "pw" => name.len() == word.len(),
         "pass" => !name[..name.len() - 4].last().is_some_and(u8::is_ascii_alphabetic),
         "pwd" => !name.ends_with(b"PWD") || name.len() > 6,
         _ => {

@@ -143,5 +143,6 @@ pub(super) static TOKENS: &[Token] = &[
     row("tailscale-key", "tskey-", Dashed, 20),
     row("dropbox-token", "sl.", MixedDashed, 60),
     row("age-key", "AGE-SECRET-KEY-1", Alnum, 40),
+    row("databricks-token", "dapi", Hex, 32),
     row("jwt", "eyJ", Jwt, 20),
 ];

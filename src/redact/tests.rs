@@ -34,6 +34,20 @@ fn assignments_go() {
         ("password=\"cut off he", "password=\"cut off he"),
         ("password=\"cutoffhe", "password=\"[redacted:password]"),
         ("password=pässwörd", "password=[redacted:password]"),
+        ("mysql -u root -phunter2 db", "mysql -u root -p[redacted:password] db"),
+        ("sshpass -p hunter2 ssh h", "sshpass -p [redacted:password] ssh h"),
+        ("docker login -u bob -p 'hunter2' h", "docker login -u bob -p '[redacted:password]' h"),
+        ("cd x && unzip -P hunter2 a.zip", "cd x && unzip -P [redacted:password] a.zip"),
+        ("htpasswd -b .htpasswd bob hunter2", "htpasswd -b .htpasswd bob [redacted:password]"),
+        ("htpasswd -nb bob hunter2; ls", "htpasswd -nb bob [redacted:password]; ls"),
+        ("machine h.com login bob password hunter2", "machine h.com login bob password [redacted:password]"),
+        ("bot 123456789:AAF0123456789abcdefghij0123456789a_ x", "bot 123456789:[redacted:telegram-token] x"),
+        ("dapi0123456789abcdef0123456789abcdef", "[redacted:databricks-token]"),
+        ("    client-key-data: LS0tLS1CRUdJTiBSU0Eg", "    client-key-data: [redacted:secret]"),
+        ("https://h/x?sv=1&sig=aB3%2Fdef456", "https://h/x?sv=1&sig=[redacted:secret]"),
+        ("https://h/x?X-Amz-Signature=0a1b2c3d4e5f", "https://h/x?X-Amz-Signature=[redacted:secret]"),
+        ("define('DB_PASSWORD', 'hunter2');", "define('DB_PASSWORD', '[redacted:password]');"),
+        ("create secret --from-literal=pw=hunter2", "create secret --from-literal=pw=[redacted:password]"),
         ("password=\"a\\ébc\"", "password=\"[redacted:password]\""),
     ];
     for (text, want) in rows {
@@ -77,6 +91,13 @@ fn logins_and_keys_go() {
 #[test]
 fn words_stay() {
     for plain in [
+        "mkdir -p sub/folder && mysql -p db",
+        "docker run -p 8080:80 img",
+        "nmap -p 22,80 h; ssh -p 2222 h",
+        "the login asks for a password first",
+        "unzip -p a.zip file.txt",
+        "config.get('API_TOKEN', 'none')",
+        "the api of work and words",
         "sk-learn is a library",
         "task-ant-farm-in-the-garden-of-my-neighbour",
         "sk-chasing-dots-container-2-large",

@@ -155,7 +155,7 @@ fn may_be_around(bytes: &[u8], at: usize, floor: usize) -> bool {
     };
     let from = match bytes[at] {
         b'y' => at.checked_sub(1),
-        byte if is_sign(byte) => at.checked_sub(2),
+        byte if byte == b'p' || is_sign(byte) => at.checked_sub(2),
         _ => Some(at),
     };
     from.is_some_and(|from| from >= floor && has(bytes.get(from..from + 3)))

@@ -398,3 +398,23 @@ fn compacted_forked_cleared() {
         sound(entry["trace_id"].as_str().unwrap(), &folder);
     }
 }
+
+/// A plan may be written while the sandbox is shut; a link in the plans' folder is no way into the tree.
+#[test]
+fn a_link_among_plans_leads_nowhere() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    assert_eq!(session.start("startup").code, Some(0));
+    assert_eq!(session.prompt("add a flag").code, Some(0));
+    let plans = sandbox.config().join("plans");
+    fs::create_dir_all(&plans).unwrap();
+    symlink(sandbox.project(), plans.join("tree")).unwrap();
+    let write = |path: &Path| {
+        let call = session.call("Write", json!({"file_path": path, "content": ""}));
+        let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id,
+            "permission_mode": "plan"});
+        session.event("PreToolUse", fields)
+    };
+    assert_eq!(write(&plans.join("a.md")).code, Some(0));
+    assert_eq!(write(&plans.join("tree/a.md")).code, Some(2));
+}
