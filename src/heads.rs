@@ -32,7 +32,7 @@ pub struct Head {
 }
 
 /// With the wait for the session's own lock this stays below the host's time-out.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Above this the file is rewritten with the last head of each session.
 const COMPACT_AT: u64 = 1 << 20;

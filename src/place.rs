@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// With the wait for the session's own lock this stays below the host's time-out.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open session folder.
 #[derive(Debug)]

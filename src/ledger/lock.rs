@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 const NAME: &str = ".lock";
-const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(6);
 
 /// Ours until the file is dropped.
 #[derive(Debug)]

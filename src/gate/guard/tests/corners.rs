@@ -1,3 +1,5 @@
+//! Each corner that the corpus does not come by.
+
 use super::*;
 
 /// Each corner that the corpus does not come by.
