@@ -99,8 +99,9 @@ fn digest(file: &File) -> Result<[u8; 32], Failure> {
 
 fn remove(ground: &mut Ground, file: &File) -> Result<(), Failure> {
     match ground.at(&file.path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())) {
-        // A parent that is gone, or is something else by now, has no such file.
-        Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+        // A parent that is gone, or is something else by now, has no such file; and a folder in its place is the one that
+        // comes next, made before we were interrupted.
+        Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ISDIR) => Ok(()),
         Err(error) => Err(failed(&file.path, error)),
     }
 }

@@ -1,5 +1,7 @@
 //! Checkpoints and rollback: what was kept comes back byte for byte, and nothing else is touched.
 
+mod client;
+mod crash;
 mod phase;
 mod property;
 mod sight;
