@@ -3,19 +3,20 @@
 //! Compares where the loop stood before an event with where it stands after it. Invariants: a plain tool call changes no
 //! phase and costs nothing here; a tree that cannot be kept is told to the user and holds nobody up.
 
-use super::{Wanted, fact, run_of, write};
+use super::{Order, Wanted, fact, roll_back, run_of, running, write};
 use crate::asset;
 use crate::capture::{Limits, capture};
-use crate::checkpoint::Kind;
+use crate::checkpoint::{Id, Kind};
 use crate::env::Env;
 use crate::event::Event;
 use crate::fact::Fact;
 use crate::failure::Failure;
 use crate::ledger::Ledger;
-use crate::policy::Interactive;
+use crate::policy::{Interactive, Intervene};
 use crate::session::Session;
 use crate::state::{Phase, Sandbox, Stage, Undone};
 use crate::vault::Vault;
+use crate::vault::index::Row;
 use crate::verdict::{Ruling, Verdict};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -46,8 +47,13 @@ pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Be
         return Verdict::pass();
     }
     let Some(root) = root(env, session, event) else { return Verdict::pass() };
-    match keep(env, ledger, &root, &due) {
-        Ok(()) => Verdict::pass(),
+    let mends = session.policy().checkpoint.intervene == Intervene::Rollback;
+    let failed =
+        due.iter().any(|(_, _, trigger)| *trigger == "failure") && session.state.phase == Phase::Intervene;
+    let done = keep(env, ledger, &root, &due)
+        .and_then(|()| if mends && failed { by_policy(env, ledger, &root) } else { Ok(Verdict::pass()) });
+    match done {
+        Ok(said) => said,
         Err(failure) => Verdict::notice(
             "checkpoint",
             format!(
@@ -102,6 +108,34 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due]) -> Result<(), 
         facts.push(fact(&write(env, &vault, Some(ledger.session()), &wanted, artifacts.clone())?));
     }
     ledger.append(env, facts)
+}
+
+/// Work in which issues were found is undone, where the user's policy says so: back to where it began. Our own
+/// configuration and the host's settings stay, and so does everything where somebody else works in the tree too.
+fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Failure> {
+    let own = ledger.session().state.session_id.clone();
+    let word = |text: String| Ok(Verdict::notice("checkpoint", text));
+    if running(env, root, "").iter().any(|shelved| shelved.session_id != own) {
+        return word(
+            "issues were found; the tree was not rolled back, since another session works in it".to_owned(),
+        );
+    }
+    let run = run_of(ledger.session());
+    let rows = Vault::open(env, root)?.rows()?;
+    let began = |row: &&Row| {
+        let by_loop = matches!(row.trigger.as_str(), "phase" | "approval");
+        row.run() == run && row.kind == Kind::Pre && row.phase == Phase::Execute && by_loop
+    };
+    let Some(id) = rows.iter().rfind(began).and_then(|row| Id::read(&row.id)) else {
+        return Ok(Verdict::pass());
+    };
+    let alone = [".aops".to_owned(), ".claude".to_owned()];
+    let order = Order { id: &id, alone: &alone, by: "the policy `checkpoint.intervene`", state_only: false };
+    let done = roll_back(env, root, &order, Some(ledger))?;
+    word(format!(
+        "issues were found: the tree was rolled back to `{id}` ({} files)\nhint: to have the work back, run `aops-hook checkpoint rollback {}`",
+        done.files, done.archive
+    ))
 }
 
 /// Tells the session's own agent of a rollback, once.

@@ -18,8 +18,22 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "rollback.json";
 const DONE: &str = "rollbacks";
 
+/// A tree without these folders.
+pub(super) fn without(tree: &Artifacts, folders: &[String]) -> Artifacts {
+    let below = |path: &str, folder: &str| {
+        path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let out = |path: &str| folders.iter().any(|folder| below(path, folder));
+    let mut rest = tree.clone();
+    rest.files.retain(|file| !out(&file.path));
+    rest.folders.retain(|folder| !out(&folder.path));
+    rest
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
+    /// Folders that are not touched.
+    pub alone: Vec<String>,
     /// The present; empty where only the state goes back.
     pub archive: String,
     pub by: String,
@@ -72,10 +86,16 @@ impl Plan {
         vault.vouched(env, &id)
     }
 
-    /// The tree it started from, without what stays.
-    pub(super) fn start(&self, archive: Artifacts) -> Artifacts {
-        let stays = |path: &str| self.leave.iter().any(|left| left == path);
-        Artifacts { files: archive.files.into_iter().filter(|file| !stays(&file.path)).collect(), ..archive }
+    /// The tree it starts from, without what stays.
+    pub(super) fn start(&self, archive: &Artifacts) -> Artifacts {
+        let mut start = without(archive, &self.alone);
+        start.files.retain(|file| self.leave.binary_search(&file.path).is_err());
+        start
+    }
+
+    /// The tree it leads to, as far as it goes.
+    pub(super) fn end(&self, target: &Artifacts) -> Artifacts {
+        without(target, &self.alone)
     }
 
     /// As a session's ledger tells it.

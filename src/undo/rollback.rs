@@ -3,7 +3,7 @@
 //! Reads the tree; writes vault, ledgers and, by [`settle`](super::settle), the tree. Invariant: whatever is there and will
 //! not be there afterwards is in the archive, ignored or not.
 
-use super::plan::Plan;
+use super::plan::{Plan, without};
 use super::settle::{Finished, finish};
 use super::{Wanted, books, fact, ignored, warm_up, write};
 use crate::capture::{self, capture};
@@ -17,7 +17,7 @@ use crate::restore;
 use crate::session::Session;
 use crate::state::Stage;
 use crate::tree::parting::{Parting, part};
-use crate::tree::{Artifacts, File, find, is_foreign, name};
+use crate::tree::{Artifacts, find, is_foreign, name};
 use crate::vault::Vault;
 use std::path::Path;
 use std::time::Instant;
@@ -26,6 +26,8 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Order<'a> {
     pub id: &'a Id,
+    /// Folders that are not touched.
+    pub alone: &'a [String],
     pub by: &'a str,
     /// The loop goes back, the tree stays.
     pub state_only: bool,
@@ -39,11 +41,12 @@ pub struct Preview {
     /// Files that stay although the checkpoint does not know them: its rules ignore them.
     pub leave: Vec<String>,
     start: Artifacts,
+    end: Artifacts,
 }
 
 impl Preview {
     pub fn parting(&self) -> Parting<'_> {
-        part(&self.start, &self.target.artifacts)
+        part(&self.start, &self.end)
     }
 }
 
@@ -57,7 +60,7 @@ pub struct Outcome {
 }
 
 /// What a rollback to this checkpoint would do now.
-pub fn preview(env: &Env, vault: &Vault, id: &Id) -> Result<Preview, Failure> {
+pub fn preview(env: &Env, vault: &Vault, id: &Id, untouched: &[String]) -> Result<Preview, Failure> {
     let target = vault.vouched(env, id)?;
     let alone = &target.artifacts.left_out;
     let mut present = capture(env, vault, &Plan::limits(), &[], alone)?;
@@ -66,11 +69,10 @@ pub fn preview(env: &Env, vault: &Vault, id: &Id) -> Result<Preview, Failure> {
         present = capture(env, vault, &Plan::limits(), &hidden, alone)?;
     }
     unreachable(&present, &target.artifacts)?;
-    let leave = ignored::then(vault, &part(&present, &target.artifacts), &target.artifacts)?;
-    let stays = |file: &File| leave.binary_search(&file.path).is_ok();
-    let files = present.files.iter().filter(|file| !stays(file)).cloned().collect();
-    let start = Artifacts { files, ..present.clone() };
-    Ok(Preview { target, present, leave, start })
+    let (mut start, end) = (without(&present, untouched), without(&target.artifacts, untouched));
+    let leave = ignored::then(vault, &part(&start, &end), &target.artifacts)?;
+    start.files.retain(|file| leave.binary_search(&file.path).is_err());
+    Ok(Preview { target, present, leave, start, end })
 }
 
 /// What is in the way of the checkpoint's files and was not seen, since it is ignored today.
@@ -142,7 +144,7 @@ pub fn roll_back(
         finish(env, &vault, &plan, &mut ledgers, true)?;
     }
     let began = Instant::now();
-    let preview = preview(env, &vault, order.id)?;
+    let preview = preview(env, &vault, order.id, order.alone)?;
     let files = if order.state_only { 0 } else { preview.parting().files() };
     if !order.state_only {
         restore::rehearse(&vault, &preview.parting())?;
@@ -153,6 +155,7 @@ pub fn roll_back(
     let archive = if order.state_only { None } else { Some(archive(env, &vault, session, &preview, began)?) };
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
     let plan = Plan {
+        alone: order.alone.to_vec(),
         id: sha256(&[
             env.now_ms.to_string().as_bytes(),
             order.id.to_string().as_bytes(),

@@ -72,14 +72,17 @@ pub(super) fn finish(
         artifacts = capture(env, vault, &Plan::limits(), &[], &[])?;
     } else {
         let archive = Plan::checkpoint(env, vault, &plan.archive)?;
-        let start = plan.start(archive.artifacts);
-        let parting = part(&start, &target.artifacts);
+        let (start, end) = (plan.start(&archive.artifacts), plan.end(&target.artifacts));
+        let parting = part(&start, &end);
         if again {
             let session = own.map(|at| ledgers[at].session());
             kept.extend(keep_strangers(env, vault, session, &parting, &target)?);
         }
         restore::rehearse(vault, &parting)?;
-        applied = restore::apply(vault, &vault.tree, &parting, &target.artifacts)?;
+        applied = restore::apply(vault, &vault.tree, &parting, &end)?;
+        if !plan.alone.is_empty() {
+            artifacts = capture(env, vault, &Plan::limits(), &[], &target.artifacts.left_out)?;
+        }
     }
     let result = if let Some(result) = already(vault, &plan.id)? {
         result

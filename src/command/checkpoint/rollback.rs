@@ -43,7 +43,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         super::allowed("checkpoint rollback", Who::AtTerminal, desk)?;
     }
     let id = picked(given, "id", &super::vault(desk)?)?;
-    let preview = undo::preview(env, &Vault::open(env, &root)?, &id)?;
+    let preview = undo::preview(env, &Vault::open(env, &root)?, &id, &[])?;
     if undo::said_in_ledger(env, &preview.target)? == Some(false) {
         let what = format!("checkpoint `{id}` is not the one its session's ledger tells of");
         return Err(Failure::new(Code::ChecksumMismatch, what).into());
@@ -60,7 +60,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     if !desk.yes && !sure(desk)? {
         return refused("nothing was done");
     }
-    let done = undo::roll_back(env, &root, &Order { id: &id, by: "a person", state_only }, None)?;
+    let done = undo::roll_back(env, &root, &Order { id: &id, alone: &[], by: "a person", state_only }, None)?;
     if desk.json {
         writeln!(desk.out, "{}", told(&preview, Some((&done.archive, &done.result))))?;
         return Ok(0);

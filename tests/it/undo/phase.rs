@@ -130,6 +130,47 @@ fn only_the_state_goes_back() {
     );
 }
 
+/// `checkpoint.intervene`: work in which issues were found goes, our own configuration stays.
+#[test]
+fn the_policy_undoes_work_with_issues() {
+    let sandbox = Sandbox::new();
+    quiet(&sandbox);
+    let config = sandbox.home().join(".config/aops/config.toml");
+    fs::write(config, "[audit]\nrate = 0\n[checkpoint]\nintervene = \"rollback\"\n").unwrap();
+    furnish(&sandbox);
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    passed(&session.prompt("make it better"));
+    let report = |kind: &str, block: Value| {
+        let id = format!("a{}", session.entries().len());
+        passed(&session.event("SubagentStart", json!({"agent_id": id, "agent_type": kind})));
+        let words = format!("```aops\n{block}\n```");
+        let fields = json!({"agent_id": id, "agent_type": kind, "last_assistant_message": words});
+        session.event("SubagentStop", fields)
+    };
+    let plan = json!({"workflow": "minor-edit", "intent": "i", "task": "new", "acceptance_criteria": [], "steps": []});
+    report("prompt-hydrator", plan).silent();
+    let before = picture(&sandbox.project());
+    upset(&sandbox);
+    sandbox.put(".claude/settings.json", "{}\n");
+    let worked = picture(&sandbox.project());
+    write(&session);
+    assert_eq!(session.stop("done").code, Some(2));
+    let said = report("qa-verifier", json!({"verdict": "ISSUES", "issues": ["it is worse"]}));
+    let words = said.json()["systemMessage"].as_str().unwrap().to_owned();
+    assert!(words.contains("rolled back to") && words.contains("hint:"), "{words}");
+    let mut now = picture(&sandbox.project());
+    assert!(now.remove(&b".claude/settings.json"[..]).is_some(), "settings stay");
+    same(&before, &now, "the work is gone");
+    assert_eq!(session.state()["phase"], "execute");
+    let told = session.pre(&session.call("Read", json!({"file_path": "a.txt"})));
+    assert!(told.out.contains("the policy `checkpoint.intervene` rolled"), "{told:?}");
+    // The advice brings it back.
+    let advice = words.rsplit_once("rollback ").unwrap().1.trim_end_matches('`').to_owned();
+    roll_back(&sandbox, &advice);
+    same(&worked, &picture(&sandbox.project()), "the work is back");
+}
+
 /// A session whose checkpoint was edited together with its witness is still betrayed by its ledger.
 #[test]
 fn the_ledger_is_the_last_witness() {

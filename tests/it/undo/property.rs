@@ -121,7 +121,7 @@ fn take(env: &Env, root: &Path) -> Id {
 }
 
 fn back(env: &Env, root: &Path, id: &Id) -> Id {
-    let order = Order { id, by: "a test", state_only: false };
+    let order = Order { id, alone: &[], by: "a test", state_only: false };
     Id::read(&undo::roll_back(env, root, &order, None).unwrap().archive).unwrap()
 }
 
