@@ -28,6 +28,7 @@ use crate::moment::timestamp;
 use crate::place::dashed;
 use crate::session::Session;
 use crate::state::Phase;
+use crate::transcript::tokens::used;
 use crate::tree::Artifacts;
 use crate::vault::Vault;
 use crate::vault::index::Row;
@@ -43,6 +44,8 @@ pub struct Wanted<'a> {
     pub trigger: &'a str,
     /// Beside the trigger.
     pub about: Vec<(&'static str, String)>,
+    /// By agent, as far as they were counted.
+    pub tokens: BTreeMap<String, u64>,
     /// Where it is not the last one of its run.
     pub parent: Option<String>,
     pub began: Instant,
@@ -51,19 +54,6 @@ pub struct Wanted<'a> {
 /// The run of a session that a person sits at.
 pub fn run_of(session: &Session) -> String {
     file_name(&session.state.session_id)
-}
-
-/// Where a session stands, for a checkpoint of it.
-pub fn of_session<'a>(session: &Session, run: &'a str, trigger: &'a str, began: Instant) -> Wanted<'a> {
-    Wanted {
-        run,
-        kind: Kind::Post,
-        phase: session.state.phase,
-        trigger,
-        about: Vec::new(),
-        parent: None,
-        began,
-    }
 }
 
 /// Keeps the tree for later, so that the next look at it is a short one. Nobody waits for this.
@@ -97,7 +87,7 @@ pub fn write(
         wanted.about.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect();
     metadata.insert("trigger".to_owned(), wanted.trigger.to_owned());
     let checkpoint = Checkpoint {
-        agents: standing::agents(known),
+        agents: standing::agents(known, &wanted.tokens),
         artifacts,
         digest: None,
         governance: standing::governance(known),
@@ -127,6 +117,16 @@ pub fn write(
     rows.push(Row::of(&checkpoint));
     vault.set_rows(rows)?;
     Ok(checkpoint)
+}
+
+/// What the agents of a session used so far.
+pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
+    let session = ledger.session();
+    let Some(project) = ledger.place().path.parent() else { return BTreeMap::new() };
+    let started = &session.memory.course.agents;
+    let names: Vec<(&str, &str)> =
+        started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.as_str())).collect();
+    used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names)
 }
 
 /// The fact of a checkpoint.

@@ -6,6 +6,7 @@ use super::{AgentState, AgentStatus, Governance, Orchestrator, Outcome};
 use crate::json::cut;
 use crate::session::Session;
 use crate::state::{Phase, Sandbox, Subagent};
+use std::collections::BTreeMap;
 
 /// The phases every task goes through, in order; `review` and `verify` only where the workflow asks for them.
 const WALK: [Phase; 6] =
@@ -43,20 +44,21 @@ pub fn orchestrator(session: &Session) -> Orchestrator {
 }
 
 /// The main agent and every agent that was started.
-pub fn agents(session: &Session) -> Vec<AgentState> {
+pub fn agents(session: &Session, tokens: &BTreeMap<String, u64>) -> Vec<AgentState> {
+    let used = |name: &str| tokens.get(name).copied().unwrap_or(0);
     let calls = |name: &str| session.memory.invocations.get(name).copied().unwrap_or(0);
     let main = AgentState {
         name: "main".to_owned(),
         status: if session.state.ended_at.is_some() { AgentStatus::Done } else { AgentStatus::Running },
         summary: session.state.main_agent.current_task.as_deref().map(|task| cut(task, 200).to_owned()),
-        tokens: 0,
+        tokens: used(""),
         tool_invocations: calls(""),
     };
     let others = session.state.subagents.iter().map(|(name, agent)| AgentState {
         name: name.clone(),
         status: status(session, name, agent),
         summary: agent.verdict.clone().or_else(|| agent.result.clone()),
-        tokens: 0,
+        tokens: used(name),
         tool_invocations: calls(name),
     });
     [main].into_iter().chain(others).collect()

@@ -3,7 +3,7 @@
 //! Compares where the loop stood before an event with where it stands after it. Invariants: a plain tool call changes no
 //! phase and costs nothing here; a tree that cannot be kept is told to the user and holds nobody up.
 
-use super::{Order, Wanted, fact, roll_back, run_of, running, write};
+use super::{Order, Wanted, fact, roll_back, run_of, running, tokens, write};
 use crate::asset;
 use crate::capture::{Limits, capture};
 use crate::checkpoint::{Id, Kind};
@@ -101,10 +101,12 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due]) -> Result<(), 
     let vault = Vault::open(env, root)?;
     let limits = Limits { until: Some(began + PATIENCE), ..Limits::of(&ledger.session().policy()) };
     let artifacts = capture(env, &vault, &limits, &[], &[])?;
-    let run = run_of(ledger.session());
+    let (run, tokens) = (run_of(ledger.session()), tokens(ledger));
     let mut facts = Vec::new();
     for (kind, phase, trigger) in due.iter().copied() {
-        let wanted = Wanted { run: &run, kind, phase, trigger, about: Vec::new(), parent: None, began };
+        let tokens = tokens.clone();
+        let wanted =
+            Wanted { run: &run, kind, phase, trigger, about: Vec::new(), tokens, parent: None, began };
         facts.push(fact(&write(env, &vault, Some(ledger.session()), &wanted, artifacts.clone())?));
     }
     ledger.append(env, facts)

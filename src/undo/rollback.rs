@@ -19,6 +19,7 @@ use crate::state::Stage;
 use crate::tree::parting::{Parting, part};
 use crate::tree::{Artifacts, find, is_foreign, name};
 use crate::vault::Vault;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -195,6 +196,7 @@ fn archive(
         phase: session.map_or(preview.target.phase, |session| session.state.phase),
         trigger: "before a rollback",
         about: vec![("target", preview.target.identity.checkpoint_id.clone())],
+        tokens: BTreeMap::new(),
         parent: None,
         began,
     };

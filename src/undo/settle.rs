@@ -4,7 +4,7 @@
 //! it, whoever comes finishes; what somebody changed in between is archived before it is overwritten.
 
 use super::plan::Plan;
-use super::{Wanted, books, fact, write};
+use super::{Wanted, books, fact, tokens, write};
 use crate::capture::capture;
 use crate::checkpoint::{Checkpoint, Kind};
 use crate::env::Env;
@@ -16,6 +16,7 @@ use crate::state::{Stage, Undone};
 use crate::tree::parting::{Parting, part};
 use crate::tree::{Artifacts, find};
 use crate::vault::Vault;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -95,6 +96,7 @@ pub(super) fn finish(
             phase: target.phase,
             trigger: "rollback",
             about,
+            tokens: own.map(|at| tokens(ledgers[at])).unwrap_or_default(),
             parent: Some(plan.target.clone()),
             began,
         };
@@ -145,6 +147,7 @@ fn keep_strangers(
         phase: session.map_or(target.phase, |session| session.state.phase),
         trigger: "changed while a rollback was interrupted",
         about: Vec::new(),
+        tokens: BTreeMap::new(),
         parent: None,
         began: Instant::now(),
     };

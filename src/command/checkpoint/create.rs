@@ -51,6 +51,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         phase,
         trigger: "by hand",
         about: note.into_iter().collect(),
+        tokens: ledger.as_ref().map(undo::tokens).unwrap_or_default(),
         parent: None,
         began,
     };

@@ -114,6 +114,7 @@ fn take(env: &Env, root: &Path) -> Id {
         phase: Phase::Execute,
         trigger: "a test",
         about: Vec::new(),
+        tokens: std::collections::BTreeMap::new(),
         parent: None,
         began: Instant::now(),
     };
