@@ -8,7 +8,7 @@ use crate::call::{CallKey, CallState, Effect};
 use crate::finding::Finding;
 use crate::policy::Policy;
 use crate::policy::check::Moment;
-use crate::state::{Memory, State, Waiver, canonical};
+use crate::state::{Memory, Stage, State, Undone, Waiver, canonical};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -27,6 +27,8 @@ pub enum Fact {
     Check(Checked),
     Violation(Violation),
     Recovery(Recovered),
+    Checkpoint(Taken),
+    Rollback(Undone),
     Snapshot(Box<Snapshot>),
 }
 
@@ -244,6 +246,14 @@ pub struct Recovered {
     pub what: String,
 }
 
+/// A checkpoint was taken. One whose digest is another now was edited.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Taken {
+    pub digest: String,
+    pub id: String,
+    pub trigger: String,
+}
+
 /// The whole fold, so that a lost state is rebuilt from here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -265,6 +275,8 @@ impl Fact {
             Fact::Check(fact) => ("check", canonical(fact)),
             Fact::Violation(fact) => ("violation", canonical(fact)),
             Fact::Recovery(fact) => ("recovery", canonical(fact)),
+            Fact::Checkpoint(fact) => ("checkpoint", canonical(fact)),
+            Fact::Rollback(fact) => ("rollback", canonical(fact)),
             Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
         }
     }
@@ -282,6 +294,8 @@ impl Fact {
             "check" => Fact::Check(parse(with)?),
             "violation" => Fact::Violation(parse(with)?),
             "recovery" => Fact::Recovery(parse(with)?),
+            "checkpoint" => Fact::Checkpoint(parse(with)?),
+            "rollback" => Fact::Rollback(parse(with)?),
             "snapshot" => Fact::Snapshot(parse(with)?),
             _ => return None,
         })
@@ -300,7 +314,9 @@ impl Fact {
             | Fact::Unblock(_)
             | Fact::Verdict(_)
             | Fact::Waive(_)
-            | Fact::Recovery(_) => true,
+            | Fact::Recovery(_)
+            | Fact::Checkpoint(_) => true,
+            Fact::Rollback(undone) => undone.stage != Stage::Told,
             Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
             _ => false,
         }

@@ -125,6 +125,13 @@ fn push(status: &Status) -> (String, String) {
     (command, ahead)
 }
 
+/// Files below this folder that are tracked although a rule says to ignore them: as bytes, from this folder.
+pub fn tracked_though_ignored(env: &Env, folder: &Path) -> Vec<Vec<u8>> {
+    let said = git(env, folder, &["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]);
+    let said = said.unwrap_or_default();
+    said.split(|b| *b == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
 fn stamp(path: &Path) -> String {
     use std::os::unix::fs::MetadataExt;
     std::fs::symlink_metadata(path)

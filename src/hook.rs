@@ -23,6 +23,7 @@ use crate::refresh;
 use crate::resolve;
 use crate::scene;
 use crate::session::Session;
+use crate::undo::{self, Before};
 use crate::verdict::{Ruling, Verdict};
 use crate::welcome;
 use crate::wire::{answer, read};
@@ -57,8 +58,12 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
     let mut checks = Vec::new();
-    let (mut ledger, scene, begins, verdict) = loop {
+    let (mut ledger, scene, begins, before, verdict) = loop {
         let mut ledger = Ledger::lock(env, whose, thorough)?;
+        if ledger.session().memory.undoing.is_some() && !env.dry {
+            undo::resume(env, &mut ledger)?;
+        }
+        let before = Before::of(ledger.session());
         let scene = Scene { checks: checks.clone(), ..scene::look(env, &ledger, &event)? };
         let begins = ledger.session().is_new();
         if begins {
@@ -71,7 +76,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
                 verdict.join(Verdict::notice("checks", format!("check `{}` would be run first", check.id)))
             });
             // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
-            break (ManuallyDrop::new(ledger), scene, begins, verdict);
+            break (ManuallyDrop::new(ledger), scene, begins, before, verdict);
         }
         // A check takes its time, so nobody else has to wait for it; what it found is judged with what is known then.
         let about = About::of(ledger.session(), &event, &scene);
@@ -93,7 +98,9 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
             verdict = verdict.join(Verdict::context("hydrate", words));
         }
     }
-    let facts = facts(env, ledger.session(), &event, &verdict, &scene, begins)?;
+    let (verdict, told) = undo::tell(ledger.session(), &event, verdict);
+    let mut facts = facts(env, ledger.session(), &event, &verdict, &scene, begins)?;
+    facts.extend(told);
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     let reflection = facts.iter().find_map(reflected);
     ledger.append(env, facts)?;
@@ -106,7 +113,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if !env.dry && wants_refresh(&event, &scene) {
         look_at_tracker(env, ledger.session(), &event);
     }
-    Ok(verdict)
+    Ok(verdict.join(undo::at_phase_change(env, &mut ledger, &event, before)))
 }
 
 /// The reflection in a fact, if it is one.

@@ -17,7 +17,8 @@
 //! **entries** of one session, each holding one **fact**; the **session** is those entries folded into what we know now.
 //! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
 //! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
-//! never a ruling. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
+//! never a ruling. A **checkpoint** is a working tree kept where a phase began or ended, in the tree's **vault**; a
+//! **rollback** puts one back. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
 //! texts **in force** it has one hash.
 
 // -- vocabulary
@@ -36,9 +37,11 @@ pub mod prompt;
 pub mod finding;
 pub mod moment;
 pub mod state;
+pub mod tree;
 pub mod fact;
 pub mod entry;
 pub mod session;
+pub mod checkpoint;
 pub mod chain;
 pub mod command_line;
 pub mod reach;
@@ -62,6 +65,7 @@ pub mod ledger;
 pub mod shelf;
 pub mod disk;
 pub mod in_force;
+pub mod vault;
 pub mod process;
 pub mod tracker;
 pub mod notes;
@@ -71,9 +75,12 @@ pub mod resolve;
 pub mod tripwire;
 pub mod git;
 pub mod check;
+pub mod capture;
+pub mod restore;
 pub mod shadow;
 pub mod scene;
 pub mod transcript;
+pub mod undo;
 pub mod sources;
 pub mod brief;
 pub mod lesson;

@@ -79,6 +79,36 @@ pub enum Phase {
     Halted,
 }
 
+impl Phase {
+    pub const ALL: [Phase; 10] = [
+        Phase::Idle,
+        Phase::Hydrate,
+        Phase::Review,
+        Phase::Execute,
+        Phase::Verify,
+        Phase::Intervene,
+        Phase::Reflect,
+        Phase::Close,
+        Phase::Done,
+        Phase::Halted,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Hydrate => "hydrate",
+            Phase::Review => "review",
+            Phase::Execute => "execute",
+            Phase::Verify => "verify",
+            Phase::Intervene => "intervene",
+            Phase::Reflect => "reflect",
+            Phase::Close => "close",
+            Phase::Done => "done",
+            Phase::Halted => "halted",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
@@ -147,6 +177,8 @@ pub struct Memory {
     pub folders: BTreeMap<String, String>,
     /// Settings files that register us, with the events they do it for.
     pub held: BTreeMap<String, Vec<String>>,
+    /// Calls that ran, by agent; the main agent has no name.
+    pub invocations: BTreeMap<String, u64>,
     /// Protected places that are links, or lie behind one, and where they really were as the session began.
     #[serde(default)]
     pub linked: BTreeMap<String, String>,
@@ -160,6 +192,10 @@ pub struct Memory {
     pub shadowed: Option<String>,
     /// The last entry known to be on the disk itself.
     pub synced: u64,
+    /// A rollback of this tree that began and has not ended: the next event looks after it.
+    pub undoing: Option<Box<Undone>>,
+    /// A rollback this session's agent has not been told of.
+    pub undone: Option<Box<Undone>>,
 }
 
 /// The course of the task in hand.
@@ -217,6 +253,41 @@ pub struct Waiver {
     pub reason: String,
     /// Milliseconds since 1970.
     pub until_ms: i64,
+}
+
+/// A rollback of the working tree this session is in, by whoever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    /// The checkpoint that keeps what was there before.
+    pub archive: String,
+    pub by: String,
+    /// The rollback's own name.
+    pub id: String,
+    /// The restored checkpoint is of this session: the loop goes back with it.
+    pub own: bool,
+    pub phase: Phase,
+    /// The checkpoint that stands for the restored tree.
+    pub result: String,
+    pub sandbox: Sandbox,
+    pub stage: Stage,
+    /// The loop went back, the tree did not.
+    pub state_only: bool,
+    /// The checkpoint that was restored.
+    pub target: String,
+    /// Its task's number.
+    pub task: u64,
+}
+
+/// How far a rollback is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    Begun,
+    Done,
+    /// It was interrupted before anything was changed.
+    Dropped,
+    /// The session's agent knows.
+    Told,
 }
 
 /// A call that has not ended yet.

@@ -3,6 +3,8 @@
 //! Reads the end of one file. Invariants: a transcript of any length costs the same; unknown records are passed over; a
 //! missing file is an empty answer, since the first prompt comes before it is there.
 
+pub mod tokens;
+
 use crate::json::{self, Json, cut};
 use rustix::fs::OFlags;
 use std::fs::File;

@@ -109,7 +109,7 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
         Fact::Unblock(_) => Tone::Good,
         Fact::Verdict(_) => Tone::Strong,
-        Fact::Recovery(_) | Fact::Waive(_) => Tone::Warn,
+        Fact::Recovery(_) | Fact::Waive(_) | Fact::Rollback(_) => Tone::Warn,
         Fact::Check(run) => {
             if run.failed() {
                 Tone::Bad
@@ -117,7 +117,7 @@ fn tone(fact: &Fact) -> Tone {
                 Tone::Good
             }
         }
-        Fact::Open(_) => Tone::Plain,
+        Fact::Open(_) | Fact::Checkpoint(_) => Tone::Plain,
         Fact::Snapshot(_) => Tone::Quiet,
     }
 }

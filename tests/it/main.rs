@@ -34,4 +34,5 @@ mod see;
 mod redact;
 mod tidy;
 mod tracker;
+mod undo;
 mod workflow;

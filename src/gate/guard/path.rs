@@ -1,6 +1,8 @@
 //! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
 
-use super::place::{AGENT, AGENTS, BINARY, CONFIGURATION, FOLDER, Place, Protected, SESSIONS, SETTINGS};
+use super::place::{
+    AGENT, AGENTS, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Place, Protected, SESSIONS, SETTINGS,
+};
 use crate::command_line::Bit;
 use crate::reach::{Act, Target};
 use std::cmp::Ordering;
@@ -110,6 +112,9 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
     let at = |n: usize| path.len().checked_sub(n).and_then(|i| path.get(i));
     if path.iter().any(|part| named(part, ".aops")) {
         return Some(CONFIGURATION);
+    }
+    if path.windows(2).any(|two| named(&two[0], ".claude") && named(&two[1], "checkpoints")) {
+        return Some(CHECKPOINTS);
     }
     if named(last, ".claude.json") {
         return Some(SETTINGS);
