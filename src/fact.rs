@@ -25,6 +25,7 @@ pub enum Fact {
     Waive(Waiver),
     Violation(Violation),
     Recovery(Recovered),
+    Insights(Concluded),
     Snapshot(Box<Snapshot>),
 }
 
@@ -203,6 +204,13 @@ pub struct Recovered {
     pub what: String,
 }
 
+/// What the session came to so far, for the state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Concluded {
+    /// Canonical and redacted; long lists are cut.
+    pub insights: Box<RawValue>,
+}
+
 /// The whole fold, so that a lost state is rebuilt from here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -223,6 +231,7 @@ impl Fact {
             Fact::Waive(fact) => ("waive", canonical(fact)),
             Fact::Violation(fact) => ("violation", canonical(fact)),
             Fact::Recovery(fact) => ("recovery", canonical(fact)),
+            Fact::Insights(fact) => ("insights", canonical(fact)),
             Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
         }
     }
@@ -239,6 +248,7 @@ impl Fact {
             "waive" => Fact::Waive(parse(with)?),
             "violation" => Fact::Violation(parse(with)?),
             "recovery" => Fact::Recovery(parse(with)?),
+            "insights" => Fact::Insights(parse(with)?),
             "snapshot" => Fact::Snapshot(parse(with)?),
             _ => return None,
         })

@@ -5,6 +5,7 @@
 
 use crate::asset;
 use crate::brief::halt_report;
+use crate::chronicle;
 use crate::env::{Env, boot_id};
 use crate::event::{Event, EventKind};
 use crate::fact::{Blocked, Fact, Opened};
@@ -26,9 +27,14 @@ use crate::wire::{answer, read};
 use std::io::Read;
 use std::mem::ManuallyDrop;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// More than any real event, less than would hurt.
 const LARGEST_INPUT: u64 = 64 << 20;
+
+/// How long the transcript may be read: the host gives the end of a session 1.5 s in all.
+const AT_THE_END: Duration = Duration::from_millis(700);
+const AT_A_STOP: Duration = Duration::from_secs(8);
 
 /// In the place of the tracker's program: there is none, and nobody looks for one.
 const NO_TRACKER: &str = "none";
@@ -80,10 +86,34 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if blocked {
         halt_report(env, &ledger, &event)?;
     }
+    if !env.dry && concludes(&event, &verdict) {
+        verdict = verdict.join(conclude(env, &mut ledger, &event));
+    }
     if !env.dry && wants_refresh(&event, &scene) {
         look_at_tracker(env, ledger.session(), &event);
     }
     Ok(verdict)
+}
+
+/// A turn or the session is over.
+fn concludes(event: &Event, verdict: &Verdict) -> bool {
+    let over = matches!(event.name.as_str(), "Stop" | "StopFailure" | "SessionEnd");
+    over && verdict.ruling != Ruling::Deny
+}
+
+/// The session's insights. Without them the turn ends all the same, and the user is told.
+fn conclude(env: &Env, ledger: &mut Ledger, event: &Event) -> Verdict {
+    let patience = if event.name == "SessionEnd" { AT_THE_END } else { AT_A_STOP };
+    let transcript = Path::new(&event.transcript_path);
+    match chronicle::conclude(env, ledger, transcript, Some(Instant::now() + patience)) {
+        Ok(_) => Verdict::pass(),
+        Err(failure) => Verdict::notice(
+            "insights",
+            format!(
+                "the insights were not written: {failure}\nhint: once that is mended, `aops-hook insights` writes them"
+            ),
+        ),
+    }
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context, and no trouble here.

@@ -76,6 +76,7 @@ impl Session {
                 self.memory.course.waivers.push(waiver.clone());
             }
             Fact::Violation(_) | Fact::Recovery(_) => {}
+            Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
                     return Err(Code::ChecksumMismatch);

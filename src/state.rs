@@ -79,6 +79,23 @@ pub enum Phase {
     Halted,
 }
 
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Hydrate => "hydrate",
+            Phase::Review => "review",
+            Phase::Execute => "execute",
+            Phase::Verify => "verify",
+            Phase::Intervene => "intervene",
+            Phase::Reflect => "reflect",
+            Phase::Close => "close",
+            Phase::Done => "done",
+            Phase::Halted => "halted",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {

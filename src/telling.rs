@@ -25,6 +25,7 @@ pub fn told(fact: &Fact, longest: usize) -> String {
         Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
         Fact::Violation(violation) => format!("{}: {}", violation.event, violation.violation),
         Fact::Recovery(recovery) => recovery.what.clone(),
+        Fact::Insights(_) => "the session's insights so far".to_owned(),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
     };
     one_line(&text, longest)

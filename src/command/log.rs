@@ -111,6 +111,6 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Verdict(_) => Tone::Strong,
         Fact::Recovery(_) | Fact::Waive(_) => Tone::Warn,
         Fact::Open(_) => Tone::Plain,
-        Fact::Snapshot(_) => Tone::Quiet,
+        Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
     }
 }

@@ -92,6 +92,7 @@ fn all() -> Vec<Fact> {
             violation: "v".to_owned(),
         }),
         Fact::Recovery(recovered),
+        Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory, state })),
     ]
 }

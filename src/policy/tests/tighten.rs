@@ -54,6 +54,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("tracker.command", "\"bd2\"", "\"bd\"", Err(())),
     ("memory.server", "\"http://a\"", "\"http://a\"", Ok("\"http://a\"")),
     ("memory.server", "", "\"http://a\"", Err(())),
+    ("insights.command", "\"gemini\"", "\"gemini\"", Ok("\"gemini\"")),
+    ("insights.command", "", "\"./evil\"", Err(())),
     ("checkpoint.interactive", "\"off\"", "\"execute\"", Ok("\"execute\"")),
     ("checkpoint.interactive", "", "\"all\"", Ok("\"all\"")),
     ("checkpoint.interactive", "", "\"off\"", Err(())),

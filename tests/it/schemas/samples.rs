@@ -3,7 +3,8 @@
 use aops_hook::call::{CallKey, CallState, Effect};
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::{
-    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked, Violation,
+    Blocked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked,
+    Violation,
 };
 use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
@@ -315,6 +316,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
         Fact::Recovery(recovered),
+        Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
         Fact::Snapshot(Box::new(Snapshot {
