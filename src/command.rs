@@ -8,6 +8,7 @@ pub mod clear_block;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
+pub mod export;
 pub mod insights;
 pub mod install;
 pub mod log;
@@ -83,6 +84,7 @@ pub static COMMANDS: &[Command] = &[
     insights::COMMAND,
     transcript::COMMAND,
     report::COMMAND,
+    export::COMMAND,
     workflow::COMMAND,
     policy::COMMAND,
     install::COMMAND,

@@ -10,9 +10,11 @@ use crate::env::{Env, boot_id};
 use crate::event::{Event, EventKind};
 use crate::fact::{Blocked, Fact, Opened};
 use crate::failure::{Code, Failure};
+use crate::finding::Finding;
 use crate::gate::{self, Scene, repeat};
 use crate::git;
 use crate::in_force;
+use crate::learning;
 use crate::ledger::Ledger;
 use crate::offer::offer;
 use crate::place::Whose;
@@ -82,9 +84,15 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     }
     let facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
+    let reflected = facts.iter().find_map(reflection);
     ledger.append(env, facts)?;
     if blocked {
         halt_report(env, &ledger, &event)?;
+    }
+    if let Some(finding) = reflected.filter(|_| !env.dry && tracker_of(ledger.session()).is_some()) {
+        // The reflection is in the ledger; a queue that takes nothing more is told by the next context.
+        let project = asset::project(env, Path::new(&event.cwd));
+        let _ = learning::reflected(env, &project, &ledger.session().state.session_id, &finding);
     }
     if !env.dry && concludes(&event, &verdict) {
         verdict = verdict.join(conclude(env, &mut ledger, &event));
@@ -118,10 +126,19 @@ fn conclude(env: &Env, ledger: &mut Ledger, event: &Event) -> Verdict {
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context, and no trouble here.
 fn look_at_tracker(env: &Env, session: &Session, event: &Event) {
-    let command = session.policy().tracker.command;
-    if command != NO_TRACKER {
+    if let Some(command) = tracker_of(session) {
         let _ = refresh::spawn(env, &asset::project(env, Path::new(&event.cwd)), &command);
     }
+}
+
+fn tracker_of(session: &Session) -> Option<String> {
+    Some(session.policy().tracker.command).filter(|command| command != NO_TRACKER)
+}
+
+/// A reflection that counts.
+fn reflection(fact: &Fact) -> Option<Finding> {
+    let Fact::Verdict(report) = fact else { return None };
+    report.finding.clone().filter(|finding| !report.sent_on && !finding.reflection.is_empty())
 }
 
 /// The tracker may say something else now: a session began or a turn ended, or somebody just talked to it.

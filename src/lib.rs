@@ -70,6 +70,7 @@ pub mod in_force;
 pub mod process;
 pub mod tracker;
 pub mod notes;
+pub mod learning;
 pub mod refresh;
 pub mod mcp;
 pub mod resolve;

@@ -10,11 +10,13 @@ use super::table::{Tone, clean};
 use super::{Command, Desk, Who, refused};
 use crate::chronicle;
 use crate::insight::Insights;
+use crate::learning;
 use crate::ledger::Ledger;
 use crate::moment;
 use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 pub const COMMAND: Command = Command {
     name: "insights",
@@ -77,6 +79,10 @@ fn written(desk: &Desk, found: &Found, analyse: bool) -> anyhow::Result<Insights
     }
     let current = chronicle::concluded_head(&shelved.path);
     chronicle::write(env, &insights)?;
+    let root = crate::shelf::session(shelved).map(|session| session.memory.root).unwrap_or_default();
+    if analyse && !root.is_empty() {
+        learning::observed(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
+    }
     if analyse || current != insights.ledger_head {
         let mut ledger = Ledger::at(env, &shelved.path, &shelved.session_id)?;
         chronicle::record(env, &mut ledger, &insights)?;

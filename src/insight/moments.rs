@@ -44,11 +44,16 @@ impl Kind {
 
 const LONGEST: usize = 160;
 
+/// The reason without the way out.
+fn first(reason: &str) -> &str {
+    reason.lines().next().unwrap_or_default()
+}
+
 pub fn moment(at_ms: i64, fact: &Fact) -> Option<Moment> {
     let (kind, text) = match fact {
         Fact::Event(seen) => match &seen.said {
             Some(said) if said.ruling == "deny" => {
-                (Kind::Refusal, format!("{} at {}: {}", said.gate, seen.event, said.reason))
+                (Kind::Refusal, format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))
             }
             _ => match seen.event.as_str() {
                 "UserPromptSubmit" => {
@@ -69,7 +74,7 @@ pub fn moment(at_ms: i64, fact: &Fact) -> Option<Moment> {
         },
         Fact::Call(step) => match (step.to, &step.gate) {
             (CallState::Denied, Some(gate)) => {
-                let reason = step.reason.as_deref().unwrap_or_default();
+                let reason = first(step.reason.as_deref().unwrap_or_default());
                 (Kind::Refusal, format!("{gate}: {}: {reason}", step.call.tool))
             }
             (CallState::Failed, _) => {

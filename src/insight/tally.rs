@@ -263,7 +263,7 @@ impl Tally {
         insights.ledger_head = Some(self.session.head.clone());
         insights.outcome = outcome(&self.session).to_owned();
         insights.stop_reason =
-            if state.phase == Phase::Halted { Some("halted".to_owned()) } else { self.ended };
+            if insights.outcome == "failure" { Some("halted".to_owned()) } else { self.ended };
         let wanted = insights.accomplishments.last().or(state.hydration.hydrated_intent.as_ref());
         let wanted = wanted.or_else(|| insights.user_prompts.last());
         insights.summary = wanted.map(|text| one_line(text, 300));
@@ -276,6 +276,7 @@ impl Tally {
 pub fn outcome(session: &Session) -> &'static str {
     match session.state.phase {
         Phase::Halted => "failure",
+        _ if session.blocked().is_some() => "failure",
         Phase::Done if session.memory.course.verified && session.state.stop.owed.is_empty() => "success",
         _ => "partial",
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 const EDIT: &str = r#"{"workflow": "minor-edit", "intent": "add a greeting", "task": "new",
     "acceptance_criteria": ["it greets", "it is tested"], "steps": ["write it"]}"#;
-const REFLECTION: &str = r#"{"reflection": {"request": "a greeting", "guidance_received": "the plan", "followed": "Partial - the test came late",
+pub(crate) const REFLECTION: &str = r#"{"reflection": {"request": "a greeting", "guidance_received": "the plan", "followed": "Partial - the test came late",
     "outcome": "Success", "accomplishment": "greets the world", "root_cause": "none", "proposed_change": "write the test first"}}"#;
 
 /// One of our agents from start to verdict.

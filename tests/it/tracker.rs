@@ -1,5 +1,6 @@
 //! The tracker: a detached refresher that is always gone in time, and a queue that writes each item once.
 
+mod learning;
 mod minibeads;
 mod world;
 
