@@ -2,6 +2,7 @@
 
 mod analyse;
 mod large;
+mod real;
 
 use crate::schemas::{insights_schema, validate::validate};
 use crate::support::{Answer, Sandbox, Session};
