@@ -107,6 +107,7 @@ pub static ASSETS: &[Asset] = assets![
     "templates/critic-context.md",
     "templates/halt-report.md",
     "templates/hydration-instruction.md",
+    "templates/insights-analysis.md",
     "templates/owed/checks.md",
     "templates/owed/commit.md",
     "templates/owed/framework.md",

@@ -9,17 +9,22 @@ pub mod clear_block;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
+pub mod export;
+pub mod insights;
 pub mod install;
 pub mod log;
 pub mod past;
 pub mod policy;
+pub mod range;
 pub mod replay;
+pub mod report;
 pub mod sessions;
 pub mod simulate;
 pub mod standing;
 pub mod status;
 pub mod statusline;
 pub mod table;
+pub mod transcript;
 pub mod uninstall;
 pub mod verify;
 pub mod waive;
@@ -77,6 +82,10 @@ pub static COMMANDS: &[Command] = &[
     block::COMMAND,
     clear_block::COMMAND,
     waive::COMMAND,
+    insights::COMMAND,
+    transcript::COMMAND,
+    report::COMMAND,
+    export::COMMAND,
     workflow::COMMAND,
     policy::COMMAND,
     checkpoint::COMMAND,

@@ -29,6 +29,7 @@ pub enum Fact {
     Recovery(Recovered),
     Checkpoint(Taken),
     Rollback(Undone),
+    Insights(Concluded),
     Snapshot(Box<Snapshot>),
 }
 
@@ -254,6 +255,13 @@ pub struct Taken {
     pub trigger: String,
 }
 
+/// What the session came to so far, for the state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Concluded {
+    /// Canonical and redacted; long lists are cut.
+    pub insights: Box<RawValue>,
+}
+
 /// The whole fold, so that a lost state is rebuilt from here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -277,6 +285,7 @@ impl Fact {
             Fact::Recovery(fact) => ("recovery", canonical(fact)),
             Fact::Checkpoint(fact) => ("checkpoint", canonical(fact)),
             Fact::Rollback(fact) => ("rollback", canonical(fact)),
+            Fact::Insights(fact) => ("insights", canonical(fact)),
             Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
         }
     }
@@ -296,6 +305,7 @@ impl Fact {
             "recovery" => Fact::Recovery(parse(with)?),
             "checkpoint" => Fact::Checkpoint(parse(with)?),
             "rollback" => Fact::Rollback(parse(with)?),
+            "insights" => Fact::Insights(parse(with)?),
             "snapshot" => Fact::Snapshot(parse(with)?),
             _ => return None,
         })

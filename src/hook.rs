@@ -6,15 +6,17 @@
 use crate::asset;
 use crate::brief::halt_report;
 use crate::check::{self, About};
+use crate::chronicle;
 use crate::env::{Env, boot_id};
 use crate::event::{Event, EventKind};
 use crate::fact::{Blocked, Fact, Opened};
 use crate::failure::{Code, Failure};
+use crate::finding::Finding;
 use crate::gate::{self, Scene, repeat};
 use crate::git;
 use crate::in_force;
+use crate::learning;
 use crate::ledger::Ledger;
-use crate::lesson;
 use crate::offer::offer;
 use crate::place::Whose;
 use crate::policy::Policy;
@@ -27,13 +29,17 @@ use crate::undo::{self, Before};
 use crate::verdict::{Ruling, Verdict};
 use crate::welcome;
 use crate::wire::{answer, read};
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::mem::ManuallyDrop;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// More than any real event, less than would hurt.
 const LARGEST_INPUT: u64 = 64 << 20;
+
+/// How long the transcript may be read: the host gives the end of a session 1.5 s in all.
+const AT_THE_END: Duration = Duration::from_millis(700);
+const AT_A_STOP: Duration = Duration::from_secs(8);
 
 /// In the place of the tracker's program: there is none, and nobody looks for one.
 const NO_TRACKER: &str = "none";
@@ -98,17 +104,25 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
             verdict = verdict.join(Verdict::context("hydrate", words));
         }
     }
-    let (verdict, told) = undo::tell(ledger.session(), &event, verdict);
+    let (mut verdict, told) = undo::tell(ledger.session(), &event, verdict);
     let mut facts = facts(env, ledger.session(), &event, &verdict, &scene, begins)?;
     facts.extend(told);
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
-    let reflection = facts.iter().find_map(reflected);
+    let reflected = facts.iter().find_map(reflection);
     ledger.append(env, facts)?;
     if blocked {
         halt_report(env, &ledger, &event)?;
     }
-    if let Some(reflection) = reflection.filter(|_| ledger.session().memory.course.reflected) {
-        lesson::keep(env, ledger.session(), &asset::project(env, Path::new(&event.cwd)), &reflection)?;
+    // One that came too early does not count, and teaches nothing.
+    let counts =
+        !env.dry && ledger.session().memory.course.reflected && tracker_of(ledger.session()).is_some();
+    if let Some(finding) = reflected.filter(|_| counts) {
+        // The reflection is in the ledger; a queue that takes nothing more is told by the next context.
+        let project = asset::project(env, Path::new(&event.cwd));
+        let _ = learning::reflected(env, &project, &ledger.session().state.session_id, &finding);
+    }
+    if !env.dry && concludes(&event, &verdict) {
+        verdict = verdict.join(conclude(env, &mut ledger, &event));
     }
     if !env.dry && wants_refresh(&event, &scene) {
         look_at_tracker(env, ledger.session(), &event);
@@ -116,18 +130,42 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     Ok(verdict.join(undo::at_phase_change(env, &mut ledger, &event, before)))
 }
 
-/// The reflection in a fact, if it is one.
-fn reflected(fact: &Fact) -> Option<BTreeMap<String, String>> {
-    let Fact::Verdict(report) = fact else { return None };
-    report.finding.as_ref().map(|finding| finding.reflection.clone()).filter(|fields| !fields.is_empty())
+/// A turn or the session is over.
+fn concludes(event: &Event, verdict: &Verdict) -> bool {
+    let over = matches!(event.name.as_str(), "Stop" | "StopFailure" | "SessionEnd");
+    over && verdict.ruling != Ruling::Deny
+}
+
+/// The session's insights. Without them the turn ends all the same, and the user is told.
+fn conclude(env: &Env, ledger: &mut Ledger, event: &Event) -> Verdict {
+    let patience = if event.name == "SessionEnd" { AT_THE_END } else { AT_A_STOP };
+    let transcript = Path::new(&event.transcript_path);
+    match chronicle::conclude(env, ledger, transcript, Some(Instant::now() + patience)) {
+        Ok(_) => Verdict::pass(),
+        Err(failure) => Verdict::notice(
+            "insights",
+            format!(
+                "the insights were not written: {failure}\nhint: once that is mended, `aops-hook insights` writes them"
+            ),
+        ),
+    }
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context, and no trouble here.
 fn look_at_tracker(env: &Env, session: &Session, event: &Event) {
-    let command = session.policy().tracker.command;
-    if command != NO_TRACKER {
+    if let Some(command) = tracker_of(session) {
         let _ = refresh::spawn(env, &asset::project(env, Path::new(&event.cwd)), &command);
     }
+}
+
+fn tracker_of(session: &Session) -> Option<String> {
+    Some(session.policy().tracker.command).filter(|command| command != NO_TRACKER)
+}
+
+/// A reflection that counts.
+fn reflection(fact: &Fact) -> Option<Finding> {
+    let Fact::Verdict(report) = fact else { return None };
+    report.finding.clone().filter(|finding| !report.sent_on && !finding.reflection.is_empty())
 }
 
 /// The tracker may say something else now: a session began or a turn ended, or somebody just talked to it.

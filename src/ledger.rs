@@ -298,7 +298,7 @@ fn with_witness(state: &State, memory: &Memory, witness: Witness) -> String {
 /// Heads of finished turns and every change of the block flag are kept apart from the ledger.
 fn exports(fact: &Fact) -> bool {
     match fact {
-        Fact::Block(_) | Fact::Unblock(_) => true,
+        Fact::Block(_) | Fact::Unblock(_) | Fact::Insights(_) => true,
         Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
         _ => false,
     }

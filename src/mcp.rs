@@ -56,6 +56,14 @@ impl fmt::Display for Trouble {
 
 impl std::error::Error for Trouble {}
 
+/// One POST of JSON to any address: the status, and the answer's body.
+pub fn post(server: &Address, body: &str, deadline: Instant) -> Result<(u16, Vec<u8>), Trouble> {
+    let reply = http::post(server, &[], body, deadline)?;
+    let status = reply.status;
+    let (body, _) = reply.read_until(|_| None::<()>)?;
+    Ok((status, body))
+}
+
 /// What the server remembers about this, the best first.
 pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Result<Vec<Memory>, Trouble> {
     // Servers log what they are asked.

@@ -38,6 +38,8 @@ pub struct Policy {
     pub effects: Effects,
     pub gates: Gates,
     pub hydration: Hydration,
+    #[serde(default)]
+    pub insights: Insights,
     pub memory: Memory,
     pub mode: Mode,
     pub rules: Vec<Rule>,
@@ -87,6 +89,18 @@ pub struct Hydration {
     pub deadline_ms: u64,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Insights {
+    /// The model that is asked to analyse a session.
+    pub command: String,
+}
+
+impl Default for Insights {
+    fn default() -> Self {
+        Self { command: "claude -p".to_owned() }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     pub server: Option<String>,
@@ -127,6 +141,7 @@ impl Default for Policy {
             effects: Effects::default(),
             gates: Gates::default(),
             hydration: Hydration { deadline_ms: 400 },
+            insights: Insights::default(),
             memory: Memory::default(),
             mode: Mode::default(),
             rules: Vec::new(),

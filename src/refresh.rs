@@ -7,6 +7,7 @@
 mod drain;
 mod tool;
 
+use crate::chronicle;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::notes;
@@ -101,8 +102,11 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
         let _ = fs::remove_file(&again);
         // Beside the tracker, which may hang: without an index the prompt scans, so a failure here costs only time.
         let notes = thread::spawn({
-            let env = env.clone();
-            move || notes::refresh(&env)
+            let (env, project) = (env.clone(), project.to_owned());
+            move || {
+                let _ = notes::refresh(&env);
+                chronicle::sweep(&env, &project);
+            }
         });
         look(env, project, command, end)?;
         let _ = notes.join();

@@ -78,6 +78,7 @@ impl Session {
             Fact::Check(checked) => self.checked(checked),
             Fact::Violation(_) | Fact::Recovery(_) | Fact::Checkpoint(_) => {}
             Fact::Rollback(undone) => self.undone(undone),
+            Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
                     return Err(Code::ChecksumMismatch);

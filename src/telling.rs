@@ -31,6 +31,7 @@ pub fn told(fact: &Fact, longest: usize) -> String {
         Fact::Recovery(recovery) => recovery.what.clone(),
         Fact::Checkpoint(taken) => format!("{} ({})", taken.id, taken.trigger),
         Fact::Rollback(undone) => undone_to(undone),
+        Fact::Insights(_) => "the session's insights so far".to_owned(),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
     };
     one_line(&text, longest)

@@ -1,7 +1,10 @@
-//! The last turns of a conversation, from the client's own transcript.
+//! The client's own transcript: its records, a scan of all of it, and the last turns of the conversation.
 //!
-//! Reads the end of one file. Invariants: a transcript of any length costs the same; unknown records are passed over; a
-//! missing file is an empty answer, since the first prompt comes before it is there.
+//! Reads transcripts, writes nothing. Invariants: the last turns of a transcript of any length cost the same; unknown
+//! records are passed over; a missing file is an empty answer, since the first prompt comes before it is there.
+
+pub mod record;
+pub mod scan;
 
 pub mod tokens;
 

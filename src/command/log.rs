@@ -118,6 +118,6 @@ fn tone(fact: &Fact) -> Tone {
             }
         }
         Fact::Open(_) | Fact::Checkpoint(_) => Tone::Plain,
-        Fact::Snapshot(_) => Tone::Quiet,
+        Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
     }
 }

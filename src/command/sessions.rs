@@ -58,9 +58,17 @@ fn row(shelved: &Shelved, state: Option<&State>) -> Value {
         "folder": shelved.path,
         "phase": state.map(|state| state.phase),
         "blocked": state.is_some_and(|state| state.state.custodiet_blocked),
-        "outcome": Value::Null,
+        "outcome": state.map(outcome),
         "ended_at": state.map(|state| &state.ended_at),
     })
+}
+
+/// As the last insights have it; of a session that has none yet, by where it stands.
+fn outcome(state: &State) -> Value {
+    let said = state.insights.as_ref().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+    let said = said.and_then(|said| said.get("outcome")?.as_str().map(str::to_owned));
+    let halted = state.phase == crate::state::Phase::Halted;
+    json!(if halted { "failure".to_owned() } else { said.unwrap_or_else(|| "partial".to_owned()) })
 }
 
 fn cells(desk: &Desk, shelved: &Shelved, state: Option<&State>) -> [Cell; 5] {

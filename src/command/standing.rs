@@ -81,18 +81,7 @@ pub fn value(env: &Env, session: &Session, owed: &[String]) -> Value {
 }
 
 pub fn phase(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Idle => "idle",
-        Phase::Hydrate => "hydrate",
-        Phase::Review => "review",
-        Phase::Execute => "execute",
-        Phase::Verify => "verify",
-        Phase::Intervene => "intervene",
-        Phase::Reflect => "reflect",
-        Phase::Close => "close",
-        Phase::Done => "done",
-        Phase::Halted => "halted",
-    }
+    phase.name()
 }
 
 pub fn sandbox(sandbox: Sandbox) -> &'static str {

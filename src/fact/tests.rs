@@ -113,6 +113,7 @@ fn all() -> Vec<Fact> {
         Fact::Recovery(recovered),
         Fact::Checkpoint(Taken { digest: "d".to_owned(), id: "i".to_owned(), trigger: "t".to_owned() }),
         Fact::Rollback(undone()),
+        Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory, state })),
     ]
 }

@@ -95,6 +95,12 @@ pub static KEYS: &[Key] = &[
     key!(tracker.command, Form::Text, Keep, "the tracker's program; `none`: no tracker"),
     key!(memory.server, Form::Server, Keep, "an MCP memory server that is already running"),
     key!(
+        insights.command,
+        Form::Text,
+        Keep,
+        "the model that `insights --analyse` asks: a program with its options, the prompt on its input"
+    ),
+    key!(
         checkpoint.interactive,
         Form::OneOf(Interactive::WORDS),
         Raise,

@@ -4,7 +4,7 @@
 
 mod infer;
 mod samples;
-mod validate;
+pub(crate) mod validate;
 mod vectors;
 
 use crate::rig::{self, LEDGER, STATE, Workshop, passed};
@@ -70,6 +70,11 @@ fn checkpoint_schema() -> Value {
     titled("a checkpoint, version 1", about, Shape::of(&samples::checkpoints()), json!({}))
 }
 
+pub(crate) fn insights_schema() -> Value {
+    let about = "What a session came to, made of its ledger and its transcript; in `sessions/insights/` of the data folder.";
+    titled("a session's insights, version 1", about, aops_hook::insight::field::schema(), json!({}))
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one switch of the tests: write instead of compare")]
 fn writing() -> bool {
     std::env::var_os("AOPS_WRITE_SCHEMAS").is_some()
@@ -81,6 +86,7 @@ fn schemas_are_current() {
         ("session-state", state_schema()),
         ("ledger-entry", entry_schema()),
         ("checkpoint", checkpoint_schema()),
+        ("insights", insights_schema()),
     ];
     for (name, schema) in all {
         let path = folder().join(format!("{name}.schema.json"));

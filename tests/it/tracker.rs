@@ -1,6 +1,7 @@
 //! The tracker: a detached refresher that is always gone in time, and a queue that writes each item once.
 
 mod hydration;
+mod learning;
 mod minibeads;
 mod world;
 

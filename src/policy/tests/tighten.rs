@@ -54,6 +54,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("tracker.command", "\"bd2\"", "\"bd\"", Err(())),
     ("memory.server", "\"http://[::1]:8/\"", "\"http://[::1]:8/\"", Ok("\"http://[::1]:8/\"")),
     ("memory.server", "", "\"http://[::1]:8/\"", Err(())),
+    ("insights.command", "\"gemini\"", "\"gemini\"", Ok("\"gemini\"")),
+    ("insights.command", "", "\"./evil\"", Err(())),
     ("checkpoint.interactive", "\"off\"", "\"execute\"", Ok("\"execute\"")),
     ("checkpoint.interactive", "", "\"all\"", Ok("\"all\"")),
     ("checkpoint.interactive", "", "\"off\"", Err(())),

@@ -6,8 +6,8 @@ use aops_hook::checkpoint::{
 };
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::{
-    Blocked, Checked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Taken,
-    Unblocked, Violation,
+    Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step,
+    Taken, Unblocked, Violation,
 };
 use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
@@ -372,6 +372,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Recovery(recovered),
         Fact::Checkpoint(Taken { digest: digest(), id: text(), trigger: text() }),
         Fact::Rollback(undone()),
+        Fact::Insights(Concluded { insights: raw() }),
         Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
         Fact::Snapshot(Box::new(Snapshot {

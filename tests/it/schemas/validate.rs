@@ -18,10 +18,8 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 .map_or_else(|| is(given, value), |many| many.iter().any(|one| is(one, value))),
             "const" => given == value,
             "enum" => given.as_array().unwrap().contains(value),
-            "minimum" => {
-                value.as_u64().is_none_or(|n| n >= given.as_u64().unwrap())
-                    && value.as_i64().is_none_or(|n| n >= 0)
-            }
+            "minimum" => value.as_f64().is_none_or(|n| n >= given.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|n| n <= given.as_f64().unwrap()),
             "pattern" => value.as_str().is_none_or(|text| matches(given.as_str().unwrap(), text)),
             "minItems" => value.as_array().is_none_or(|list| list.len() as u64 >= given.as_u64().unwrap()),
             "maxItems" => value.as_array().is_none_or(|list| list.len() as u64 <= given.as_u64().unwrap()),
@@ -71,6 +69,7 @@ fn is(name: &Value, value: &Value) -> bool {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),

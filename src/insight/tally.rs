@@ -1,0 +1,341 @@
+//! Counts a session's entries one after another: what its insights and its timeline are made of.
+//!
+//! Reads the facts it is given, writes nothing. Invariant: an entry that does not fold (a damaged ledger, looked at by a
+//! person) is left out of the state and counted all the same.
+
+use super::moments::{Moment, moment};
+use super::{Audits, Calls, Insights};
+use crate::agent::ours;
+use crate::call::{CallKey, CallState, Effect};
+use crate::entry::Line;
+use crate::fact::{Fact, Reported, Seen, Step};
+use crate::finding::Finding;
+use crate::json::{self, Json, cut};
+use crate::phrase::one_line;
+use crate::prompt::Prompt;
+use crate::session::Session;
+use crate::state::Phase;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Lists stop growing here; a longer session is known by its beginning.
+const MOST: usize = 1000;
+const MOST_MOMENTS: usize = 400;
+const LONGEST: usize = 500;
+
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub session: Session,
+    pub insights: Insights,
+    /// When which phase began.
+    pub phases: Vec<(i64, &'static str)>,
+    /// Kinds of agents by id.
+    pub agents: BTreeMap<String, String>,
+    /// What is worth a line in a timeline.
+    pub moments: Vec<Moment>,
+    pub moments_left_out: u64,
+    /// Calls by tool.
+    pub tools: BTreeMap<String, Calls>,
+    /// What came after a refusal, by gate.
+    pub followed: BTreeMap<String, Followed>,
+    pub last_ms: i64,
+    /// Refusals that nothing has followed yet.
+    waiting: Vec<String>,
+    /// Tool calls in flight: the file they change.
+    open: Vec<(CallKey, Option<String>)>,
+    ended: Option<String>,
+    let_go: bool,
+    root: String,
+}
+
+/// What came next after refusals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Followed {
+    /// One of our agents was started.
+    pub agent: u64,
+    /// Some other call was made.
+    pub worked: u64,
+    /// Another refusal.
+    pub again: u64,
+    /// The turn or the session ended.
+    pub ended: u64,
+}
+
+impl Tally {
+    pub fn new() -> Self {
+        Self { insights: Insights::new(), ..Self::default() }
+    }
+
+    /// One more entry.
+    pub fn add(&mut self, trace: &str, line: &Line, fact: &Fact) {
+        let ts = line.ts;
+        let before = self.session.state.phase;
+        let applied = self.session.apply(trace, ts, fact);
+        line.digest.clone_into(&mut self.session.head);
+        if applied.is_err() {
+            self.session.seq = line.seq;
+        }
+        let at_ms = crate::moment::parse(ts).unwrap_or(self.last_ms);
+        self.last_ms = self.last_ms.max(at_ms);
+        if self.phases.is_empty() || self.session.state.phase != before {
+            self.phases.push((at_ms, self.session.state.phase.name()));
+        }
+        match fact {
+            Fact::Open(open) => self.insights.project.clone_from(&open.project),
+            Fact::Event(seen) => self.saw(seen),
+            Fact::Call(step) => self.stepped(step),
+            Fact::Block(block) if block.by == "custodiet" => self.insights.custodiet_blocks += 1,
+            Fact::Verdict(report) => self.reported(report),
+            Fact::Violation(second) => {
+                if let Some(said) = second.said.as_ref().filter(|said| said.ruling == "deny") {
+                    self.refused(&said.gate);
+                }
+            }
+            _ => {}
+        }
+        if let Some(moment) = moment(at_ms, fact) {
+            if self.moments.len() < MOST_MOMENTS {
+                self.moments.push(moment);
+            } else {
+                self.moments_left_out += 1;
+            }
+        }
+    }
+
+    fn saw(&mut self, seen: &Seen) {
+        let refused = seen.said.as_ref().filter(|said| said.ruling == "deny");
+        if let Some(said) = refused {
+            let gate = match (said.gate.as_str(), seen.owed.as_ref().and_then(|owed| owed.first())) {
+                ("owed", Some(first)) => gate_of_debt(first),
+                (gate, _) => gate,
+            };
+            self.refused(gate);
+        }
+        match seen.event.as_str() {
+            "SessionStart" => {
+                self.ended = None;
+                if let Some(root) = &seen.root {
+                    self.root.clone_from(root);
+                }
+            }
+            "UserPromptSubmit" => {
+                let prompt = words(seen, "prompt").unwrap_or_default();
+                if Prompt::of(&prompt) != Prompt::Machine {
+                    push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
+                }
+                if refused.is_none() && Prompt::of(&prompt) == Prompt::Command {
+                    push_new(&mut self.insights.workflows_used, "direct-skill");
+                }
+            }
+            "SubagentStart" => {
+                if seen.agent_type.as_deref().is_some_and(|kind| ours(kind).is_some()) {
+                    self.follow(|next| &mut next.agent);
+                }
+                let kind = seen.agent_type.as_deref().unwrap_or_default();
+                let kind = kind.strip_prefix("aops:").unwrap_or(kind);
+                self.insights.subagent_count += 1;
+                push_new(&mut self.insights.subagents_invoked, kind);
+                if let Some(id) = seen.agent_id.as_ref().filter(|_| self.agents.len() < MOST) {
+                    self.agents.insert(id.clone(), kind.to_owned());
+                }
+            }
+            "Stop" if refused.is_none() => {
+                self.follow(|next| &mut next.ended);
+                self.let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
+                self.ended = Some(if self.let_go { "let_go" } else { "end_turn" }.to_owned());
+            }
+            "StopFailure" => self.ended = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
+            "SessionEnd" => {
+                self.follow(|next| &mut next.ended);
+                self.ended = Some(words(seen, "reason").unwrap_or_else(|| "other".to_owned()));
+            }
+            _ => {}
+        }
+    }
+
+    fn stepped(&mut self, step: &Step) {
+        let at = self.open.iter().position(|(key, _)| *key == step.call);
+        if step.to == CallState::Pending {
+            if self.open.len() >= MOST {
+                self.open.remove(0);
+            }
+            self.open.push((step.call.clone(), changed_file(step)));
+            return;
+        }
+        if !step.to.is_terminal() {
+            return;
+        }
+        let path = at.and_then(|at| self.open.remove(at).1);
+        let name = cut(&step.call.tool, 64);
+        if !self.tools.contains_key(name) && self.tools.len() < MOST {
+            self.tools.insert(name.to_owned(), Calls::default());
+        }
+        let mut other = Calls::default();
+        let by_tool = self.tools.get_mut(name).unwrap_or(&mut other);
+        let calls = &mut self.insights.tool_calls;
+        let spawns = matches!(name, "Agent" | "Task");
+        match step.to {
+            CallState::Completed => {
+                calls.completed += 1;
+                by_tool.completed += 1;
+                if let Some(path) = path {
+                    let inside =
+                        path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
+                    push_new(&mut self.insights.files_changed, inside.unwrap_or(&path));
+                }
+            }
+            CallState::Failed => {
+                calls.failed += 1;
+                by_tool.failed += 1;
+            }
+            _ => {
+                calls.denied += 1;
+                by_tool.denied += 1;
+                if let Some(gate) = &step.gate {
+                    self.refused(gate);
+                }
+                return;
+            }
+        }
+        if !spawns {
+            self.follow(|next| &mut next.worked);
+        }
+    }
+
+    /// This came after the refusals that were waiting.
+    fn follow(&mut self, count: fn(&mut Followed) -> &mut u64) {
+        for gate in self.waiting.drain(..) {
+            *count(self.followed.entry(gate).or_default()) += 1;
+        }
+    }
+
+    fn refused(&mut self, gate: &str) {
+        self.follow(|next| &mut next.again);
+        self.waiting.push(cut(gate, 64).to_owned());
+        *self.insights.gates.entry(cut(gate, 64).to_owned()).or_default() += 1;
+    }
+
+    fn reported(&mut self, report: &Reported) {
+        let Some(finding) = report.finding.as_ref().filter(|_| !report.sent_on) else { return };
+        match report.agent.as_str() {
+            "prompt-hydrator" => {
+                if let Some(workflow) = &finding.workflow {
+                    push_new(&mut self.insights.workflows_used, workflow);
+                }
+            }
+            "critic" => self.insights.critic_verdict.clone_from(&finding.verdict),
+            "qa-verifier" => self.insights.qa_verdict.clone_from(&finding.verdict),
+            "framework" => self.reflected(finding),
+            _ => {}
+        }
+        if matches!(report.agent.as_str(), "qa-verifier" | "custodiet") {
+            finding.problems.iter().for_each(|problem| push_new(&mut self.insights.friction_points, problem));
+        }
+    }
+
+    fn reflected(&mut self, finding: &Finding) {
+        let said = |name: &str| finding.reflection.get(name).filter(|text| says_something(text));
+        for (list, name) in [
+            (&mut self.insights.accomplishments, "accomplishment"),
+            (&mut self.insights.friction_points, "root_cause"),
+            (&mut self.insights.proposed_changes, "proposed_change"),
+        ] {
+            if let Some(text) = said(name) {
+                push_new(list, text);
+            }
+        }
+        self.insights.reflection = Some(finding.reflection.clone());
+    }
+
+    /// What all of it comes to.
+    pub fn conclude(mut self) -> (Insights, Vec<(i64, &'static str)>, BTreeMap<String, String>) {
+        let state = &self.session.state;
+        let insights = &mut self.insights;
+        insights.session_id.clone_from(&state.session_id);
+        insights.date.clone_from(&state.date);
+        if let Some(name) = self.root.rsplit('/').next().filter(|name| !name.is_empty()) {
+            name.clone_into(&mut insights.project);
+        }
+        insights.started_at = Some(state.started_at.clone()).filter(|at| !at.is_empty());
+        insights.ended_at.clone_from(&state.ended_at);
+        insights.acceptance_criteria_count = state.hydration.acceptance_criteria.len() as u64;
+        insights.audits = Audits { done: state.audit.done, drawn: state.audit.drawn };
+        insights.ledger_head = Some(self.session.head.clone());
+        insights.outcome = outcome(&self.session).to_owned();
+        insights.stop_reason =
+            if insights.outcome == "failure" { Some("halted".to_owned()) } else { self.ended };
+        let wanted = insights.accomplishments.last().or(state.hydration.hydrated_intent.as_ref());
+        let wanted = wanted.or_else(|| insights.user_prompts.last());
+        insights.summary = wanted.map(|text| one_line(text, 300));
+        insights.phase_ms = spent(&self.phases, self.last_ms);
+        (self.insights, self.phases, self.agents)
+    }
+}
+
+/// Success only when verified and closed.
+pub fn outcome(session: &Session) -> &'static str {
+    match session.state.phase {
+        Phase::Halted => "failure",
+        _ if session.blocked().is_some() => "failure",
+        Phase::Done if session.memory.course.verified && session.state.stop.owed.is_empty() => "success",
+        _ => "partial",
+    }
+}
+
+fn spent(phases: &[(i64, &'static str)], last_ms: i64) -> BTreeMap<String, u64> {
+    let mut spent = BTreeMap::new();
+    let ends = phases.iter().skip(1).map(|(at, _)| *at).chain([last_ms]);
+    for ((began, phase), end) in phases.iter().zip(ends) {
+        let ms = u64::try_from(end - began).unwrap_or(0);
+        if ms > 0 {
+            *spent.entry((*phase).to_owned()).or_default() += ms;
+        }
+    }
+    spent
+}
+
+/// The gate that wants this.
+fn gate_of_debt(debt: &str) -> &'static str {
+    match debt {
+        "qa-verifier" => "qa",
+        "framework" => "reflect",
+        _ => "close",
+    }
+}
+
+fn changed_file(step: &Step) -> Option<String> {
+    let edits = matches!(step.call.tool.as_str(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
+    if !edits || step.effect != Some(Effect::Write) {
+        return None;
+    }
+    let input = json::read(step.input.as_ref()?.get()).ok()?;
+    input.text_of("file_path").or_else(|| input.text_of("notebook_path"))
+}
+
+/// `none`, `n/a` and the like are nothing.
+pub fn says_something(text: &str) -> bool {
+    let text = text.trim().trim_end_matches('.').to_lowercase();
+    !matches!(text.as_str(), "" | "none" | "n/a" | "na" | "nothing" | "-" | "null" | "no")
+}
+
+fn push(list: &mut Vec<String>, text: &str) {
+    if list.len() < MOST {
+        list.push(text.to_owned());
+    }
+}
+
+fn push_new(list: &mut Vec<String>, text: &str) {
+    let text = cut(text, LONGEST);
+    if !text.is_empty() && !list.iter().any(|known| known == text) {
+        push(list, text);
+    }
+}
+
+/// A text of the event; of a clipped one its beginning.
+pub fn words(seen: &Seen, name: &str) -> Option<String> {
+    let about = json::read(seen.about.get()).ok()?;
+    match about.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
+    }
+}

@@ -1,0 +1,124 @@
+//! `report`: one page that needs nothing else, opened in a real browser.
+
+mod browser;
+
+use crate::insights::{agent, lay_transcript, whole_loop, write};
+use crate::support::{BINARY, Sandbox};
+use browser::Browser;
+use serde_json::json;
+use std::fs;
+
+/// A few sessions with everything the page shows.
+fn history(sandbox: &Sandbox) {
+    let good = whole_loop(sandbox);
+    lay_transcript(sandbox, &good.id);
+    good.stop("Done.").silent();
+    let halted = sandbox.session();
+    let _ = halted.start("startup");
+    let _ = halted.prompt("<script>alert(1)</script> & \"more\"");
+    let plan = r#"{"workflow": "feature-dev", "intent": "<b>bold</b>", "task": "new", "acceptance_criteria": [], "steps": []}"#;
+    agent(&halted, "b1", "prompt-hydrator", plan).silent();
+    let _ = agent(
+        &halted,
+        "b2",
+        "critic",
+        r#"{"verdict": "HALT", "acceptance_criteria": [], "problems": ["no"]}"#,
+    );
+    let _ = write(&halted, sandbox, "x.txt");
+    let _ = halted.stop("Halted.");
+    let _ = sandbox.session().start("startup");
+}
+
+#[test]
+fn the_page_has_the_right_numbers_and_asks_for_nothing() {
+    let sandbox = Sandbox::new();
+    history(&sandbox);
+    let file = sandbox.project().join("report.html");
+    sandbox.person(&["report", "-o", "report.html"]).said(&["3 sessions are told in", "report.html"]);
+    let html = fs::read_to_string(&file).unwrap();
+    assert!(!html.contains("<script>alert") && !html.contains("<b>bold"), "escaped");
+    assert!(html.contains("prefers-color-scheme") && !html.contains("http:") && !html.contains("https:"));
+    let page = Browser::open(&sandbox, &file);
+    assert_eq!(page.complaints(), [""; 0]);
+    assert_eq!(page.requests(), [""; 0]);
+    let dom = page.dom();
+    assert!(dom.contains(r#"data-success="1" data-partial="1" data-failure="1""#), "{dom}");
+    let figure = |id: &str| {
+        let from = dom.find(&format!("<figure id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
+        dom[from..from + dom[from..].find("</figure>").unwrap()].to_owned()
+    };
+    let row = |id: &str, name: &str| {
+        let figure = figure(id);
+        let at =
+            figure.find(&format!("<bdi>{name}</bdi>")).unwrap_or_else(|| panic!("no {name} in {figure}"));
+        let from = figure[..at].rfind("<tr data-n=\"").unwrap() + 12;
+        figure[from..].split('"').next().unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!((row("refusals", "sandbox"), row("refusals", "qa")), (2, 1));
+    assert_eq!((row("tools", "Write"), row("tools", "Bash")), (3, 1));
+    assert_eq!((row("models", "claude-opus-5-5"), row("agents", "checker")), (2171, 671));
+    assert_eq!((row("files", "src/hello.rs"), row("audits", "critic HALT")), (1, 1));
+    assert!(figure("models").contains("$0.01"));
+    assert_eq!(dom.matches("<details class=\"session\"").count(), 3);
+    assert!(dom.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp;"), "the prompt is in its timeline");
+    // The same sums for programs.
+    let sums = sandbox.person(&["report", "--json"]).json();
+    assert_eq!(sums["outcomes"], json!({"success": 1, "partial": 1, "failure": 1}));
+    assert_eq!((&sums["refusals"], &sums["cost_usd"]), (&json!({"sandbox": 2, "qa": 1}), &json!(0.00767)));
+    assert_eq!(sums["followed"]["qa"], json!({"agent": 1, "worked": 0, "again": 0, "ended": 0}));
+    assert_eq!(sums["followed"]["sandbox"], json!({"agent": 1, "worked": 0, "again": 0, "ended": 1}));
+}
+
+#[test]
+fn finding_a_session_works_without_a_mouse() {
+    let sandbox = Sandbox::new();
+    history(&sandbox);
+    let file = sandbox.tmp().join("report.html");
+    sandbox.person(&["report", "--output", file.to_str().unwrap()]).said(&["3 sessions"]);
+    // As if typed: the page's own script hides what does not match.
+    let typed = "<script>const f=document.getElementById('find');f.value='failure hydrator';f.dispatchEvent(new Event('input'));</script></body>";
+    let html = fs::read_to_string(&file).unwrap().replace("</body>", typed);
+    fs::write(&file, html).unwrap();
+    let page = Browser::open(&sandbox, &file);
+    assert_eq!(page.complaints(), [""; 0]);
+    assert!(page.dom().contains(">1 of 3</span>"), "{}", page.dom());
+    assert_eq!(page.dom().matches("hidden=\"\"").count(), 2);
+}
+
+#[test]
+fn one_session_no_session_and_a_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.person(&["report"]).said(&["<!doctype html>", "0 sessions", "There is none yet."]);
+    history(&sandbox);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    sandbox.person(&["report", &session.id]).said(&["<title>aops report: 1 session</title>"]);
+    sandbox.person(&["report", "--since", "2099-01-01"]).said(&["0 sessions since 2099-01-01"]);
+    sandbox.person(&["report", "-o", "/nowhere/at/all.html"]).failed(1, &["/nowhere/at/all.html"]);
+}
+
+/// A thousand sessions: the page stays small. How fast it is made is measured with the release build.
+#[test]
+fn a_thousand_sessions_stay_below_three_megabytes() {
+    let sandbox = Sandbox::new();
+    let one = whole_loop(&sandbox);
+    for n in 0..60 {
+        let _ = one.prompt(&format!("prompt {n}: {}", "words ".repeat(60)));
+    }
+    one.stop("Done.").silent();
+    let ledger = fs::read_to_string(one.folder().join("ledger.jsonl")).unwrap();
+    for n in 0..1000 {
+        let folder = sandbox.sessions().join(format!("20260113-{n:08x}"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("ledger.jsonl"), ledger.replace(&one.id, &format!("session-{n}"))).unwrap();
+    }
+    let output = sandbox
+        .command(BINARY)
+        .args(["report", "-o", "report.html"])
+        .timeout(std::time::Duration::from_mins(5))
+        .output();
+    let said = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(said.contains("1001 sessions"), "{said}");
+    let long = fs::metadata(sandbox.project().join("report.html")).unwrap().len();
+    assert!((500_000..3_000_000).contains(&long), "{long}");
+}
