@@ -13,6 +13,10 @@ pub mod log;
 pub mod past;
 pub mod policy;
 pub mod replay;
+pub mod resolve;
+pub mod resume;
+pub mod run;
+pub mod runs;
 pub mod sessions;
 pub mod simulate;
 pub mod standing;
@@ -78,6 +82,10 @@ pub static COMMANDS: &[Command] = &[
     waive::COMMAND,
     workflow::COMMAND,
     policy::COMMAND,
+    run::COMMAND,
+    resume::COMMAND,
+    resolve::COMMAND,
+    runs::COMMAND,
     install::COMMAND,
     uninstall::COMMAND,
     doctor::COMMAND,

@@ -7,7 +7,7 @@
 use crate::call::{CallKey, CallState, Effect};
 use crate::finding::Finding;
 use crate::policy::Policy;
-use crate::state::{Memory, State, Waiver, canonical};
+use crate::state::{Memory, Stage, State, Waiver, canonical};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -23,6 +23,7 @@ pub enum Fact {
     Unblock(Unblocked),
     Verdict(Reported),
     Waive(Waiver),
+    Run(Staged),
     Violation(Violation),
     Recovery(Recovered),
     Snapshot(Box<Snapshot>),
@@ -98,6 +99,9 @@ pub struct Seen {
     /// `SessionStart` only: the root of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
+    /// The run whose driver started the client, where that is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
 }
@@ -118,6 +122,9 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
     pub call: CallKey,
+    /// With PENDING: a run pauses for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred: Option<bool>,
     /// With the end of a write: whether the audit's lot fell on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawn: Option<bool>,
@@ -175,6 +182,18 @@ pub struct Unblocked {
     pub by: String,
 }
 
+/// A run's driver begins a step in this session, or ends it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Staged {
+    pub run_id: String,
+    /// Nothing: no step is under way any more.
+    pub stage: Option<Stage>,
+    pub task: String,
+}
+
+/// The reason of a call that ended without anybody hearing of it.
+pub const NO_EFFECT: &str = "no_effect_observed";
+
 /// Something happened that a sound host and a sound hook do not let happen.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Violation {
@@ -221,6 +240,7 @@ impl Fact {
             Fact::Unblock(fact) => ("unblock", canonical(fact)),
             Fact::Verdict(fact) => ("verdict", canonical(fact)),
             Fact::Waive(fact) => ("waive", canonical(fact)),
+            Fact::Run(fact) => ("run", canonical(fact)),
             Fact::Violation(fact) => ("violation", canonical(fact)),
             Fact::Recovery(fact) => ("recovery", canonical(fact)),
             Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
@@ -237,6 +257,7 @@ impl Fact {
             "unblock" => Fact::Unblock(parse(with)?),
             "verdict" => Fact::Verdict(parse(with)?),
             "waive" => Fact::Waive(parse(with)?),
+            "run" => Fact::Run(parse(with)?),
             "violation" => Fact::Violation(parse(with)?),
             "recovery" => Fact::Recovery(parse(with)?),
             "snapshot" => Fact::Snapshot(parse(with)?),
@@ -257,6 +278,7 @@ impl Fact {
             | Fact::Unblock(_)
             | Fact::Verdict(_)
             | Fact::Waive(_)
+            | Fact::Run(_)
             | Fact::Recovery(_) => true,
             Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
             _ => false,

@@ -22,7 +22,7 @@ use crate::finding::Finding;
 use crate::policy::{Level, Policy};
 use crate::reach::Reach;
 use crate::session::Session;
-use crate::state::Waiver;
+use crate::state::{Stage, Waiver};
 use crate::verdict::{Ruling, Verdict};
 use std::collections::BTreeMap;
 
@@ -77,6 +77,8 @@ pub struct Scene {
     pub now_ms: i64,
     /// Other sessions of this project that are blocked: id, reason.
     pub blocked_beside: Vec<(String, String)>,
+    /// The step of a run that its driver started the client for; nothing where that is not proven.
+    pub stage: Option<Stage>,
 }
 
 /// What is not yet committed or pushed of what this session changed.
@@ -133,12 +135,25 @@ pub static GATES: &[Gate] = &[
     Gate { name: "owed", refuses: "the end of a turn while the task owes something", judge: owed::judge },
 ];
 
+/// Inside a run nobody sits there: a question makes the run pause, unless a person has answered it. An agent within the
+/// client cannot pause it, so its question is a refusal.
+fn in_run(said: Verdict, event: &Event, scene: &Scene) -> Verdict {
+    let Some(stage) = scene.stage.as_ref().filter(|_| said.ruling == Ruling::Ask) else { return said };
+    let id = event.call.as_ref().map(|call| call.key.id.as_str());
+    if stage.approved.is_some() && stage.approved.as_deref() == id {
+        return Verdict::pass();
+    }
+    let ruling = if event.agent_id.is_some() { Ruling::Deny } else { Ruling::Defer };
+    Verdict { ruling, ..said }
+}
+
 /// The joined verdict of all gates. A refusal ends the round: later gates have nothing to add to it.
 pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     let mut verdict = Verdict::pass();
     let policy = session.policy();
     for gate in GATES {
         let said = (gate.judge)(session, event, scene);
+        let said = in_run(said, event, scene);
         verdict = verdict.join(match level(&policy, gate.name) {
             Level::Enforce => said,
             Level::Warn => said.soften(),

@@ -18,7 +18,8 @@
 //! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
 //! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
 //! never a ruling. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
-//! texts **in force** it has one hash.
+//! texts **in force** it has one hash. A **run** is a chain of steps that a **driver** walks without a person; it leaves
+//! **packets** where it pauses and where it ends, and every deed of it is a line of the attempt ledger.
 
 // -- vocabulary
 pub mod failure;
@@ -50,6 +51,7 @@ pub mod settings;
 pub mod diff;
 pub mod yaml;
 pub mod workflow;
+pub mod run;
 // -- edges
 pub mod env;
 pub mod asset;
@@ -70,6 +72,9 @@ pub mod mcp;
 pub mod resolve;
 pub mod tripwire;
 pub mod git;
+pub mod job;
+pub mod artifacts;
+pub mod client;
 pub mod shadow;
 pub mod scene;
 pub mod transcript;

@@ -4,6 +4,7 @@
 //! in parts; what the machine of calls forbids is an error, never a state.
 
 mod course;
+mod stage;
 
 use crate::call::{CallKey, CallState};
 use crate::digest::NO_DIGEST;
@@ -75,6 +76,7 @@ impl Session {
                 self.memory.course.waivers.retain(|old| old.gate != waiver.gate);
                 self.memory.course.waivers.push(waiver.clone());
             }
+            Fact::Run(staged) => self.staged(staged),
             Fact::Violation(_) | Fact::Recovery(_) => {}
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
@@ -125,6 +127,7 @@ impl Session {
                 }
             }
             "SessionEnd" => self.state.ended_at = Some(ts.to_owned()),
+            "UserPromptSubmit" if seen.run.is_some() => self.step_prompted(),
             "UserPromptSubmit" if !refused => self.prompted(&words(seen, "prompt").unwrap_or_default()),
             "Stop" => self.stopped(seen, refused),
             "CwdChanged" => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
@@ -164,6 +167,7 @@ impl Session {
             (None, None) if step.to == CallState::Pending => self.memory.calls.push(OpenCall {
                 agent_id: step.agent_id.clone(),
                 call: step.call.clone(),
+                deferred: step.deferred == Some(true),
                 effect: step.effect,
                 input_sha256: step.input_sha256.clone(),
                 prompt_id: step.prompt_id.clone(),
@@ -173,6 +177,7 @@ impl Session {
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
+                    self.step_of_run(&open, step);
                     if let Some(effect) = open.effect.filter(|_| step.to != CallState::Denied) {
                         self.worked(effect, step);
                     }

@@ -6,6 +6,7 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Once, before anything else.
 pub fn settle() {
@@ -24,6 +25,27 @@ pub fn settle() {
             std::mem::forget(nowhere);
         }
     }
+}
+
+/// Somebody asked this process to end.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// From here on a polite signal ends nothing: it is noted, for whoever wants to pause cleanly.
+pub fn note_interrupts() {
+    extern "C" fn note(_: i32) {
+        ASKED.store(true, Ordering::Relaxed);
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        #[expect(unsafe_code, reason = "no safe crate here offers a handler; this one only stores a flag")]
+        // SAFETY: the handler is async-signal-safe: one atomic store.
+        unsafe {
+            libc::signal(signal, note as *const () as libc::sighandler_t);
+        }
+    }
+}
+
+pub fn interrupted() -> bool {
+    ASKED.load(Ordering::Relaxed)
 }
 
 fn ignore(signal: i32) {

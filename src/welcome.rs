@@ -10,9 +10,10 @@ use crate::failure::Failure;
 use crate::gate::Scene;
 use crate::json::cut;
 use crate::ledger::Ledger;
-use crate::phrase::{Phrase, one_line};
+use crate::phrase::{Phrase, one_line, quote};
 use crate::place::make_all;
 use crate::session::Session;
+use crate::state::Stage;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ const CORE: usize = 1_800;
 
 /// The context for the start of a session.
 pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> String {
+    if let Some(stage) = &scene.stage {
+        return step(env, stage, event);
+    }
     let standing = standing(session);
     if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
         return standing.unwrap_or_default();
@@ -40,6 +44,18 @@ pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> St
         standing,
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    cut(&text, LONGEST).to_owned()
+}
+
+/// A step of a run is told what it needs by its prompt; here come the axioms, and the words of whoever let it go on.
+fn step(env: &Env, stage: &Stage, event: &Event) -> String {
+    let note =
+        stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
+    let first = event.source == "startup" || event.source == "compact";
+    let cwd = Path::new(&event.cwd);
+    let axioms = first.then(|| asset::axioms_text(env, &asset::project(env, cwd)));
+    let core = first.then(|| core(cwd)).flatten();
+    let text = [axioms, core, note].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     cut(&text, LONGEST).to_owned()
 }
 

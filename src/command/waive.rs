@@ -89,7 +89,7 @@ fn known(gate: &str) -> anyhow::Result<&'static str> {
 }
 
 /// `30s`, `10m`, `2h`, `1d` in milliseconds.
-fn duration(text: &str) -> Result<i64, String> {
+pub(super) fn duration(text: &str) -> Result<i64, String> {
     let odd = || format!("`{text}` is no length of time\nhint: write 30s, 10m, 2h or 1d");
     let unit = match text.chars().last() {
         Some('s') => 1_000,

@@ -12,6 +12,7 @@ fn all() -> Vec<Fact> {
         agent_id: text(),
         agent_type: text(),
         call: CallKey::of("Bash", "t"),
+        deferred: Some(true),
         drawn: Some(true),
         duration_ms: Some(1),
         effect: Some(Effect::Write),
@@ -43,6 +44,7 @@ fn all() -> Vec<Fact> {
         policy_hash: text(),
         prompt_id: text(),
         root: text(),
+        run: text(),
         said: said(),
     };
     let finding = Finding {
@@ -84,6 +86,7 @@ fn all() -> Vec<Fact> {
             sent_on: true,
         }),
         Fact::Waive(Waiver::default()),
+        Fact::Run(Staged { stage: Some(Stage::default()), ..Staged::default() }),
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),

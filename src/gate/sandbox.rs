@@ -23,9 +23,17 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     if let Some(agent) = event.agent_id.as_ref().and(event.agent_type.as_deref()).and_then(ours) {
         return of_ours(agent.name, agent.may, call, effect, scene);
     }
-    let shut = session.state.sandbox == Sandbox::Shut;
+    let shut = match &scene.stage {
+        Some(stage) => stage.sandbox == Sandbox::Shut && !(stage.closes && effect == Effect::Close),
+        None => session.state.sandbox == Sandbox::Shut,
+    };
     if !effect.is_write() || !shut || is_waived(session, scene, GATE) {
         return Verdict::pass();
+    }
+    if let Some(stage) = &scene.stage {
+        let values =
+            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", scene.why.clone())];
+        return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
     let verdict = Verdict::refuse(GATE, words(session, call, scene));
     match session.memory.shadowed.as_deref() {

@@ -5,7 +5,7 @@
 
 use super::field::Field;
 use super::value::{Form, Value};
-use super::{Interactive, Level, Policy};
+use super::{Interactive, Level, OnPause, Policy};
 
 pub struct Key {
     /// Table and key, with a dot.
@@ -108,6 +108,13 @@ pub static KEYS: &[Key] = &[
     ),
     key!(checkpoint.keep, Form::Whole(1, 1_000), Raise, "checkpoints kept when old ones are collected"),
     key!(run.claude, Form::Text, Keep, "the client that `run` starts"),
+    key!(run.notify, Form::Text, Keep, "a command of the shell, started when a run pauses or ends"),
+    key!(
+        run.on_pause,
+        Form::OneOf(OnPause::WORDS),
+        Raise,
+        "what a queue of runs does when one of them does not pass"
+    ),
 ];
 
 impl Key {

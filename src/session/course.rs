@@ -56,6 +56,9 @@ impl Session {
         if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut {
             return;
         }
+        if let Some(stage) = &mut self.memory.run {
+            stage.sandbox = Sandbox::Shut;
+        }
         self.memory.course.before.get_or_insert((self.state.phase, self.state.sandbox));
         self.state.state.hydration_pending = true;
         (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
@@ -127,6 +130,11 @@ impl Session {
         course.auditing &= report.agent != "custodiet";
         let Some(finding) = &report.finding else { return };
         let said = finding.verdict.clone().or_else(|| finding.workflow.clone());
+        if let Some(stage) =
+            self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent))
+        {
+            stage.verdict = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
+        }
         if let Some(known) = self.state.subagents.get_mut(&report.agent) {
             known.verdict = said.or_else(|| finding.reflection.get("outcome").cloned());
             known.result = None;

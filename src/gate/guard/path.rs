@@ -1,6 +1,8 @@
 //! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
 
-use super::place::{AGENT, AGENTS, BINARY, CONFIGURATION, FOLDER, Place, Protected, SESSIONS, SETTINGS};
+use super::place::{
+    AGENT, AGENTS, BINARY, CONFIGURATION, FOLDER, Place, Protected, RUNS, SESSIONS, SETTINGS,
+};
 use crate::command_line::Bit;
 use crate::reach::Act;
 use std::cmp::Ordering;
@@ -93,6 +95,15 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
     let at = |n: usize| path.len().checked_sub(n).and_then(|i| path.get(i));
     if path.iter().any(|part| named(part, ".aops")) {
         return Some(CONFIGURATION);
+    }
+    let packets = |two: &[Part]| named(&two[0], "artifacts") && named(&two[1], "loop_state");
+    let packet = at(3).is_some_and(|part| named(part, "artifacts"))
+        && (at(2).is_some_and(|part| named(part, "checkpoints"))
+            && pattern::fits_around(last, "cp_", ".yaml")
+            || at(2).is_some_and(|part| named(part, "terminal"))
+                && pattern::fits_around(last, "tp_", ".yaml"));
+    if packet || path.windows(2).any(packets) {
+        return Some(RUNS);
     }
     if named(last, ".claude.json") {
         return Some(SETTINGS);

@@ -6,7 +6,7 @@ use crate::event::EventKind;
 use crate::reach::Run;
 
 /// Verbs of ours that change who may do what.
-const PERSONS: [&str; 10] = [
+const PERSONS: [&str; 11] = [
     "clear-block",
     "waive",
     "resolve",
@@ -18,6 +18,7 @@ const PERSONS: [&str; 10] = [
     "__refresh",
     "__refresh-work",
     "__refresh-start",
+    "__step",
 ];
 
 /// Options of the client that leave our hooks out.

@@ -3,13 +3,14 @@
 use aops_hook::call::{CallKey, CallState, Effect};
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::{
-    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step, Unblocked, Violation,
+    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Step, Unblocked,
+    Violation,
 };
 use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
 use aops_hook::state::{
-    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Started, State, Stopping,
-    Subagent, Task, Waiver, Witness,
+    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Stage, Started, State,
+    Stopping, Subagent, Task, Waiver, Witness,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -52,13 +53,21 @@ fn calls() -> Vec<OpenCall> {
     let full = OpenCall {
         agent_id: some(),
         call: key(),
+        deferred: true,
         effect: Some(Effect::Write),
         input_sha256: digest(),
         prompt_id: some(),
         reason: some(),
         state: CallState::Pending,
     };
-    let least = OpenCall { agent_id: None, effect: None, prompt_id: None, reason: None, ..full.clone() };
+    let least = OpenCall {
+        agent_id: None,
+        deferred: false,
+        effect: None,
+        prompt_id: None,
+        reason: None,
+        ..full.clone()
+    };
     vec![full, least]
 }
 
@@ -80,6 +89,28 @@ fn course() -> Course {
         waivers: vec![waiver()],
         writes_since_draw: 0,
     }
+}
+
+fn stage() -> Stage {
+    Stage {
+        agent: some(),
+        approved: some(),
+        closes: false,
+        key_sha256: digest(),
+        note: some(),
+        phase: Phase::Execute,
+        prompted: false,
+        refused: some(),
+        run_id: text(),
+        sandbox: Sandbox::Open,
+        step: text(),
+        verdict: some(),
+    }
+}
+
+/// A step of which nothing is known yet.
+fn begun() -> Stage {
+    Stage { agent: None, approved: None, note: None, refused: None, verdict: None, ..stage() }
 }
 
 fn waiver() -> Waiver {
@@ -121,6 +152,7 @@ fn memory() -> Memory {
         marks: map(),
         policy: policy(),
         root: text(),
+        run: Some(stage()),
         shadowed: some(),
         synced: 1,
     }
@@ -128,7 +160,13 @@ fn memory() -> Memory {
 
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
-    Memory { course: Course { before: None, ..course() }, policy: None, shadowed: None, ..memory() }
+    Memory {
+        course: Course { before: None, ..course() },
+        policy: None,
+        run: None,
+        shadowed: None,
+        ..memory()
+    }
 }
 
 fn state() -> State {
@@ -212,6 +250,7 @@ fn seen() -> Seen {
         policy_hash: Some(digest()),
         prompt_id: some(),
         root: some(),
+        run: some(),
         said: Some(said()),
     }
 }
@@ -221,6 +260,7 @@ fn step() -> Step {
         agent_id: some(),
         agent_type: some(),
         call: key(),
+        deferred: Some(true),
         drawn: Some(true),
         duration_ms: Some(1),
         effect: Some(Effect::Write),
@@ -269,6 +309,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         policy: None,
         foreign: None,
         root: None,
+        run: None,
         baseline: None,
         held: None,
         owed: None,
@@ -284,6 +325,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     };
     let unstepped = || Step {
         agent_id: None,
+        deferred: None,
         drawn: None,
         effect: None,
         agent_type: None,
@@ -311,6 +353,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Verdict(Reported { finding: None, problem: None, ..reported() }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
+        Fact::Run(Staged { run_id: text(), stage: None, task: text() }),
+        Fact::Run(Staged { run_id: text(), stage: Some(stage()), task: text() }),
+        Fact::Run(Staged { run_id: text(), stage: Some(begun()), task: text() }),
         Fact::Violation(Violation { agent_id: None, call: None, said: None, ..violation.clone() }),
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
