@@ -4,6 +4,7 @@
 //! command speaks JSON when asked.
 
 pub mod block;
+pub mod checkpoint;
 pub mod clear_block;
 pub mod completions;
 pub mod demo;
@@ -82,6 +83,7 @@ pub static COMMANDS: &[Command] = &[
     waive::COMMAND,
     workflow::COMMAND,
     policy::COMMAND,
+    checkpoint::COMMAND,
     run::COMMAND,
     resume::COMMAND,
     resolve::COMMAND,

@@ -7,7 +7,7 @@
 use crate::call::{CallKey, CallState, Effect};
 use crate::finding::Finding;
 use crate::policy::Policy;
-use crate::state::{Memory, Stage, State, Waiver, canonical};
+use crate::state::{Memory, RunStep, Stage, State, Undone, Waiver, canonical};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,6 +26,8 @@ pub enum Fact {
     Run(Staged),
     Violation(Violation),
     Recovery(Recovered),
+    Checkpoint(Taken),
+    Rollback(Undone),
     Snapshot(Box<Snapshot>),
 }
 
@@ -187,7 +189,7 @@ pub struct Unblocked {
 pub struct Staged {
     pub run_id: String,
     /// Nothing: no step is under way any more.
-    pub stage: Option<Stage>,
+    pub stage: Option<RunStep>,
     pub task: String,
 }
 
@@ -222,6 +224,14 @@ pub struct Recovered {
     pub what: String,
 }
 
+/// A checkpoint was taken. One whose digest is another now was edited.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Taken {
+    pub digest: String,
+    pub id: String,
+    pub trigger: String,
+}
+
 /// The whole fold, so that a lost state is rebuilt from here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -243,6 +253,8 @@ impl Fact {
             Fact::Run(fact) => ("run", canonical(fact)),
             Fact::Violation(fact) => ("violation", canonical(fact)),
             Fact::Recovery(fact) => ("recovery", canonical(fact)),
+            Fact::Checkpoint(fact) => ("checkpoint", canonical(fact)),
+            Fact::Rollback(fact) => ("rollback", canonical(fact)),
             Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
         }
     }
@@ -260,6 +272,8 @@ impl Fact {
             "run" => Fact::Run(parse(with)?),
             "violation" => Fact::Violation(parse(with)?),
             "recovery" => Fact::Recovery(parse(with)?),
+            "checkpoint" => Fact::Checkpoint(parse(with)?),
+            "rollback" => Fact::Rollback(parse(with)?),
             "snapshot" => Fact::Snapshot(parse(with)?),
             _ => return None,
         })
@@ -279,7 +293,9 @@ impl Fact {
             | Fact::Verdict(_)
             | Fact::Waive(_)
             | Fact::Run(_)
-            | Fact::Recovery(_) => true,
+            | Fact::Recovery(_)
+            | Fact::Checkpoint(_) => true,
+            Fact::Rollback(undone) => undone.stage != Stage::Told,
             Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
             _ => false,
         }

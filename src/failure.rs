@@ -16,6 +16,8 @@ pub enum Code {
     InputInvalid,
     ConfigInvalid,
     StorageFailed,
+    TimedOut,
+    InTheWay,
     Panic,
 }
 
@@ -31,6 +33,8 @@ impl Code {
             Code::InputInvalid => "INPUT_INVALID",
             Code::ConfigInvalid => "CONFIG_INVALID",
             Code::StorageFailed => "STORAGE_FAILED",
+            Code::TimedOut => "TIMED_OUT",
+            Code::InTheWay => "IN_THE_WAY",
             Code::Panic => "INTERNAL_PANIC",
         }
     }
@@ -54,6 +58,8 @@ impl Code {
             Code::StorageFailed => {
                 "a person can make the folder writable or free some space, then run `aops-hook doctor`"
             }
+            Code::TimedOut => "a person can run `aops-hook checkpoint create` once; later ones are quick",
+            Code::InTheWay => "move it out of the tree, then try again",
             Code::Panic => {
                 "a person can run `aops-hook doctor`, or take the hooks out with `aops-hook uninstall`"
             }

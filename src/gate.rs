@@ -22,7 +22,7 @@ use crate::finding::Finding;
 use crate::policy::{Level, Policy};
 use crate::reach::Reach;
 use crate::session::Session;
-use crate::state::{Stage, Waiver};
+use crate::state::{RunStep, Waiver};
 use crate::verdict::{Ruling, Verdict};
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ pub struct Scene {
     /// Other sessions of this project that are blocked: id, reason.
     pub blocked_beside: Vec<(String, String)>,
     /// The step of a run that its driver started the client for; nothing where that is not proven.
-    pub stage: Option<Stage>,
+    pub stage: Option<RunStep>,
 }
 
 /// What is not yet committed or pushed of what this session changed.

@@ -20,6 +20,7 @@ use crate::record;
 use crate::refresh;
 use crate::scene;
 use crate::session::Session;
+use crate::undo::{self, Before};
 use crate::verdict::{Ruling, Verdict};
 use crate::welcome;
 use crate::wire::{answer, read};
@@ -54,6 +55,10 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
     // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
     let mut ledger = ManuallyDrop::new(Ledger::lock(env, whose, thorough)?);
+    if ledger.session().memory.undoing.is_some() && !env.dry {
+        undo::resume(env, &mut ledger)?;
+    }
+    let before = Before::of(ledger.session());
     let scene = scene::look(env, &ledger, &event)?;
     if ledger.session().is_new() {
         open(env, &mut ledger, &event, &scene)?;
@@ -74,7 +79,9 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
                 .join(Verdict::context("hydrate", welcome::context(env, ledger.session(), &event, &scene)));
         }
     }
-    let facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
+    let (verdict, told) = undo::tell(ledger.session(), &event, verdict);
+    let mut facts = facts(env, ledger.session(), &event, &verdict, &scene)?;
+    facts.extend(told);
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     ledger.append(env, facts)?;
     if blocked {
@@ -83,7 +90,11 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if !env.dry && wants_refresh(&event, &scene) {
         look_at_tracker(env, ledger.session(), &event);
     }
-    Ok(verdict)
+    // A run keeps checkpoints around its steps by itself.
+    if scene.stage.is_some() {
+        return Ok(verdict);
+    }
+    Ok(verdict.join(undo::at_phase_change(env, &mut ledger, &event, before)))
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context, and no trouble here.

@@ -17,7 +17,8 @@
 //! **entries** of one session, each holding one **fact**; the **session** is those entries folded into what we know now.
 //! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
 //! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
-//! never a ruling. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
+//! never a ruling. A **checkpoint** is a working tree kept where a phase began or ended, in the tree's **vault**; a
+//! **rollback** puts one back. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
 //! texts **in force** it has one hash. A **run** is a chain of steps that a **driver** walks without a person; it leaves
 //! **packets** where it pauses and where it ends, and every deed of it is a line of the attempt ledger.
 
@@ -37,9 +38,11 @@ pub mod prompt;
 pub mod finding;
 pub mod moment;
 pub mod state;
+pub mod tree;
 pub mod fact;
 pub mod entry;
 pub mod session;
+pub mod checkpoint;
 pub mod chain;
 pub mod command_line;
 pub mod reach;
@@ -64,6 +67,7 @@ pub mod ledger;
 pub mod shelf;
 pub mod disk;
 pub mod in_force;
+pub mod vault;
 pub mod process;
 pub mod tracker;
 pub mod notes;
@@ -72,6 +76,9 @@ pub mod mcp;
 pub mod resolve;
 pub mod tripwire;
 pub mod git;
+pub mod capture;
+pub mod restore;
+pub mod undo;
 pub mod job;
 pub mod artifacts;
 pub mod client;

@@ -56,8 +56,10 @@ pub struct Audit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     pub interactive: Interactive,
+    pub intervene: Intervene,
     pub keep: u64,
     pub max_file_mb: u64,
+    pub max_tree_mb: u64,
 }
 
 /// Names or globs of tools; what is in both is a write.
@@ -117,7 +119,13 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             audit: Audit { at_least_every: 25, grace: 5, rate: Share::millionths(100_000) },
-            checkpoint: Checkpoint { interactive: Interactive::Execute, keep: 20, max_file_mb: 50 },
+            checkpoint: Checkpoint {
+                interactive: Interactive::Execute,
+                intervene: Intervene::Keep,
+                keep: 20,
+                max_file_mb: 50,
+                max_tree_mb: 2_048,
+            },
             checks: Vec::new(),
             effects: Effects::default(),
             gates: Gates::default(),
@@ -179,6 +187,15 @@ words! {
         #[default]
         Execute = "execute",
         All = "all",
+    }
+}
+
+words! {
+    /// What becomes of work in which the verifier found issues.
+    Intervene {
+        #[default]
+        Keep = "keep",
+        Rollback = "rollback",
     }
 }
 

@@ -24,7 +24,7 @@ use crate::reach::{self, Reach};
 use crate::resolve;
 use crate::session::Session;
 use crate::shadow;
-use crate::state::Stage;
+use crate::state::RunStep;
 use crate::tripwire::{self, Mark, Trip};
 use crate::workflow::Held;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ fn closes(scene: &Scene) -> bool {
 }
 
 /// The step under way, if the client was started for it: only the driver and the client it started know the key.
-fn stage(env: &Env, session: &Session) -> Option<Stage> {
+fn stage(env: &Env, session: &Session) -> Option<RunStep> {
     let (stage, (run, key)) = (session.memory.run.as_ref()?, env.run.as_ref()?);
     (stage.run_id == *run && stage.key_sha256 == sha256(&[key.as_bytes()])).then(|| stage.clone())
 }

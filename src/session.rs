@@ -77,7 +77,8 @@ impl Session {
                 self.memory.course.waivers.push(waiver.clone());
             }
             Fact::Run(staged) => self.staged(staged),
-            Fact::Violation(_) | Fact::Recovery(_) => {}
+            Fact::Violation(_) | Fact::Recovery(_) | Fact::Checkpoint(_) => {}
+            Fact::Rollback(undone) => self.undone(undone),
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
                     return Err(Code::ChecksumMismatch);
@@ -154,6 +155,14 @@ impl Session {
         }
     }
 
+    fn invoked_tool(&mut self, agent: Option<&str>) {
+        let name = agent.map(bare).unwrap_or_default();
+        let known = &mut self.memory.invocations;
+        if known.len() <= MOST_SUBAGENTS || known.contains_key(&name) {
+            *known.entry(name).or_default() += 1;
+        }
+    }
+
     fn told(&mut self, seen: &Seen) {
         let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
         if let (Some(agent), Some(report)) = (agent, words(seen, "last_assistant_message")) {
@@ -178,6 +187,9 @@ impl Session {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
                     self.step_of_run(&open, step);
+                    if step.to != CallState::Denied {
+                        self.invoked_tool(step.agent_type.as_deref().filter(|_| step.agent_id.is_some()));
+                    }
                     if let Some(effect) = open.effect.filter(|_| step.to != CallState::Denied) {
                         self.worked(effect, step);
                     }
@@ -213,7 +225,10 @@ fn words(seen: &Seen, name: &str) -> Option<String> {
 
 /// `aops:critic` and `critic` are the same agent. Characters that would sort differently in UTF-16 are left out.
 fn bare_name(seen: &Seen) -> Option<String> {
-    let name = seen.agent_type.as_deref().filter(|name| !name.is_empty())?;
+    seen.agent_type.as_deref().filter(|name| !name.is_empty()).map(bare)
+}
+
+fn bare(name: &str) -> String {
     let bare = name.strip_prefix("aops:").unwrap_or(name);
-    Some(bare.chars().filter(|c| *c < '\u{D7FF}').take(64).collect())
+    bare.chars().filter(|c| *c < '\u{D7FF}').take(64).collect()
 }

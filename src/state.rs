@@ -79,6 +79,36 @@ pub enum Phase {
     Halted,
 }
 
+impl Phase {
+    pub const ALL: [Phase; 10] = [
+        Phase::Idle,
+        Phase::Hydrate,
+        Phase::Review,
+        Phase::Execute,
+        Phase::Verify,
+        Phase::Intervene,
+        Phase::Reflect,
+        Phase::Close,
+        Phase::Done,
+        Phase::Halted,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Hydrate => "hydrate",
+            Phase::Review => "review",
+            Phase::Execute => "execute",
+            Phase::Verify => "verify",
+            Phase::Intervene => "intervene",
+            Phase::Reflect => "reflect",
+            Phase::Close => "close",
+            Phase::Done => "done",
+            Phase::Halted => "halted",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
@@ -147,6 +177,8 @@ pub struct Memory {
     pub folders: BTreeMap<String, String>,
     /// Settings files that register us, with the events they do it for.
     pub held: BTreeMap<String, Vec<String>>,
+    /// Calls that ran, by agent; the main agent has no name.
+    pub invocations: BTreeMap<String, u64>,
     /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
     pub marks: BTreeMap<String, String>,
     /// The configuration in force, where it is not the shipped one.
@@ -155,11 +187,15 @@ pub struct Memory {
     pub root: String,
     /// The step of a run this session is in, as its driver said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<Stage>,
+    pub run: Option<RunStep>,
     /// A file that is not ours and defines one of our agents' names: only prefixed names count then.
     pub shadowed: Option<String>,
     /// The last entry known to be on the disk itself.
     pub synced: u64,
+    /// A rollback of this tree that began and has not ended: the next event looks after it.
+    pub undoing: Option<Box<Undone>>,
+    /// A rollback this session's agent has not been told of.
+    pub undone: Option<Box<Undone>>,
 }
 
 /// The course of the task in hand.
@@ -215,7 +251,7 @@ pub struct Waiver {
 
 /// One step of a run, as its driver began it and as it went so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stage {
+pub struct RunStep {
     /// The agent of ours whose verdict the step owes.
     pub agent: Option<String>,
     /// The deferred call that a person approved.
@@ -236,6 +272,41 @@ pub struct Stage {
     pub step: String,
     /// What the step's agent said.
     pub verdict: Option<String>,
+}
+
+/// A rollback of the working tree this session is in, by whoever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    /// The checkpoint that keeps what was there before.
+    pub archive: String,
+    pub by: String,
+    /// The rollback's own name.
+    pub id: String,
+    /// The restored checkpoint is of this session: the loop goes back with it.
+    pub own: bool,
+    pub phase: Phase,
+    /// The checkpoint that stands for the restored tree.
+    pub result: String,
+    pub sandbox: Sandbox,
+    pub stage: Stage,
+    /// The loop went back, the tree did not.
+    pub state_only: bool,
+    /// The checkpoint that was restored.
+    pub target: String,
+    /// Its task's number.
+    pub task: u64,
+}
+
+/// How far a rollback is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    Begun,
+    Done,
+    /// It was interrupted before anything was changed.
+    Dropped,
+    /// The session's agent knows.
+    Told,
 }
 
 /// A call that has not ended yet.

@@ -5,6 +5,7 @@
 use crate::fact::{Fact, Said, Step};
 use crate::json::cut;
 use crate::phrase::one_line;
+use crate::state::{Stage, Undone};
 
 /// The fact on one line of at most so many characters.
 pub fn told(fact: &Fact, longest: usize) -> String {
@@ -29,9 +30,21 @@ pub fn told(fact: &Fact, longest: usize) -> String {
         Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
         Fact::Violation(violation) => format!("{}: {}", violation.event, violation.violation),
         Fact::Recovery(recovery) => recovery.what.clone(),
+        Fact::Checkpoint(taken) => format!("{} ({})", taken.id, taken.trigger),
+        Fact::Rollback(undone) => undone_to(undone),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
     };
     one_line(&text, longest)
+}
+
+fn undone_to(undone: &Undone) -> String {
+    let how = match undone.stage {
+        Stage::Begun => "begun",
+        Stage::Done => "done",
+        Stage::Dropped => "dropped before anything was changed",
+        Stage::Told => "told to the session",
+    };
+    format!("to {} by {}, {how}; the present is kept as {}", undone.target, undone.by, undone.archive)
 }
 
 fn spoken(said: &Said) -> String {

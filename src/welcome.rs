@@ -13,7 +13,7 @@ use crate::ledger::Ledger;
 use crate::phrase::{Phrase, one_line, quote};
 use crate::place::make_all;
 use crate::session::Session;
-use crate::state::Stage;
+use crate::state::RunStep;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> St
 }
 
 /// A step of a run is told what it needs by its prompt; here come the axioms, and the words of whoever let it go on.
-fn step(env: &Env, stage: &Stage, event: &Event) -> String {
+fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
     let note =
         stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
     let first = event.source == "startup" || event.source == "compact";

@@ -109,8 +109,8 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
         Fact::Unblock(_) => Tone::Good,
         Fact::Verdict(_) => Tone::Strong,
-        Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) => Tone::Warn,
-        Fact::Open(_) => Tone::Plain,
+        Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
+        Fact::Open(_) | Fact::Checkpoint(_) => Tone::Plain,
         Fact::Snapshot(_) => Tone::Quiet,
     }
 }

@@ -238,7 +238,7 @@ pub(super) fn ours(command: &Command) -> Said {
     match verb.as_str() {
         "block" => Ok(Effect::Control),
         "verify" if !damages => Ok(Effect::Read),
-        "checkpoint" if matches!(second.as_str(), "list" | "show" | "diff") => Ok(Effect::Read),
+        "checkpoint" if matches!(second.as_str(), "list" | "show" | "diff" | "verify") => Ok(Effect::Read),
         verb if TELLING.contains(&verb) && !EventKind::is_event_name(verb) => Ok(Effect::Read),
         _ => refused(),
     }

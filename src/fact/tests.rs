@@ -1,6 +1,22 @@
 use super::*;
 use crate::json;
-use crate::state::Course;
+use crate::state::{Course, Phase, Sandbox};
+
+fn undone() -> Undone {
+    Undone {
+        archive: "a".to_owned(),
+        by: "b".to_owned(),
+        id: "i".to_owned(),
+        own: true,
+        phase: Phase::Execute,
+        result: "r".to_owned(),
+        sandbox: Sandbox::Open,
+        stage: Stage::Begun,
+        state_only: false,
+        target: "t".to_owned(),
+        task: 1,
+    }
+}
 
 /// One of each kind with every optional field set.
 fn all() -> Vec<Fact> {
@@ -86,7 +102,7 @@ fn all() -> Vec<Fact> {
             sent_on: true,
         }),
         Fact::Waive(Waiver::default()),
-        Fact::Run(Staged { stage: Some(Stage::default()), ..Staged::default() }),
+        Fact::Run(Staged { stage: Some(RunStep::default()), ..Staged::default() }),
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),
@@ -95,6 +111,8 @@ fn all() -> Vec<Fact> {
             violation: "v".to_owned(),
         }),
         Fact::Recovery(recovered),
+        Fact::Checkpoint(Taken { digest: "d".to_owned(), id: "i".to_owned(), trigger: "t".to_owned() }),
+        Fact::Rollback(undone()),
         Fact::Snapshot(Box::new(Snapshot { memory, state })),
     ]
 }

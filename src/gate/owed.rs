@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::phrase::{Phrase, one_line};
 use crate::policy::Level;
 use crate::session::Session;
-use crate::state::{Phase, Stage};
+use crate::state::{Phase, RunStep};
 use crate::verdict::{Debt, Verdict};
 
 const GATE: &str = "owed";
@@ -64,7 +64,7 @@ pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
 }
 
 /// In a run the steps are the loop: each owes the verdict of its own agent, and the one that closes the rest.
-fn of_step(session: &Session, stage: &Stage, scene: &Scene) -> Vec<Debt> {
+fn of_step(session: &Session, stage: &RunStep, scene: &Scene) -> Vec<Debt> {
     let owing = stage.agent.as_deref().filter(|_| stage.verdict.is_none());
     let mut debts: Vec<Debt> = owing
         .and_then(ours)

@@ -4,7 +4,7 @@
 
 use super::rule::{effect_of, effect_word};
 use super::value::{Share, Value};
-use super::{Interactive, Level, OnPause};
+use super::{Interactive, Intervene, Level, OnPause};
 use crate::call::Effect;
 use std::collections::BTreeMap;
 
@@ -38,6 +38,7 @@ field!(Vec<String>, names => Value::Names(names.clone()), Value::Names(names) =>
 field!(Level, level => Value::Text(level.word().to_owned()), Value::Text(word) => Level::of(&word));
 field!(Interactive, when => Value::Text(when.word().to_owned()), Value::Text(word) => Interactive::of(&word));
 field!(OnPause, what => Value::Text(what.word().to_owned()), Value::Text(word) => OnPause::of(&word));
+field!(Intervene, what => Value::Text(what.word().to_owned()), Value::Text(word) => Intervene::of(&word));
 field!(
     Vec<Effect>,
     effects => Value::Names(effects.iter().map(|effect| effect_word(*effect).to_owned()).collect()),

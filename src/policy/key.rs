@@ -5,7 +5,7 @@
 
 use super::field::Field;
 use super::value::{Form, Value};
-use super::{Interactive, Level, OnPause, Policy};
+use super::{Interactive, Intervene, Level, OnPause, Policy};
 
 pub struct Key {
     /// Table and key, with a dot.
@@ -106,7 +106,19 @@ pub static KEYS: &[Key] = &[
         Raise,
         "larger files are left out of checkpoints, in megabytes"
     ),
+    key!(
+        checkpoint.max_tree_mb,
+        Form::Whole(1, 65_536),
+        Raise,
+        "the largest files are left out of checkpoints until the rest is no larger, in megabytes"
+    ),
     key!(checkpoint.keep, Form::Whole(1, 1_000), Raise, "checkpoints kept when old ones are collected"),
+    key!(
+        checkpoint.intervene,
+        Form::OneOf(Intervene::WORDS),
+        Keep,
+        "work in which `qa-verifier` found issues is kept and mended, or rolled back and done anew"
+    ),
     key!(run.claude, Form::Text, Keep, "the client that `run` starts"),
     key!(run.notify, Form::Text, Keep, "a command of the shell, started when a run pauses or ends"),
     key!(

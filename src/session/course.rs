@@ -12,7 +12,7 @@ use crate::json::cut;
 use crate::policy::Level;
 use crate::prompt::Prompt;
 use crate::session::Session;
-use crate::state::{Course, Phase, Sandbox, Started, Stopping, Task};
+use crate::state::{Course, Phase, Sandbox, Stage, Started, Stopping, Task, Undone};
 
 /// Agents remembered; the oldest that have ended go first.
 const MOST_AGENTS: usize = 64;
@@ -62,6 +62,27 @@ impl Session {
         self.memory.course.before.get_or_insert((self.state.phase, self.state.sandbox));
         self.state.state.hydration_pending = true;
         (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+    }
+
+    /// The working tree went back to a checkpoint. What was found about the tree of before holds no longer; the loop goes
+    /// back too where the checkpoint is of the task in hand, but never past a prompt that waits or a block.
+    pub(super) fn undone(&mut self, undone: &Undone) {
+        match undone.stage {
+            Stage::Begun => self.memory.undoing = Some(Box::new(undone.clone())),
+            Stage::Dropped => self.memory.undoing = None,
+            Stage::Told => self.memory.undone = None,
+            Stage::Done => {
+                self.memory.undoing = None;
+                self.memory.undone = Some(Box::new(undone.clone()));
+                (self.memory.course.verified, self.memory.course.reflected) = (false, false);
+                self.state.stop = Stopping::default();
+                let same_task = self.state.task.as_ref().map_or(0, |task| task.n) == undone.task;
+                let held = self.state.state.hydration_pending || self.state.phase == Phase::Halted;
+                if undone.own && same_task && !held && self.blocked().is_none() {
+                    (self.state.phase, self.state.sandbox) = (undone.phase, undone.sandbox);
+                }
+            }
+        }
     }
 
     fn begin_task(&mut self, intent: &str) {

@@ -1,6 +1,23 @@
 use super::*;
 use crate::json;
 
+fn undone() -> Undone {
+    let text = |text: &str| text.to_owned();
+    Undone {
+        archive: text("a"),
+        by: text("b"),
+        id: text("i"),
+        own: true,
+        phase: Phase::Execute,
+        result: text("r"),
+        sandbox: Sandbox::Open,
+        stage: Stage::Begun,
+        state_only: false,
+        target: text("t"),
+        task: 1,
+    }
+}
+
 /// Every optional field set, every list with something in it: what is not in sorted order shows.
 fn full() -> (State, Memory) {
     let text = || Some("x".to_owned());
@@ -26,18 +43,21 @@ fn full() -> (State, Memory) {
         },
         folders: map(),
         held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
+        invocations: BTreeMap::from([("a".to_owned(), 1)]),
         marks: map(),
         policy: Some(Box::default()),
         root: "r".to_owned(),
-        run: Some(Stage {
+        run: Some(RunStep {
             agent: text(),
             approved: text(),
             note: text(),
             refused: text(),
-            ..Stage::default()
+            ..RunStep::default()
         }),
         shadowed: text(),
         synced: 1,
+        undoing: Some(Box::new(undone())),
+        undone: Some(Box::new(undone())),
     };
     let subagent = Subagent { last_invoked: "l".to_owned(), result: text(), verdict: text() };
     let mut state = State::empty();

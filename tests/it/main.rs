@@ -31,4 +31,5 @@ mod redact;
 mod runs;
 mod tidy;
 mod tracker;
+mod undo;
 mod workflow;

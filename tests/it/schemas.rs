@@ -10,7 +10,7 @@ mod vectors;
 use crate::rig::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
 use aops_hook::fact::{Fact, Staged};
-use aops_hook::state::Stage;
+use aops_hook::state::RunStep;
 use infer::{Shape, object};
 use serde_json::{Value, json};
 use std::fs;
@@ -100,7 +100,7 @@ fn schemas_are_current() {
 fn real_ledgers_and_states_are_valid() {
     let workshop = Workshop::new();
     workshop.event("SessionStart", &json!({"source": "startup"})).unwrap();
-    for stage in [Some(Stage::default()), None] {
+    for stage in [Some(RunStep::default()), None] {
         let staged = Staged { run_id: "r".to_owned(), stage, task: "t".to_owned() };
         workshop.say(Fact::Run(staged)).unwrap();
     }
@@ -111,6 +111,16 @@ fn real_ledgers_and_states_are_valid() {
     let sandbox = Sandbox::new();
     let session = everything(&sandbox);
     let mut kinds = std::collections::BTreeSet::new();
+    for run in fs::read_dir(sandbox.project().join(".claude/checkpoints")).unwrap().flatten() {
+        for file in fs::read_dir(run.path()).into_iter().flatten().flatten() {
+            if run.file_name().to_str().unwrap().starts_with("run-") {
+                let one = serde_json::from_slice(&fs::read(file.path()).unwrap()).unwrap();
+                validate(&checkpoint_schema(), &one).unwrap_or_else(|wrong| panic!("{wrong}: {one:#}"));
+                kinds.insert("a stored checkpoint".to_owned());
+            }
+        }
+    }
+    assert!(kinds.contains("a stored checkpoint"));
     for folder in [workshop.folder(), session] {
         for entry in rig::entries(&fs::read(folder.join(LEDGER)).unwrap()) {
             validate(&entry_schema(), &entry).unwrap_or_else(|wrong| panic!("{wrong}: {entry}"));
@@ -146,6 +156,9 @@ fn everything(sandbox: &Sandbox) -> PathBuf {
         let answer = sandbox.person(&arguments);
         assert_eq!(answer.code, Some(0), "{answer:?}");
     }
+    passed(&session.prompt(". go on without the loop"));
+    let id = format!("{}/PRE_execute_v1", session.id);
+    assert_eq!(sandbox.person(&["checkpoint", "rollback", &id, "--yes"]).code, Some(0));
     fs::remove_file(session.folder().join(STATE)).unwrap();
     passed(&session.stop("done"));
     passed(&session.end());

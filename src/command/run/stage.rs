@@ -4,6 +4,8 @@
 //! session has a step only while its driver is at it.
 
 use super::driver::Driver;
+use crate::capture::Limits;
+use crate::checkpoint::Kind;
 use crate::digest::sha256;
 use crate::env::Env;
 use crate::fact::{Fact, Staged};
@@ -15,7 +17,10 @@ use crate::record;
 use crate::run::plan::Planned;
 use crate::session::Session;
 use crate::shelf;
-use crate::state::Stage;
+use crate::state::RunStep;
+use crate::undo::{self, Wanted};
+use crate::vault::Vault;
+use std::time::Instant;
 
 impl Driver {
     fn whose<'a>(&'a self, cwd: &'a str) -> Whose<'a> {
@@ -40,7 +45,7 @@ impl Driver {
     /// Begins a step. Only who knows the key is in it.
     pub(super) fn enter(&self, step: &Planned, key: &str, approved: Option<String>) -> Result<(), Failure> {
         let env = self.env.later();
-        let stage = Stage {
+        let stage = RunStep {
             agent: step.verdict_of().map(str::to_owned),
             approved,
             closes: step.closes,
@@ -50,7 +55,7 @@ impl Driver {
             run_id: self.record.run_id.clone(),
             sandbox: step.sandbox,
             step: step.id.clone(),
-            ..Stage::default()
+            ..RunStep::default()
         };
         self.say(&env, Some(stage)).map(drop)
     }
@@ -74,7 +79,27 @@ impl Driver {
         ledger.append(&env, record::rejected(&open, format!("a person rejected it{why}")))
     }
 
-    fn say(&self, env: &Env, stage: Option<Stage>) -> Result<String, Failure> {
+    /// Keeps the working tree before or after a step, so that a rollback works on runs.
+    pub(super) fn keep_tree(&self, kind: Kind, step: &Planned, trigger: &str) -> Result<(), Failure> {
+        let (env, cwd) = (self.env.later(), self.cwd());
+        let mut ledger = match self.session() {
+            Some(_) => Some(Ledger::lock(&env, self.whose(&cwd), true)?),
+            None => None,
+        };
+        let wanted = Wanted {
+            run: &self.record.run_id,
+            kind,
+            phase: step.phase,
+            trigger,
+            about: vec![("step", step.id.clone())],
+            parent: None,
+            began: Instant::now(),
+        };
+        let vault = Vault::open(&env, &self.root)?;
+        undo::take(&env, &vault, ledger.as_mut(), &Limits::of(&self.policy), &wanted).map(drop)
+    }
+
+    fn say(&self, env: &Env, stage: Option<RunStep>) -> Result<String, Failure> {
         let cwd = self.cwd();
         let mut ledger = Ledger::lock(env, self.whose(&cwd), true)?;
         let mut facts = Vec::new();

@@ -8,6 +8,7 @@ use super::driver::{Driver, random};
 use super::judged::{Judged, Witness, judge};
 use super::progress::{self, Now};
 use crate::call::CallKey;
+use crate::checkpoint::Kind;
 use crate::client::Stream;
 use crate::digest::sha256;
 use crate::env::{RUN, RUN_KEY};
@@ -45,7 +46,12 @@ impl Driver {
         progress::line(desk, &json!({"event": "step", "step": step.id, "index": index, "by": step.by()}));
         let handed = match self.taken_over(&step) {
             Some(handed) => handed,
-            None => self.hand_out(index, &step)?,
+            None => {
+                if let Err(failure) = self.keep_tree(Kind::Pre, &step, "run") {
+                    return Ok(unkept(&failure));
+                }
+                self.hand_out(index, &step)?
+            }
         };
         let place = self.place(&handed);
         let mut stream = Stream::of(place.stdout());
@@ -55,6 +61,10 @@ impl Driver {
         let seen =
             Witness { ending, interrupted, stderr: &stderr, stream: &stream, session: session.as_ref() };
         let judged = judge(&step, &seen);
+        let judged = match self.keep_tree(Kind::Post, &step, trigger(&judged)) {
+            Err(failure) if judged == Judged::Pass => unkept(&failure),
+            _ => judged,
+        };
         let duration_ms = u64::try_from(clock.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.count(&stream);
         self.keep(&step, handed, &judged, duration_ms, git::changed(&self.env, &self.root, &before))?;
@@ -214,6 +224,20 @@ impl Driver {
         let done =
             Done { call: begun.call, cost, duration_ms, outcome, reason, step: step.id.clone(), tokens };
         self.tell(Deed::Done(done))
+    }
+}
+
+/// A step whose tree cannot be kept could not be taken back.
+fn unkept(failure: &Failure) -> Judged {
+    Judged::Blocked(format!("no checkpoint could be kept: {failure}"))
+}
+
+/// Why the tree is kept after a step.
+fn trigger(judged: &Judged) -> &'static str {
+    match judged {
+        Judged::Pass => "run",
+        Judged::Blocked(_) => "failure",
+        Judged::Pause { .. } => "pause",
     }
 }
 

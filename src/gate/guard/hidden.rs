@@ -38,6 +38,7 @@ pub(super) fn mark(protected: &Protected, text: &str) -> Option<String> {
         format!("{config}/aops"),
         ".config/aops".to_owned(),
         ".claude/aops".to_owned(),
+        ".claude/checkpoints".to_owned(),
     ];
     if let Some(folder) = folders.into_iter().find(|folder| within(&text, folder)) {
         return Some(folder);

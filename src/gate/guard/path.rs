@@ -1,7 +1,7 @@
 //! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
 
 use super::place::{
-    AGENT, AGENTS, BINARY, CONFIGURATION, FOLDER, Place, Protected, RUNS, SESSIONS, SETTINGS,
+    AGENT, AGENTS, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Place, Protected, RUNS, SESSIONS, SETTINGS,
 };
 use crate::command_line::Bit;
 use crate::reach::Act;
@@ -104,6 +104,9 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
                 && pattern::fits_around(last, "tp_", ".yaml"));
     if packet || path.windows(2).any(packets) {
         return Some(RUNS);
+    }
+    if path.windows(2).any(|two| named(&two[0], ".claude") && named(&two[1], "checkpoints")) {
+        return Some(CHECKPOINTS);
     }
     if named(last, ".claude.json") {
         return Some(SETTINGS);

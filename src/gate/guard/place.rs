@@ -34,6 +34,7 @@ pub(super) const AGENTS: [&str; 5] = ["prompt-hydrator", "critic", "custodiet", 
 pub(super) const SETTINGS: &str = "a settings file that can switch our hooks off";
 pub(super) const CONFIGURATION: &str = "our configuration";
 pub(super) const SESSIONS: &str = "our record of sessions";
+pub(super) const CHECKPOINTS: &str = "where checkpoints are kept";
 pub(super) const AGENT: &str = "one of our agents";
 pub(super) const BINARY: &str = "our program";
 pub(super) const RUNS: &str = "a run's record or packet";
@@ -57,6 +58,7 @@ impl Protected {
         add(format!("{}/aops", self.config), SESSIONS, true);
         add(format!("{}/projects", self.config), SESSIONS, false);
         add(self.user_config.clone(), CONFIGURATION, true);
+        add(format!("{}/.claude/checkpoints", self.project), CHECKPOINTS, true);
         add(format!("{}/.aops", self.project), CONFIGURATION, true);
         add(format!("{}/.aops/config.toml", self.project), CONFIGURATION, true);
         for agent in AGENTS {

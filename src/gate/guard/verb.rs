@@ -74,7 +74,7 @@ fn persons(program: &Word, arguments: &[Word]) -> bool {
     let second = operands.next().map(Word::lossy).unwrap_or_default();
     EventKind::is_event_name(&verb)
         || PERSONS.contains(&verb.as_str())
-        || verb == "checkpoint" && matches!(second.as_str(), "rollback" | "gc")
+        || verb == "checkpoint" && matches!(second.as_str(), "rollback" | "gc" | "export")
         || verb == "verify" && arguments.iter().any(|word| word.starts_with("--q"))
 }
 

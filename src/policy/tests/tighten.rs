@@ -59,6 +59,10 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("checkpoint.interactive", "", "\"off\"", Err(())),
     ("checkpoint.max_file_mb", "", "51", Ok("51")),
     ("checkpoint.max_file_mb", "", "49", Err(())),
+    ("checkpoint.max_tree_mb", "", "2049", Ok("2049")),
+    ("checkpoint.max_tree_mb", "", "2047", Err(())),
+    ("checkpoint.intervene", "", "\"rollback\"", Err(())),
+    ("checkpoint.intervene", "\"rollback\"", "\"rollback\"", Ok("\"rollback\"")),
     ("checkpoint.keep", "", "21", Ok("21")),
     ("checkpoint.keep", "", "19", Err(())),
     ("run.claude", "\"claude\"", "\"claude\"", Ok("\"claude\"")),
@@ -139,6 +143,8 @@ fn no_laxer(new: &Policy, old: &Policy) -> bool {
         && new.run.on_pause >= old.run.on_pause
         && new.checkpoint.interactive >= old.checkpoint.interactive
         && new.checkpoint.max_file_mb >= old.checkpoint.max_file_mb
+        && new.checkpoint.max_tree_mb >= old.checkpoint.max_tree_mb
+        && new.checkpoint.intervene == old.checkpoint.intervene
         && new.checkpoint.keep >= old.checkpoint.keep
 }
 

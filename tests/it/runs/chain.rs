@@ -87,6 +87,23 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
     );
     assert!(runs[0]["age_s"].is_i64() && runs[0]["cost_usd"].as_f64().unwrap() > 0.0, "{runs}");
     world.resume(run).refused(2, "PASS");
+    kept_trees(&world, run);
+}
+
+/// Before and after every step the tree was kept, and can be put back.
+fn kept_trees(world: &World, run: &str) {
+    let list = world.person(&["checkpoint", "list", "--json"]).json();
+    let mut ids: Vec<_> =
+        list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort();
+    let mut wanted: Vec<_> = ["hydrate_v1", "review_v1", "execute_v1", "execute_v2"]
+        .iter()
+        .flat_map(|phase| ["PRE", "POST"].map(|kind| format!("{run}/{kind}_{phase}")))
+        .collect();
+    wanted.sort();
+    assert_eq!(ids, wanted);
+    let back = world.person(&["checkpoint", "rollback", &format!("{run}/PRE_execute_v2"), "--yes"]);
+    assert_eq!((back.code, world.effects()), (Some(0), vec!["built".to_owned()]), "{back:?}");
 }
 
 #[test]

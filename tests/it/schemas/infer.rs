@@ -7,7 +7,8 @@ pub(crate) const MOMENT: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[
 pub(crate) const DAY: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
 
 /// Objects whose keys are not ours.
-const MAPS: [&str; 7] = ["baseline", "folders", "held", "marks", "metadata", "reflection", "subagents"];
+const MAPS: [&str; 8] =
+    ["baseline", "folders", "held", "invocations", "marks", "metadata", "reflection", "subagents"];
 /// Whatever the host or somebody else put there; the configuration has its own description.
 const ANYTHING: [&str; 4] = ["about", "input", "insights", "policy"];
 const PAIRS: [&str; 3] = ["before", "snapshot", "todos"];

@@ -1,19 +1,23 @@
 //! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
 
 use aops_hook::call::{CallKey, CallState, Effect};
+use aops_hook::checkpoint::{
+    AgentState, AgentStatus, Checkpoint, Governance, Identity, Kind, Orchestrator, Outcome, Timing,
+};
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::{
-    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Step, Unblocked,
-    Violation,
+    Blocked, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Step, Taken,
+    Unblocked, Violation,
 };
 use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
 use aops_hook::state::{
-    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Stage, Started, State,
-    Stopping, Subagent, Task, Waiver, Witness,
+    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, RunStep, Sandbox, Stage, Started,
+    State, Stopping, Subagent, Task, Undone, Waiver, Witness,
 };
+use aops_hook::tree::{Artifacts, File, Folder, LeftOut};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 fn text() -> String {
@@ -91,8 +95,8 @@ fn course() -> Course {
     }
 }
 
-fn stage() -> Stage {
-    Stage {
+fn stage() -> RunStep {
+    RunStep {
         agent: some(),
         approved: some(),
         closes: false,
@@ -109,12 +113,28 @@ fn stage() -> Stage {
 }
 
 /// A step of which nothing is known yet.
-fn begun() -> Stage {
-    Stage { agent: None, approved: None, note: None, refused: None, verdict: None, ..stage() }
+fn begun() -> RunStep {
+    RunStep { agent: None, approved: None, note: None, refused: None, verdict: None, ..stage() }
 }
 
 fn waiver() -> Waiver {
     Waiver { gate: text(), reason: text(), until_ms: 1 }
+}
+
+fn undone() -> Undone {
+    Undone {
+        archive: text(),
+        by: text(),
+        id: text(),
+        own: true,
+        phase: Phase::Execute,
+        result: text(),
+        sandbox: Sandbox::Open,
+        stage: Stage::Begun,
+        state_only: false,
+        target: text(),
+        task: 1,
+    }
 }
 
 fn reported() -> Reported {
@@ -149,12 +169,15 @@ fn memory() -> Memory {
         course: course(),
         folders: map(),
         held: held(),
+        invocations: BTreeMap::from([("critic".to_owned(), 1)]),
         marks: map(),
         policy: policy(),
         root: text(),
         run: Some(stage()),
         shadowed: some(),
         synced: 1,
+        undoing: Some(Box::new(undone())),
+        undone: Some(Box::new(undone())),
     }
 }
 
@@ -165,6 +188,8 @@ fn calm() -> Memory {
         policy: None,
         run: None,
         shadowed: None,
+        undoing: None,
+        undone: None,
         ..memory()
     }
 }
@@ -360,6 +385,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),
         Fact::Recovery(recovered),
+        Fact::Checkpoint(Taken { digest: digest(), id: text(), trigger: text() }),
+        Fact::Rollback(undone()),
         Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
         Fact::Snapshot(Box::new(Snapshot {
@@ -381,33 +408,60 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
 /// A checkpoint after ADR-002: identity, phase, PRE or POST, version, timing, orchestrator and agents, artifacts,
 /// governance, parent, metadata.
 pub(crate) fn checkpoints() -> Vec<Value> {
-    let agent = json!({"name": "critic", "status": "done", "summary": "PROCEED", "tokens": 1200, "tool_invocations": 3});
-    let idle =
-        json!({"name": "critic", "status": "idle", "summary": null, "tokens": 0, "tool_invocations": 0});
-    let file = json!({"mode": 420, "path": "src/main.rs", "sha256": NO_DIGEST, "size": 17, "target": null});
-    let link = json!({"mode": 511, "path": "latest", "sha256": NO_DIGEST, "size": 4, "target": "main"});
-    let gate = json!({"name": "qa", "outcome": "PASS", "reason": null});
-    let check = json!({"name": "tests", "outcome": "HALT", "reason": "2 failed"});
-    let first = json!({
-        "agents": [agent, idle],
-        "artifacts": {"files": [file, link], "left_out": [{"path": "big.bin", "reason": "larger than the limit", "size": 1}]},
-        "digest": NO_DIGEST,
-        "governance": {"checks": [check, gate], "gates": [gate, check], "passed": true},
-        "identity": {"checkpoint_id": "manual/POST_execute_v1", "ledger_head": NO_DIGEST, "project": "-home-user-project",
-            "run_id": "manual", "session_id": "5f0c1f3a-0000-4000-8000-00000000cafe"},
-        "metadata": {"trigger": "by hand"},
-        "orchestrator": {"completed": ["hydrate"], "incomplete": ["verify"], "policy_hash": NO_DIGEST, "sandbox": "open",
-            "task": "add a test", "workflow": "feature-dev"},
-        "parent": null,
-        "phase": "execute",
-        "schema": 1,
-        "timing": {"created_at": "2026-01-13T10:00:00.123Z", "duration_ms": 12, "started_at": "2026-01-13T10:00:00.123Z"},
-        "type": "POST",
-        "version": 1,
-    });
-    let mut second = first.clone();
-    second["parent"] = json!("manual/POST_execute_v1");
-    second["type"] = json!("PRE");
-    (second["orchestrator"]["task"], second["orchestrator"]["workflow"]) = (Value::Null, Value::Null);
-    vec![first, second]
+    let agent = AgentState {
+        name: text(),
+        status: AgentStatus::Done,
+        summary: some(),
+        tokens: 1200,
+        tool_invocations: 3,
+    };
+    let idle = AgentState { status: AgentStatus::Idle, summary: None, ..agent.clone() };
+    let file = File { mode: 0o644, path: text(), sha256: digest(), size: 17, target: None };
+    let link = File { mode: 0o777, target: some(), ..file.clone() };
+    let outcome = Outcome { name: text(), outcome: text(), reason: some() };
+    let passed = Outcome { reason: None, ..outcome.clone() };
+    let first = Checkpoint {
+        agents: vec![agent, idle],
+        artifacts: Artifacts {
+            files: vec![file, link],
+            folders: vec![Folder { mode: 0o755, path: text() }],
+            left_out: vec![LeftOut { path: text(), reason: text(), size: 1 }],
+        },
+        digest: Some(digest()),
+        governance: Governance {
+            checks: vec![outcome.clone(), passed.clone()],
+            gates: vec![outcome, passed],
+            passed: true,
+        },
+        identity: Identity {
+            checkpoint_id: "manual/POST_execute_v1".to_owned(),
+            ledger_head: digest(),
+            project: text(),
+            run_id: "manual".to_owned(),
+            session_id: text(),
+        },
+        metadata: BTreeMap::from([("trigger".to_owned(), text())]),
+        orchestrator: Orchestrator {
+            completed: vec![text()],
+            incomplete: vec![text()],
+            policy_hash: digest(),
+            sandbox: Sandbox::Open,
+            task: some(),
+            task_number: 1,
+            workflow: some(),
+        },
+        parent: None,
+        phase: Phase::Execute,
+        schema: 1,
+        timing: Timing { created_at: moment(), duration_ms: 12, started_at: moment() },
+        kind: Kind::Post,
+        version: 1,
+    };
+    let second = Checkpoint {
+        kind: Kind::Pre,
+        orchestrator: Orchestrator { task: None, workflow: None, ..first.orchestrator.clone() },
+        parent: some(),
+        ..first.clone()
+    };
+    [first, second].iter().map(|one| serde_json::to_value(one).unwrap()).collect()
 }

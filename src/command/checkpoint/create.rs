@@ -1,0 +1,78 @@
+//! Takes a checkpoint of the tree as it is, in the run `manual`.
+
+use super::{Desk, Verb, Who, root, size};
+use crate::capture::Limits;
+use crate::checkpoint::Kind;
+use crate::checkpoint::id::BY_HAND;
+use crate::in_force;
+use crate::ledger::Ledger;
+use crate::redact::redact;
+use crate::session::Session;
+use crate::shelf::{self, Shelved};
+use crate::undo::{self, Wanted};
+use crate::vault::Vault;
+use clap::{Arg, ArgMatches};
+use serde_json::json;
+use std::path::Path;
+use std::time::Instant;
+
+pub(super) const VERB: Verb = Verb {
+    name: "create",
+    about: "Keep the working tree as it is now",
+    examples: &[
+        ("aops-hook checkpoint create", "a checkpoint by hand, in the run `manual`"),
+        ("aops-hook checkpoint create --note 'before the big rename'", "with a few words for later"),
+    ],
+    who: Who::Anyone,
+    arguments: |row| {
+        row.arg(
+            Arg::new("note").long("note").value_name("TEXT").help("A few words, kept with the checkpoint"),
+        )
+    },
+    run,
+};
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let (env, root, began) = (desk.env, root(desk), Instant::now());
+    let limits = Limits::of(&in_force::load(env, &root)?.policy);
+    // The long look first, while nobody waits for us.
+    undo::warm_up(env, &Vault::open(env, &root)?, &limits)?;
+    let mut ledger = match here(desk, &root) {
+        Some(shelved) => Some(Ledger::at(env, &shelved.path, &shelved.session_id)?),
+        None => None,
+    };
+    let vault = Vault::open(env, &root)?;
+    let note = given.get_one::<String>("note").map(|note| ("note", redact(note).into_owned()));
+    let phase =
+        ledger.as_ref().map_or_else(|| Session::default().state.phase, |ledger| ledger.session().state.phase);
+    let wanted = Wanted {
+        run: BY_HAND,
+        kind: Kind::Post,
+        phase,
+        trigger: "by hand",
+        about: note.into_iter().collect(),
+        parent: None,
+        began,
+    };
+    let taken = undo::take(env, &vault, ledger.as_mut(), &limits, &wanted)?;
+    let id = &taken.identity.checkpoint_id;
+    if desk.json {
+        writeln!(desk.out, "{}", json!({"id": id, "version": taken.version}))?;
+        return Ok(0);
+    }
+    let (files, bytes) = (taken.artifacts.files.len(), size(taken.artifacts.bytes()));
+    writeln!(desk.out, "{id}: {files} files, {bytes}, in {} ms", began.elapsed().as_millis())?;
+    let out = &taken.artifacts.left_out;
+    if !out.is_empty() {
+        writeln!(desk.out, "left out: {}; `aops-hook checkpoint show {id}` names them", out.len())?;
+    }
+    Ok(0)
+}
+
+/// The newest session of this tree.
+fn here(desk: &Desk, root: &Path) -> Option<Shelved> {
+    let of_tree = |shelved: &Shelved| {
+        shelf::session(shelved).is_some_and(|session| Path::new(&session.memory.root) == root)
+    };
+    shelf::pick(desk.env, None).ok().filter(of_tree)
+}

@@ -1,0 +1,191 @@
+//! Makes a working tree what a checkpoint says it was.
+//!
+//! Writes the tree, reads the vault. Every step is named by a path and opened folder by folder from the tree's root, so
+//! that no link is followed and nothing outside is touched. Invariants: a file is the old or the new one and never half;
+//! done twice, or after half of it, the same tree comes out; what is not in either tree is left alone.
+
+mod ground;
+mod sparse;
+
+use crate::failure::{Code, Failure};
+use crate::tree::parting::Parting;
+use crate::tree::{Artifacts, File, Folder, name};
+use crate::vault::{Vault, blob};
+use ground::Ground;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+
+/// So few files are forced to the disk one by one.
+const FEW: usize = 64;
+
+/// What could not be as it was: folders that hold something of others.
+#[derive(Debug, Default)]
+pub struct Applied {
+    pub kept_folders: Vec<String>,
+}
+
+/// Everything that will be written is there and whole: nothing is begun that cannot be finished.
+pub fn rehearse(vault: &Vault, parting: &Parting) -> Result<(), Failure> {
+    for file in written(parting) {
+        if file.target.is_none() {
+            vault.unpack(&digest(file)?, &mut std::io::sink())?;
+        }
+    }
+    Ok(())
+}
+
+fn written<'a>(parting: &'a Parting<'a>) -> impl Iterator<Item = &'a File> {
+    let changed = parting.changed.iter().map(|(_, new)| *new);
+    parting.added.iter().copied().chain(changed)
+}
+
+/// Takes these steps in the tree at `root`; afterwards every folder of `whole` has its mode.
+pub fn apply(
+    vault: &Vault,
+    root: &OwnedFd,
+    parting: &Parting,
+    whole: &Artifacts,
+) -> Result<Applied, Failure> {
+    // A few are forced to the disk one by one, which waits for nobody else's.
+    let few = parting.files() <= FEW;
+    let mut ground = Ground::new(root);
+    let mut applied = Applied::default();
+    for file in parting.removed.iter().rev() {
+        remove(&mut ground, file)?;
+    }
+    for folder in parting.gone_folders.iter().rev() {
+        match ground.at(&folder.path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST) => applied.kept_folders.push(folder.path.clone()),
+            Err(error) => return Err(failed(&folder.path, error)),
+        }
+        ground.forget();
+    }
+    for folder in &parting.new_folders {
+        match ground.at(&folder.path, |dir, name| rustix::fs::mkdirat(dir, name, Mode::RWXU)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(failed(&folder.path, error)),
+        }
+    }
+    for (old, new) in &parting.changed {
+        let same = old.sha256 == new.sha256 && old.target.is_none() && new.target.is_none();
+        if !same || !set_mode(&mut ground, new)? {
+            write(vault, &mut ground, new, few)?;
+        }
+    }
+    for file in &parting.added {
+        write(vault, &mut ground, file, few)?;
+    }
+    for folder in whole.folders.iter().rev() {
+        folder_mode(&mut ground, folder)?;
+    }
+    if !few {
+        vault.sync();
+    }
+    Ok(applied)
+}
+
+fn failed(path: &str, error: Errno) -> Failure {
+    Failure::storage(name::shown(path), error)
+}
+
+fn digest(file: &File) -> Result<[u8; 32], Failure> {
+    blob::bytes(&file.sha256).ok_or_else(|| {
+        Failure::new(Code::ChecksumMismatch, format!("`{}` has no digest", name::shown(&file.path)))
+    })
+}
+
+fn remove(ground: &mut Ground, file: &File) -> Result<(), Failure> {
+    match ground.at(&file.path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())) {
+        // A parent that is gone, or is something else by now, has no such file.
+        Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+        Err(error) => Err(failed(&file.path, error)),
+    }
+}
+
+/// Same content, other mode. `false`: it has to be written after all.
+fn set_mode(ground: &mut Ground, file: &File) -> Result<bool, Failure> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = ground.at(&file.path, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()));
+    let Ok(opened) = opened else { return Ok(false) };
+    rustix::fs::fchmod(&opened, Mode::from_raw_mode(file.mode)).map_err(|e| failed(&file.path, e))?;
+    Ok(true)
+}
+
+/// Made whole in the spare folder, then moved into place.
+fn write(vault: &Vault, ground: &mut Ground, file: &File, sync: bool) -> Result<(), Failure> {
+    let spare = match &file.target {
+        Some(target) => {
+            let spare = vault.spare_name();
+            let target = name::bytes(target).into_owned();
+            rustix::fs::symlinkat(target, &vault.spare, &spare).map_err(|e| failed(&file.path, e))?;
+            spare
+        }
+        None => fill(vault, file, sync)?,
+    };
+    let moved = ground.at(&file.path, |dir, name| rustix::fs::renameat(&vault.spare, &spare, dir, name));
+    match moved {
+        Ok(()) => Ok(()),
+        Err(Errno::XDEV) => across(vault, ground, file),
+        Err(error) => {
+            let _ = rustix::fs::unlinkat(&vault.spare, &spare, AtFlags::empty());
+            Err(failed(&file.path, error))
+        }
+    }
+}
+
+fn fill(vault: &Vault, file: &File, sync: bool) -> Result<String, Failure> {
+    let (spare, mut made) = vault.spare_file()?;
+    content(vault, file, &mut made)?;
+    if sync {
+        made.sync_data().map_err(|e| Failure::storage(name::shown(&file.path), e))?;
+    }
+    Ok(spare)
+}
+
+fn content(vault: &Vault, file: &File, made: &mut std::fs::File) -> Result<(), Failure> {
+    let storage = |e: std::io::Error| Failure::storage(name::shown(&file.path), e);
+    let mut to = sparse::Sparse::new(made);
+    vault.unpack(&digest(file)?, &mut to)?;
+    to.finish().map_err(storage)?;
+    made.set_permissions(std::fs::Permissions::from_mode(file.mode)).map_err(storage)
+}
+
+/// Where the folder is on another file system than the vault: made beside its place.
+fn across(vault: &Vault, ground: &mut Ground, file: &File) -> Result<(), Failure> {
+    const BESIDE: &str = ".aops-restoring";
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let beside = |dir: &OwnedFd| {
+        let _ = rustix::fs::unlinkat(dir, BESIDE, AtFlags::empty());
+        match &file.target {
+            Some(target) => {
+                rustix::fs::symlinkat(name::bytes(target).into_owned(), dir, BESIDE).map(|()| None)
+            }
+            None => rustix::fs::openat(dir, BESIDE, flags, Mode::RUSR | Mode::WUSR).map(Some),
+        }
+    };
+    let made = ground.at(&file.path, |dir, _| beside(dir)).map_err(|e| failed(&file.path, e))?;
+    if let Some(made) = made {
+        content(vault, file, &mut made.into())?;
+    }
+    ground
+        .at(&file.path, |dir, name| rustix::fs::renameat(dir, BESIDE, dir, name))
+        .map_err(|e| failed(&file.path, e))
+}
+
+fn folder_mode(ground: &mut Ground, folder: &Folder) -> Result<(), Failure> {
+    let stat = ground.at(&folder.path, |dir, name| rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW));
+    let mode = match stat {
+        Ok(stat) => Mode::from_raw_mode(stat.st_mode),
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(failed(&folder.path, error)),
+    };
+    let wanted = Mode::from_raw_mode(folder.mode);
+    if mode == wanted {
+        return Ok(());
+    }
+    let opened = ground.folder(&folder.path).map_err(|e| failed(&folder.path, e))?;
+    rustix::fs::fchmod(&opened, wanted).map_err(|e| failed(&folder.path, e))
+}

@@ -1,0 +1,155 @@
+//! Checkpoints taken and put back: the tree, the vault and the ledgers of the sessions that work there, together.
+//!
+//! Joins `capture`, `vault`, `restore` and `ledger`. Who needs both locks takes ledgers first, then the vault: hooks hold
+//! their ledger when they come. Invariants: what is taken is witnessed before it is told; what would be overwritten is
+//! archived first; a rollback that was interrupted is finished or dropped by whoever comes next.
+
+mod books;
+mod ignored;
+mod phase;
+mod plan;
+mod rollback;
+mod settle;
+
+pub use books::{running, said_in_ledger};
+pub use phase::{Before, at_phase_change, tell};
+pub use plan::Plan;
+pub use rollback::{Order, Outcome, Preview, preview, roll_back};
+pub use settle::{finish_pending, resume};
+
+use crate::capture::{Limits, capture};
+use crate::checkpoint::{Checkpoint, Id, Identity, Kind, SCHEMA, Timing, standing};
+use crate::digest::{NO_DIGEST, file_name};
+use crate::env::Env;
+use crate::fact::{Fact, Taken};
+use crate::failure::{Code, Failure};
+use crate::ledger::Ledger;
+use crate::moment::timestamp;
+use crate::place::dashed;
+use crate::session::Session;
+use crate::state::Phase;
+use crate::tree::Artifacts;
+use crate::vault::Vault;
+use crate::vault::index::Row;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// A checkpoint to be written.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    pub run: &'a str,
+    pub kind: Kind,
+    pub phase: Phase,
+    pub trigger: &'a str,
+    /// Beside the trigger.
+    pub about: Vec<(&'static str, String)>,
+    /// Where it is not the last one of its run.
+    pub parent: Option<String>,
+    pub began: Instant,
+}
+
+/// The run of a session that a person sits at.
+pub fn run_of(session: &Session) -> String {
+    file_name(&session.state.session_id)
+}
+
+/// Where a session stands, for a checkpoint of it.
+pub fn of_session<'a>(session: &Session, run: &'a str, trigger: &'a str, began: Instant) -> Wanted<'a> {
+    Wanted {
+        run,
+        kind: Kind::Post,
+        phase: session.state.phase,
+        trigger,
+        about: Vec::new(),
+        parent: None,
+        began,
+    }
+}
+
+/// Keeps the tree for later, so that the next look at it is a short one. Nobody waits for this.
+pub fn warm_up(env: &Env, vault: &Vault, limits: &Limits) -> Result<Artifacts, Failure> {
+    capture(env, vault, limits, &[], &[])
+}
+
+/// Writes a checkpoint of these files: to the vault, to the witness, to the index. The ledger is the caller's.
+pub fn write(
+    env: &Env,
+    vault: &Vault,
+    session: Option<&Session>,
+    wanted: &Wanted,
+    artifacts: Artifacts,
+) -> Result<Checkpoint, Failure> {
+    let mut rows = vault.rows()?;
+    let version = Vault::next_version(&rows, wanted.run, wanted.kind, wanted.phase);
+    let id = Id::new(wanted.run, wanted.kind, wanted.phase, version);
+    let id =
+        id.ok_or_else(|| Failure::new(Code::InputInvalid, format!("`{}` is no name of a run", wanted.run)))?;
+    let last = || rows.iter().rfind(|row| row.run() == wanted.run).map(|row| row.id.clone());
+    let empty = Session::default();
+    let known = session.unwrap_or(&empty);
+    let created_at = timestamp(env.now_ms);
+    let mut orchestrator = standing::orchestrator(known);
+    if orchestrator.policy_hash.is_empty() {
+        NO_DIGEST.clone_into(&mut orchestrator.policy_hash);
+    }
+    let started = Some(&known.state.started_at).filter(|at| !at.is_empty());
+    let mut metadata: BTreeMap<String, String> =
+        wanted.about.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect();
+    metadata.insert("trigger".to_owned(), wanted.trigger.to_owned());
+    let checkpoint = Checkpoint {
+        agents: standing::agents(known),
+        artifacts,
+        digest: None,
+        governance: standing::governance(known),
+        identity: Identity {
+            checkpoint_id: id.to_string(),
+            ledger_head: known.head.clone(),
+            project: dashed(&vault.root.to_string_lossy()),
+            run_id: wanted.run.to_owned(),
+            session_id: known.state.session_id.clone(),
+        },
+        metadata,
+        orchestrator,
+        parent: wanted.parent.clone().or_else(last),
+        phase: wanted.phase,
+        schema: SCHEMA,
+        timing: Timing {
+            started_at: started.unwrap_or(&created_at).clone(),
+            created_at,
+            duration_ms: u64::try_from(wanted.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        },
+        kind: wanted.kind,
+        version,
+    }
+    .sealed();
+    vault.write(&checkpoint, &id)?;
+    vault.witness(env, &checkpoint)?;
+    rows.push(Row::of(&checkpoint));
+    vault.set_rows(rows)?;
+    Ok(checkpoint)
+}
+
+/// The fact of a checkpoint.
+pub fn fact(checkpoint: &Checkpoint) -> Fact {
+    Fact::Checkpoint(Taken {
+        digest: checkpoint.digest.clone().unwrap_or_default(),
+        id: checkpoint.identity.checkpoint_id.clone(),
+        trigger: checkpoint.trigger().to_owned(),
+    })
+}
+
+/// A checkpoint of the tree as it is, told to its session.
+pub fn take(
+    env: &Env,
+    vault: &Vault,
+    ledger: Option<&mut Ledger>,
+    limits: &Limits,
+    wanted: &Wanted,
+) -> Result<Checkpoint, Failure> {
+    let artifacts = capture(env, vault, limits, &[], &[])?;
+    let checkpoint = write(env, vault, ledger.as_deref().map(Ledger::session), wanted, artifacts)?;
+    if let Some(ledger) = ledger {
+        ledger.append(env, vec![fact(&checkpoint)])?;
+    }
+    Ok(checkpoint)
+}

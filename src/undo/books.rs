@@ -1,0 +1,74 @@
+//! The ledgers of the sessions that work in a tree.
+//!
+//! Reads session folders, locks ledgers. Invariant: always in the same order, so that two rollbacks wait for each other
+//! and not for ever.
+
+use crate::checkpoint::Checkpoint;
+use crate::entry::Line;
+use crate::env::Env;
+use crate::fact::Fact;
+use crate::failure::{Code, Failure};
+use crate::ledger::Ledger;
+use crate::ledger::folder;
+use crate::ledger::recover::LEDGER_FILE;
+use crate::place;
+use crate::shelf::{self, Shelved};
+use rustix::fs::OFlags;
+use std::path::Path;
+
+/// Sessions that have not ended and whose tree this is, and the one named `also`, ended or not.
+pub fn running(env: &Env, root: &Path, also: &str) -> Vec<Shelved> {
+    let here = |shelved: &Shelved| {
+        shelf::session(shelved).is_some_and(|session| {
+            Path::new(&session.memory.root) == root
+                && (session.state.ended_at.is_none() || !also.is_empty() && session.state.session_id == also)
+        })
+    };
+    let mut found: Vec<Shelved> = shelf::all(env).into_iter().filter(here).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Their ledgers, locked. One that is damaged is its own business and not in the way.
+pub(super) fn open(env: &Env, sessions: &[Shelved]) -> Result<Vec<Ledger>, Failure> {
+    let mut ledgers = Vec::new();
+    for shelved in sessions {
+        match Ledger::at(env, &shelved.path, &shelved.session_id) {
+            Ok(ledger) => ledgers.push(ledger),
+            Err(failure) if failure.code.is_integrity() || failure.code == Code::StorageFailed => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(ledgers)
+}
+
+/// What the ledger of a checkpoint's session says of it: nothing, or whether it is the one that was taken. A ledger that
+/// is damaged says no.
+pub fn said_in_ledger(env: &Env, checkpoint: &Checkpoint) -> Result<Option<bool>, Failure> {
+    let id = &checkpoint.identity.session_id;
+    if id.is_empty() {
+        return Ok(None);
+    }
+    let Some(shelved) = shelf::all(env).into_iter().find(|shelved| shelved.session_id == *id) else {
+        return Ok(None);
+    };
+    if shelf::check(env, &shelved)?.failure.is_some() {
+        return Ok(Some(false));
+    }
+    let Some(place) = place::open(shelved.path)? else { return Ok(None) };
+    let Some((file, long)) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? else { return Ok(None) };
+    let bytes = folder::read_at(&file, LEDGER_FILE, 0, long)?;
+    let lines = bytes
+        .split(|b| *b == b'\n')
+        .filter(|line| memchr::memmem::find(line, b"\"type\":\"checkpoint\"").is_some());
+    let mut said = None;
+    for line in lines.filter_map(Line::read).filter(|line| line.kind == "checkpoint") {
+        if let Some(Fact::Checkpoint(taken)) = Fact::read(line.kind, line.with)
+            && taken.id == checkpoint.identity.checkpoint_id
+        {
+            // The last word counts: a name is used again where the first of it was never acknowledged.
+            said = Some(Some(&taken.digest) == checkpoint.digest.as_ref());
+        }
+    }
+    Ok(said)
+}

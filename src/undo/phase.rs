@@ -1,0 +1,164 @@
+//! Checkpoints that the loop takes by itself, and what a session is told of a rollback.
+//!
+//! Compares where the loop stood before an event with where it stands after it. Invariants: a plain tool call changes no
+//! phase and costs nothing here; a tree that cannot be kept is told to the user and holds nobody up.
+
+use super::{Wanted, fact, run_of, write};
+use crate::asset;
+use crate::capture::{Limits, capture};
+use crate::checkpoint::Kind;
+use crate::env::Env;
+use crate::event::Event;
+use crate::fact::Fact;
+use crate::failure::Failure;
+use crate::ledger::Ledger;
+use crate::policy::Interactive;
+use crate::session::Session;
+use crate::state::{Phase, Sandbox, Stage, Undone};
+use crate::vault::Vault;
+use crate::verdict::{Ruling, Verdict};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The host waits, and so may other hooks of the session, which give up after four seconds.
+const PATIENCE: Duration = Duration::from_millis(2_500);
+
+/// Where the loop stood before an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Before {
+    phase: Phase,
+    sandbox: Sandbox,
+    task: u64,
+}
+
+impl Before {
+    pub fn of(session: &Session) -> Self {
+        let task = session.state.task.as_ref().map_or(0, |task| task.n);
+        Self { phase: session.state.phase, sandbox: session.state.sandbox, task }
+    }
+}
+
+/// Takes what is due after this event. What went wrong comes back as a word to the user.
+pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Before) -> Verdict {
+    let session = ledger.session();
+    let due = due(session.policy().checkpoint.interactive, before, Before::of(session));
+    if due.is_empty() || env.dry {
+        return Verdict::pass();
+    }
+    let Some(root) = root(env, session, event) else { return Verdict::pass() };
+    match keep(env, ledger, &root, &due) {
+        Ok(()) => Verdict::pass(),
+        Err(failure) => Verdict::notice(
+            "checkpoint",
+            format!(
+                "no checkpoint was kept, and the work goes on: {failure}\nhint: {}",
+                failure.code.way_out()
+            ),
+        ),
+    }
+}
+
+type Due = (Kind, Phase, &'static str);
+
+fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
+    let (was, is) = (before.phase, now.phase);
+    let another_task = now.task != before.task && is == Phase::Execute;
+    if when == Interactive::Off || was == is && !another_task {
+        return Vec::new();
+    }
+    let mut due = Vec::new();
+    let walked = |phase: Phase| !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted);
+    let of_work = |phase: Phase, sandbox| phase == Phase::Execute && sandbox == Sandbox::Open;
+    let failed = matches!(is, Phase::Intervene | Phase::Halted);
+    if walked(was) && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
+        due.push((Kind::Post, was, if failed { "failure" } else { "phase" }));
+    }
+    if walked(is) && (when == Interactive::All || of_work(is, now.sandbox)) {
+        let approved = was == Phase::Review && is == Phase::Execute;
+        due.push((Kind::Pre, is, if approved { "approval" } else { "phase" }));
+    }
+    due
+}
+
+/// The tree of this session. A home folder is no project.
+fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
+    let root = match session.memory.root.as_str() {
+        "" => asset::project(env, Path::new(&event.cwd)),
+        root => PathBuf::from(root),
+    };
+    let too_wide = env.home.starts_with(&root) || root.starts_with(&env.config) || !root.is_absolute();
+    (!too_wide && root.is_dir()).then_some(root)
+}
+
+fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due]) -> Result<(), Failure> {
+    let began = Instant::now();
+    let vault = Vault::open(env, root)?;
+    let limits = Limits { until: Some(began + PATIENCE), ..Limits::of(&ledger.session().policy()) };
+    let artifacts = capture(env, &vault, &limits, &[], &[])?;
+    let run = run_of(ledger.session());
+    let mut facts = Vec::new();
+    for (kind, phase, trigger) in due.iter().copied() {
+        let wanted = Wanted { run: &run, kind, phase, trigger, about: Vec::new(), parent: None, began };
+        facts.push(fact(&write(env, &vault, Some(ledger.session()), &wanted, artifacts.clone())?));
+    }
+    ledger.append(env, facts)
+}
+
+/// Tells the session's own agent of a rollback, once.
+pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Option<Fact>) {
+    let Some(undone) = session.memory.undone.as_deref() else { return (verdict, None) };
+    let hears = event.kind().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
+    if !hears || session.blocked().is_some() {
+        return (verdict, None);
+    }
+    let what = if undone.state_only {
+        format!(
+            "{} put the loop back to the checkpoint `{}`; the files are as they were",
+            undone.by, undone.target
+        )
+    } else {
+        format!(
+            "{} rolled the working tree back to the checkpoint `{}`: files are no longer as you last saw them, and what was made since is gone from the tree (kept as `{}`)",
+            undone.by, undone.target, undone.archive
+        )
+    };
+    let words = format!(
+        "{what}\nhint: read again whatever you go on with; later phases have to be gone through anew"
+    );
+    let told = Fact::Rollback(Undone { stage: Stage::Told, ..undone.clone() });
+    (verdict.join(Verdict::context("rollback", words)), Some(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(phase: Phase, sandbox: Sandbox, task: u64) -> Before {
+        Before { phase, sandbox, task }
+    }
+
+    #[test]
+    fn checkpoints_are_due_at_phase_changes_only() {
+        use Interactive::{All, Execute, Off};
+        let (open, shut) = (Sandbox::Open, Sandbox::Shut);
+        let (work, plan) = (at(Phase::Execute, open, 1), at(Phase::Hydrate, shut, 1));
+        for when in [Off, Execute, All] {
+            assert_eq!(due(when, work, work), []);
+            assert_eq!(due(when, plan, plan), []);
+        }
+        assert_eq!(due(Execute, plan, work), [(Kind::Pre, Phase::Execute, "phase")]);
+        assert_eq!(due(Execute, at(Phase::Review, shut, 1), work), [(Kind::Pre, Phase::Execute, "approval")]);
+        assert_eq!(due(Execute, work, at(Phase::Verify, open, 1)), [(Kind::Post, Phase::Execute, "phase")]);
+        assert_eq!(
+            due(Execute, at(Phase::Verify, open, 1), at(Phase::Intervene, open, 1)),
+            [(Kind::Post, Phase::Verify, "failure")]
+        );
+        assert_eq!(due(Execute, plan, at(Phase::Execute, shut, 1)), [], "a question changes nothing");
+        assert_eq!(
+            due(Execute, work, at(Phase::Execute, open, 2)),
+            [(Kind::Post, Phase::Execute, "phase"), (Kind::Pre, Phase::Execute, "phase")]
+        );
+        assert_eq!(due(All, at(Phase::Idle, shut, 0), plan), [(Kind::Pre, Phase::Hydrate, "phase")]);
+        assert_eq!(due(Off, plan, work), []);
+    }
+}

@@ -1,0 +1,158 @@
+//! Finishes what a rollback began: its own steps as well as those of one that was interrupted.
+//!
+//! Writes the tree, the vault and ledgers. Invariants: before the plan is committed nothing of the tree is touched; after
+//! it, whoever comes finishes; what somebody changed in between is archived before it is overwritten.
+
+use super::plan::Plan;
+use super::{Wanted, books, fact, write};
+use crate::capture::capture;
+use crate::checkpoint::{Checkpoint, Kind};
+use crate::env::Env;
+use crate::fact::Fact;
+use crate::failure::Failure;
+use crate::ledger::Ledger;
+use crate::restore::{self, Applied};
+use crate::state::{Stage, Undone};
+use crate::tree::parting::{Parting, part};
+use crate::tree::{Artifacts, find};
+use crate::vault::Vault;
+use std::path::Path;
+use std::time::Instant;
+
+/// For a session that knows of a rollback which has not ended: finishes it, or learns what became of it.
+pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
+    let Some(undoing) = ledger.session().memory.undoing.clone() else { return Ok(()) };
+    let root = ledger.session().memory.root.clone();
+    let vault = Vault::open(env, Path::new(&root))?;
+    if let Some(plan) = Plan::read(&vault)? {
+        finish(env, &vault, &plan, &mut [ledger], true)?;
+    }
+    // Somebody else's end of it is ours too.
+    if ledger.session().memory.undoing.is_some() {
+        let stage = if Plan::was_done(&vault, &undoing.id)? { Stage::Done } else { Stage::Dropped };
+        ledger.append(env, vec![Fact::Rollback(Undone { stage, ..*undoing })])?;
+    }
+    Ok(())
+}
+
+/// For a command: finishes what is pending in this tree. Says whether something was.
+pub fn finish_pending(env: &Env, root: &Path) -> Result<bool, Failure> {
+    let Some(vault) = Vault::look(root)? else { return Ok(false) };
+    if Plan::read(&vault)?.is_none() {
+        return Ok(false);
+    }
+    let mut ledgers = books::open(env, &books::running(env, root, ""))?;
+    let vault = Vault::open(env, root)?;
+    let Some(plan) = Plan::read(&vault)? else { return Ok(false) };
+    finish(env, &vault, &plan, &mut ledgers.iter_mut().collect::<Vec<_>>(), true)?;
+    Ok(true)
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) result: Checkpoint,
+    pub(super) applied: Applied,
+}
+
+/// Takes the plan's steps. `again`: it was interrupted, so the tree may be anything by now.
+pub(super) fn finish(
+    env: &Env,
+    vault: &Vault,
+    plan: &Plan,
+    ledgers: &mut [&mut Ledger],
+    again: bool,
+) -> Result<Finished, Failure> {
+    let began = Instant::now();
+    let target = Plan::checkpoint(env, vault, &plan.target)?;
+    let (mut applied, mut artifacts) = (Applied::default(), target.artifacts.clone());
+    let own = ledgers.iter().position(|ledger| ledger.session().state.session_id == plan.session_id);
+    let mut kept = Vec::new();
+    if plan.archive.is_empty() {
+        artifacts = capture(env, vault, &Plan::limits(), &[], &[])?;
+    } else {
+        let archive = Plan::checkpoint(env, vault, &plan.archive)?;
+        let start = plan.start(archive.artifacts);
+        let parting = part(&start, &target.artifacts);
+        if again {
+            let session = own.map(|at| ledgers[at].session());
+            kept.extend(keep_strangers(env, vault, session, &parting, &target)?);
+        }
+        restore::rehearse(vault, &parting)?;
+        applied = restore::apply(vault, &vault.tree, &parting, &target.artifacts)?;
+    }
+    let result = if let Some(result) = already(vault, &plan.id)? {
+        result
+    } else {
+        let about =
+            vec![("archive", plan.archive.clone()), ("by", plan.by.clone()), ("rollback", plan.id.clone())];
+        let wanted = Wanted {
+            run: &target.identity.run_id,
+            kind: target.kind,
+            phase: target.phase,
+            trigger: "rollback",
+            about,
+            parent: Some(plan.target.clone()),
+            began,
+        };
+        write(env, vault, own.map(|at| ledgers[at].session()), &wanted, artifacts)?
+    };
+    plan.close(vault)?;
+    for (at, ledger) in ledgers.iter_mut().enumerate() {
+        let known = ledger.session().memory.undoing.as_ref().is_some_and(|undoing| undoing.id == plan.id);
+        let mine = own == Some(at);
+        let mut facts: Vec<Fact> =
+            if mine { kept.iter().chain([&result]).map(fact).collect() } else { Vec::new() };
+        if known || mine {
+            facts.push(Fact::Rollback(plan.told(&target, &result.identity.checkpoint_id, mine, Stage::Done)));
+        }
+        ledger.append(env, facts)?;
+    }
+    Ok(Finished { result, applied })
+}
+
+/// The result that an interrupted end of this rollback had already written.
+fn already(vault: &Vault, id: &str) -> Result<Option<Checkpoint>, Failure> {
+    let rows = vault.rows()?;
+    let Some(row) = rows.iter().rev().take(2).find(|row| row.trigger == "rollback") else { return Ok(None) };
+    let Some(result) = crate::checkpoint::Id::read(&row.id).and_then(|id| vault.read(&id).ok()) else {
+        return Ok(None);
+    };
+    Ok((result.metadata.get("rollback").map(String::as_str) == Some(id)).then_some(result))
+}
+
+/// A path that is neither as it was nor as it will be was changed by somebody since the rollback was interrupted.
+fn keep_strangers(
+    env: &Env,
+    vault: &Vault,
+    session: Option<&crate::session::Session>,
+    parting: &Parting,
+    target: &Checkpoint,
+) -> Result<Option<Checkpoint>, Failure> {
+    let changed = parting.changed.iter().map(|(old, _)| *old);
+    let touched = parting.added.iter().chain(&parting.removed).copied().chain(changed);
+    let paths: Vec<String> = touched.map(|file| file.path.clone()).collect();
+    let present = capture(env, vault, &Plan::limits(), &paths, &target.artifacts.left_out)?;
+    if !is_strange(parting, &present) {
+        return Ok(None);
+    }
+    let wanted = Wanted {
+        run: &target.identity.run_id,
+        kind: Kind::Pre,
+        phase: session.map_or(target.phase, |session| session.state.phase),
+        trigger: "changed while a rollback was interrupted",
+        about: Vec::new(),
+        parent: None,
+        began: Instant::now(),
+    };
+    write(env, vault, session, &wanted, present).map(Some)
+}
+
+fn is_strange(parting: &Parting, present: &Artifacts) -> bool {
+    let is = |path: &str| find(&present.files, path);
+    let added = parting.added.iter().any(|new| is(&new.path).is_some_and(|now| now != *new));
+    let removed = parting.removed.iter().any(|old| is(&old.path).is_some_and(|now| now != *old));
+    let changed =
+        parting.changed.iter().any(|(old, new)| is(&old.path).is_some_and(|now| now != *old && now != *new));
+    added || removed || changed
+}

@@ -1,0 +1,184 @@
+//! Checkpoints the loop takes by itself, and what its session learns of a rollback.
+
+use super::{checkpoint, create, furnish, picture, roll_back, same, told, upset};
+use crate::rig::passed;
+use crate::support::{BINARY, Sandbox, Session};
+use serde_json::{Value, json};
+use std::fs;
+
+fn ids(sandbox: &Sandbox) -> Vec<String> {
+    let list = told(sandbox, &["list"]);
+    let name = |row: &Value| row["id"].as_str().unwrap().split_once('/').unwrap().1.to_owned();
+    list.as_array().unwrap().iter().map(name).collect()
+}
+
+fn write(session: &Session) {
+    let call = session.call("Write", json!({"file_path": "x.txt", "content": "x"}));
+    session.pre(&call).silent();
+    passed(&session.post(&call));
+}
+
+fn quiet(sandbox: &Sandbox) {
+    let config = sandbox.home().join(".config/aops");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[audit]\nrate = 0\n").unwrap();
+}
+
+#[test]
+fn before_and_after_work() {
+    let sandbox = Sandbox::new();
+    quiet(&sandbox);
+    furnish(&sandbox);
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    assert_eq!(ids(&sandbox), [""; 0]);
+    passed(&session.prompt(". do something"));
+    assert_eq!(ids(&sandbox), ["PRE_execute_v1"]);
+    let before = picture(&sandbox.project());
+    upset(&sandbox);
+    for _ in 0..3 {
+        write(&session);
+    }
+    assert_eq!(ids(&sandbox).len(), 1, "a plain call takes none");
+    passed(&session.stop("done"));
+    assert_eq!(ids(&sandbox), ["PRE_execute_v1", "POST_execute_v1"]);
+    passed(&session.prompt(". and something else"));
+    assert_eq!(ids(&sandbox), ["PRE_execute_v1", "POST_execute_v1", "PRE_execute_v2"]);
+
+    // The ledger says what each of them is.
+    let facts: Vec<Value> =
+        session.entries().into_iter().filter(|entry| entry["type"] == "checkpoint").collect();
+    assert_eq!(facts.len(), 3);
+    for fact in &facts {
+        let one = told(&sandbox, &["show", fact["with"]["id"].as_str().unwrap()]);
+        assert_eq!(one["digest"], fact["with"]["digest"]);
+        assert_eq!(one["identity"]["session_id"], session.id.as_str());
+        assert_eq!(one["agents"][0]["name"], "main");
+    }
+    let last = told(&sandbox, &["show", facts[1]["with"]["id"].as_str().unwrap()]);
+    assert_eq!(last["agents"][0]["tool_invocations"], 3);
+    assert_eq!(last["parent"], facts[0]["with"]["id"]);
+    roll_back(&sandbox, &format!("{}/PRE_execute_v1", session.id));
+    same(&before, &picture(&sandbox.project()), "before the work");
+}
+
+#[test]
+fn switched_off_nothing_is_taken() {
+    let sandbox = Sandbox::new();
+    let config = sandbox.home().join(".config/aops");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[checkpoint]\ninteractive = \"off\"\n").unwrap();
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    passed(&session.prompt(". do something"));
+    assert!(!sandbox.project().join(".claude").exists());
+}
+
+#[test]
+fn a_running_session_is_told_once() {
+    let sandbox = Sandbox::new();
+    quiet(&sandbox);
+    furnish(&sandbox);
+    let (session, other) = (sandbox.session(), sandbox.session());
+    for one in [&session, &other] {
+        passed(&one.start("startup"));
+    }
+    passed(&session.prompt(". do something"));
+    upset(&sandbox);
+    write(&session);
+    passed(&session.stop("done"));
+    assert_eq!(session.state()["phase"], "done");
+    let id = format!("{}/PRE_execute_v1", session.id);
+    let archive = roll_back(&sandbox, &id);
+    assert_eq!(session.state()["phase"], "execute", "the loop went back too");
+    assert_eq!(other.state()["phase"], "idle", "another session's loop did not");
+    let log = sandbox.person(&["log", &session.id]);
+    assert!(log.out.contains(&format!("to {id} by a person, done")), "{log:?}");
+    for one in [&session, &other] {
+        let call = one.call("Read", json!({"file_path": "a.txt"}));
+        let said = one.pre(&call);
+        let context = said.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
+        assert!(
+            context.contains(&id) && context.contains(&archive) && context.contains("hint:"),
+            "{context}"
+        );
+        one.post(&call).silent();
+        one.pre(&one.call("Read", json!({"file_path": "a.txt"}))).silent();
+    }
+    checkpoint(&sandbox, &["verify"]).said(&["hold"]);
+    sandbox.person(&["verify", &session.id]).said(&[""]);
+}
+
+#[test]
+fn only_the_state_goes_back() {
+    let sandbox = Sandbox::new();
+    quiet(&sandbox);
+    furnish(&sandbox);
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    passed(&session.prompt(". do something"));
+    upset(&sandbox);
+    write(&session);
+    passed(&session.stop("done"));
+    let upset = picture(&sandbox.project());
+    let said = told(&sandbox, &["rollback", "PRE_execute_v1", "--state-only", "--yes"]);
+    assert_eq!((&said["archive"], session.state()["phase"].as_str()), (&Value::Null, Some("execute")));
+    same(&upset, &picture(&sandbox.project()), "the files stay");
+    assert_eq!(
+        told(&sandbox, &["show", "PRE_execute_v2"])["parent"],
+        format!("{}/PRE_execute_v1", session.id)
+    );
+}
+
+/// A session whose checkpoint was edited together with its witness is still betrayed by its ledger.
+#[test]
+fn the_ledger_is_the_last_witness() {
+    let sandbox = Sandbox::new();
+    quiet(&sandbox);
+    furnish(&sandbox);
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    passed(&session.prompt(". do something"));
+    let id = format!("{}/PRE_execute_v1", session.id);
+    let file = sandbox.project().join(format!(".claude/checkpoints/run-{}/PRE_execute_v1.json", session.id));
+    let mut forged: aops_hook::checkpoint::Checkpoint =
+        serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let old = forged.digest.clone().unwrap();
+    forged.artifacts.files.remove(0);
+    let forged = forged.sealed();
+    fs::write(&file, serde_json::to_string(&forged).unwrap()).unwrap();
+    let witness =
+        fs::read_dir(sandbox.config().join("aops/checkpoints")).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&witness).unwrap().replace(&old, forged.digest.as_ref().unwrap());
+    fs::write(&witness, text).unwrap();
+    let was = picture(&sandbox.project());
+    checkpoint(&sandbox, &["rollback", &id, "--yes"]).failed(4, &["STATE_CHECKSUM_MISMATCH", "ledger"]);
+    assert_eq!(checkpoint(&sandbox, &["verify"]).code, Some(4));
+    same(&was, &picture(&sandbox.project()), "refused");
+}
+
+/// What did not change is not read: at most a handful of files of two thousand are opened.
+#[test]
+fn what_did_not_change_is_not_read() {
+    let sandbox = Sandbox::new();
+    quiet(&sandbox);
+    for n in 0..2000 {
+        sandbox.put(&format!("many/{}/{n}.txt", n % 40), &format!("file {n}\n"));
+    }
+    create(&sandbox);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    create(&sandbox);
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    sandbox.put("many/7/7.txt", "changed\n");
+    let trace = sandbox.tmp().join("trace");
+    let payload = session.payload("UserPromptSubmit", json!({"prompt": ". work"}));
+    let mut strace = sandbox.command("strace");
+    strace.args(["-f", "-e", "trace=openat,open", "-o"]).arg(&trace).args([BINARY, "UserPromptSubmit"]);
+    let output = strace.write_stdin(payload.to_string()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = fs::read_to_string(&trace).unwrap();
+    let opened: Vec<&str> = text.lines().filter(|line| line.contains(".txt\"")).collect();
+    assert!(opened.len() == 1 && opened[0].contains("7/7.txt"), "{opened:?}");
+    assert_eq!(ids(&sandbox).len(), 3);
+}

@@ -1,0 +1,213 @@
+//! What is kept and what is not: ignored files, git's own, large ones; and what is taken away again.
+
+use super::{checkpoint, create, furnish, picture, roll_back, same, told, upset};
+use crate::support::Sandbox;
+use serde_json::json;
+use std::fs;
+
+fn git(sandbox: &Sandbox, args: &[&str]) -> String {
+    let output = sandbox.command("git").args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::new();
+    git(&sandbox, &["init", "-q", "-b", "main"]);
+    git(&sandbox, &["config", "user.email", "t@example.invalid"]);
+    git(&sandbox, &["config", "user.name", "t"]);
+    furnish(&sandbox);
+    git(&sandbox, &["add", "-A"]);
+    git(&sandbox, &["commit", "-q", "-m", "start"]);
+    sandbox
+}
+
+#[test]
+fn git_sees_nothing_of_it() {
+    let sandbox = repository();
+    create(&sandbox);
+    assert_eq!(git(&sandbox, &["status", "--porcelain", "--untracked-files=all"]), "");
+    let exclude = || fs::read_to_string(sandbox.project().join(".git/info/exclude")).unwrap();
+    let once = exclude();
+    create(&sandbox);
+    assert_eq!(exclude(), once, "the line is there once");
+    // A worktree has its own tree and shares the list.
+    let beside = sandbox.tmp().join("beside");
+    git(&sandbox, &["worktree", "add", "-q", beside.to_str().unwrap()]);
+    let answer =
+        sandbox.command(crate::support::BINARY).args(["checkpoint", "create"]).current_dir(&beside).output();
+    assert!(answer.unwrap().status.success());
+    let status =
+        sandbox.command("git").args(["status", "--porcelain"]).current_dir(&beside).output().unwrap();
+    assert_eq!(String::from_utf8(status.stdout).unwrap(), "");
+    assert_eq!(exclude(), once);
+}
+
+#[test]
+fn the_repository_is_left_alone() {
+    let sandbox = repository();
+    let id = create(&sandbox);
+    sandbox.put("a.txt", "committed\n");
+    git(&sandbox, &["commit", "-q", "-a", "-m", "more"]);
+    let head = git(&sandbox, &["rev-parse", "HEAD"]);
+    roll_back(&sandbox, &id);
+    assert_eq!(fs::read_to_string(sandbox.project().join("a.txt")).unwrap(), "first\n");
+    assert_eq!(git(&sandbox, &["rev-parse", "HEAD"]), head);
+    assert_eq!(git(&sandbox, &["status", "--porcelain"]), " M a.txt\n");
+}
+
+#[test]
+fn ignored_files_stay_and_tracked_ones_come_back() {
+    for in_git in [true, false] {
+        let sandbox = if in_git { repository() } else { Sandbox::new() };
+        sandbox.put(".gitignore", "*.log\n/build/\n");
+        sandbox.put("debug.log", "kept by nobody\n");
+        sandbox.put("build/out.o", "made\n");
+        sandbox.put("kept.log", "tracked all the same\n");
+        if in_git {
+            git(&sandbox, &["add", "-f", "kept.log", ".gitignore"]);
+        }
+        let id = create(&sandbox);
+        sandbox.put("debug.log", "changed\n");
+        sandbox.put("build/out.o", "made anew\n");
+        sandbox.put("build/more.o", "made too\n");
+        sandbox.put("kept.log", "changed as well\n");
+        roll_back(&sandbox, &id);
+        let read = |name: &str| fs::read_to_string(sandbox.project().join(name)).unwrap();
+        assert_eq!(
+            [read("debug.log"), read("build/out.o"), read("build/more.o")],
+            ["changed\n", "made anew\n", "made too\n"]
+        );
+        assert_eq!(read("kept.log"), if in_git { "tracked all the same\n" } else { "changed as well\n" });
+    }
+}
+
+/// What the rules hide is not the same before and after.
+#[test]
+fn rules_that_changed_lose_nothing() {
+    let sandbox = Sandbox::new();
+    furnish(&sandbox);
+    sandbox.put(".gitignore", "secret\n");
+    sandbox.put("secret", "ignored then\n");
+    let id = create(&sandbox);
+    let was = picture(&sandbox.project());
+    // Now another file is hidden, and changed while nobody looks; and the ignored one is in plain sight.
+    sandbox.put(".gitignore", "a.txt\nempty\n");
+    sandbox.put("a.txt", "changed in hiding\n");
+    fs::remove_dir(sandbox.project().join("empty")).unwrap();
+    sandbox.put("empty", "a hidden file where a folder was\n");
+    let hidden = picture(&sandbox.project());
+    let archive = roll_back(&sandbox, &id);
+    same(&was, &picture(&sandbox.project()), "the hidden file came back, the ignored one stayed");
+    roll_back(&sandbox, &archive);
+    same(&hidden, &picture(&sandbox.project()), "what was hidden was not lost");
+}
+
+#[test]
+fn large_files_are_left_out_and_left_alone() {
+    let sandbox = Sandbox::new();
+    let config = sandbox.home().join(".config/aops");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[checkpoint]\nmax_file_mb = 2\nmax_tree_mb = 3\n").unwrap();
+    furnish(&sandbox);
+    let big = |name: &str, kilobytes: usize| {
+        fs::write(sandbox.project().join(name), vec![b'x'; kilobytes << 10]).unwrap();
+    };
+    big("huge.bin", 2500);
+    big("large.bin", 1900);
+    big("middling.bin", 1800);
+    let id = create(&sandbox);
+    let left = &told(&sandbox, &["show", &id])["artifacts"]["left_out"];
+    let left: Vec<_> = left
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|out| (out["path"].as_str().unwrap(), out["reason"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        left,
+        [
+            ("huge.bin", "larger than `checkpoint.max_file_mb`"),
+            ("large.bin", "the tree is larger than `checkpoint.max_tree_mb`"),
+        ]
+    );
+    checkpoint(&sandbox, &["rollback", &id, "--dry-run"]).said(&["left alone    huge.bin"]);
+    big("huge.bin", 2600);
+    fs::remove_file(sandbox.project().join("large.bin")).unwrap();
+    big("new.bin", 9000);
+    upset(&sandbox);
+    let upset = picture(&sandbox.project());
+    let archive = roll_back(&sandbox, &id);
+    let there = |name: &str| sandbox.project().join(name).exists();
+    assert!(there("huge.bin") && !there("large.bin") && !there("new.bin"));
+    roll_back(&sandbox, &archive);
+    same(&upset, &picture(&sandbox.project()), "the archive knows no limit");
+}
+
+/// What cannot be archived is never overwritten; following the advice gets through.
+#[test]
+fn what_is_in_the_way_is_named() {
+    let sandbox = Sandbox::new();
+    furnish(&sandbox);
+    let id = create(&sandbox);
+    let was = picture(&sandbox.project());
+    let path = sandbox.project().join("a.txt");
+    fs::remove_file(&path).unwrap();
+    let made = sandbox.command("mkfifo").arg(&path).output().unwrap();
+    assert!(made.status.success());
+    checkpoint(&sandbox, &["rollback", &id, "--yes"]).failed(2, &["`a.txt` is in the way", "hint: move it"]);
+    fs::rename(&path, sandbox.tmp().join("aside")).unwrap();
+    roll_back(&sandbox, &id);
+    same(&was, &picture(&sandbox.project()), "after the advice");
+
+    fs::remove_file(&path).unwrap();
+    fs::create_dir_all(path.join("sub/.git")).unwrap();
+    checkpoint(&sandbox, &["rollback", &id, "--yes"]).failed(2, &["`a.txt` is in the way", "hint: move it"]);
+    fs::rename(&path, sandbox.tmp().join("repository")).unwrap();
+    roll_back(&sandbox, &id);
+    same(&was, &picture(&sandbox.project()), "after the advice, again");
+}
+
+#[test]
+fn old_ones_go_and_what_is_needed_stays() {
+    let sandbox = Sandbox::new();
+    furnish(&sandbox);
+    let mut pictures = Vec::new();
+    for n in 0..5 {
+        sandbox.put("a.txt", &format!("version {n}\n"));
+        pictures.push((create(&sandbox), picture(&sandbox.project())));
+    }
+    assert_eq!(told(&sandbox, &["gc", "--keep", "2", "--dry-run"])["removed"].as_array().unwrap().len(), 3);
+    assert_eq!(told(&sandbox, &["list"]).as_array().unwrap().len(), 5);
+    checkpoint(&sandbox, &["gc", "--keep", "2", "--older-than", "1d", "--yes"]).said(&["freed 0 of 5"]);
+    let said = told(&sandbox, &["gc", "--keep", "2", "--yes"]);
+    assert_eq!((&said["kept"], &said["blobs"]), (&json!(2), &json!(3)), "{said}");
+    assert_eq!(told(&sandbox, &["verify"])["ok"], true);
+    // The cache does not claim what is gone: a content that was collected is kept anew.
+    sandbox.put("a.txt", "version 0\n");
+    pictures.push((create(&sandbox), picture(&sandbox.project())));
+    assert_eq!(told(&sandbox, &["verify"])["ok"], true);
+    for (id, was) in &pictures[3..] {
+        roll_back(&sandbox, id);
+        same(was, &picture(&sandbox.project()), id);
+    }
+    checkpoint(&sandbox, &["show", &pictures[0].0]).failed(2, &["no checkpoint", "hint:"]);
+}
+
+#[test]
+fn a_tree_is_exported() {
+    let sandbox = Sandbox::new();
+    furnish(&sandbox);
+    let id = create(&sandbox);
+    let was = picture(&sandbox.project());
+    upset(&sandbox);
+    let to = sandbox.tmp().join("out");
+    told(&sandbox, &["export", &id, "--to", to.to_str().unwrap()]);
+    let mut wanted = was;
+    wanted.retain(|path, _| path != b".claude");
+    let mut exported = picture(&to.join("tree"));
+    exported.retain(|path, _| path != b".claude");
+    same(&wanted, &exported, "exported");
+    checkpoint(&sandbox, &["export", &id, "--to", to.to_str().unwrap()])
+        .failed(2, &["there already", "hint:"]);
+}
