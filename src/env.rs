@@ -30,6 +30,8 @@ pub struct Env {
     /// A person sits at the client.
     pub attended: bool,
     pub no_color: bool,
+    /// Somebody says that a run's driver started the client.
+    pub in_run: bool,
     /// The run whose driver started us, and what proves it.
     pub run: Option<(String, String)>,
     /// Registered as a plugin: our agents carry its prefix.
@@ -73,6 +75,7 @@ impl Env {
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
+            in_run: var(RUN).is_some(),
             run: var(RUN)
                 .zip(var(RUN_KEY))
                 .map(|(id, key)| (id.to_string_lossy().into_owned(), key.to_string_lossy().into_owned())),

@@ -77,6 +77,8 @@ pub struct Scene {
     pub now_ms: i64,
     /// Other sessions of this project that are blocked: id, reason.
     pub blocked_beside: Vec<(String, String)>,
+    /// A question is deferred: nobody sits there, and somebody says that a run's driver will ask them.
+    pub defers: bool,
     /// The step of a run that its driver started the client for; nothing where that is not proven.
     pub stage: Option<RunStep>,
 }
@@ -136,11 +138,13 @@ pub static GATES: &[Gate] = &[
 ];
 
 /// Inside a run nobody sits there: a question makes the run pause, unless a person has answered it. An agent within the
-/// client cannot pause it, so its question is a refusal.
+/// client cannot pause it, so its question is a refusal. Deferring is no freedom, so it takes no proof.
 fn in_run(said: Verdict, event: &Event, scene: &Scene) -> Verdict {
-    let Some(stage) = scene.stage.as_ref().filter(|_| said.ruling == Ruling::Ask) else { return said };
-    let id = event.call.as_ref().map(|call| call.key.id.as_str());
-    if stage.approved.is_some() && stage.approved.as_deref() == id {
+    if said.ruling != Ruling::Ask || !scene.defers {
+        return said;
+    }
+    let approved = scene.stage.as_ref().and_then(|stage| stage.approved.as_deref());
+    if approved.is_some() && approved == event.call.as_ref().map(|call| call.key.id.as_str()) {
         return Verdict::pass();
     }
     let ruling = if event.agent_id.is_some() { Ruling::Deny } else { Ruling::Defer };

@@ -93,7 +93,8 @@ fn is_attended(env: &Env, event: &Event) -> bool {
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene {
     let folders = session.memory.folders.clone();
     let stage = session.memory.run.clone();
-    let mut scene = Scene { folders, now_ms: then_ms, stage, ..plain(env, session, event) };
+    let defers = stage.is_some();
+    let mut scene = Scene { folders, now_ms: then_ms, defers, stage, ..plain(env, session, event) };
     match event.name.as_str() {
         "PreToolUse" | "PermissionRequest" => call(env, &session.policy(), event, &mut scene),
         "SubagentStop" => scene.report = report(env, session, event),
@@ -119,6 +120,7 @@ fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
         refusals: policy.stop.refusals,
         home: env.home.to_string_lossy().into_owned(),
         attended: is_attended(env, event),
+        defers: stage.is_some() || env.in_run && !is_attended(env, event),
         stage,
         ..Scene::default()
     }
