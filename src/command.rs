@@ -18,6 +18,10 @@ pub mod policy;
 pub mod range;
 pub mod replay;
 pub mod report;
+pub mod resolve;
+pub mod resume;
+pub mod run;
+pub mod runs;
 pub mod sessions;
 pub mod simulate;
 pub mod standing;
@@ -89,6 +93,10 @@ pub static COMMANDS: &[Command] = &[
     workflow::COMMAND,
     policy::COMMAND,
     checkpoint::COMMAND,
+    run::COMMAND,
+    resume::COMMAND,
+    resolve::COMMAND,
+    runs::COMMAND,
     install::COMMAND,
     uninstall::COMMAND,
     doctor::COMMAND,

@@ -30,6 +30,10 @@ pub struct Env {
     /// A person sits at the client.
     pub attended: bool,
     pub no_color: bool,
+    /// Somebody says that a run's driver started the client.
+    pub in_run: bool,
+    /// The run whose driver started us, and what proves it.
+    pub run: Option<(String, String)>,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
     /// The variables that decide where we live, as given: a later difference is an attempt to move us.
@@ -39,6 +43,10 @@ pub struct Env {
     /// A rehearsal: everything is judged as it would be, and no edge writes anything.
     pub dry: bool,
 }
+
+/// The run a client was started for, and what only its driver can say.
+pub const RUN: &str = "AOPS_RUN";
+pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
 /// Variables that move our folders.
 const FOLDER_VARIABLES: [&str; 5] =
@@ -67,6 +75,10 @@ impl Env {
             inside_client: var("CLAUDECODE").is_some(),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
+            in_run: var(RUN).is_some(),
+            run: var(RUN)
+                .zip(var(RUN_KEY))
+                .map(|(id, key)| (id.to_string_lossy().into_owned(), key.to_string_lossy().into_owned())),
             is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
             folders: FOLDER_VARIABLES
                 .iter()
@@ -83,6 +95,18 @@ impl Env {
     #[must_use]
     pub fn standing_here(self) -> Self {
         Self { cwd: std::env::current_dir().unwrap_or_default(), ..self }
+    }
+
+    /// The same world, later.
+    #[must_use]
+    pub fn later(&self) -> Self {
+        Self { now_ms: now_ms(), ..self.clone() }
+    }
+
+    /// `$AOPS_CLAUDE`: the client that runs start.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn claude(&self) -> Option<OsString> {
+        std::env::var_os("AOPS_CLAUDE").filter(|name| !name.is_empty())
     }
 
     /// Where Claude Code and we keep the sessions of all projects.
@@ -158,8 +182,9 @@ impl Env {
     }
 }
 
+/// Milliseconds since 1970, now: for whoever lives longer than one event.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
-fn now_ms() -> i64 {
+pub fn now_ms() -> i64 {
     #[cfg(debug_assertions)]
     if let Some(fixed) = std::env::var("AOPS_TEST_NOW_MS").ok().and_then(|v| v.parse().ok()) {
         return fixed;

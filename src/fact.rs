@@ -8,7 +8,7 @@ use crate::call::{CallKey, CallState, Effect};
 use crate::finding::Finding;
 use crate::policy::Policy;
 use crate::policy::check::Moment;
-use crate::state::{Memory, Stage, State, Undone, Waiver, canonical};
+use crate::state::{Memory, RunStep, Stage, State, Undone, Waiver, canonical};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -25,6 +25,7 @@ pub enum Fact {
     Verdict(Reported),
     Waive(Waiver),
     Check(Checked),
+    Run(Staged),
     Violation(Violation),
     Recovery(Recovered),
     Checkpoint(Taken),
@@ -109,6 +110,9 @@ pub struct Seen {
     /// `SessionStart` only: the root of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
+    /// The run whose driver started the client, where that is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
 }
@@ -129,6 +133,9 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
     pub call: CallKey,
+    /// With PENDING: a run pauses for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred: Option<bool>,
     /// With the end of a write: whether the audit's lot fell on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawn: Option<bool>,
@@ -219,6 +226,18 @@ pub struct Unblocked {
     pub by: String,
 }
 
+/// A run's driver begins a step in this session, or ends it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Staged {
+    pub run_id: String,
+    /// Nothing: no step is under way any more.
+    pub stage: Option<RunStep>,
+    pub task: String,
+}
+
+/// The reason of a call that ended without anybody hearing of it.
+pub const NO_EFFECT: &str = "no_effect_observed";
+
 /// Something happened that a sound host and a sound hook do not let happen.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Violation {
@@ -281,6 +300,7 @@ impl Fact {
             Fact::Verdict(fact) => ("verdict", canonical(fact)),
             Fact::Waive(fact) => ("waive", canonical(fact)),
             Fact::Check(fact) => ("check", canonical(fact)),
+            Fact::Run(fact) => ("run", canonical(fact)),
             Fact::Violation(fact) => ("violation", canonical(fact)),
             Fact::Recovery(fact) => ("recovery", canonical(fact)),
             Fact::Checkpoint(fact) => ("checkpoint", canonical(fact)),
@@ -301,6 +321,7 @@ impl Fact {
             "verdict" => Fact::Verdict(parse(with)?),
             "waive" => Fact::Waive(parse(with)?),
             "check" => Fact::Check(parse(with)?),
+            "run" => Fact::Run(parse(with)?),
             "violation" => Fact::Violation(parse(with)?),
             "recovery" => Fact::Recovery(parse(with)?),
             "checkpoint" => Fact::Checkpoint(parse(with)?),
@@ -324,6 +345,7 @@ impl Fact {
             | Fact::Unblock(_)
             | Fact::Verdict(_)
             | Fact::Waive(_)
+            | Fact::Run(_)
             | Fact::Recovery(_)
             | Fact::Checkpoint(_) => true,
             Fact::Rollback(undone) => undone.stage != Stage::Told,

@@ -23,7 +23,7 @@ use crate::finding::Finding;
 use crate::policy::{Level, Policy};
 use crate::reach::Reach;
 use crate::session::Session;
-use crate::state::Waiver;
+use crate::state::{RunStep, Waiver};
 use crate::verdict::{Ruling, Verdict};
 use std::collections::BTreeMap;
 
@@ -83,6 +83,10 @@ pub struct Scene {
     pub now_ms: i64,
     /// Other sessions of this project that are blocked: id, reason.
     pub blocked_beside: Vec<(String, String)>,
+    /// A question is deferred: nobody sits there, and somebody says that a run's driver will ask them.
+    pub defers: bool,
+    /// The step of a run that its driver started the client for; nothing where that is not proven.
+    pub stage: Option<RunStep>,
 }
 
 /// What is not yet committed or pushed of what this session changed.
@@ -144,12 +148,27 @@ pub static GATES: &[Gate] = &[
     Gate { name: "owed", refuses: "the end of a turn while the task owes something", judge: owed::judge },
 ];
 
+/// Inside a run nobody sits there: a question makes the run pause, unless a person has answered it. An agent within the
+/// client cannot pause it, so its question is a refusal. Deferring is no freedom, so it takes no proof.
+fn in_run(said: Verdict, event: &Event, scene: &Scene) -> Verdict {
+    if said.ruling != Ruling::Ask || !scene.defers {
+        return said;
+    }
+    let approved = scene.stage.as_ref().and_then(|stage| stage.approved.as_deref());
+    if approved.is_some() && approved == event.call.as_ref().map(|call| call.key.id.as_str()) {
+        return Verdict::pass();
+    }
+    let ruling = if event.agent_id.is_some() { Ruling::Deny } else { Ruling::Defer };
+    Verdict { ruling, ..said }
+}
+
 /// The joined verdict of all gates. A refusal ends the round: later gates have nothing to add to it.
 pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     let mut verdict = Verdict::pass();
     let policy = session.policy();
     for gate in GATES {
         let said = (gate.judge)(session, event, scene);
+        let said = in_run(said, event, scene);
         verdict = verdict.join(match level(&policy, gate.name) {
             Level::Enforce => said,
             Level::Warn => said.soften(),

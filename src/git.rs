@@ -1,12 +1,13 @@
 //! What the working tree still owes: changes of this session that are not committed, commits that are not pushed.
 //!
-//! Starts `git`, reading only: no hook, no file-system monitor, no optional lock. Invariant: no repository, no git or no
+//! Starts `git`, reading only but for `exclude`: no hook, no file-system monitor, no optional lock. Invariant: no repository, no git or no
 //! answer in time means that nothing is owed, never that a stop is refused for our own trouble.
 
 mod review;
 
 pub use review::diff;
 
+use crate::disk::{self, Scratch};
 use crate::env::Env;
 use crate::gate::Tree;
 use crate::process::{self, Ending};
@@ -125,6 +126,62 @@ fn push(status: &Status) -> (String, String) {
     (command, ahead)
 }
 
+/// The working tree as one name: the same files give the same one, committed or not. Nothing is written to the repository.
+pub fn tree(env: &Env, root: &Path) -> Option<String> {
+    let scratch = Scratch::new("tree").ok()?;
+    let objects = git(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
+    let objects = String::from_utf8(objects).ok()?;
+    let (index, own) = (scratch.0.join("index"), scratch.0.join("objects"));
+    std::fs::create_dir(&own).ok()?;
+    let variables = [
+        ("GIT_INDEX_FILE", index.as_os_str()),
+        ("GIT_OBJECT_DIRECTORY", own.as_os_str()),
+        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsStr::new(objects.trim_end_matches('\n'))),
+    ];
+    // A repository without a commit has nothing to begin with.
+    let _ = started(env, root, &["read-tree", "HEAD"], &variables);
+    started(env, root, &["add", "--all", "--", "."], &variables)?;
+    let name = started(env, root, &["write-tree"], &variables)?;
+    String::from_utf8(name).ok().map(|name| name.trim_end().to_owned())
+}
+
+/// Paths that were changed since a baseline was taken, committed or not.
+pub fn touched(env: &Env, root: &Path, before: &BTreeMap<String, String>) -> Vec<String> {
+    let after = baseline(env, root).unwrap_or_default();
+    let other = |path: &&String| !path.is_empty() && before.get(*path) != after.get(*path);
+    let mut changed: std::collections::BTreeSet<String> =
+        before.keys().chain(after.keys()).filter(other).cloned().collect();
+    if let (Some(old), Some(new)) = (before.get(HEAD), after.get(HEAD))
+        && old != new
+    {
+        let names = git(env, root, &["diff", "--name-only", "-z", old, new, "--"]).unwrap_or_default();
+        let names = names.split(|b| *b == 0).filter(|name| !name.is_empty());
+        changed.extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
+    }
+    changed.into_iter().collect()
+}
+
+/// Keeps a folder of this project out of git's sight, for this repository on this machine only.
+pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
+    let said = |args: &[&str]| String::from_utf8(git(env, root, args)?).ok();
+    let file = said(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
+    let prefix = said(&["rev-parse", "--show-prefix"])?;
+    let line = format!("/{}{folder}/", prefix.trim_end_matches('\n'));
+    let path = Path::new(file.trim_end_matches('\n'));
+    std::fs::create_dir_all(path.parent()?).ok()?;
+    let found = disk::find(path).ok()?;
+    let mut text = String::from_utf8(found.bytes.clone().unwrap_or_default()).ok()?;
+    if text.lines().any(|known| known == line) {
+        return Some(());
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&line);
+    text.push('\n');
+    found.replace(text.as_bytes(), 0o644).ok()
+}
+
 /// Files below this folder that are tracked although a rule says to ignore them: as bytes, from this folder.
 pub fn tracked_though_ignored(env: &Env, folder: &Path) -> Vec<Vec<u8>> {
     let said = git(env, folder, &["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]);
@@ -139,18 +196,23 @@ fn stamp(path: &Path) -> String {
 }
 
 fn git(env: &Env, cwd: &Path, args: &[&str]) -> Option<Vec<u8>> {
+    started(env, cwd, args, &[])
+}
+
+fn started(env: &Env, cwd: &Path, args: &[&str], more: &[(&str, &OsStr)]) -> Option<Vec<u8>> {
     let program = env.on_path("git")?;
     let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"];
     let args: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
     let path = env.search_path();
-    let variables = [("HOME", env.home.as_os_str()), ("PATH", path.as_os_str()), ("LC_ALL", OsStr::new("C"))];
+    let always = [("HOME", env.home.as_os_str()), ("PATH", path.as_os_str()), ("LC_ALL", OsStr::new("C"))];
+    let variables: Vec<(&str, &OsStr)> = always.iter().chain(more).copied().collect();
     let task = process::Task {
         program: &program,
         args: &args,
         folder: cwd,
         variables: &variables,
         input: b"",
-        timeout: Duration::from_secs(8),
+        timeout: if more.is_empty() { Duration::from_secs(8) } else { Duration::from_mins(2) },
         keep: 1 << 20,
     };
     let outcome = process::run(&task).ok()?;

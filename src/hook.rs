@@ -127,6 +127,10 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if !env.dry && wants_refresh(&event, &scene) {
         look_at_tracker(env, ledger.session(), &event);
     }
+    // A run keeps checkpoints around its steps by itself.
+    if scene.stage.is_some() {
+        return Ok(verdict);
+    }
     Ok(verdict.join(undo::at_phase_change(env, &mut ledger, &event, before)))
 }
 
@@ -202,21 +206,26 @@ fn worded(env: &Env, mut verdict: Verdict) -> Result<Verdict, Failure> {
 
 /// Begins the ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
 fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<(), Failure> {
-    let (policy, policy_hash) = policy(env, event)?;
-    let opened = Opened {
-        binary: env!("CARGO_PKG_VERSION").to_owned(),
-        boot: boot_id(),
-        folders: scene.folders.clone(),
-        format: 1,
-        policy,
-        policy_hash,
-        previous: None,
-        project: ledger.project(),
-    };
+    let opened = opened(env, Path::new(&event.cwd), ledger.project())?;
     let inherited = scene.blocked_beside.first().filter(|_| event.source == "fork").map(|(id, reason)| {
         Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
     });
     ledger.append(env, [Fact::Open(opened)].into_iter().chain(inherited).collect())
+}
+
+/// The first entry of a ledger that begins now, in this folder.
+pub fn opened(env: &Env, cwd: &Path, project: String) -> Result<Opened, Failure> {
+    let (policy, policy_hash) = policy(env, cwd)?;
+    Ok(Opened {
+        binary: env!("CARGO_PKG_VERSION").to_owned(),
+        boot: boot_id(),
+        folders: env.folders.iter().cloned().collect(),
+        format: 1,
+        policy,
+        policy_hash,
+        previous: None,
+        project,
+    })
 }
 
 /// The event's facts, with what only the edges know: the boot, the folders, the policy in force.
@@ -244,7 +253,7 @@ fn facts(
     }
     // A session that has just begun has its policy already.
     if matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit") && !begins {
-        let (policy, hash) = policy(env, event)?;
+        let (policy, hash) = policy(env, Path::new(&event.cwd))?;
         if hash != session.state.policy_hash {
             (seen.policy, seen.policy_hash) = (policy, Some(hash));
         }
@@ -254,8 +263,8 @@ fn facts(
 
 /// What is in force, kept so that a later one can be compared with it: the configuration where it is not the shipped
 /// one, and the hash of it all.
-fn policy(env: &Env, event: &Event) -> Result<(Option<Box<Policy>>, String), Failure> {
-    let in_force = in_force::load(env, Path::new(&event.cwd))?;
+fn policy(env: &Env, cwd: &Path) -> Result<(Option<Box<Policy>>, String), Failure> {
+    let in_force = in_force::load(env, cwd)?;
     if !env.dry {
         in_force.keep(env)?;
     }

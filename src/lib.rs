@@ -19,7 +19,8 @@
 //! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
 //! never a ruling. A **checkpoint** is a working tree kept where a phase began or ended, in the tree's **vault**; a
 //! **rollback** puts one back. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
-//! texts **in force** it has one hash.
+//! texts **in force** it has one hash. A **run** is a chain of steps that a **driver** walks without a person; it leaves
+//! **packets** where it pauses and where it ends, and every deed of it is a line of the attempt ledger.
 
 // -- vocabulary
 pub mod failure;
@@ -57,6 +58,7 @@ pub mod settings;
 pub mod diff;
 pub mod yaml;
 pub mod workflow;
+pub mod run;
 // -- edges
 pub mod env;
 pub mod asset;
@@ -84,9 +86,12 @@ pub mod git;
 pub mod check;
 pub mod capture;
 pub mod restore;
+pub mod undo;
+pub mod job;
+pub mod artifacts;
+pub mod client;
 pub mod shadow;
 pub mod scene;
-pub mod undo;
 pub mod sources;
 pub mod brief;
 pub mod offer;

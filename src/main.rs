@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use aops_hook::{command, env::Env, event::EventKind, hook, refresh, signal};
+use aops_hook::{command, env::Env, event::EventKind, hook, job, refresh, signal};
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
@@ -27,6 +27,7 @@ fn run(arguments: Vec<String>) -> u8 {
     match first.filter(|word| EventKind::is_event_name(word)).or_else(|| by_name(called)) {
         Some(event) => hook::run(event, &env),
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
+        None if first.is_some_and(job::is_verb) => job::run(&arguments[1..]),
         None => command::run(arguments, &env.standing_here()),
     }
 }

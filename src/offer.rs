@@ -38,7 +38,7 @@ pub fn offer(
     }
     let agent = event.agent_type.as_deref().and_then(ours);
     let extra = match (event.name.as_str(), agent) {
-        ("UserPromptSubmit", _) if Prompt::of(&event.prompt) == Prompt::Ordinary => {
+        ("UserPromptSubmit", _) if scene.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary => {
             let Some(hydrator) = ours("prompt-hydrator") else { return Ok(verdict) };
             let file = brief(env, ledger, event, hydrator)?.file;
             let values = vec![("agent", scene.agent(hydrator.name)), ("context_file", file)];

@@ -114,6 +114,11 @@ pub struct Mode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub claude: Option<String>,
+    // Left out where nobody set them: ledgers from before them hold the same policy in the same bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<String>,
+    #[serde(default, skip_serializing_if = "OnPause::is_stop")]
+    pub on_pause: OnPause,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,6 +213,22 @@ words! {
         #[default]
         Keep = "keep",
         Rollback = "rollback",
+    }
+}
+
+words! {
+    /// What a queue of runs does when one of them pauses or is blocked.
+    OnPause {
+        Continue = "continue",
+        #[default]
+        Stop = "stop",
+    }
+}
+
+impl OnPause {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
+    fn is_stop(&self) -> bool {
+        *self == Self::Stop
     }
 }
 

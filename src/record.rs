@@ -7,7 +7,7 @@ use crate::agent::ours;
 use crate::call::CallState::{Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::call::{CallState, Effect, ToolCall};
 use crate::event::Event;
-use crate::fact::{Blocked, Checked, Fact, Reported, Said, Seen, Step, Violation};
+use crate::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Step, Violation};
 use crate::gate::Scene;
 use crate::gate::owed::{debts, without_git};
 use crate::json::{cut, quoted};
@@ -20,7 +20,6 @@ use serde_json::value::RawValue;
 
 /// Calls in flight; one more settles the oldest.
 const MOST_OPEN: usize = 256;
-const NO_EFFECT: &str = "no_effect_observed";
 
 /// The facts of this event.
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
@@ -70,7 +69,11 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) 
 
 fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
     let refused = verdict.ruling == Ruling::Deny;
-    if session.open_call(&call.key).is_some() {
+    let open = session.open_call(&call.key);
+    if open.is_some_and(|open| open.deferred && open.input_sha256 == call.input_sha256) {
+        return decided(event, call, verdict);
+    }
+    if open.is_some() {
         return vec![Fact::Violation(Violation {
             agent_id: event.agent_id.clone(),
             call: Some(call.key.clone()),
@@ -83,13 +86,13 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, s
     if session.memory.calls.len() >= MOST_OPEN {
         facts.extend(session.memory.calls.first().into_iter().flat_map(settle));
     }
-    let reason = (!verdict.reason.is_empty()).then(|| cut(&redact(&verdict.reason), 2048).to_owned());
-    let gate = (!verdict.reason.is_empty()).then(|| verdict.gate.to_owned());
+    let (gate, reason) = spoken(verdict);
     let mut first = step(event, call, None, Pending);
     first.input = raw(&call.clipped);
     first.effect = scene.effect.filter(|effect| *effect != Effect::Read);
     first.mode.clone_from(&event.permission_mode);
-    if verdict.ruling == Ruling::Ask {
+    if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
+        first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
         (first.gate, first.reason) = (gate, reason);
         facts.push(Fact::Call(first));
         return facts;
@@ -103,6 +106,27 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, s
         facts.push(Fact::Call(step(event, call, Some(Authorized), Executing)));
     }
     facts
+}
+
+fn spoken(verdict: &Verdict) -> (Option<String>, Option<String>) {
+    let said = !verdict.reason.is_empty();
+    let reason = said.then(|| cut(&redact(&verdict.reason), 2048).to_owned());
+    (said.then(|| verdict.gate.to_owned()), reason)
+}
+
+/// The call a run paused for comes up again, and is no longer a question.
+fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
+    let (gate, reason) = spoken(verdict);
+    match verdict.ruling {
+        Ruling::Ask | Ruling::Defer => Vec::new(),
+        Ruling::Deny => {
+            vec![Fact::Call(Step { gate, reason, ..step(event, call, Some(Pending), Denied) })]
+        }
+        _ => vec![
+            Fact::Call(step(event, call, Some(Pending), Authorized)),
+            Fact::Call(step(event, call, Some(Authorized), Executing)),
+        ],
+    }
 }
 
 fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, scene: &Scene) -> Vec<Fact> {
@@ -159,7 +183,7 @@ fn unasked(event: &Event, call: &ToolCall) -> Fact {
 fn settled(session: &Session, event: &Event) -> Vec<Fact> {
     let of_main = |open: &&OpenCall| open.agent_id.is_none();
     let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
-    let calls = session.memory.calls.iter();
+    let calls = session.memory.calls.iter().filter(|open| !open.deferred || open.state != Pending);
     let over: Vec<&OpenCall> = match event.name.as_str() {
         "SessionEnd" => calls.collect(),
         "PostToolBatch" | "SubagentStop" => calls.filter(same_thread).collect(),
@@ -170,12 +194,22 @@ fn settled(session: &Session, event: &Event) -> Vec<Fact> {
     over.into_iter().flat_map(settle).collect()
 }
 
+/// A person does not want the call that a run paused for.
+pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
+    let mut facts = if open.state == Pending { settle(open) } else { Vec::new() };
+    if let Some(Fact::Call(step)) = facts.last_mut() {
+        (step.gate, step.reason) = (Some("run".to_owned()), Some(reason));
+    }
+    facts
+}
+
 fn settle(open: &OpenCall) -> Vec<Fact> {
     let step = |from, to: CallState| {
         Fact::Call(Step {
             agent_id: open.agent_id.clone(),
             agent_type: None,
             call: open.call.clone(),
+            deferred: None,
             drawn: None,
             duration_ms: None,
             effect: None,
@@ -203,6 +237,7 @@ fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) 
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
         call: call.key.clone(),
+        deferred: None,
         drawn: None,
         duration_ms: None,
         effect: None,
@@ -239,6 +274,7 @@ fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
         policy_hash: None,
         prompt_id: event.prompt_id.clone(),
         root: None,
+        run: scene.stage.as_ref().map(|stage| stage.run_id.clone()),
         said,
     }
 }

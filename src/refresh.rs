@@ -175,6 +175,15 @@ fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Fai
     tracker::keep(env, &snapshot)
 }
 
+/// What can be begun, asked now: id and title of each. For a person who waits.
+pub fn ready(env: &Env, project: &Path, command: &str) -> Result<Vec<String>, String> {
+    let end = Instant::now() + env.refresh_budget();
+    let tool = Tool::find(env, &project.to_string_lossy(), command, end).map_err(|trouble| trouble.words)?;
+    let issues = tool.issues(tool.dialect.ready(tool::FEWER)).map_err(|trouble| trouble.words)?;
+    let shown = |issue: tracker::Issue| format!("{}: {}", issue.id, issue.title);
+    Ok(issues.unwrap_or_default().into_iter().map(shown).collect())
+}
+
 fn survey(project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
     let (all, some) = (0, tool::FEWER);
     let list = |arguments: fn(tracker::dialect::Dialect, usize) -> Vec<String>| -> Result<Part, Trouble> {

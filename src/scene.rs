@@ -7,6 +7,7 @@ use crate::agent::ours;
 use crate::asset::{self, Library};
 use crate::call::{Effect, ToolCall};
 use crate::command_line::{Ground, Word};
+use crate::digest::sha256;
 use crate::effect;
 use crate::env::Env;
 use crate::event::Event;
@@ -23,6 +24,7 @@ use crate::reach::{self, Reach, Run};
 use crate::resolve;
 use crate::session::Session;
 use crate::shadow;
+use crate::state::RunStep;
 use crate::tripwire::{self, Mark, Trip};
 use crate::workflow::Held;
 use std::collections::BTreeMap;
@@ -38,7 +40,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         "SubagentStart" | "SessionStart" => shadowed(env, event, &mut scene),
         "ConfigChange" => scene.settings = Some(tripwire::settings(&event.file_path)),
         "SubagentStop" => scene.report = report(env, session, event),
-        "Stop" if session.state.task.as_ref().is_some_and(|task| task.writes > 0) && !event.busy => {
+        "Stop" if !event.busy && (wrote(session) || closes(&scene)) => {
             scene.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
         }
         _ => {}
@@ -53,6 +55,20 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure>
         scene.past = ledger.past_call(&call.key)?;
     }
     Ok(scene)
+}
+
+fn wrote(session: &Session) -> bool {
+    session.state.task.as_ref().is_some_and(|task| task.writes > 0)
+}
+
+fn closes(scene: &Scene) -> bool {
+    scene.stage.as_ref().is_some_and(|stage| stage.closes)
+}
+
+/// The step under way, if the client was started for it: only the driver and the client it started know the key.
+fn stage(env: &Env, session: &Session) -> Option<RunStep> {
+    let (stage, (run, key)) = (session.memory.run.as_ref()?, env.run.as_ref()?);
+    (stage.run_id == *run && stage.key_sha256 == sha256(&[key.as_bytes()])).then(|| stage.clone())
 }
 
 /// Whose our agents' names are here.
@@ -75,7 +91,9 @@ fn is_attended(env: &Env, event: &Event) -> bool {
 /// today's rules, in the folders and at the time of then. How the tree stood is for whoever asks to add from the ledger.
 pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene {
     let folders = session.memory.folders.clone();
-    let mut scene = Scene { folders, now_ms: then_ms, ..plain(env, session, event) };
+    let stage = session.memory.run.clone();
+    let defers = stage.is_some();
+    let mut scene = Scene { folders, now_ms: then_ms, defers, stage, ..plain(env, session, event) };
     match event.name.as_str() {
         "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut scene),
         "SubagentStop" => scene.report = report(env, session, event),
@@ -87,15 +105,22 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene
 /// What every scene has.
 fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
     let policy = session.policy();
+    let stage = stage(env, session);
     Scene {
         folders: env.folders.iter().cloned().collect(),
         busy: event.busy,
         now_ms: env.now_ms,
-        prefix: if env.is_plugin || session.memory.shadowed.is_some() { "aops:" } else { "" },
+        prefix: if stage.is_some() || env.is_plugin || session.memory.shadowed.is_some() {
+            "aops:"
+        } else {
+            ""
+        },
         grace: policy.audit.grace,
         refusals: policy.stop.refusals,
         home: env.home.to_string_lossy().into_owned(),
         attended: is_attended(env, event),
+        defers: stage.is_some() || env.in_run && !is_attended(env, event),
+        stage,
         ..Scene::default()
     }
 }

@@ -4,6 +4,7 @@
 //! in parts; what the machine of calls forbids is an error, never a state.
 
 mod course;
+mod stage;
 
 use crate::call::{CallKey, CallState};
 use crate::digest::NO_DIGEST;
@@ -76,6 +77,7 @@ impl Session {
                 self.memory.course.waivers.push(waiver.clone());
             }
             Fact::Check(checked) => self.checked(checked),
+            Fact::Run(staged) => self.staged(staged),
             Fact::Violation(_) | Fact::Recovery(_) | Fact::Checkpoint(_) => {}
             Fact::Rollback(undone) => self.undone(undone),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
@@ -131,6 +133,7 @@ impl Session {
                 }
             }
             "SessionEnd" => self.state.ended_at = Some(ts.to_owned()),
+            "UserPromptSubmit" if seen.run.is_some() => self.step_prompted(),
             "UserPromptSubmit" if !refused => self.prompted(&words(seen, "prompt").unwrap_or_default()),
             "Stop" => self.stopped(seen, refused),
             "CwdChanged" => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
@@ -178,6 +181,7 @@ impl Session {
             (None, None) if step.to == CallState::Pending => self.memory.calls.push(OpenCall {
                 agent_id: step.agent_id.clone(),
                 call: step.call.clone(),
+                deferred: step.deferred == Some(true),
                 effect: step.effect,
                 input_sha256: step.input_sha256.clone(),
                 prompt_id: step.prompt_id.clone(),
@@ -187,6 +191,7 @@ impl Session {
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
+                    self.step_of_run(&open, step);
                     if step.to != CallState::Denied {
                         self.invoked_tool(step.agent_type.as_deref().filter(|_| step.agent_id.is_some()));
                     }

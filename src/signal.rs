@@ -7,7 +7,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Pid;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// Once, before anything else.
 pub fn settle() {
@@ -54,6 +54,27 @@ extern "C" fn end(signal: i32) {
         }
         libc::_exit(128 + signal);
     }
+}
+
+/// Somebody asked this process to end.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// From here on a polite signal ends nothing: it is noted, for whoever wants to pause cleanly.
+pub fn note_interrupts() {
+    extern "C" fn note(_: i32) {
+        ASKED.store(true, Ordering::Relaxed);
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        #[expect(unsafe_code, reason = "no safe crate here offers a handler; this one only stores a flag")]
+        // SAFETY: the handler is async-signal-safe: one atomic store.
+        unsafe {
+            libc::signal(signal, note as *const () as libc::sighandler_t);
+        }
+    }
+}
+
+pub fn interrupted() -> bool {
+    ASKED.load(Ordering::Relaxed)
 }
 
 fn ignore(signal: i32) {

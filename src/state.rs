@@ -188,6 +188,9 @@ pub struct Memory {
     pub policy: Option<Box<Policy>>,
     /// The project's root, as the session began.
     pub root: String,
+    /// The step of a run this session is in, as its driver said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunStep>,
     /// A file that is not ours and defines one of our agents' names: only prefixed names count then.
     pub shadowed: Option<String>,
     /// The last entry known to be on the disk itself.
@@ -255,6 +258,31 @@ pub struct Waiver {
     pub until_ms: i64,
 }
 
+/// One step of a run, as its driver began it and as it went so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStep {
+    /// The agent of ours whose verdict the step owes.
+    pub agent: Option<String>,
+    /// The deferred call that a person approved.
+    pub approved: Option<String>,
+    /// What was done is committed and pushed here.
+    pub closes: bool,
+    /// Of what only the driver and the client it started know.
+    pub key_sha256: String,
+    /// What the person who decided wants said.
+    pub note: Option<String>,
+    pub phase: Phase,
+    /// The step's prompt was seen.
+    pub prompted: bool,
+    /// The last refusal, as long as nothing was done after it.
+    pub refused: Option<String>,
+    pub run_id: String,
+    pub sandbox: Sandbox,
+    pub step: String,
+    /// What the step's agent said.
+    pub verdict: Option<String>,
+}
+
 /// A rollback of the working tree this session is in, by whoever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undone {
@@ -296,6 +324,9 @@ pub struct OpenCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     pub call: CallKey,
+    /// A run paused for it: it comes up again under the same id.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
     /// It changes something, and so counts as work when it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,

@@ -23,6 +23,10 @@ pub fn told(fact: &Fact, longest: usize) -> String {
             let said = said.or_else(|| report.problem.clone()).unwrap_or_else(|| "a reflection".to_owned());
             format!("{}: {said}", report.agent)
         }
+        Fact::Run(staged) => match &staged.stage {
+            Some(stage) => format!("{} begins step {}", staged.run_id, stage.step),
+            None => format!("{} ends its step", staged.run_id),
+        },
         Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
         Fact::Check(run) => {
             format!("{} before {}: {} ({}, {} ms)", run.id, run.on.word(), run.outcome, run.ending, run.ms)

@@ -20,6 +20,8 @@ pub enum Ruling {
     Allow,
     /// A person decides.
     Ask,
+    /// A person decides later: the run pauses with the call undone.
+    Defer,
     Deny,
 }
 
@@ -29,6 +31,7 @@ impl Ruling {
             Ruling::Pass => "pass",
             Ruling::Allow => "allow",
             Ruling::Ask => "ask",
+            Ruling::Defer => "defer",
             Ruling::Deny => "deny",
         }
     }

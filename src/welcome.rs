@@ -10,9 +10,10 @@ use crate::failure::Failure;
 use crate::gate::Scene;
 use crate::json::cut;
 use crate::ledger::Ledger;
-use crate::phrase::{Phrase, one_line};
+use crate::phrase::{Phrase, one_line, quote};
 use crate::place::make_all;
 use crate::session::Session;
+use crate::state::RunStep;
 use rustix::fs::OFlags;
 use std::fs;
 use std::io::Write;
@@ -25,6 +26,9 @@ const CORE: usize = 1_800;
 
 /// The context for the start of a session.
 pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Result<String, Failure> {
+    if let Some(stage) = &scene.stage {
+        return Ok(step(env, stage, event));
+    }
     let standing = standing(session);
     if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
         return Ok(standing.unwrap_or_default());
@@ -43,6 +47,18 @@ pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Re
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     Ok(cut(&text, LONGEST).to_owned())
+}
+
+/// A step of a run is told what it needs by its prompt; here come the axioms, and the words of whoever let it go on.
+fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
+    let note =
+        stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
+    let first = event.source == "startup" || event.source == "compact";
+    let cwd = Path::new(&event.cwd);
+    let axioms = first.then(|| asset::axioms_text(env, &asset::project(env, cwd)));
+    let core = first.then(|| core(cwd)).flatten();
+    let text = [axioms, core, note].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    cut(&text, LONGEST).to_owned()
 }
 
 /// One line on where the loop stands; nothing before the first task.

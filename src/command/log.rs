@@ -109,7 +109,7 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
         Fact::Unblock(_) => Tone::Good,
         Fact::Verdict(_) => Tone::Strong,
-        Fact::Recovery(_) | Fact::Waive(_) | Fact::Rollback(_) => Tone::Warn,
+        Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
         Fact::Check(run) => {
             if run.failed() {
                 Tone::Bad

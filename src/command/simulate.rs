@@ -134,6 +134,7 @@ fn print(
             let (word, tone) = match verdict.ruling {
                 Ruling::Deny => ("refused", Tone::Bad),
                 Ruling::Ask => ("a person is asked", Tone::Warn),
+                Ruling::Defer => ("the run pauses for a person", Tone::Warn),
                 Ruling::Pass | Ruling::Allow => ("passes", Tone::Good),
             };
             let by = if verdict.gate.is_empty() { String::new() } else { format!(" by `{}`", verdict.gate) };

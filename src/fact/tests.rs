@@ -28,6 +28,7 @@ fn all() -> Vec<Fact> {
         agent_id: text(),
         agent_type: text(),
         call: CallKey::of("Bash", "t"),
+        deferred: Some(true),
         drawn: Some(true),
         duration_ms: Some(1),
         effect: Some(Effect::Write),
@@ -61,6 +62,7 @@ fn all() -> Vec<Fact> {
         policy_hash: text(),
         prompt_id: text(),
         root: text(),
+        run: text(),
         said: said(),
     };
     let finding = Finding {
@@ -103,6 +105,7 @@ fn all() -> Vec<Fact> {
         }),
         Fact::Waive(Waiver::default()),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
+        Fact::Run(Staged { stage: Some(RunStep::default()), ..Staged::default() }),
         Fact::Violation(Violation {
             agent_id: text(),
             call: Some(CallKey::of("Bash", "t")),

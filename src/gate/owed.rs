@@ -5,11 +5,12 @@
 //! without progress, when the user is told instead. Way out: every line is a step that can be done now.
 
 use super::{Scene, checks, is_waived};
+use crate::agent::ours;
 use crate::event::Event;
 use crate::phrase::{Phrase, one_line};
 use crate::policy::Level;
 use crate::session::Session;
-use crate::state::Phase;
+use crate::state::{Phase, RunStep};
 use crate::verdict::{Debt, Verdict};
 
 const GATE: &str = "owed";
@@ -67,6 +68,9 @@ fn warned(session: &Session, scene: &Scene) -> Verdict {
 
 /// The debts of the gates that are held like this.
 fn held(session: &Session, scene: &Scene, how: Level) -> Vec<Debt> {
+    if let Some(stage) = &scene.stage {
+        return if how == Level::Enforce { of_step(session, stage, scene) } else { Vec::new() };
+    }
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
     let course = &session.memory.course;
     // A new prompt came, and nobody has said yet whether it goes on with that task: a question is answered freely.
@@ -88,9 +92,33 @@ fn held(session: &Session, scene: &Scene, how: Level) -> Vec<Debt> {
         let line = Phrase::new("owed/framework.md", vec![("agent", scene.agent("framework"))]);
         debts.push(Debt { name: "framework", line });
     }
-    if !held(gates.close, "close") {
-        return debts;
+    if held(gates.close, "close") {
+        debts.extend(closing(scene));
     }
+    debts
+}
+
+/// In a run the steps are the loop: each owes the verdict of its own agent, and the one that closes the rest.
+fn of_step(session: &Session, stage: &RunStep, scene: &Scene) -> Vec<Debt> {
+    let owing = stage.agent.as_deref().filter(|_| stage.verdict.is_none());
+    let mut debts: Vec<Debt> = owing
+        .and_then(ours)
+        .map(|agent| {
+            let values = vec![("name", agent.name.to_owned()), ("agent", scene.agent(agent.name))];
+            Debt { name: agent.name, line: Phrase::new("owed/step-agent.md", values) }
+        })
+        .into_iter()
+        .collect();
+    let close = session.policy().gates.close == Level::Enforce && !is_waived(session, scene, "close");
+    if stage.closes && close {
+        debts.extend(closing(scene));
+    }
+    debts
+}
+
+/// What is not committed or pushed.
+fn closing(scene: &Scene) -> Vec<Debt> {
+    let mut debts = Vec::new();
     if !scene.tree.uncommitted.is_empty() {
         let files = one_line(&scene.tree.uncommitted.join(", "), 200);
         debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });

@@ -52,6 +52,10 @@ pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
     let call = event.call.as_ref().filter(|_| event.name == "PreToolUse")?;
     let open: &OpenCall =
         session.open_call(&call.key).filter(|open| open.input_sha256 == call.input_sha256)?;
+    // A run paused for it: whether it is still a question is decided anew.
+    if open.deferred {
+        return None;
+    }
     Some(match &open.reason {
         Some(reason) => {
             Verdict { ruling: Ruling::Ask, gate: GATE, reason: reason.clone(), ..Verdict::default() }

@@ -39,7 +39,7 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
         let phrase = Phrase::new("refusals/rule.md", values);
         let ruling = match rule.action {
             Action::Warn => Ruling::Pass,
-            Action::Ask if scene.attended => Ruling::Ask,
+            Action::Ask if scene.attended || scene.defers => Ruling::Ask,
             Action::Ask | Action::Deny => Ruling::Deny,
         };
         let said = Verdict { ruling, gate: GATE, phrase: Some(phrase), ..Verdict::pass() };

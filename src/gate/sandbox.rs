@@ -21,7 +21,10 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     if !matches!(event.name.as_str(), "PreToolUse" | "PermissionRequest") {
         return Verdict::pass();
     }
-    let shut = session.state.sandbox == Sandbox::Shut;
+    let shut = match &scene.stage {
+        Some(stage) => stage.sandbox == Sandbox::Shut && !(stage.closes && effect == Effect::Close),
+        None => session.state.sandbox == Sandbox::Shut,
+    };
     if let Some(agent) = event.agent_id.as_ref().and(event.agent_type.as_deref()).and_then(ours) {
         // Whoever merely carries the name may not run what nobody else may.
         let known = |id: &String| session.memory.course.agents.iter().any(|started| started.agent_id == *id);
@@ -32,11 +35,16 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
         return Verdict::pass();
     }
     if !shut {
-        return if unreviewed(session) {
+        return if scene.stage.is_none() && unreviewed(session) {
             Verdict::refuse(GATE, review(session, call, scene)).soften()
         } else {
             Verdict::pass()
         };
+    }
+    if let Some(stage) = &scene.stage {
+        let values =
+            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", scene.why.clone())];
+        return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
     let verdict = Verdict::refuse(GATE, words(session, call, scene));
     match session.memory.shadowed.as_deref() {

@@ -118,6 +118,7 @@ fn repeat() {
             session.memory.calls.push(OpenCall {
                 agent_id: None,
                 call: CallKey::of("Read", "t"),
+                deferred: false,
                 effect: None,
                 input_sha256: sha.to_owned(),
                 prompt_id: None,

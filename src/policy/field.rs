@@ -4,7 +4,7 @@
 
 use super::rule::{effect_of, effect_word};
 use super::value::{Share, Value};
-use super::{Interactive, Intervene, Level};
+use super::{Interactive, Intervene, Level, OnPause};
 use crate::call::Effect;
 use std::collections::BTreeMap;
 
@@ -37,6 +37,7 @@ field!(Option<String>, text => text.clone().map_or(Value::Nothing, Value::Text),
 field!(Vec<String>, names => Value::Names(names.clone()), Value::Names(names) => Some(names));
 field!(Level, level => Value::Text(level.word().to_owned()), Value::Text(word) => Level::of(&word));
 field!(Interactive, when => Value::Text(when.word().to_owned()), Value::Text(word) => Interactive::of(&word));
+field!(OnPause, what => Value::Text(what.word().to_owned()), Value::Text(word) => OnPause::of(&word));
 field!(Intervene, what => Value::Text(what.word().to_owned()), Value::Text(word) => Intervene::of(&word));
 field!(
     Vec<Effect>,

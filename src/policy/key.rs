@@ -5,7 +5,7 @@
 
 use super::field::Field;
 use super::value::{Form, Value};
-use super::{Interactive, Intervene, Level, Policy};
+use super::{Interactive, Intervene, Level, OnPause, Policy};
 
 pub struct Key {
     /// Table and key, with a dot.
@@ -126,6 +126,13 @@ pub static KEYS: &[Key] = &[
         "work in which `qa-verifier` found issues is kept and mended, or rolled back and done anew"
     ),
     key!(run.claude, Form::Text, Keep, "the client that `run` starts"),
+    key!(run.notify, Form::Text, Keep, "a command of the shell, started when a run pauses or ends"),
+    key!(
+        run.on_pause,
+        Form::OneOf(OnPause::WORDS),
+        Raise,
+        "what a queue of runs does when one of them does not pass"
+    ),
 ];
 
 impl Key {

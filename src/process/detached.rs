@@ -4,9 +4,10 @@
 //! makes a session of its own; one that does the work is watched by one that only waits. Invariant: when the watcher is
 //! gone, so is the whole group of what it watched.
 
-use super::{Task, pid, wait};
+use super::{Ending, Task, ending, pid, wait};
 use rustix::process::{Signal, kill_process_group, setsid, test_kill_process_group};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -67,4 +68,40 @@ pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
         child.wait()?;
     }
     Ok(())
+}
+
+/// Run it in a group of its own, its output into these files, with the variables we have ourselves. When its time is up it
+/// is asked to end, and after the grace killed; so is what is left of its group when it has ended.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
+pub fn supervise(
+    program: &Path,
+    args: &[String],
+    folder: &Path,
+    (out, err): (File, File),
+    begun: impl FnOnce(u32) -> io::Result<()>,
+    (timeout, grace): (Duration, Duration),
+) -> io::Result<Ending> {
+    let mut child = Command::new(program)
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .process_group(0)
+        .spawn()?;
+    let group = pid(&child);
+    let signal = |signal| group.map(|group| kill_process_group(group, signal));
+    begun(child.id())?;
+    let mut status = wait(&mut child, Instant::now() + timeout)?;
+    let in_time = status.is_some();
+    if !in_time {
+        signal(Signal::TERM);
+        status = wait(&mut child, Instant::now() + grace)?;
+    }
+    if status.is_none() {
+        signal(Signal::KILL);
+        child.wait()?;
+    }
+    signal(Signal::KILL);
+    Ok(status.filter(|_| in_time).map_or(Ending::TimedOut, ending))
 }

@@ -58,6 +58,9 @@ impl Session {
         if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut {
             return;
         }
+        if let Some(stage) = &mut self.memory.run {
+            stage.sandbox = Sandbox::Shut;
+        }
         self.memory.course.before.get_or_insert((self.state.phase, self.state.sandbox));
         self.state.state.hydration_pending = true;
         (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
@@ -151,9 +154,18 @@ impl Session {
         course.auditing &= report.agent != "custodiet";
         let Some(finding) = &report.finding else { return };
         let said = finding.verdict.clone().or_else(|| finding.workflow.clone());
+        if let Some(stage) =
+            self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent))
+        {
+            stage.verdict = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
+        }
         if let Some(known) = self.state.subagents.get_mut(&report.agent) {
             known.verdict = said.or_else(|| finding.reflection.get("outcome").cloned());
             known.result = None;
+        }
+        // After a HALT only the user's next prompt moves the loop.
+        if self.state.phase == Phase::Halted && report.agent != "custodiet" {
+            return;
         }
         match report.agent.as_str() {
             "prompt-hydrator" => self.hydrated(finding),

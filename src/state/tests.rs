@@ -28,6 +28,7 @@ fn full() -> (State, Memory) {
         calls: vec![OpenCall {
             agent_id: text(),
             call: CallKey::of("Bash", "t"),
+            deferred: true,
             effect: Some(Effect::Write),
             input_sha256: "s".to_owned(),
             prompt_id: text(),
@@ -47,6 +48,13 @@ fn full() -> (State, Memory) {
         marks: map(),
         policy: Some(Box::default()),
         root: "r".to_owned(),
+        run: Some(RunStep {
+            agent: text(),
+            approved: text(),
+            note: text(),
+            refused: text(),
+            ..RunStep::default()
+        }),
         shadowed: text(),
         synced: 1,
         undoing: Some(Box::new(undone())),

@@ -30,12 +30,15 @@ pub fn spell(kind: &EventKind, verdict: &Verdict) -> Answer {
     let mut notice = clean(&verdict.notice);
     match (verdict.ruling, kind.refusal) {
         (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block) => {}
-        (Ruling::Deny | Ruling::Ask, Refusal::None) => notice = clean(&join(&notice, &reason)),
+        (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => {
+            notice = clean(&join(&notice, &reason));
+        }
         (Ruling::Allow, Refusal::Permission) => permit(&mut own, "allow", &reason),
         (Ruling::Allow, Refusal::Dialog) => drop(own.insert("decision".into(), json!({"behavior": "allow"}))),
         (Ruling::Ask, Refusal::Permission) => permit(&mut own, "ask", &reason),
+        (Ruling::Defer, Refusal::Permission) => permit(&mut own, "defer", &reason),
         (ruling, form) => {
-            debug_assert!(matches!(ruling, Ruling::Deny | Ruling::Ask));
+            debug_assert!(ruling >= Ruling::Ask);
             answer.exit = 2;
             answer.stderr = format!("{reason}\n");
             refuse(form, &reason, &mut top, &mut own);

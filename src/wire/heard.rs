@@ -28,7 +28,7 @@ pub fn hear(stdout: &str, exit: i32) -> Heard {
     let own = json.get("hookSpecificOutput");
     let of_own = |name: &str| own.and_then(|own: &Json| own.text_of(name));
     let dialog = own.and_then(|own| own.get("decision"));
-    heard.asks = of_own("permissionDecision").as_deref() == Some("ask");
+    heard.asks = matches!(of_own("permissionDecision").as_deref(), Some("ask" | "defer"));
     let reason = of_own("permissionDecisionReason").or_else(|| dialog?.text_of("message"));
     heard.reason = reason.or_else(|| json.text_of("reason")).unwrap_or_default();
     heard.context = of_own("additionalContext").unwrap_or_default();

@@ -244,6 +244,26 @@ fn a_question_in_between_owes_nothing() {
     session.stop("Done.").refused(&["qa-verifier"]);
 }
 
+/// Nobody talks the loop out of a HALT but the user.
+#[test]
+fn after_a_halt_only_a_prompt_goes_on() {
+    let sandbox = world("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    hydrated(&session, "feature-dev", "new");
+    let _ = critic(&session, "HALT");
+    let _ = qa(&session, "VERIFIED");
+    let _ = critic(&session, "REVISE");
+    hydrated(&session, "minor-edit", "new");
+    assert_eq!(session.state()["phase"], "halted");
+    write(&sandbox, &session, "hello.txt").refused(&["halted"]);
+    session.stop("I was halted.").silent();
+    let _ = session.prompt("make hello.txt, and nothing else");
+    hydrated(&session, "minor-edit", "new");
+    write(&sandbox, &session, "hello.txt").silent();
+}
+
 #[test]
 fn a_drawn_audit_binds_after_five_changes_and_a_block_halts() {
     let sandbox = world("1.0");

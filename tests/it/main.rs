@@ -35,6 +35,7 @@ mod schemas;
 mod speed;
 mod see;
 mod redact;
+mod runs;
 mod tidy;
 mod tracker;
 mod transcript;

@@ -21,6 +21,7 @@ fn said(kind: &EventKind) -> Vec<(&'static str, Answer)> {
         ("pass", Verdict::pass()),
         ("allow", ruled(Ruling::Allow)),
         ("ask", ruled(Ruling::Ask)),
+        ("defer", ruled(Ruling::Defer)),
         ("deny", deny.clone()),
         ("deny and halt", Verdict::halt("block", reason)),
         ("context", context.clone()),

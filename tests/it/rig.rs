@@ -81,6 +81,11 @@ impl Workshop {
         ledger.append(&self.env, facts)
     }
 
+    /// A fact that no event brings.
+    pub(crate) fn say(&self, fact: Fact) -> Result<(), Failure> {
+        Ledger::lock(&self.env, whose(&self.transcript(), ""), false)?.append(&self.env, vec![fact])
+    }
+
     pub(crate) fn pre(&self, call: &str) -> Result<(), Failure> {
         self.event("PreToolUse", &tool(call))
     }

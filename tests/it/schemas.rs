@@ -9,6 +9,8 @@ mod vectors;
 
 use crate::rig::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
+use aops_hook::fact::{Fact, Staged};
+use aops_hook::state::RunStep;
 use infer::{Shape, object};
 use serde_json::{Value, json};
 use std::fs;
@@ -104,6 +106,10 @@ fn schemas_are_current() {
 fn real_ledgers_and_states_are_valid() {
     let workshop = Workshop::new();
     workshop.event("SessionStart", &json!({"source": "startup"})).unwrap();
+    for stage in [Some(RunStep::default()), None] {
+        let staged = Staged { run_id: "r".to_owned(), stage, task: "t".to_owned() };
+        workshop.say(Fact::Run(staged)).unwrap();
+    }
     for n in 0..260 {
         workshop.pre(&format!("call-{n}")).unwrap();
         workshop.post(&format!("call-{n}")).unwrap();

@@ -1,7 +1,7 @@
 //! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
 
 use super::place::{
-    AGENT, AGENTS, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Place, Protected, SESSIONS, SETTINGS,
+    AGENT, AGENTS, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Place, Protected, RUNS, SESSIONS, SETTINGS,
 };
 use crate::command_line::Bit;
 use crate::reach::{Act, Target};
@@ -112,6 +112,15 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
     let at = |n: usize| path.len().checked_sub(n).and_then(|i| path.get(i));
     if path.iter().any(|part| named(part, ".aops")) {
         return Some(CONFIGURATION);
+    }
+    let packets = |two: &[Part]| named(&two[0], "artifacts") && named(&two[1], "loop_state");
+    let packet = at(3).is_some_and(|part| named(part, "artifacts"))
+        && (at(2).is_some_and(|part| named(part, "checkpoints"))
+            && pattern::fits_around(last, "cp_", ".yaml")
+            || at(2).is_some_and(|part| named(part, "terminal"))
+                && pattern::fits_around(last, "tp_", ".yaml"));
+    if packet || path.windows(2).any(packets) {
+        return Some(RUNS);
     }
     if path.windows(2).any(|two| named(&two[0], ".claude") && named(&two[1], "checkpoints")) {
         return Some(CHECKPOINTS);

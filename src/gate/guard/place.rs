@@ -39,6 +39,7 @@ pub(super) const SESSIONS: &str = "our record of sessions";
 pub(super) const CHECKPOINTS: &str = "where checkpoints are kept";
 pub(super) const AGENT: &str = "one of our agents";
 pub(super) const BINARY: &str = "our program";
+pub(super) const RUNS: &str = "a run's record or packet";
 pub(super) const FOLDER: &str = "a folder that holds settings of ours";
 
 impl Protected {

@@ -7,7 +7,7 @@ use crate::event::EventKind;
 use crate::reach::Run;
 
 /// Verbs of ours that change who may do what.
-pub(super) const PERSONS: [&str; 10] = [
+pub(super) const PERSONS: [&str; 11] = [
     "clear-block",
     "waive",
     "resolve",
@@ -19,6 +19,7 @@ pub(super) const PERSONS: [&str; 10] = [
     "__refresh",
     "__refresh-work",
     "__refresh-start",
+    "__step",
 ];
 
 /// Options of the client that leave our hooks out.

@@ -69,6 +69,10 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("checkpoint.keep", "", "19", Err(())),
     ("run.claude", "\"claude\"", "\"claude\"", Ok("\"claude\"")),
     ("run.claude", "", "\"claude\"", Err(())),
+    ("run.notify", "\"beep\"", "\"beep\"", Ok("\"beep\"")),
+    ("run.notify", "", "\"./evil\"", Err(())),
+    ("run.on_pause", "\"continue\"", "\"stop\"", Ok("\"stop\"")),
+    ("run.on_pause", "", "\"continue\"", Err(())),
 ];
 
 #[test]
@@ -136,7 +140,9 @@ fn no_laxer(new: &Policy, old: &Policy) -> bool {
         && tools.iter().all(|t| tool(new, t) == tool(old, t) || tool(new, t) == Some(Effect::Write))
         && old.rules.iter().all(|rule| new.rules.contains(rule))
         && old.checks.iter().all(|check| new.checks.contains(check))
-        && (&new.tracker, &new.memory, &new.run) == (&old.tracker, &old.memory, &old.run)
+        && (&new.tracker, &new.memory) == (&old.tracker, &old.memory)
+        && (&new.run.claude, &new.run.notify) == (&old.run.claude, &old.run.notify)
+        && new.run.on_pause >= old.run.on_pause
         && new.checkpoint.interactive >= old.checkpoint.interactive
         && new.checkpoint.max_file_mb >= old.checkpoint.max_file_mb
         && new.checkpoint.max_tree_mb >= old.checkpoint.max_tree_mb

@@ -216,6 +216,7 @@ fn set(session: &mut Session, odd: Odd) {
     course.agents = agents.collect();
     session.memory.calls.extend(odd.call.map(|(tool, id, reason)| OpenCall {
         agent_id: None,
+        deferred: false,
         call: CallKey::of(&tool, &id),
         effect: None,
         input_sha256: String::new(),
@@ -298,6 +299,7 @@ fn laid_out(mut scene: Scene, event: &Event, seen: Seen) -> Scene {
         .collect();
     scene.past = seen.past.zip(event.call.as_ref()).map(|(reason, call)| Step {
         agent_id: None,
+        deferred: None,
         agent_type: None,
         call: call.key.clone(),
         drawn: None,

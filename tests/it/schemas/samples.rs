@@ -6,15 +6,15 @@ use aops_hook::checkpoint::{
 };
 use aops_hook::digest::NO_DIGEST;
 use aops_hook::fact::{
-    Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Step,
-    Taken, Unblocked, Violation,
+    Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged,
+    Step, Taken, Unblocked, Violation,
 };
 use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
 use aops_hook::policy::check::Moment;
 use aops_hook::state::{
-    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, Sandbox, Stage, Started, State,
-    Stopping, Subagent, Task, Undone, Waiver, Witness,
+    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, RunStep, Sandbox, Stage, Started,
+    State, Stopping, Subagent, Task, Undone, Waiver, Witness,
 };
 use aops_hook::tree::{Artifacts, File, Folder, LeftOut};
 use serde_json::Value;
@@ -58,13 +58,21 @@ fn calls() -> Vec<OpenCall> {
     let full = OpenCall {
         agent_id: some(),
         call: key(),
+        deferred: true,
         effect: Some(Effect::Write),
         input_sha256: digest(),
         prompt_id: some(),
         reason: some(),
         state: CallState::Pending,
     };
-    let least = OpenCall { agent_id: None, effect: None, prompt_id: None, reason: None, ..full.clone() };
+    let least = OpenCall {
+        agent_id: None,
+        deferred: false,
+        effect: None,
+        prompt_id: None,
+        reason: None,
+        ..full.clone()
+    };
     vec![full, least]
 }
 
@@ -102,6 +110,28 @@ fn checked() -> Checked {
         run: text(),
         timeout_ms: 100,
     }
+}
+
+fn stage() -> RunStep {
+    RunStep {
+        agent: some(),
+        approved: some(),
+        closes: false,
+        key_sha256: digest(),
+        note: some(),
+        phase: Phase::Execute,
+        prompted: false,
+        refused: some(),
+        run_id: text(),
+        sandbox: Sandbox::Open,
+        step: text(),
+        verdict: some(),
+    }
+}
+
+/// A step of which nothing is known yet.
+fn begun() -> RunStep {
+    RunStep { agent: None, approved: None, note: None, refused: None, verdict: None, ..stage() }
 }
 
 fn waiver() -> Waiver {
@@ -161,6 +191,7 @@ fn memory() -> Memory {
         marks: map(),
         policy: policy(),
         root: text(),
+        run: Some(stage()),
         shadowed: some(),
         synced: 1,
         undoing: Some(Box::new(undone())),
@@ -173,6 +204,7 @@ fn calm() -> Memory {
     Memory {
         course: Course { before: None, told_no_git: false, ..course() },
         policy: None,
+        run: None,
         shadowed: None,
         undoing: None,
         undone: None,
@@ -263,6 +295,7 @@ fn seen() -> Seen {
         policy_hash: Some(digest()),
         prompt_id: some(),
         root: some(),
+        run: some(),
         said: Some(said()),
     }
 }
@@ -272,6 +305,7 @@ fn step() -> Step {
         agent_id: some(),
         agent_type: some(),
         call: key(),
+        deferred: Some(true),
         drawn: Some(true),
         duration_ms: Some(1),
         effect: Some(Effect::Write),
@@ -320,6 +354,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         policy: None,
         foreign: None,
         root: None,
+        run: None,
         baseline: None,
         linked: None,
         held: None,
@@ -337,6 +372,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     };
     let unstepped = || Step {
         agent_id: None,
+        deferred: None,
         drawn: None,
         effect: None,
         agent_type: None,
@@ -366,6 +402,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Waive(waiver()),
         Fact::Check(checked()),
         Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
+        Fact::Run(Staged { run_id: text(), stage: None, task: text() }),
+        Fact::Run(Staged { run_id: text(), stage: Some(stage()), task: text() }),
+        Fact::Run(Staged { run_id: text(), stage: Some(begun()), task: text() }),
         Fact::Violation(Violation { agent_id: None, call: None, said: None, ..violation.clone() }),
         Fact::Violation(violation),
         Fact::Recovery(Recovered { what: text(), ..Recovered::default() }),

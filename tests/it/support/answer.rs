@@ -49,6 +49,15 @@ impl Answer {
         has(self, &self.err, words);
     }
 
+    /// A driver's refusal: the words on stderr, and a last line for programs on stdout.
+    #[track_caller]
+    pub(crate) fn failed_with_line(&self, code: i32, words: &str) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        let last: Value = serde_json::from_str(self.out.lines().last().unwrap_or_default()).unwrap();
+        assert_eq!(last["exit"], code, "{self:#?}");
+        has(self, &self.err, &[words, "hint:"]);
+    }
+
     /// Done, with these words on stdout alone.
     #[track_caller]
     pub(crate) fn said(&self, words: &[&str]) {

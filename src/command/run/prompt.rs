@@ -1,0 +1,54 @@
+//! What a step of the client is told.
+//!
+//! Reads templates and workflows in force. Invariant: the task is quoted, so that it cannot end its own quotation.
+
+use super::driver::Driver;
+use crate::asset::{self, Library};
+use crate::failure::Failure;
+use crate::json::cut;
+use crate::phrase::{Phrase, quote};
+use crate::run::plan::Planned;
+use crate::state::Sandbox;
+
+/// Longest text of a workflow that a step is done by.
+const INNER: usize = 6_000;
+
+impl Driver {
+    /// The prompt of this step; `again`: it was begun before and did not come to its end.
+    pub(super) fn prompt(&self, index: usize, step: &Planned, again: bool) -> Result<String, Failure> {
+        let library = Library::of(&self.env, &self.texts);
+        let inner = step.inner.as_deref().and_then(|id| library.workflow(id));
+        let inner = inner.map_or(String::new(), |workflow| {
+            format!("Do it as the workflow `{}` says:\n\n{}\n", workflow.id, cut(workflow.body.trim(), INNER))
+        });
+        let may = match step.sandbox {
+            Sandbox::Open => "You may change files here.",
+            Sandbox::Shut => "You may read here, and change nothing.",
+        };
+        let closes = if step.closes {
+            "Before you end, commit what is not committed and push it where there is a remote."
+        } else {
+            ""
+        };
+        let begun = if again {
+            "You began this step before and were interrupted: look at what is done already, and do only what is missing."
+        } else {
+            ""
+        };
+        let agent = step.verdict_of().map(|name| format!("aops:{name}")).unwrap_or_default();
+        let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
+        let values = vec![
+            ("index", (index + 1).to_string()),
+            ("count", self.plan.len().to_string()),
+            ("name", step.name.clone()),
+            ("description", step.description.clone()),
+            ("task", quote(&self.record.init.task)),
+            ("inner", inner),
+            ("may", may.to_owned()),
+            ("closes", closes.to_owned()),
+            ("again", begun.to_owned()),
+            ("agent", agent),
+        ];
+        Ok(Phrase::new(template, values).fill(&asset::template(&self.env, template)?))
+    }
+}

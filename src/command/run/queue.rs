@@ -1,0 +1,49 @@
+//! Tasks for several runs, one after another: from a file, or from the tracker.
+//!
+//! Reads a file or stdin, or asks the tracker. Invariant: an empty list is said, not passed over.
+
+use super::super::{Desk, refused};
+use super::driver::root;
+use crate::in_force;
+use crate::refresh;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+/// One task a line; empty lines and those that begin with `#` are left out.
+pub(super) fn from_file(desk: &Desk, file: &str) -> anyhow::Result<Vec<String>> {
+    let text = if file == "-" {
+        let mut text = String::new();
+        std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(desk.env.from_here(Path::new(file)))
+    };
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => return refused(format!("`{file}`: {error}\nhint: a file with one task a line")),
+    };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let tasks: Vec<String> = lines.map(str::to_owned).collect();
+    if tasks.is_empty() {
+        return refused(format!("`{file}` has no task\nhint: a file with one task a line"));
+    }
+    Ok(tasks)
+}
+
+/// What can be begun, as the tracker says now.
+pub(super) fn from_tracker(desk: &Desk) -> anyhow::Result<Vec<String>> {
+    let project = root(desk.env);
+    let command = in_force::load(desk.env, &project)?.policy.tracker.command;
+    let ready = match refresh::ready(desk.env, &project, &command) {
+        Ok(ready) => ready,
+        Err(words) => {
+            return refused(format!(
+                "the tracker has no tasks: {words}\nhint: `--queue` takes them from a file"
+            ));
+        }
+    };
+    if ready.is_empty() {
+        return refused("nothing is ready in the tracker\nhint: `--queue` takes tasks from a file");
+    }
+    Ok(ready)
+}

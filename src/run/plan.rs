@@ -1,0 +1,161 @@
+//! The steps of a run in the order they are walked: what each does, and what it may change.
+//!
+//! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; a gate of the workflow is
+//! somebody's step, or there is no plan.
+
+use crate::agent::ours;
+use crate::policy::{Gates, Level};
+use crate::state::{Phase, Sandbox};
+use crate::workflow::{Gate, Step, Workflow};
+use serde::Serialize;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    pub id: String,
+    pub name: String,
+    pub description: String,
+    /// The workflow it is done by.
+    pub inner: Option<String>,
+    pub does: Does,
+    pub phase: Phase,
+    pub sandbox: Sandbox,
+    /// What was done is committed and pushed here.
+    pub closes: bool,
+}
+
+/// What a step is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Does {
+    /// A command of the shell.
+    Run(String),
+    /// The client, for a verdict of one of ours, for another agent, or plain.
+    Client { agent: Option<String>, tools: Option<Vec<String>> },
+}
+
+/// Tools that change something.
+const CHANGING: [&str; 6] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "Bash", "PowerShell"];
+
+impl Planned {
+    /// The agent of ours whose verdict it owes.
+    pub fn verdict_of(&self) -> Option<&'static str> {
+        match &self.does {
+            Does::Client { agent: Some(agent), .. } => ours(agent).map(|agent| agent.name),
+            _ => None,
+        }
+    }
+
+    /// Another agent, which owes none.
+    pub fn foreign_agent(&self) -> Option<&str> {
+        match &self.does {
+            Does::Client { agent: Some(agent), .. } if ours(agent).is_none() => Some(agent),
+            _ => None,
+        }
+    }
+
+    /// Who or what does it, in a word or two.
+    pub fn by(&self) -> String {
+        match &self.does {
+            Does::Run(line) => format!("$ {line}"),
+            Does::Client { agent: Some(agent), .. } => agent.clone(),
+            Does::Client { agent: None, .. } => "claude".to_owned(),
+        }
+    }
+}
+
+/// The plan of this workflow, or why there is none: each of the gates that are owed must be somebody's step.
+pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Planned>, String> {
+    let steps: Vec<Planned> = workflow.order().into_iter().map(planned).collect();
+    let open = |step: &Planned| step.sandbox == Sandbox::Open && matches!(step.does, Does::Client { .. });
+    let by = |steps: &[Planned], agent| steps.iter().any(|step| step.verdict_of() == Some(agent));
+    for gate in owed.iter().filter(|_| steps.iter().any(open)) {
+        let (level, agent) = match gate {
+            Gate::Critic => (gates.critic, "critic"),
+            Gate::Qa => (gates.qa, "qa-verifier"),
+        };
+        let first = steps.iter().position(open).unwrap_or_default();
+        let served = match gate {
+            Gate::Critic => by(&steps[..first], agent),
+            Gate::Qa => by(&steps[first..], agent),
+        };
+        if level == Level::Enforce && !served {
+            let when = if *gate == Gate::Critic { "before" } else { "after" };
+            return Err(format!(
+                "`{}` has the gate `{}`, but no step by `{agent}` {when} its first change\nhint: add one, or run `build-loop`",
+                workflow.id,
+                gate.name()
+            ));
+        }
+    }
+    Ok(steps)
+}
+
+fn planned(step: &Step) -> Planned {
+    let agent = step.agent.as_ref().map(|agent| agent.to.clone());
+    let does = match &step.run {
+        Some(line) => Does::Run(line.clone()),
+        None => Does::Client { agent, tools: step.tools.clone() },
+    };
+    let reviewer = matches!(&does, Does::Client { agent: Some(agent), .. } if ours(agent).is_some());
+    let reads = step.tools.as_ref().is_some_and(|tools| {
+        tools.iter().all(|tool| CHANGING.iter().all(|changing| !tool.starts_with(changing)))
+    });
+    let phase = step.phase.unwrap_or(if reads || reviewer { Phase::Review } else { Phase::Execute });
+    let working = matches!(phase, Phase::Execute | Phase::Intervene);
+    Planned {
+        id: step.id.clone(),
+        name: step.name.clone(),
+        description: step.description.clone(),
+        inner: step.workflow.as_ref().map(|inner| inner.to.clone()),
+        does,
+        phase,
+        sandbox: if working && !reads && !reviewer { Sandbox::Open } else { Sandbox::Shut },
+        closes: matches!(phase, Phase::Reflect | Phase::Close),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workflow;
+
+    fn of(gates: &str, steps: &str) -> Result<Vec<Planned>, String> {
+        let text = format!(
+            "---\nid: w\ntitle: W\ntype: workflow\ncategory: test\ndependencies: []\ngates: [{gates}]\nsteps:\n{steps}---\n\n# W\n\n## Overview\n\nx\n\n## When to Use\n\nx\n\n## Steps\n\nx\n\n## Success Metrics\n\nx\n"
+        );
+        let workflow = workflow::read("w.md", &text).unwrap();
+        plan(&workflow, &workflow.gates, &Gates::default())
+    }
+
+    fn step(id: &str, more: &str) -> String {
+        format!("  - {{id: {id}, name: {id}, description: do {id}{more}}}\n")
+    }
+
+    #[test]
+    fn what_a_step_may_change() {
+        let steps = [
+            step("plain", ""),
+            step("reads", ", tools: [Read, Grep]"),
+            step("works", ", tools: [Read, Bash]"),
+            step("plans", ", phase: hydrate"),
+            step("runs", ", run: echo hi"),
+            step("judges", ", agent: critic"),
+            step("closes", ", phase: close"),
+        ];
+        let steps = of("", &steps.concat()).unwrap();
+        let open: Vec<_> =
+            steps.iter().filter(|step| step.sandbox == Sandbox::Open).map(|step| step.id.as_str()).collect();
+        assert_eq!(open, ["plain", "works", "runs"]);
+        assert!(steps[6].closes && !steps[0].closes);
+        assert_eq!((steps[5].verdict_of(), steps[0].verdict_of()), (Some("critic"), None));
+    }
+
+    #[test]
+    fn a_gate_is_somebodys_step() {
+        let build = step("build", ", phase: execute");
+        assert!(of("critic", &build).unwrap_err().contains("`critic`"));
+        assert!(of("qa", &(step("check", ", agent: qa-verifier") + &build)).is_err(), "verified too early");
+        assert!(of("qa", &(build.clone() + &step("check", ", agent: qa-verifier"))).is_ok());
+        assert!(of("critic, qa", &step("make", ", run: make")).is_ok(), "no agent changes anything");
+    }
+}

@@ -1,0 +1,8 @@
+//! Runs: the chain without a person, against the real client with a scripted model, paused, killed and resumed.
+
+mod chain;
+mod killed;
+mod limits;
+mod packets;
+mod proof;
+mod world;

@@ -1,0 +1,240 @@
+//! The spine: a chain to its end, good or bad; pauses; what a person decides.
+
+use super::world::{World, agent, bash, proceed, verdict};
+use crate::model::{Model, Turn};
+use serde_json::json;
+use std::fs;
+
+const CHAIN: &str = "  - {id: plan, name: Plan, description: look around, phase: hydrate}
+  - {id: design, name: Design, description: have it reviewed, agent: critic, phase: review}
+  - {id: build, name: Build, description: make it, phase: execute}
+  - {id: count, name: Count, description: count, run: echo counted >> effects}
+";
+
+#[test]
+fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
+    let model = Model::new([
+        bash("ls"),
+        Turn::text("Looked."),
+        agent("critic"),
+        Turn::text("PROCEED."),
+        bash("echo built >> effects"),
+        Turn::text("Built."),
+    ])
+    .agent("You review a plan", [proceed()]);
+    let world = World::with(&model, &[("chain", CHAIN)]);
+    let told = world.run("chain");
+    told.passed();
+    assert_eq!(world.effects(), ["built", "counted"]);
+    assert_eq!(model.astray(), [""; 0]);
+
+    let run = told.last["run_id"].as_str().unwrap();
+    let names = |kind: &str| -> Vec<String> {
+        world
+            .artifacts(kind)
+            .iter()
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names("terminal"), [format!("TP_{run}.yaml")]);
+    let steps = ["build", "count", "design", "plan"].map(|step| format!("{run}_{step}.json"));
+    assert_eq!(names("steps"), steps);
+    assert_eq!(names("checkpoints"), [""; 0]);
+    let packet = fs::read_to_string(&world.artifacts("terminal")[0]).unwrap();
+    let keys: Vec<&str> =
+        packet.lines().filter(|l| !l.starts_with(' ')).map(|l| l.split(':').next().unwrap()).collect();
+    let wanted = [
+        "commit_hash",
+        "ledger_head",
+        "outcome",
+        "policy_hash",
+        "reason",
+        "run_id",
+        "steps_executed",
+        "timestamp",
+        "workflow",
+    ];
+    assert_eq!(keys, wanted);
+    let head = world.git(&["rev-parse", "HEAD"]);
+    assert!(
+        packet.contains(&format!("commit_hash: \"{}\"", head.trim())) && packet.contains("outcome: PASS"),
+        "{packet}"
+    );
+    assert!(
+        packet.contains("steps_executed:\n  - \"plan\"\n  - \"design\"\n  - \"build\"\n  - \"count\"\n"),
+        "{packet}"
+    );
+    let summary: serde_json::Value =
+        serde_json::from_slice(&fs::read(&world.artifacts("steps")[0]).unwrap()).unwrap();
+    assert_eq!(
+        (&summary["step_name"], &summary["outcome"], &summary["artifacts"]),
+        (&json!("build"), &json!("PASS"), &json!(["effects"]))
+    );
+    assert!(summary["duration_ms"].is_u64() && summary.as_object().unwrap().len() == 4, "{summary}");
+
+    // One session for all of it, in which no prompt began a task; and git sees none of the artifacts.
+    let session = world.session();
+    let state = session.state();
+    assert_eq!((&state["task"], &state["sandbox"]), (&json!(null), &json!("shut")), "{state:#}");
+    assert_eq!(state["hydration"]["critic_verdict"], "PROCEED");
+    assert!(packet.contains(state["ledger"]["head"].as_str().unwrap()), "the ledger's head: {packet}");
+    assert_eq!(world.person(&["verify", &session.id, "--json"]).json()["ok"], true);
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? effects\n");
+    let runs = world.runs();
+    assert_eq!(
+        (&runs[0]["run_id"], &runs[0]["state"], &runs[0]["outcome"]),
+        (&json!(run), &json!("TERMINAL"), &json!("PASS"))
+    );
+    assert!(runs[0]["age_s"].is_i64() && runs[0]["cost_usd"].as_f64().unwrap() > 0.0, "{runs}");
+    world.resume(run).refused(2, "PASS");
+    kept_trees(&world, run);
+}
+
+/// Before and after every step the tree was kept, and can be put back.
+fn kept_trees(world: &World, run: &str) {
+    let list = world.person(&["checkpoint", "list", "--json"]).json();
+    let mut ids: Vec<_> =
+        list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort();
+    let mut wanted: Vec<_> = ["hydrate_v1", "review_v1", "execute_v1", "execute_v2"]
+        .iter()
+        .flat_map(|phase| ["PRE", "POST"].map(|kind| format!("{run}/{kind}_{phase}")))
+        .collect();
+    wanted.sort();
+    assert_eq!(ids, wanted);
+    let back = world.person(&["checkpoint", "rollback", &format!("{run}/PRE_execute_v2"), "--yes"]);
+    assert_eq!((back.code, world.effects()), (Some(0), vec!["built".to_owned()]), "{back:?}");
+}
+
+#[test]
+fn what_does_not_pass_blocks_the_chain() {
+    let after = "  - {id: after, name: After, description: later, run: echo after >> effects}\n";
+    let step = |more: &str| format!("  - {{id: first, name: First, description: do it{more}}}\n{after}");
+    let review = verdict(&json!({"verdict": "REVISE", "acceptance_criteria": [], "problems": ["too vague"]}));
+    let model = Model::new([
+        // Told to start the critic, which wants a revision.
+        agent("critic"),
+        Turn::text("REVISE."),
+        // Starts nobody, however often it is asked.
+        Turn::text("No."),
+        Turn::text("No."),
+        Turn::text("No."),
+        Turn::text("No."),
+        // A step that may only read tries to write, and gives up.
+        bash("touch forbidden"),
+        Turn::text("I could not."),
+    ])
+    .agent("You review a plan", [review]);
+    let [asks, silent, reads] = [", agent: critic", ", agent: qa-verifier", ", phase: hydrate"].map(step);
+    let fails = step(", run: echo no >&2; exit 7");
+    let world =
+        World::with(&model, &[("asks", &asks), ("silent", &silent), ("reads", &reads), ("fails", &fails)]);
+    world.run("asks").blocked("critic says REVISE: too vague");
+    world.run("silent").blocked("owes the verdict of `qa-verifier`");
+    world.run("reads").blocked("refusal left open");
+    world.run("fails").blocked("ended with 7: no");
+    assert_eq!(world.effects(), [""; 0], "nothing after it was done");
+    assert!(!world.there("forbidden"));
+    assert_eq!(world.artifacts("terminal").len(), 4);
+}
+
+const ASKING: &str = "  - {id: before, name: Before, description: first, run: echo before >> effects}
+  - {id: build, name: Build, description: make it}
+  - {id: after, name: After, description: last, run: echo after >> effects}
+";
+
+fn asking() -> Model {
+    Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")])
+}
+
+#[test]
+fn the_very_call_that_waited_is_made_once_it_is_approved() {
+    let model = asking();
+    let world = World::with(&model, &[("asking", ASKING)]);
+    world.run("asking").paused("WAIVER_REQUESTED");
+    assert_eq!(world.effects(), ["before"]);
+    let (id, packet) = (world.checkpoint(), world.packet());
+    let keys: Vec<&str> = packet.lines().map(|l| l.split(':').next().unwrap()).collect();
+    let wanted = [
+        "checkpoint_id",
+        "digest",
+        "policy_hash",
+        "question",
+        "resolution_decision",
+        "resolved",
+        "run_id",
+        "session_id",
+        "step_index",
+        "task_spec",
+        "timestamp",
+        "tool_use_id",
+        "trigger",
+    ];
+    assert_eq!(keys, wanted);
+    for line in [
+        "resolved: false",
+        "resolution_decision: null",
+        "step_index: 1",
+        "task_spec: \"make it so\"",
+        "trigger: ASK_USER",
+        "tool_use_id: \"toolu_000100\"",
+    ] {
+        assert!(packet.contains(line), "{line} in {packet}");
+    }
+    assert!(packet.contains("touch danger") && packet.contains("not to be touched lightly"), "{packet}");
+
+    world.resume(&id).refused(3, "waits for a decision");
+    assert_eq!(world.packet(), packet, "nothing was touched");
+    world.person(&["resolve", &id, "--approve"]).failed(2, &["terminal", "--yes"]);
+    world.sandbox.inside(&["resolve", &id, "--approve", "--yes"]).failed(2, &["person"]);
+    world
+        .person(&["resolve", &id, "--approve", "--note", "just this once", "--yes"])
+        .said(&["APPROVED", "aops-hook resume"]);
+    let told = world.resume(&id);
+    told.passed();
+    assert_eq!(
+        world.effects(),
+        ["before", "danger", "after"],
+        "each once, and what was done before not again"
+    );
+    let calls = world.session().calls();
+    assert_eq!(calls["toolu_000100"], ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]);
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    let heard = model.requests().last().unwrap().said_by("system").join("\n");
+    assert!(heard.contains("just this once"), "{heard}");
+    world.resume(&id).refused(2, "PASS");
+}
+
+#[test]
+fn a_rejected_call_is_never_made() {
+    let model = asking();
+    let world = World::with(&model, &[("asking", ASKING)]);
+    world.run("asking").paused("WAIVER_REQUESTED");
+    // By hand, as somebody with an editor would.
+    let file = &world.artifacts("checkpoints")[0];
+    let edited = world
+        .packet()
+        .replace("resolved: false", "resolved: true")
+        .replace("resolution_decision: null", "resolution_decision: REJECTED");
+    fs::write(file, edited).unwrap();
+    world.resume(&world.checkpoint()).blocked("a person rejected step `build`");
+    assert_eq!((world.effects(), world.there("danger")), (vec!["before".to_owned()], false));
+    assert_eq!(world.session().calls()["toolu_000100"], ["PENDING", "DENIED"]);
+    assert_eq!(model.requests().len(), 1, "the client was not started again");
+}
+
+#[test]
+fn a_changed_policy_ends_the_run() {
+    let change = "  - {id: change, name: Change, description: c, run: 'echo \"# more\" >> \"$HOME/.config/aops/AXIOMS.md\"; echo change >> effects'}\n  - {id: later, name: Later, description: l, run: echo later >> effects}\n";
+    let model = asking();
+    let world = World::with(&model, &[("change", change), ("asking", ASKING)]);
+    world.run("change").blocked("POLICY_CHANGED_MID_RUN");
+    assert_eq!(world.effects(), ["change"]);
+    world.commit();
+    world.run("asking").paused("WAIVER_REQUESTED");
+    let id = world.checkpoint();
+    world.person(&["resolve", &id, "--approve", "--yes"]).said(&["APPROVED"]);
+    world.configure("[tracker]\ncommand = \"none\"\n");
+    world.resume(&id).blocked("POLICY_CHANGED_MID_RUN");
+    assert!(!world.there("danger"));
+}

@@ -1,0 +1,54 @@
+//! A run's freedoms are the run's alone: a variable proves nothing.
+
+use super::world::{World, bash};
+use crate::model::{Model, Turn};
+use serde_json::json;
+
+#[test]
+fn a_forged_variable_loosens_nothing() {
+    let world = World::new(&[("one", "  - {id: one, name: One, description: o, run: 'true'}\n")]);
+    world.run("one").passed();
+    let run = world.runs()[0]["run_id"].as_str().unwrap().to_owned();
+    let sandbox = crate::support::Sandbox::new().with("AOPS_RUN", run).with("AOPS_RUN_KEY", "guessed");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let asked = session.prompt("change everything");
+    assert!(asked.out.contains("prompt-hydrator"), "an ordinary prompt asks for the loop: {asked:?}");
+    let write = session.call("Bash", json!({"command": "touch x"}));
+    session.pre(&write).refused(&["prompt-hydrator", "hint:"]);
+    assert_eq!(session.state()["sandbox"], "shut");
+}
+
+/// A question is put off, run or not: that frees nobody.
+#[test]
+fn a_question_is_deferred_and_stays_one() {
+    let sandbox = crate::support::Sandbox::new().with("AOPS_RUN", "some-run");
+    let config = sandbox.home().join(".config/aops");
+    std::fs::create_dir_all(&config).unwrap();
+    let rule = "[[rule]]\nid = \"r\"\ncommand = \"touch danger\"\naction = \"ask\"\nreason = \"first ask\"\n";
+    std::fs::write(config.join("config.toml"), rule).unwrap();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt(". go").silent();
+    let call = session.call("Bash", json!({"command": "touch danger"}));
+    for _ in 0..2 {
+        let said = session.pre(&call).json();
+        assert_eq!(said["hookSpecificOutput"]["permissionDecision"], "defer", "{said}");
+        session.end().silent();
+    }
+    assert_eq!(session.calls()[&call.id], ["PENDING"]);
+    let inside = session.call("Bash", json!({"command": "touch danger"})).by("a1", "helper");
+    session.pre(&inside).refused(&["first ask"]);
+}
+
+/// A project can switch all hooks off, ours too: then nobody guarded the step, whatever the client says.
+#[test]
+fn a_client_without_our_hooks_is_not_believed() {
+    let model = Model::new([bash("touch unseen"), Turn::text("All is well.")]);
+    let steps = "  - {id: one, name: One, description: o}\n  - {id: two, name: Two, description: t, run: touch after}\n";
+    let world = World::with(&model, &[("one", steps)]);
+    world.sandbox.put(".claude/settings.json", "{\"disableAllHooks\": true}\n");
+    world.commit();
+    world.run("one").blocked("our hooks did not run");
+    assert!(!world.there("after"));
+}

@@ -1,0 +1,270 @@
+//! A clean repository with workflows of its own, in which runs are driven.
+
+use crate::client::install;
+use crate::model::{Model, Turn};
+use crate::support::{Answer, BINARY, Sandbox, Session};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Several clients one after another, on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+pub(super) struct World {
+    pub(super) sandbox: Sandbox,
+}
+
+/// No tracker, no audit by chance, and one rule that asks.
+const CONFIG: &str = r#"
+[tracker]
+command = "none"
+
+[audit]
+rate = 0
+
+[[rule]]
+id = "ask-first"
+command = "touch danger"
+action = "ask"
+reason = "danger is not to be touched lightly"
+"#;
+
+impl World {
+    /// With these workflows, each an id and its steps.
+    pub(super) fn new(workflows: &[(&str, &str)]) -> Self {
+        Self::of(Sandbox::new(), workflows)
+    }
+
+    /// The same with the real client and this model.
+    pub(super) fn with(model: &Model, workflows: &[(&str, &str)]) -> Self {
+        let mut sandbox = Sandbox::new()
+            .with("AOPS_CLAUDE", install::program())
+            .with("ANTHROPIC_BASE_URL", model.url())
+            .with("ANTHROPIC_API_KEY", "sk-ant-made-up")
+            .with("HTTP_PROXY", model.url())
+            .with("HTTPS_PROXY", model.url())
+            .with("NO_PROXY", "127.0.0.1");
+        for quiet in [
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+            "DISABLE_TELEMETRY",
+            "DISABLE_ERROR_REPORTING",
+            "DISABLE_AUTOUPDATER",
+        ] {
+            sandbox = sandbox.with(quiet, "1");
+        }
+        Self::of(sandbox, workflows)
+    }
+
+    fn of(sandbox: Sandbox, workflows: &[(&str, &str)]) -> Self {
+        let world = Self { sandbox };
+        world.configure(CONFIG);
+        for (id, steps) in workflows {
+            let text = format!(
+                "---\nid: {id}\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n{steps}---\n\n# T\n"
+            );
+            world.sandbox.put(&format!(".aops/workflows/{id}.md"), &text);
+        }
+        world.sandbox.put("README.md", "# a project\n");
+        world.git(&["init", "-q", "-b", "main"]);
+        world.git(&["config", "user.email", "t@example.invalid"]);
+        world.git(&["config", "user.name", "t"]);
+        world.commit();
+        world
+    }
+
+    pub(super) fn configure(&self, text: &str) {
+        let folder = self.sandbox.home().join(".config/aops");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), text).unwrap();
+    }
+
+    pub(super) fn git(&self, args: &[&str]) -> String {
+        let output = self.sandbox.command("git").args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub(super) fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "work"]);
+    }
+
+    /// A command for people.
+    pub(super) fn person(&self, arguments: &[&str]) -> Answer {
+        Answer::of("", &self.sandbox.command(BINARY).args(arguments).timeout(PATIENCE).output().unwrap())
+    }
+
+    pub(super) fn run(&self, workflow: &str) -> Told {
+        Told::of(self.person(&["run", "make it so", "--workflow", workflow, "--json"]))
+    }
+
+    pub(super) fn resume(&self, name: &str) -> Told {
+        Told::of(self.person(&["resume", name, "--json"]))
+    }
+
+    /// A driver left to itself.
+    #[expect(clippy::disallowed_methods, reason = "a driver that is killed on the way")]
+    pub(super) fn start(&self, arguments: &[&str]) -> Child {
+        Command::new(BINARY)
+            .args(arguments)
+            .env_clear()
+            .envs(self.sandbox.environment())
+            .current_dir(self.sandbox.project())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// What steps left in the project, a word each.
+    pub(super) fn effects(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.sandbox.project().join("effects")).unwrap_or_default();
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    pub(super) fn there(&self, name: &str) -> bool {
+        self.sandbox.project().join(name).exists()
+    }
+
+    pub(super) fn artifacts(&self, kind: &str) -> Vec<PathBuf> {
+        let listing = fs::read_dir(self.sandbox.project().join("artifacts").join(kind));
+        let mut found: Vec<_> = listing.into_iter().flatten().map(|item| item.unwrap().path()).collect();
+        found.sort();
+        found
+    }
+
+    /// The id of the one packet there is.
+    #[track_caller]
+    pub(super) fn checkpoint(&self) -> String {
+        let found = self.artifacts("checkpoints");
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].file_stem().unwrap().to_str().unwrap().to_owned()
+    }
+
+    #[track_caller]
+    pub(super) fn packet(&self) -> String {
+        fs::read_to_string(
+            self.sandbox.project().join(format!("artifacts/checkpoints/{}.yaml", self.checkpoint())),
+        )
+        .unwrap()
+    }
+
+    pub(super) fn runs(&self) -> Value {
+        self.person(&["runs", "--json"]).json()
+    }
+
+    pub(super) fn session(&self) -> Session<'_> {
+        let runs = self.runs();
+        let last = runs.as_array().unwrap().last().unwrap();
+        Session::new(&self.sandbox, last["session_id"].as_str().unwrap())
+    }
+
+    /// Every deed of the attempt ledger.
+    pub(super) fn deeds(&self) -> Vec<Value> {
+        let path = self.sandbox.project().join("artifacts/loop_state/attempt_ledger.jsonl");
+        fs::read_to_string(path)
+            .unwrap_or_default()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The process of the client or command at work, as its watcher wrote it down.
+    pub(super) fn program(&self) -> Option<u32> {
+        let runs = fs::read_dir(self.sandbox.config().join("aops/runs")).ok()?;
+        let files = runs.flatten().flat_map(|run| fs::read_dir(run.path()).into_iter().flatten().flatten());
+        let pids = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == "pid"));
+        let newest = pids.max_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).unwrap())?;
+        fs::read_to_string(newest).ok()?.parse().ok()
+    }
+}
+
+/// What a driver said: JSON lines, and how it ended.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) code: Option<i32>,
+    pub(super) last: Value,
+    pub(super) err: String,
+}
+
+impl Told {
+    fn of(answer: Answer) -> Self {
+        let lines: Vec<Value> = answer
+            .out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {answer:?}")))
+            .collect();
+        let last = lines.last().unwrap_or_else(|| panic!("nothing was said: {answer:?}")).clone();
+        Self { code: answer.code, last, err: answer.err }
+    }
+
+    #[track_caller]
+    pub(super) fn passed(&self) {
+        assert_eq!(
+            (self.code, &self.last["outcome"], &self.last["exit"]),
+            (Some(0), &json!("PASS"), &json!(0)),
+            "{self:#?}"
+        );
+    }
+
+    #[track_caller]
+    pub(super) fn blocked(&self, words: &str) {
+        assert_eq!((self.code, &self.last["outcome"]), (Some(1), &json!("BLOCKED")), "{self:#?}");
+        assert!(self.last["reason"].as_str().unwrap().contains(words), "{self:#?}");
+    }
+
+    #[track_caller]
+    pub(super) fn paused(&self, outcome: &str) {
+        assert_eq!((self.code, &self.last["outcome"]), (Some(3), &json!(outcome)), "{self:#?}");
+        assert!(self.err.contains("aops-hook resume CP_"), "it says how to go on: {self:#?}");
+    }
+
+    #[track_caller]
+    pub(super) fn refused(&self, code: i32, words: &str) {
+        assert_eq!((self.code, &self.last["exit"]), (Some(code), &json!(code)), "{self:#?}");
+        assert!(self.err.contains(words) && self.err.contains("hint:"), "{self:#?}");
+    }
+}
+
+impl Told {
+    /// Refused for a damage, which has no step but to look.
+    #[track_caller]
+    pub(super) fn refused_without_hint(&self, code: i32, words: &str) {
+        assert_eq!((self.code, &self.last["exit"]), (Some(code), &json!(code)), "{self:#?}");
+        assert!(self.err.contains(words), "{self:#?}");
+    }
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_mins(1), "never: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(super) fn bash(line: &str) -> Turn {
+    Turn::call("Bash", json!({"command": line}))
+}
+
+/// The step's agent is started.
+pub(super) fn agent(name: &str) -> Turn {
+    Turn::call(
+        "Agent",
+        json!({"description": "its part", "prompt": "do it", "subagent_type": format!("aops:{name}")}),
+    )
+}
+
+pub(super) fn verdict(block: &Value) -> Turn {
+    Turn::text(&format!("My report.\n\n```aops\n{block}\n```"))
+}
+
+pub(super) fn proceed() -> Turn {
+    verdict(&json!({"verdict": "PROCEED", "acceptance_criteria": ["it is so"], "problems": []}))
+}
