@@ -22,14 +22,16 @@ use crate::transcript::scan::{Lens, Scan, scan};
 use crate::usage::Tokens;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A session that nobody has touched for so long will not write its own insights.
 const QUIET: Duration = Duration::from_mins(2);
+/// No insights of ours are longer.
+const LARGEST: u64 = 16 << 20;
 /// Sessions looked at in one sweep.
 const MOST_SWEPT: usize = 50;
 
@@ -150,8 +152,8 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
 
 /// The file as it is there, if it is one.
 pub fn kept(path: &Path) -> Option<Value> {
-    let bytes = disk::find(path).ok()?.bytes?;
-    serde_json::from_slice(&bytes).ok()
+    let plain = fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() < LARGEST);
+    serde_json::from_slice(&plain.and_then(|_| fs::read(path).ok())?).ok()
 }
 
 /// Put the file in its place; what it says, redacted and in canonical order.
@@ -159,16 +161,25 @@ pub fn write(env: &Env, insights: &Insights) -> Result<PathBuf, Failure> {
     let path = file(env, &insights.date, &insights.session_id);
     make_all(&folder(env))?;
     let text = serde_json::to_string_pretty(insights).unwrap_or_default() + "\n";
-    // Somebody else may be writing the same just now: the second one to come has seen more.
-    let mut written = Ok(());
-    for _ in 0..3 {
-        written = disk::find(&path).and_then(|found| found.replace(text.as_bytes(), 0o600));
-        if written.is_ok() {
-            break;
-        }
-    }
-    written.map_err(|e| Failure::storage(path.display(), e))?;
+    replace(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))?;
     Ok(path)
+}
+
+/// Whole or not at all; of two that come at once the last has seen more.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let spare = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&spare)?;
+    // Whatever the umask says: it may take the owner's own bits away.
+    let done = file
+        .set_permissions(Permissions::from_mode(0o600))
+        .and_then(|()| file.write_all(bytes))
+        .and_then(|()| file.sync_data())
+        .and_then(|()| fs::rename(&spare, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&spare);
+    }
+    done
 }
 
 /// Writes the file, and records in the ledger what the state is to say.

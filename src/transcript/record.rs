@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Larger ones are pictures or the client's own bookkeeping.
@@ -168,7 +169,9 @@ pub struct Lines {
 
 impl Lines {
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        // No pipe is waited for.
+        let at_once = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let file = File::options().read(true).custom_flags(at_once).open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
         }

@@ -80,6 +80,9 @@ struct Pending {
 /// The whole session. A missing file is an empty scan: a session may end before its first record.
 pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
     let mut scan = Scan::default();
+    if !transcript.is_absolute() {
+        return Ok(scan);
+    }
     match scan.file(transcript, MAIN, lens) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         done => done?,

@@ -1,6 +1,6 @@
 //! Long transcripts: exact sums, counted a second time another way, and bounded memory.
 
-use super::fixture;
+use super::{fixture, insights};
 use crate::support::Sandbox;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -94,4 +94,21 @@ fn a_line_without_end_is_passed_over() {
     assert_eq!(said["tokens"]["by_model"]["claude-opus-5-5"]["input"], 340);
     let told = sandbox.person(&["transcript", &session.id]);
     told.said(&["_1 records of an unknown kind were passed over._"]);
+}
+
+/// Wherever the host says the transcript is: the turn ends, in time.
+#[test]
+fn a_transcript_that_is_none() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let pipe = sandbox.tmp().join("pipe");
+    assert!(sandbox.command("mkfifo").arg(&pipe).output().unwrap().status.success());
+    for odd in
+        [json!(""), json!("x.jsonl"), json!("../x.jsonl"), json!("/nowhere/x.jsonl"), json!(pipe), json!("/")]
+    {
+        let answer = session.event("SessionEnd", json!({"reason": "other", "transcript_path": odd}));
+        assert_eq!(answer.code, Some(0), "{odd}: {answer:?}");
+    }
+    assert_eq!(insights(&sandbox, &session)["tokens"]["by_model"], json!({}));
 }
