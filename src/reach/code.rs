@@ -31,7 +31,10 @@ static INTERPRETERS: &[(&str, &[&str])] = &[
 ];
 
 /// Words without which a program hardly writes. A program may always hide better than this: the tripwire is for that.
-const SIGNS: [&str; 42] = [
+const SIGNS: [&str; 45] = [
+    "put_contents",
+    "| \"",
+    "|\"",
     "shell script",
     "write",
     "o_trunc",

@@ -42,6 +42,7 @@ pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
         let rest = &run.words[at + 1..];
         if is_ours(protected, word) && persons(word, rest)
             || is_client(word, at) && (unhooks(rest) || moved(run))
+            || word.is("claude") && is_unhooked(rest)
         {
             return Some(said());
         }
@@ -110,12 +111,15 @@ fn is_client(word: &Word, at: usize) -> bool {
         || whole.ends_with("/bin/claude")
 }
 
+/// One of the options that leave our hooks out is there.
+fn is_unhooked(arguments: &[Word]) -> bool {
+    let given = |word: &Word, option: &str| word.is(option) || word.starts_with(&format!("{option}="));
+    arguments.iter().any(|word| UNHOOKED.iter().any(|option| given(word, option)))
+}
+
 fn unhooks(arguments: &[Word]) -> bool {
     let text: Vec<String> = arguments.iter().map(Word::lossy).collect();
-    let option = |text: &String| {
-        UNHOOKED.iter().any(|option| text == option || text.starts_with(&format!("{option}=")))
-    };
-    if text.iter().any(option) {
+    if is_unhooked(arguments) {
         return true;
     }
     let mut operands = text.iter().filter(|text| !text.starts_with('-')).map(String::as_str);
