@@ -330,6 +330,8 @@ proptest! {
         event in event(),
         seen in seen(),
     ) {
+        // What somebody else wrote may look like a gap in a text of ours.
+        let theirs = format!("{before:?} {odd:?} {event:?} {seen:?}").contains("{{");
         let mut world = World::new(CONFIGS[config]);
         for move_ in before {
             make(&mut world, move_);
@@ -347,7 +349,7 @@ proptest! {
         prop_assert_eq!(said.ruling, verdict.ruling);
         if said.ruling > Ruling::Allow {
             prop_assert!(said.reason.contains("\nhint: "), "no next step: {:?}", said);
-            prop_assert!(!said.reason.contains("{{"), "not filled in: {:?}", said);
+            prop_assert!(theirs || !said.reason.contains("{{"), "not filled in: {:?}", said);
             prop_assert!(event.name != "Stop" || said.reason.chars().count() < 1500, "too long: {:?}", said);
         } else {
             prop_assert!(said.reason.is_empty(), "{:?}", said);
