@@ -44,14 +44,13 @@ impl Driver {
         }
         let (clock, before) = (Instant::now(), git::baseline(&self.env, &self.root).unwrap_or_default());
         progress::line(desk, &json!({"event": "step", "step": step.id, "index": index, "by": step.by()}));
-        let handed = match self.taken_over(&step) {
-            Some(handed) => handed,
-            None => {
-                if let Err(failure) = self.keep_tree(Kind::Pre, &step, "run") {
-                    return Ok(unkept(&failure));
-                }
-                self.hand_out(index, &step)?
+        let handed = if let Some(handed) = self.taken_over(&step) {
+            handed
+        } else {
+            if let Err(failure) = self.keep_tree(Kind::Pre, &step, "run") {
+                return Ok(unkept(&failure));
             }
+            self.hand_out(index, &step)?
         };
         let place = self.place(&handed);
         let mut stream = Stream::of(place.stdout());
