@@ -322,6 +322,31 @@ fn step() -> Step {
     }
 }
 
+/// An event of which nothing more is known than that it came.
+fn unseen() -> Seen {
+    Seen {
+        agent_id: None,
+        policy: None,
+        foreign: None,
+        root: None,
+        run: None,
+        baseline: None,
+        linked: None,
+        held: None,
+        no_git: false,
+        owed: None,
+        agent_type: None,
+        boot: None,
+        folders: None,
+        marks: None,
+        mode: None,
+        policy_hash: None,
+        prompt_id: None,
+        said: None,
+        ..seen()
+    }
+}
+
 /// Every type of entry with the most and the least it holds.
 pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
     let previous = Some(Previous { folder: text(), head: digest(), seq: 1 });
@@ -348,27 +373,6 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         event: text(),
         said: Some(said()),
         violation: text(),
-    };
-    let unseen = || Seen {
-        agent_id: None,
-        policy: None,
-        foreign: None,
-        root: None,
-        run: None,
-        baseline: None,
-        linked: None,
-        held: None,
-        no_git: false,
-        owed: None,
-        agent_type: None,
-        boot: None,
-        folders: None,
-        marks: None,
-        mode: None,
-        policy_hash: None,
-        prompt_id: None,
-        said: None,
-        ..seen()
     };
     let unstepped = || Step {
         agent_id: None,
