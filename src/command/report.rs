@@ -70,7 +70,9 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let path = desk.env.from_here(Path::new(output));
     let written = disk::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
     written.with_context(|| format!("`{}`", path.display()))?;
-    writeln!(desk.out, "{} sessions are told in {}", cards.len(), path.display())?;
+    let what =
+        if cards.len() == 1 { "1 session is".to_owned() } else { format!("{} sessions are", cards.len()) };
+    writeln!(desk.out, "{what} told in {}", path.display())?;
     Ok(0)
 }
 
