@@ -41,7 +41,7 @@ use crate::shelf::{self, Shelved};
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
 
-/// One command for people.
+/// One command for people, or one verb of a command that has several.
 pub struct Command {
     pub name: &'static str,
     pub about: &'static str,
@@ -50,6 +50,33 @@ pub struct Command {
     pub who: Who,
     pub arguments: fn(clap::Command) -> clap::Command,
     pub run: fn(&ArgMatches, &mut Desk) -> anyhow::Result<u8>,
+}
+
+impl Command {
+    /// Its row in `--help`, without arguments yet.
+    fn row(&self) -> clap::Command {
+        let examples = self.examples.iter().flat_map(|(line, what)| ["  ", line, "\n      ", what, "\n"]);
+        let examples: String = examples.collect();
+        clap::Command::new(self.name).about(self.about).after_help(format!("Examples:\n{examples}"))
+    }
+
+    /// The verbs of a command, each with its arguments.
+    fn verbs(verbs: &'static [Command], row: clap::Command) -> clap::Command {
+        let verbs = verbs.iter().map(|verb| (verb.arguments)(verb.row()));
+        row.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
+    }
+
+    /// The verb that was asked for, and its arguments.
+    fn asked<'a>(
+        verbs: &'static [Command],
+        given: &'a ArgMatches,
+    ) -> anyhow::Result<(&'static Self, &'a ArgMatches)> {
+        let asked = given.subcommand().and_then(|(name, given)| {
+            let verb = verbs.iter().find(|verb| verb.name == name)?;
+            Some((verb, given))
+        });
+        asked.map_or_else(|| refused("say what to do"), Ok)
+    }
 }
 
 /// Who may run a command.
@@ -217,12 +244,7 @@ pub fn parser() -> clap::Command {
         .action(ArgAction::SetTrue)
         .help("I am a person; do not ask for a terminal");
     let rows = COMMANDS.iter().map(|command| {
-        let examples = command.examples.iter().flat_map(|(line, what)| ["  ", line, "\n      ", what, "\n"]);
-        let examples: String = examples.collect();
-        let mut row = clap::Command::new(command.name)
-            .about(command.about)
-            .after_help(format!("Examples:\n{examples}"))
-            .arg(json.clone());
+        let mut row = command.row().arg(json.clone());
         if command.who == Who::AtTerminal {
             row = row.arg(yes.clone());
         }

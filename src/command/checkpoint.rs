@@ -36,38 +36,17 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// One verb of the command.
-struct Verb {
-    name: &'static str,
-    about: &'static str,
-    examples: &'static [(&'static str, &'static str)],
-    who: Who,
-    arguments: fn(clap::Command) -> clap::Command,
-    run: fn(&ArgMatches, &mut Desk) -> anyhow::Result<u8>,
-}
-
-static VERBS: &[Verb] =
+static VERBS: &[Command] =
     &[create::VERB, list::VERB, show::VERB, diff::VERB, rollback::VERB, verify::VERB, gc::VERB, export::VERB];
 
 fn arguments(row: clap::Command) -> clap::Command {
-    let verbs = VERBS.iter().map(|verb| {
-        let examples = verb.examples.iter().flat_map(|(line, what)| ["  ", line, "\n      ", what, "\n"]);
-        let examples: String = examples.collect();
-        let row =
-            clap::Command::new(verb.name).about(verb.about).after_help(format!("Examples:\n{examples}"));
-        (verb.arguments)(row)
-    });
     let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).global(true);
-    row.subcommand_required(true)
-        .arg_required_else_help(true)
-        .arg(yes.help("I am a person; do not ask for a terminal"))
-        .subcommands(verbs)
+    Command::verbs(VERBS, row.arg(yes.help("I am a person; do not ask for a terminal")))
 }
 
 fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let Some((name, given)) = given.subcommand() else { return refused("say what to do") };
-    let Some(verb) = VERBS.iter().find(|verb| verb.name == name) else { return refused("say what to do") };
-    allowed(&format!("checkpoint {name}"), verb.who, desk)?;
+    let (verb, given) = Command::asked(VERBS, given)?;
+    allowed(&format!("checkpoint {}", verb.name), verb.who, desk)?;
     if undo::finish_pending(desk.env, &root(desk))? && !desk.json {
         writeln!(desk.out, "a rollback that was interrupted is finished now")?;
     }

@@ -31,31 +31,14 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// One verb of the command.
-struct Verb {
-    name: &'static str,
-    about: &'static str,
-    examples: &'static [(&'static str, &'static str)],
-    arguments: fn(clap::Command) -> clap::Command,
-    run: fn(&ArgMatches, &mut Desk) -> anyhow::Result<u8>,
-}
-
-static VERBS: &[Verb] = &[list::VERB, show::VERB, graph::VERB, check::VERB];
+static VERBS: &[Command] = &[list::VERB, show::VERB, graph::VERB, check::VERB];
 
 fn arguments(row: clap::Command) -> clap::Command {
-    let verbs = VERBS.iter().map(|verb| {
-        let examples = verb.examples.iter().flat_map(|(line, what)| ["  ", line, "\n      ", what, "\n"]);
-        let examples: String = examples.collect();
-        let row =
-            clap::Command::new(verb.name).about(verb.about).after_help(format!("Examples:\n{examples}"));
-        (verb.arguments)(row)
-    });
-    row.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
+    Command::verbs(VERBS, row)
 }
 
 fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let Some((name, given)) = given.subcommand() else { return refused("say what to do") };
-    let Some(verb) = VERBS.iter().find(|verb| verb.name == name) else { return refused("say what to do") };
+    let (verb, given) = Command::asked(VERBS, given)?;
     (verb.run)(given, desk)
 }
 

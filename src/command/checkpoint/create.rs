@@ -1,6 +1,6 @@
 //! Takes a checkpoint of the tree as it is, in the run `manual`.
 
-use super::{Desk, Verb, Who, root, size};
+use super::{Command, Desk, Who, root, size};
 use crate::capture::Limits;
 use crate::checkpoint::Kind;
 use crate::checkpoint::id::BY_HAND;
@@ -16,7 +16,7 @@ use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "create",
     about: "Keep the working tree as it is now",
     examples: &[

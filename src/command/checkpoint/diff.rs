@@ -1,6 +1,6 @@
 //! Compares two checkpoints, or one with the tree as it is: files with their text, the loop, the gates, tokens, time.
 
-use super::{Desk, Verb, Who, id_argument, picked, root, vault};
+use super::{Command, Desk, Who, id_argument, picked, root, vault};
 use crate::capture::{Limits, capture};
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::compare::{Difference, between, compare, tokens};
@@ -14,7 +14,7 @@ use crate::vault::{Vault, blob};
 use clap::{Arg, ArgMatches};
 use serde_json::{Map, Value, json};
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "diff",
     about: "Compare two checkpoints, or one with the tree as it is",
     examples: &[

@@ -1,6 +1,6 @@
 //! Writes the tree of a checkpoint to a folder of its own, with the checkpoint beside it.
 
-use super::{Desk, Verb, Who, id_argument, picked, refused, size, vault};
+use super::{Command, Desk, Who, id_argument, picked, refused, size, vault};
 use crate::disk;
 use crate::restore;
 use crate::tree::Artifacts;
@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use serde_json::json;
 use std::path::Path;
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "export",
     about: "Write the tree of a checkpoint to a new folder",
     examples: &[(

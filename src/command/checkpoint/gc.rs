@@ -3,7 +3,7 @@
 //! Invariants: what a kept checkpoint holds stays; the last way back of a running session stays; one that cannot be read
 //! keeps every content, since nobody knows which are its.
 
-use super::{Desk, Verb, Who, refused, root, size};
+use super::{Command, Desk, Who, refused, root, size};
 use crate::checkpoint::{Id, Kind};
 use crate::command::waive::duration;
 use crate::in_force;
@@ -15,7 +15,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "gc",
     about: "Take old checkpoints away (a person's verb)",
     examples: &[

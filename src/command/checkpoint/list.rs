@@ -1,6 +1,6 @@
 //! Lists checkpoints, the newest last.
 
-use super::{Desk, Verb, Who, root};
+use super::{Command, Desk, Who, root};
 use crate::command::table::{Cell, Table, Tone};
 use crate::moment;
 use crate::vault::Vault;
@@ -8,7 +8,7 @@ use crate::vault::index::Row;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "list",
     about: "List what was kept, the newest last",
     examples: &[

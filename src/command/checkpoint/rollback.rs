@@ -2,7 +2,7 @@
 //!
 //! Shows what it will do, asks at a terminal, archives the present, then does it.
 
-use super::{Desk, Verb, Who, id_argument, picked, refused, root};
+use super::{Command, Desk, Who, id_argument, picked, refused, root};
 use crate::command::table::{Tone, clean};
 use crate::failure::{Code, Failure};
 use crate::tree::name;
@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::json;
 use std::io::IsTerminal;
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "rollback",
     about: "Put the working tree back to a checkpoint (a person's verb)",
     examples: &[

@@ -1,11 +1,11 @@
 //! Shows one checkpoint: where the loop stood, who worked, what the gates said, which files.
 
-use super::{Desk, Verb, Who, id_argument, picked, size, vault};
+use super::{Command, Desk, Who, id_argument, picked, size, vault};
 use crate::command::table::{Tone, clean};
 use crate::tree::name;
 use clap::{Arg, ArgAction, ArgMatches};
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "show",
     about: "Show one checkpoint",
     examples: &[

@@ -1,6 +1,6 @@
 //! Holds every checkpoint against its digest, its witness and its ledger, and every content against its name.
 
-use super::{Desk, Verb, Who, picked, root};
+use super::{Command, Desk, Who, picked, root};
 use crate::checkpoint::Id;
 use crate::command::table::{Tone, clean};
 use crate::undo;
@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "verify",
     about: "Check every checkpoint and everything it holds",
     examples: &[

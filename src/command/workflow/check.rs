@@ -3,7 +3,7 @@
 //! Reads the texts in force and the named files, writes nothing. Invariant: no problem, exit code 0; any, exit code 1.
 
 use super::super::Desk;
-use super::{Verb, file_from_here, shown};
+use super::{Command, Who, file_from_here, shown};
 use crate::asset::{self, Kind, Library, Origin, Text, Texts};
 use crate::workflow::Problem;
 use clap::{Arg, ArgMatches};
@@ -11,13 +11,14 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "check",
     about: "Tell everything that is wrong with workflows, by file and line",
     examples: &[
         ("aops-hook workflow check", "all in force: embedded, the user's, the project's"),
         ("aops-hook workflow check .aops/workflows/release.md", "one file, as if it were in force"),
     ],
+    who: Who::Anyone,
     arguments: |row| {
         let files = Arg::new("files").value_name("FILE").num_args(0..);
         row.arg(files.help("Files to check, as if they were in force; none: everything in force"))

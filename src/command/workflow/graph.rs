@@ -4,13 +4,13 @@
 
 use super::super::table::{Cell, Table, Tone, clean};
 use super::super::{Desk, refused};
-use super::{Verb, boxes, done_by, dot, gates, id_argument, library, phase, svg, whole};
+use super::{Command, Who, boxes, done_by, dot, gates, id_argument, library, phase, svg, whole};
 use crate::workflow::{Workflow, meant};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches};
 use serde_json::json;
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "graph",
     about: "Draw the steps of a workflow: in the terminal, as DOT, as SVG",
     examples: &[
@@ -19,6 +19,7 @@ pub(super) const VERB: Verb = Verb {
         ("aops-hook workflow graph project --format svg > project.svg", "a picture, light and dark"),
         ("aops-hook workflow graph project --format dot | dot -Tpng -o project.png", "for graphviz"),
     ],
+    who: Who::Anyone,
     arguments: |row| {
         let format = Arg::new("format").long("format").value_name("FORMAT").default_value("text");
         let variant = Arg::new("variant").long("variant").value_name("NAME");

@@ -4,19 +4,20 @@
 
 use super::super::Desk;
 use super::super::table::{Cell, Table, Tone};
-use super::{Verb, file_from_here, gates, library};
+use super::{Command, Who, file_from_here, gates, library};
 use crate::asset::{Library, Origin};
 use crate::workflow::Held;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "list",
     about: "Say which workflows there are, with their gates and whose they are",
     examples: &[
         ("aops-hook workflow list", "a line for each"),
         ("aops-hook workflow list --json", "the same for programs"),
     ],
+    who: Who::Anyone,
     arguments: |row| row,
     run,
 };

@@ -5,14 +5,14 @@
 
 use super::super::Desk;
 use super::super::table::{Tone, clean};
-use super::{Verb, done_by, file_from_here, gates, id_argument, library, phase, whole};
+use super::{Command, Who, done_by, file_from_here, gates, id_argument, library, phase, whole};
 use crate::asset::{Library, Origin};
 use crate::workflow::{Held, Piece, Workflow, pieces};
 use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::json;
 use std::io;
 
-pub(super) const VERB: Verb = Verb {
+pub(super) const VERB: Command = Command {
     name: "show",
     about: "Show a workflow: its text, and every workflow it contains",
     examples: &[
@@ -20,6 +20,7 @@ pub(super) const VERB: Verb = Verb {
         ("aops-hook workflow show feature-dev --full", "the texts of what it contains too"),
         ("aops-hook workflow show project --json", "steps, gates and variants for programs"),
     ],
+    who: Who::Anyone,
     arguments: |row| {
         let full = Arg::new("full").long("full").action(ArgAction::SetTrue);
         id_argument(row).arg(full.help("Print the texts of contained workflows too"))

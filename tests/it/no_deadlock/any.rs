@@ -127,18 +127,6 @@ fn event() -> impl Strategy<Value = Event> {
     })
 }
 
-const PHASES: [Phase; 10] = [
-    Phase::Idle,
-    Phase::Hydrate,
-    Phase::Review,
-    Phase::Execute,
-    Phase::Verify,
-    Phase::Intervene,
-    Phase::Reflect,
-    Phase::Close,
-    Phase::Done,
-    Phase::Halted,
-];
 const EFFECTS: [Effect; 6] =
     [Effect::Read, Effect::Write, Effect::Close, Effect::Spawn, Effect::Tracker, Effect::Control];
 
@@ -167,7 +155,7 @@ struct Odd {
 
 fn odd() -> impl Strategy<Value = Odd> {
     let flow = (
-        select(&PHASES[..]),
+        select(&Phase::ALL[..]),
         any::<bool>(),
         proptest::option::of(word()),
         any::<bool>(),
