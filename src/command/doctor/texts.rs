@@ -20,7 +20,7 @@ pub(super) fn in_force(scene: &Scene) -> Vec<Finding> {
             });
             let mut findings: Vec<_> = bad.collect();
             if findings.is_empty() {
-                findings.push(Finding::well("texts", "configuration and workflows can be read"));
+                findings.push(Finding::well("configuration", "it and the workflows can be read"));
             }
             findings
         }
