@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing; fed with bytes, so a ledger of any length takes little memory. Invariant: what was not
 //! marked was never applied, so the session is always the one of the last mark.
 
-use crate::entry::Line;
+use crate::entry::{Line, Shape};
 use crate::fact::Fact;
 use crate::failure::Code;
 use crate::json::quoted;
@@ -68,15 +68,16 @@ impl Walk {
         mut visit: impl FnMut(u64, &Line, &Fact),
     ) -> Result<usize, Damage> {
         let (mut batch, mut at, mut done) = (Vec::new(), 0, 0);
-        let (mut seq, mut head) = (self.session.seq, self.session.head.clone());
+        let known = self.session.head.clone();
+        let (mut seq, mut head) = (self.session.seq, known.as_str());
         let trace = quoted(&self.trace);
-        for Ready { long, holds, fact } in ready {
-            let line = check(&bytes[at..at + long], holds, seq + 1, &head, &trace)?;
+        for Ready { long, shape, fact } in ready {
+            let line = check(&bytes[at..at + long], shape, seq + 1, head, &trace)?;
             if self.vouched.iter().any(|(seq, digest)| *seq == line.seq && digest != line.digest) {
                 let what = "is not the one that was acknowledged";
                 return Err(Damage { code: Code::RecoveryFailed, seq: line.seq, what });
             }
-            (seq, head) = (line.seq, line.digest.to_owned());
+            (seq, head) = (line.seq, line.digest);
             batch.push((at, line, fact));
             at += long + 1;
             if line.mark.is_some() {
@@ -103,13 +104,13 @@ impl Walk {
     ) -> Result<(), Damage> {
         let damage = |code, what| Damage { code, seq: line.seq, what };
         let fact = fact.ok_or(damage(Code::InvalidTransition, "holds a fact this version does not know"))?;
+        if self.session.may_show(&fact) {
+            self.state_digest = None;
+        }
         self.session
             .apply(&self.trace, line.ts, &fact)
             .map_err(|code| damage(code, "does not follow from the entries before it"))?;
         line.digest.clone_into(&mut self.session.head);
-        if fact.may_touch_state() {
-            self.state_digest = None;
-        }
         if let Some(mark) = line.mark {
             let state = self.state_digest.take().unwrap_or_else(|| digest_of(&self.session.state));
             if state != mark.state || digest_of(&self.session.memory) != mark.memory {
@@ -126,7 +127,8 @@ impl Walk {
 #[derive(Debug)]
 pub struct Ready {
     long: usize,
-    holds: bool,
+    /// Where the digest holds.
+    shape: Option<Shape>,
     fact: Option<Fact>,
 }
 
@@ -135,9 +137,11 @@ pub fn prepare(bytes: &[u8]) -> Vec<Ready> {
     let mut ready = Vec::new();
     let mut at = 0;
     while let Some(long) = memchr(b'\n', &bytes[at..]) {
-        let line = Line::read(&bytes[at..at + long]).filter(Line::holds);
+        let text = std::str::from_utf8(&bytes[at..at + long]).unwrap_or_default();
+        let shape = Shape::read(text);
+        let line = shape.and_then(|shape| shape.of(text)).filter(Line::holds);
         let fact = line.and_then(|line| Fact::read(line.kind, line.with));
-        ready.push(Ready { long, holds: line.is_some(), fact });
+        ready.push(Ready { long, shape: shape.filter(|_| line.is_some()), fact });
         at += long + 1;
     }
     ready
@@ -155,10 +159,16 @@ pub fn end_of_last_batch(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-fn check<'a>(line: &'a [u8], holds: bool, seq: u64, head: &str, trace: &str) -> Result<Line<'a>, Damage> {
+fn check<'a>(
+    line: &'a [u8],
+    shape: Option<Shape>,
+    seq: u64,
+    head: &str,
+    trace: &str,
+) -> Result<Line<'a>, Damage> {
     let damage = |code, what| Damage { code, seq, what };
-    let line = Line::read(line)
-        .filter(|_| holds)
+    let line = shape
+        .and_then(|shape| shape.of(std::str::from_utf8(line).ok()?))
         .ok_or(damage(Code::ChecksumMismatch, "does not match its digest"))?;
     if line.seq != seq {
         return Err(damage(Code::SequenceGap, "is missing, repeated or out of order"));

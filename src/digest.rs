@@ -18,12 +18,11 @@ pub fn sha256(pieces: &[&[u8]]) -> String {
 
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(DIGITS[usize::from(byte >> 4)] as char);
-        text.push(DIGITS[usize::from(byte & 15)] as char);
+    let mut digits = vec![0; bytes.len() * 2];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
-    text
+    String::from_utf8(digits).unwrap_or_default()
 }
 
 /// The first eight bytes as a number, for hash tables on disk.

@@ -3,6 +3,10 @@
 //! Reads nothing, writes nothing. The line is its own RFC 8785 form; names are chosen so that the frame sorts first and
 //! the payload last. Invariant: `Line::read` accepts exactly what `Line::write` makes, byte for byte.
 
+mod shape;
+
+pub use shape::Shape;
+
 use crate::digest::sha256;
 use crate::json::quoted;
 
@@ -70,75 +74,13 @@ impl<'a> Line<'a> {
     /// The frame of one line, or `None` where it is not ours.
     pub fn read(line: &'a [u8]) -> Option<Self> {
         let text = std::str::from_utf8(line).ok()?;
-        let mut rest = text.strip_prefix(HEAD)?;
-        let digest = hex(&mut rest)?;
-        rest = rest.strip_prefix("\",")?;
-        let body = rest;
-        rest = rest.strip_prefix("\"prev_entry_digest\":\"")?;
-        let prev = hex(&mut rest)?;
-        rest = rest.strip_prefix("\",\"sequence_number\":")?;
-        let seq = number(&mut rest)?;
-        rest = rest.strip_prefix(",\"")?;
-        let mut state = None;
-        if let Some(mut marked) = rest.strip_prefix("state_digest\":\"") {
-            state = Some(hex(&mut marked)?);
-            rest = marked.strip_prefix("\",\"")?;
-        }
-        rest = rest.strip_prefix("trace_id\":")?;
-        let trace_id = string(&mut rest)?;
-        rest = rest.strip_prefix(",\"ts\":")?;
-        let ts = string(&mut rest)?;
-        rest = rest.strip_prefix(",\"type\":")?;
-        let kind = string(&mut rest)?;
-        let with = rest.strip_prefix(",\"with\":")?.strip_suffix('}')?;
-        let mark = match state {
-            Some(state) => Some(Mark { state, memory: memory(with)? }),
-            None => None,
-        };
-        let bare = |quoted: &'a str| &quoted[1..quoted.len() - 1];
-        Some(Self { digest, prev, seq, mark, trace_id, ts: bare(ts), kind: bare(kind), with, body })
+        Shape::read(text)?.of(text)
     }
 
     /// The digest is that of the rest of the line.
     pub fn holds(&self) -> bool {
         sha256(&[b"{", self.body.as_bytes()]) == self.digest
     }
-}
-
-fn hex<'a>(rest: &mut &'a str) -> Option<&'a str> {
-    let (digits, after) = rest.split_at_checked(64)?;
-    let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    *rest = after;
-    digits.bytes().all(lower).then_some(digits)
-}
-
-fn number(rest: &mut &str) -> Option<u64> {
-    let long = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let (digits, after) = rest.split_at(long);
-    *rest = after;
-    if digits.starts_with('0') { None } else { digits.parse().ok() }
-}
-
-fn string<'a>(rest: &mut &'a str) -> Option<&'a str> {
-    let bytes = rest.as_bytes();
-    if bytes.first() != Some(&b'"') {
-        return None;
-    }
-    let mut end = 1;
-    while *bytes.get(end)? != b'"' {
-        end += if bytes[end] == b'\\' { 2 } else { 1 };
-    }
-    let (text, after) = rest.split_at_checked(end + 1)?;
-    *rest = after;
-    Some(text)
-}
-
-/// The last member of a marked payload.
-fn memory(with: &str) -> Option<&str> {
-    let (before, digits) = with.strip_suffix("\"}")?.split_at_checked(with.len() - 2 - 64)?;
-    let named = before.strip_suffix(WORKING).is_some() || before.strip_suffix(&WORKING[1..]).is_some();
-    let mut rest = digits;
-    if named { hex(&mut rest) } else { None }
 }
 
 #[cfg(test)]

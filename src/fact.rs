@@ -332,11 +332,6 @@ impl Fact {
         })
     }
 
-    /// Folding it can change the state that people see. Most steps of a call change only what gates remember.
-    pub fn may_touch_state(&self) -> bool {
-        !matches!(self, Fact::Call(step) if !step.to.is_terminal())
-    }
-
     /// Must survive a power loss: flushed to the disk before it is answered.
     pub fn must_sync(&self) -> bool {
         match self {

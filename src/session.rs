@@ -6,7 +6,7 @@
 mod course;
 mod stage;
 
-use crate::call::{CallKey, CallState};
+use crate::call::{CallKey, CallState, Effect};
 use crate::digest::NO_DIGEST;
 use crate::fact::{Fact, Seen, Step};
 use crate::failure::Code;
@@ -49,6 +49,14 @@ impl Session {
 
     pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
         self.memory.calls.iter().find(|open| open.call == *key)
+    }
+
+    /// Folding this can change the state that people see. Most steps of a call change only what gates remember.
+    pub fn may_show(&self, fact: &Fact) -> bool {
+        let Fact::Call(step) = fact else { return true };
+        let writes =
+            || self.open_call(&step.call).is_some_and(|open| open.effect.is_some_and(Effect::is_write));
+        step.todos.is_some() || step.to.is_terminal() && writes()
     }
 
     /// One more entry: its number, its time, its fact. `trace` is the session's name.
