@@ -286,12 +286,23 @@ impl Session {
         self.owes_qa() && enforced && !self.memory.course.waivers.iter().any(waived)
     }
 
+    /// Work began where nobody had to plan it: the prompt is the intent. The hydrator may still speak.
+    fn begin_unplanned(&mut self) {
+        let pending = self.state.state.hydration_pending;
+        let prompt = self.state.hydration.original_prompt.clone().unwrap_or_default();
+        self.begin_task(cut(&prompt, 500));
+        self.state.state.hydration_pending = pending;
+    }
+
     /// A call of anyone but our agents that changed something has ended.
     pub(super) fn worked(&mut self, effect: Effect, step: &Step) {
         if !effect.is_write()
             || step.agent_type.as_deref().is_some_and(|name| ours(name).is_some() && step.agent_id.is_some())
         {
             return;
+        }
+        if self.state.task.is_none() && self.memory.run.is_none() {
+            self.begin_unplanned();
         }
         if let Some(task) = &mut self.state.task {
             task.writes += 1;

@@ -333,6 +333,25 @@ fn observe_refuses_nothing_but_block_and_guard() {
     assert!(said.json()["systemMessage"].as_str().unwrap().contains("not finished"), "{said:?}");
 }
 
+/// Where the sandbox is off nobody needs a plan, but what was changed is still reflected on and closed.
+#[test]
+fn work_without_a_plan_is_a_task_too() {
+    let sandbox = world("0.0");
+    fs::write(sandbox.home().join(".config/aops/config.toml"), "[gates]\nsandbox = \"off\"\n").unwrap();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    assert!(session.state()["task"].is_null(), "nothing was done yet");
+    write(&sandbox, &session, "hello.txt").silent();
+    let task = json!({"intent": "make hello.txt", "n": 1, "waiver": null, "writes": 1});
+    assert_eq!((&session.state()["task"], &session.state()["state"]["hydration_pending"]), (&task, &json!(true)));
+    session.stop("Done.").refused(&["1. `framework`", "2. `commit`", "3. `push`"]);
+    // A plan that comes later is this task's: what was done under no plan is verified under it.
+    hydrated(&session, "minor-edit", "new");
+    assert_eq!(session.state()["task"]["n"], 1);
+    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `framework`"]);
+}
+
 #[test]
 fn a_review_that_is_only_wished_for_warns() {
     let sandbox = world("0.0");

@@ -27,6 +27,7 @@ const CONFIGS: &[&str] = &[
     "[gates]\ncritic = \"off\"\nqa = \"warn\"\n",
     "[gates]\nreflect = \"off\"\nclose = \"off\"\n[[rule]]\nid = \"r\"\ncommand = \"git commit\"\naction = \"ask\"\nreason = \"r\"\n",
     "[mode]\nobserve = true\n",
+    "[gates]\nsandbox = \"off\"\n",
 ];
 
 const AGENTS: &[&str] =
