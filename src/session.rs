@@ -4,6 +4,7 @@
 //! in parts; what the machine of calls forbids is an error, never a state.
 
 mod course;
+mod findings;
 mod stage;
 
 use crate::call::{CallKey, CallState, Effect};

@@ -1,4 +1,6 @@
 use super::*;
+use crate::digest::sha256;
+use crate::redact::redact;
 use proptest::prelude::*;
 
 fn check(document: &str, want: &str) {

@@ -344,7 +344,10 @@ fn work_without_a_plan_is_a_task_too() {
     assert!(session.state()["task"].is_null(), "nothing was done yet");
     write(&sandbox, &session, "hello.txt").silent();
     let task = json!({"intent": "make hello.txt", "n": 1, "waiver": null, "writes": 1});
-    assert_eq!((&session.state()["task"], &session.state()["state"]["hydration_pending"]), (&task, &json!(true)));
+    assert_eq!(
+        (&session.state()["task"], &session.state()["state"]["hydration_pending"]),
+        (&task, &json!(true))
+    );
     session.stop("Done.").refused(&["1. `framework`", "2. `commit`", "3. `push`"]);
     // A plan that comes later is this task's: what was done under no plan is verified under it.
     hydrated(&session, "minor-edit", "new");

@@ -1,0 +1,165 @@
+//! Facts become entries: framed, written in one piece, folded, and the state beside them.
+//!
+//! Writes the session folder and exports heads. Invariants: a batch is one `write`; what `append` returned for is on disk,
+//! and what failed left no trace.
+
+use super::Ledger;
+use super::folder;
+use super::kept::STATE_FILE;
+use super::recover::LEDGER_FILE;
+use crate::entry::{Frame, Mark};
+use crate::env::Env;
+use crate::fact::{Fact, Snapshot};
+use crate::failure::Failure;
+use crate::heads::{self, Head};
+use crate::moment::timestamp;
+use crate::session::Session;
+use crate::state::{Memory, State, Witness, digest_of};
+use std::io::Write;
+
+/// A snapshot is due after so many entries or bytes.
+const SNAPSHOT_ENTRIES: u64 = 1024;
+const SNAPSHOT_BYTES: u64 = 1 << 20;
+const SPARE_FILE: &str = ".session-state.spare";
+
+impl Ledger {
+    /// Commits these facts as one batch.
+    pub fn append(&mut self, env: &Env, facts: Vec<Fact>) -> Result<(), Failure> {
+        let mut facts: Vec<Fact> = self.standing.mended.drain(..).chain(facts).collect();
+        // The first entry is always `open`, whatever was mended.
+        if let Some(open) = facts.iter().position(|fact| matches!(fact, Fact::Open(_))) {
+            facts[..=open].rotate_right(1);
+        }
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let before = self.standing.walk.bytes;
+        let sync = facts.iter().any(Fact::must_sync);
+        let export = facts.iter().any(exports);
+        let batch = self.batch(env, facts)?;
+        if self.dry {
+            self.standing.walk.bytes = before;
+            return Ok(());
+        }
+        let written = self.write(&batch, before, sync).and_then(|()| self.write_state());
+        if let Err(failure) = written {
+            let _ = self.file.set_len(before);
+            return Err(failure);
+        }
+        if export {
+            heads::export(env, &self.head(env))?;
+        }
+        Ok(())
+    }
+
+    /// The lines of a batch, folded as they are made; the last carries the mark.
+    fn batch(&mut self, env: &Env, facts: Vec<Fact>) -> Result<Vec<u8>, Failure> {
+        let ts = timestamp(env.now_ms);
+        let mut lines = Vec::new();
+        let mut facts = facts.into_iter().peekable();
+        while let Some(fact) = facts.next() {
+            let last = facts.peek().is_none();
+            self.fold(&fact, &ts)?;
+            let snapshot = last && self.snapshot_due(lines.len() as u64);
+            self.line(&fact, &ts, last && !snapshot, &mut lines);
+            if snapshot {
+                let walk = &mut self.standing.walk;
+                let (memory, state) = (walk.session.memory.clone(), walk.session.state.clone());
+                let fact = Fact::Snapshot(Box::new(Snapshot { memory, state }));
+                self.fold(&fact, &ts)?;
+                self.line(&fact, &ts, true, &mut lines);
+                let walk = &mut self.standing.walk;
+                walk.snapshot = (walk.bytes + lines.len() as u64, walk.session.seq);
+            }
+        }
+        self.standing.walk.bytes += lines.len() as u64;
+        Ok(lines)
+    }
+
+    fn fold(&mut self, fact: &Fact, ts: &str) -> Result<(), Failure> {
+        let session = &mut self.standing.walk.session;
+        let (kind, _) = fact.stored();
+        let what = format!("a `{kind}` entry cannot follow entry {}", session.seq);
+        session.apply(&self.trace, ts, fact).map_err(|code| Failure::new(code, what))
+    }
+
+    fn line(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) {
+        let walk = &mut self.standing.walk;
+        let (kind, with) = fact.stored();
+        let digests = marked.then(|| (digest_of(&walk.session.state), digest_of(&walk.session.memory)));
+        let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
+        let (prev, seq) = (&walk.session.head, walk.session.seq);
+        let frame = Frame { prev, seq, mark, trace_id: &self.trace, ts, kind, with: &with };
+        let (line, digest) = frame.write();
+        walk.session.head = digest;
+        walk.last = line.len() as u64;
+        lines.extend_from_slice(line.as_bytes());
+    }
+
+    fn snapshot_due(&self, new_bytes: u64) -> bool {
+        let walk = &self.standing.walk;
+        walk.session.seq - walk.snapshot.1 >= SNAPSHOT_ENTRIES - 1
+            || walk.bytes + new_bytes - walk.snapshot.0 >= SNAPSHOT_BYTES
+    }
+
+    fn write(&mut self, batch: &[u8], before: u64, sync: bool) -> Result<(), Failure> {
+        let storage = |e| Failure::storage(LEDGER_FILE, e);
+        let mut file = &self.file;
+        let written = file.write(batch).map_err(storage)?;
+        if written < batch.len() {
+            return Err(Failure::storage(
+                LEDGER_FILE,
+                format!("only {written} of {} bytes could be written at {before}", batch.len()),
+            ));
+        }
+        if sync { file.sync_data().map_err(storage) } else { Ok(()) }
+    }
+
+    fn write_state(&self) -> Result<(), Failure> {
+        let walk = &self.standing.walk;
+        let Session { state, memory, seq, head } = &walk.session;
+        let text = with_witness(
+            state,
+            memory,
+            Witness {
+                bytes: walk.bytes,
+                head: head.clone(),
+                last: walk.last,
+                memory: Memory::default(),
+                seq: *seq,
+                snapshot: walk.snapshot,
+            },
+        );
+        folder::replace(&self.place.dir, STATE_FILE, SPARE_FILE, text.as_bytes())
+    }
+
+    fn head(&self, env: &Env) -> Head {
+        let session = self.session();
+        Head {
+            blocked: session.blocked().is_some(),
+            digest: session.head.clone(),
+            project: self.project(),
+            reason: session.blocked().map(str::to_owned),
+            seq: session.seq,
+            session_id: self.trace.clone(),
+            ts: timestamp(env.now_ms),
+        }
+    }
+}
+
+/// The state file: pretty for people, its digest over the canonical form.
+fn with_witness(state: &State, memory: &Memory, witness: Witness) -> String {
+    let mut state = state.clone();
+    state.ledger = Some(Witness { memory: memory.clone(), ..witness });
+    state.digest = Some(digest_of(&state));
+    serde_json::to_string_pretty(&state).unwrap_or_default() + "\n"
+}
+
+/// Heads of finished turns and every change of the block flag are kept apart from the ledger.
+fn exports(fact: &Fact) -> bool {
+    match fact {
+        Fact::Block(_) | Fact::Unblock(_) | Fact::Insights(_) => true,
+        Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
+        _ => false,
+    }
+}
