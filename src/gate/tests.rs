@@ -1,3 +1,6 @@
+mod run;
+mod speech;
+
 use super::*;
 use crate::call::{CallKey, CallState, ToolCall};
 use crate::fact::Checked;
