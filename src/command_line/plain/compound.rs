@@ -5,9 +5,9 @@ use super::token::Token;
 use brush_parser::SourceSpan;
 use brush_parser::ast::{self, CompoundCommand};
 
-/// Fewer than the grammar is ever given, of all kinds and of subshells.
+/// Fewer than the grammar is ever given, of all kinds and of subshells: a function's brackets count there, too.
 const DEEPEST: usize = 16;
-const BRACKETS: usize = 8;
+const BRACKETS: usize = 7;
 
 impl Reader<'_> {
     /// What begins here; `Some(None)` if nothing does.

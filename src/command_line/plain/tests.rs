@@ -117,6 +117,18 @@ fn what_is_not_plain_is_left_to_the_grammar() {
     }
 }
 
+/// However deep it goes, where it goes deeper than the grammar is given, the grammar's bounds say so.
+#[test]
+fn depth_agrees() {
+    let nests = [("(", ")"), ("{ ", "; }"), ("if a; then ", "; fi"), ("(f() { ", "; })"), ("echo $(", ")")];
+    for ((open, close), n) in nests.iter().flat_map(|nest| (0..40).map(move |n| (nest, n))) {
+        for inner in ["ls", "f() { ls; }", "(ls)"] {
+            let text = format!("{}{inner}{}", format!("{open} ").repeat(n), close.repeat(n));
+            assert!(agrees(&text) || n > 0, "{text}");
+        }
+    }
+}
+
 #[test]
 fn every_line_of_the_corpora_agrees() {
     let corpora = [
