@@ -1,5 +1,6 @@
 mod run;
 mod speech;
+mod stop;
 
 use super::*;
 use crate::call::{CallKey, CallState, ToolCall};
