@@ -13,31 +13,11 @@ use serde_json::json;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-const LONG: usize = 4096;
+#[path = "shapes.rs"]
+mod shapes;
+
 const ROUNDS: usize = 400;
 const TARGET: Duration = Duration::from_millis(1);
-
-/// Shapes of lines: what is repeated, and what stands around it.
-const SHAPES: &[(&str, &str, &str, &str)] = &[
-    ("one long word", "echo ", "x", ""),
-    ("many words", "echo ", "word ", ""),
-    ("many commands", "", "git status; ", "true"),
-    ("a long pipe", "cat a.txt ", "| grep -v x ", ""),
-    ("substitutions", "echo ", "$(ls -l src) ", ""),
-    ("nested substitutions", "echo ", "$(echo ", ""),
-    ("quotes", "printf '%s' ", "\"a b\" 'c d' ", ""),
-    ("variables", "echo ", "${A:-x}$B ", ""),
-    ("redirections", "", "echo x > /tmp/a; ", "true"),
-    ("paths", "rm -f ", "src/../src/a/b.rs ", ""),
-    ("globs", "ls ", "src/**/*.rs ", ""),
-    ("braces", "echo ", "{a,b}/{c,d} ", ""),
-    ("wrappers", "", "env A=1 sudo sh -c 'git log'; ", "true"),
-    ("find and xargs", "", "find . -name x | xargs rm; ", "true"),
-    ("heredoc", "cat > a.txt <<'EOF'\n", "some text, $x and `y`\n", "\nEOF"),
-    ("code for an interpreter", "python3 -c \"", "print(open('a').read()); ", "\""),
-    ("no shell at all", "if (", "(( ", ""),
-    ("control flow", "", "for f in *; do echo $f; done; ", "true"),
-];
 
 fn main() {
     // `cargo test --benches` only wants to know that it runs.
@@ -48,10 +28,8 @@ fn main() {
     let session = Session::default();
     println!("{:<26}{:>8}{:>12}{:>12}", "4 KB of", "bytes", "p10 µs", "median µs");
     let mut slow = Vec::new();
-    for (name, before, again, after) in SHAPES {
-        let times = (LONG - before.len() - after.len()) / again.len();
-        let closing = if *name == "nested substitutions" { ")".repeat(times) } else { String::new() };
-        let line = [before, &*again.repeat(times), &*closing, after].concat();
+    for shape in shapes::SHAPES {
+        let (name, line) = (shape.0, shapes::line(*shape));
         let payload =
             json!({"session_id": "bench", "cwd": "/", "hook_event_name": "PreToolUse", "tool_name": "Bash",
             "tool_use_id": "t", "tool_input": {"command": line}})
@@ -69,7 +47,7 @@ fn main() {
         let (low, median) = (took[took.len() / 10], took[took.len() / 2]);
         println!("{name:<26}{:>8}{:>12}{:>12}", line.len(), low.as_micros(), median.as_micros());
         if low > TARGET {
-            slow.push(*name);
+            slow.push(name);
         }
     }
     assert!(rounds == 1 || slow.is_empty(), "over 1 ms: {slow:?}");

@@ -4,10 +4,12 @@
 //! through lists, loops, functions, substitutions, here-documents, `sh -c`, `eval`, `xargs`, `find -exec`, `sudo` and kin.
 //! Invariant: total and bounded. What is too long, too deep or no shell at all makes the line `unclear`, never a guess.
 
+mod distinct;
 mod found;
 mod grammar;
 mod held;
 mod number;
+mod plain;
 mod scope;
 mod simple;
 mod walk;
@@ -20,7 +22,7 @@ use std::rc::Rc;
 
 pub use found::{found, globbed};
 pub use held::{Held, is_armed};
-pub use word::{Bit, Word};
+pub use word::{Bit, Word, is_text};
 
 /// Where programs of the system live. A program of the same name elsewhere may be anything.
 pub const SYSTEM_FOLDERS: [&str; 7] =
@@ -41,7 +43,7 @@ pub struct Ground<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Line {
     pub text: String,
-    pub commands: Vec<Simple>,
+    pub commands: Vec<Rc<Simple>>,
     /// Some part could not be read: it may do anything with whatever its text names.
     pub unclear: bool,
     /// Some part was read as it probably is, and may run something else: which.
@@ -57,7 +59,7 @@ pub struct Line {
 }
 
 /// One simple command, seen from inside: `sudo`, `env` and their kind are taken off.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Simple {
     /// The program and its arguments. Empty for a bare redirection.
     pub words: Vec<Word>,
@@ -74,14 +76,27 @@ pub struct Simple {
     /// Variables set for this command alone, and the value of each.
     pub assigned: Vec<String>,
     pub values: Vec<Word>,
+    /// The program's name without its folder, where the line says it.
+    called: Option<Rc<str>>,
 }
 
 impl Simple {
     /// The program's name without its folder; `None` if the line does not say it.
-    pub fn name(&self) -> Option<String> {
-        let whole = self.words.first()?.literal()?;
-        whole.rsplit('/').next().map(str::to_owned)
+    pub fn name(&self) -> Option<&str> {
+        self.called.as_deref().filter(|_| !self.words.is_empty())
     }
+
+    /// Everybody asks for the name: it is read once, when the words are complete.
+    fn call(&mut self) {
+        let whole = self.words.first().and_then(Word::literal);
+        self.called = whole.and_then(|whole| whole.rsplit('/').next().map(Rc::from));
+    }
+}
+
+/// How many texts this thread has read since it was last asked, and how many of them the grammar had to read.
+#[cfg(test)]
+pub fn texts_read() -> (usize, usize) {
+    grammar::READ.with(std::cell::Cell::take)
 }
 
 /// All simple commands of a line.
@@ -92,7 +107,7 @@ pub fn cut(line: &str, ground: &Ground) -> Line {
     let functions = walk.sure_functions();
     Line {
         text: line.to_owned(),
-        commands: walk.found,
+        commands: distinct::distinct(walk.found),
         unclear: walk.unclear,
         guessed: walk.guessed,
         variables: walk.variables,

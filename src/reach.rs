@@ -18,7 +18,8 @@ mod tool;
 
 pub use tool::{line, reach};
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Paths of one call that are looked at, and characters of all its lines; a call with more is refused unread.
 const TARGETS: usize = 20_000;
@@ -73,7 +74,8 @@ pub struct Reach {
     pub hidden: Vec<Hidden>,
     /// It holds more than anybody looks at.
     pub over: bool,
-    known: BTreeSet<(Vec<Bit>, Act)>,
+    /// Where the targets are that have this mark.
+    known: BTreeMap<u64, Vec<usize>>,
     /// Characters of lines cut so far, and lines around this one.
     lines: usize,
     depth: usize,
@@ -93,13 +95,23 @@ pub enum Hidden {
 /// One program run with its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    pub words: Vec<Word>,
-    /// What may arrive on its standard input.
-    pub arriving: Vec<Word>,
+    command: Rc<Simple>,
     /// It only reads.
     pub reads: bool,
     /// Variables set for it.
     pub assigned: Vec<String>,
+}
+
+impl Run {
+    /// The program and its arguments.
+    pub fn words(&self) -> &[Word] {
+        &self.command.words
+    }
+
+    /// What may arrive on its standard input.
+    pub fn arriving(&self) -> &[Word] {
+        &self.command.arriving
+    }
 }
 
 impl Reach {
@@ -130,7 +142,7 @@ impl Reach {
         self.depth -= 1;
     }
 
-    fn simple(&mut self, simple: &Simple, moves: &[String], ground: &Ground) {
+    fn simple(&mut self, simple: &Rc<Simple>, moves: &[String], ground: &Ground) {
         for word in &simple.writes {
             self.touch(simple, word, Act::Write);
         }
@@ -155,8 +167,7 @@ impl Reach {
             }
         }
         let assigned = simple.assigned.iter().chain(moves).cloned().collect();
-        let run = Run { words: simple.words.clone(), arriving: simple.arriving.clone(), reads, assigned };
-        self.runs.push(run);
+        self.runs.push(Run { command: Rc::clone(simple), reads, assigned });
     }
 
     /// A line in an argument. Unlike one that surely runs, it may as well be words: what is no shell is a program.
@@ -214,17 +225,23 @@ impl Reach {
     }
 
     fn push(&mut self, path: Word, act: Act) {
-        let known = !self.known.insert((path.bits.clone(), act));
+        let places = self.known.entry(path.mark(act as u64)).or_default();
+        let same = |at: &usize| self.targets[*at].act == act && self.targets[*at].path.bits == path.bits;
+        let known = places.iter().any(same);
         self.over |= self.targets.len() >= TARGETS;
         if self.over || known && path.unknown.is_empty() {
             return;
         }
+        places.push(self.targets.len());
         self.targets.push(Target { path, act, real: None, stands: None });
     }
 }
 
 /// A path whose head only the running shell knows: what its programs name, or the folder of that, with the known tail.
 fn guesses(word: &Word, folder: &Word) -> Vec<Word> {
+    if !word.bits.contains(&Bit::Any) && !folder.bits.contains(&Bit::Any) {
+        return Vec::new();
+    }
     let whole = word.from_folder(folder);
     let Some(unknown) = whole.bits.iter().rposition(|bit| *bit == Bit::Any) else { return Vec::new() };
     let tail = whole.bits[unknown + 1..].iter().copied().skip_while(|bit| *bit == Bit::Char('/'));

@@ -172,7 +172,7 @@ fn saves(event: &Event, call: &ToolCall) -> Option<String> {
 
 /// `git commit`, whatever options stand before the verb.
 fn commits(run: &Run) -> bool {
-    let words: Vec<String> = run.words.iter().map(Word::lossy).collect();
+    let words: Vec<String> = run.words().iter().map(Word::lossy).collect();
     let Some((program, rest)) = words.split_first() else { return false };
     let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");
     let mut rest = rest.iter();
@@ -202,7 +202,7 @@ fn named(event: &Event, call: &ToolCall, reach: &Reach) -> (Vec<String>, Vec<Vec
     let fields = fields
         .map(|path| Path::new(&event.cwd).join(path))
         .map(|path| resolve::real(&path).unwrap_or(path).to_string_lossy().into_owned());
-    let commands = reach.runs.iter().map(|run| run.words.iter().map(Word::lossy).collect());
+    let commands = reach.runs.iter().map(|run| run.words().iter().map(Word::lossy).collect());
     (reached.chain(fields).collect(), commands.collect())
 }
 
@@ -305,3 +305,6 @@ fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, F
     let beside = heads::all(env)?.into_iter().filter(|head| head.blocked && head.project == project);
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
+
+#[cfg(test)]
+mod tests;

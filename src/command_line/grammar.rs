@@ -1,8 +1,10 @@
 //! Turns text into a syntax tree, within bounds.
 //!
-//! The grammar backtracks without memory and recurses, so text that could make it slow, deep or panic is refused
-//! before it gets there. Invariant: every tree returned was made in time linear in the text.
+//! Plain text is read by ourselves; the rest is for the grammar. That one backtracks without memory and recurses, so text
+//! that could make it slow, deep or panic is refused before it gets there. Invariant: every tree returned was made in
+//! time linear in the text.
 
+use super::plain;
 use brush_parser::ast::Program;
 use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
@@ -24,6 +26,21 @@ pub(super) fn parse(text: &str) -> Option<Program> {
     if text.len() > LONGEST || text.contains('\0') || nesting(text) > DEEPEST {
         return None;
     }
+    #[cfg(test)]
+    READ.with(|read| read.set((read.get().0 + 1, read.get().1)));
+    plain::parse(text).or_else(|| by_grammar(text))
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Texts read in this thread, and how many of them the grammar had to read.
+    pub(super) static READ: std::cell::Cell<(usize, usize)> = const { std::cell::Cell::new((0, 0)) };
+}
+
+/// The tree that the grammar makes of a text within the bounds above.
+pub(super) fn by_grammar(text: &str) -> Option<Program> {
+    #[cfg(test)]
+    READ.with(|read| read.set((read.get().0, read.get().1 + 1)));
     let options = ParserOptions::default();
     let tokens = uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
     tame(&tokens).then(|| parse_tokens(&tokens, &options).ok()).flatten()

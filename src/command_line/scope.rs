@@ -88,6 +88,10 @@ impl Scope {
 
     /// A folder some branches have left and others not.
     pub(super) fn also_in(&mut self, folders: &[Word]) {
+        // Most commands leave nothing, and a line with many `cd` has its full number soon.
+        if std::ptr::eq(self.folders.as_slice(), folders) || self.folders.len() >= FOLDERS {
+            return;
+        }
         for folder in folders {
             if !self.folders.contains(folder) && self.folders.len() < FOLDERS {
                 Rc::make_mut(&mut self.folders).push(folder.clone());

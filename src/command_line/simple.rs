@@ -2,6 +2,7 @@
 
 use super::scope::Scope;
 use super::walk::Walk;
+use super::word::is_plain;
 use super::{Bit, Simple, Word, wrap};
 use brush_parser::ast::{self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem as Item};
 use std::rc::Rc;
@@ -28,6 +29,10 @@ impl Walk {
         for item in suffix {
             self.item(item, &mut simple, &mut own);
         }
+        if simple.words.is_empty() {
+            // Nothing runs that could see them, and whoever shares variables makes setting one copy them all.
+            own.variables = Rc::default();
+        }
         for (name, values) in assigned {
             self.programmed(&name, &values, scope);
             // Before a command it holds for that command alone, but its words were read without it.
@@ -51,7 +56,8 @@ impl Walk {
             return;
         }
         simple.folders = Rc::clone(&scope.folders);
-        simple.function = simple.name().is_some_and(|name| scope.functions.contains(&name));
+        simple.call();
+        simple.function = simple.name().is_some_and(|name| scope.functions.iter().any(|known| known == name));
         self.change(&simple, scope, own);
         if simple.function || !wrap::look_inside(self, &simple, scope, own) {
             self.found.push(simple);
@@ -63,8 +69,12 @@ impl Walk {
     fn item(&mut self, item: &Item, simple: &mut Simple, scope: &mut Scope) {
         match item {
             Item::Word(word) | Item::AssignmentWord(_, word) => {
-                let words = self.words(&word.value, scope);
-                simple.words.extend(words);
+                if is_plain(&word.value) {
+                    self.plain_word(&word.value, &mut simple.words);
+                } else {
+                    let words = self.words(&word.value, scope);
+                    simple.words.extend(words);
+                }
             }
             Item::ProcessSubstitution(_, group) => {
                 let word = self.sublist(&group.list, scope);
@@ -185,7 +195,7 @@ impl Walk {
     /// Builtins that change what later commands see.
     fn change(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) {
         let Some(name) = simple.name() else { return };
-        match name.as_str() {
+        match name {
             "cd" | "chdir" | "pushd" => {
                 let target =
                     operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
@@ -261,7 +271,7 @@ fn joined(words: &[Word]) -> Word {
 
 /// The text a command prints, where the line itself holds it.
 pub(super) fn said(simple: &Simple) -> Option<String> {
-    match simple.name()?.as_str() {
+    match simple.name()? {
         "echo" | "printf" => {
             let words = simple.words.iter().skip(1).filter(|word| !word.is_option());
             let text = words.map(Word::lossy).collect::<Vec<_>>().join(" ");

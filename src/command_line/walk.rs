@@ -253,6 +253,12 @@ impl Walk {
         if self.spend(words.len() + length / 256) { words } else { vec![Word::any()] }
     }
 
+    /// A word that stands for itself; in nothing else than [`Walk::words`] would have it.
+    pub(super) fn plain_word(&mut self, raw: &str, words: &mut Vec<Word>) {
+        let word = if self.spend(1 + raw.len() / 256) { Word::of(raw) } else { Word::any() };
+        words.push(word);
+    }
+
     /// Text in which only substitutions count.
     pub(super) fn document(&mut self, text: &str, scope: &Scope) {
         self.read(&expand(text, scope, Manner::Document), scope);

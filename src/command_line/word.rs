@@ -62,7 +62,12 @@ impl Word {
 
     /// The text, if all of it is certain.
     pub fn literal(&self) -> Option<String> {
-        self.bits.iter().map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect()
+        let mut text = String::with_capacity(self.bits.len());
+        for bit in &self.bits {
+            let Bit::Char(c) = bit else { return None };
+            text.push(*c);
+        }
+        Some(text)
     }
 
     /// The text for people, unknown parts as `…`.
@@ -73,7 +78,9 @@ impl Word {
             Bit::Star => '*',
             Bit::Any => '…',
         };
-        self.bits.iter().map(shown).collect()
+        let mut text = String::with_capacity(self.bits.len());
+        text.extend(self.bits.iter().map(shown));
+        text
     }
 
     pub fn starts_with(&self, text: &str) -> bool {
@@ -82,11 +89,22 @@ impl Word {
     }
 
     pub fn is(&self, text: &str) -> bool {
-        self.bits.len() == text.chars().count() && self.starts_with(text)
+        is_text(&self.bits, text)
     }
 
     pub fn is_option(&self) -> bool {
         self.bits.len() > 1 && self.starts_with("-")
+    }
+
+    /// A number that goes on from `mark`, and is the same for the same bits.
+    pub fn mark(&self, mark: u64) -> u64 {
+        self.bits.iter().fold(mark.rotate_left(7) ^ 0x2f, |mark, bit| {
+            let letter = match bit {
+                Bit::Char(c) => u64::from(*c),
+                other => 0x0020_0000 + u64::from(*other == Bit::Any),
+            };
+            (mark ^ letter).wrapping_mul(0x0000_0100_0000_01b3)
+        })
     }
 
     /// It stands in the line as it will run: no expansion, no pattern.
@@ -97,10 +115,21 @@ impl Word {
     /// What follows the first `n` bits.
     #[must_use]
     pub fn after(&self, n: usize) -> Self {
+        let bits = self.bits.get(n..).unwrap_or_default().to_vec();
+        self.with(bits, self.shifts.map(|at| at.saturating_sub(n)))
+    }
+
+    /// The same word with other bits: all that is known of it beside them stays.
+    fn with(&self, bits: Vec<Bit>, shifts: Option<usize>) -> Self {
         Self {
-            bits: self.bits.get(n..).unwrap_or_default().to_vec(),
-            shifts: self.shifts.map(|at| at.saturating_sub(n)),
-            ..self.clone()
+            bits,
+            named: self.named.clone(),
+            said: self.said.clone(),
+            unknown: self.unknown.clone(),
+            filled: self.filled.clone(),
+            shifts,
+            splits: self.splits,
+            sums: self.sums,
         }
     }
 
@@ -116,11 +145,12 @@ impl Word {
         if self.starts_with("/") {
             return self.clone();
         }
-        let mut bits = folder.bits.clone();
+        let mut bits = Vec::with_capacity(folder.bits.len() + 1 + self.bits.len());
+        bits.extend_from_slice(&folder.bits);
         bits.push(Bit::Char('/'));
         let shifts = folder.shifts.or(self.shifts.map(|at| at + bits.len()));
-        bits.extend(&self.bits);
-        Self { bits, shifts, ..self.clone() }
+        bits.extend_from_slice(&self.bits);
+        self.with(bits, shifts)
     }
 
     /// Without `.`, `..` and doubled slashes, by the letters alone.
@@ -136,7 +166,7 @@ impl Word {
         }
         let root = self.bits.first().filter(|bit| **bit == Bit::Char('/')).copied();
         let bits = root.into_iter().chain(parts.join(&Bit::Char('/'))).collect();
-        Self { bits, shifts: self.shifts.map(|_| 0), ..self.clone() }
+        self.with(bits, self.shifts.map(|_| 0))
     }
 
     /// The folder it lies in.
@@ -150,10 +180,21 @@ impl Word {
     /// Its last path component.
     #[must_use]
     pub fn last_part(&self) -> Self {
+        Self { bits: self.last_bits().to_vec(), ..Self::default() }
+    }
+
+    /// The bits of its last path component.
+    pub fn last_bits(&self) -> &[Bit] {
         let end = self.bits.iter().rposition(|bit| *bit != Bit::Char('/')).map_or(0, |at| at + 1);
         let begin = self.bits[..end].iter().rposition(|bit| *bit == Bit::Char('/')).map_or(0, |at| at + 1);
-        Self { bits: self.bits[begin..end].to_vec(), ..Self::default() }
+        &self.bits[begin..end]
     }
+}
+
+/// These bits are this text and nothing else.
+pub fn is_text(bits: &[Bit], text: &str) -> bool {
+    let mut letters = text.chars();
+    bits.iter().all(|bit| letters.next().is_some_and(|c| *bit == Bit::Char(c))) && letters.next().is_none()
 }
 
 /// How a text is read.
@@ -180,10 +221,16 @@ pub(super) struct Expanded {
     pub(super) numbers: Vec<String>,
 }
 
+/// Most words are plain text: they stand for themselves.
+pub(super) fn is_plain(raw: &str) -> bool {
+    raw.bytes().all(|byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'..=b'/' | b':' | b'=' | b'%' | b'+')
+    })
+}
+
 /// Read one raw word.
 pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
-    // Most words are plain text.
-    if raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+".contains(&byte)) {
+    if is_plain(raw) {
         return Expanded { words: vec![Word::of(raw)], ..Expanded::default() };
     }
     let mut scan = scan::Scan::new(scope);
@@ -194,7 +241,7 @@ pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
     // `{1..9}` is as many words.
     let splits = splits || manner == Manner::Word && raw.contains('{') && raw.contains("..");
     let alternatives = if manner == Manner::Word { brace::spread(pieces) } else { vec![pieces] };
-    let mut words: Vec<Word> = Vec::new();
+    let mut words: Vec<Word> = Vec::with_capacity(alternatives.len());
     for pieces in alternatives {
         for settle::Field { bits, filled_from } in settle::settle(&pieces, scope) {
             let shifts = filled_from.or_else(|| bits.iter().position(|bit| *bit == Bit::Any));

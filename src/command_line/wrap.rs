@@ -16,9 +16,9 @@ const MADE_UP: &str = "a program put together when it runs";
 /// Walk what this command runs. `false`: it runs nothing else, keep it as it is.
 pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope) -> bool {
     let Some(name) = simple.name() else { return said(walk, simple, scope) };
-    let looked = inside(walk, simple, scope, own, &name);
+    let looked = inside(walk, simple, scope, own, name);
     if looked && !is_certain(&simple.words[0]) {
-        walk.guess(&name);
+        walk.guess(name);
     }
     looked
 }

@@ -1,3 +1,7 @@
+mod run;
+mod speech;
+mod stop;
+
 use super::*;
 use crate::call::{CallKey, CallState, ToolCall};
 use crate::fact::Checked;

@@ -82,7 +82,7 @@ fn by_name(name: &str, simple: &Simple, hidden: &mut Vec<Hidden>) -> Option<Vec<
 
 /// Lines in the arguments of a command that nobody knows, or that is known to run some.
 pub(super) fn inner(simple: &Simple) -> Vec<String> {
-    let name = simple.name().filter(|_| !simple.function).map(|name| name.to_ascii_lowercase());
+    let name = simple.name().filter(|_| !simple.function).map(str::to_ascii_lowercase);
     match name.as_deref() {
         Some("git") => git::programs(&simple.words[1..]),
         Some(known) if KNOWN.contains(&known) || reader::is_reader(known) || code::is_interpreter(known) => {
@@ -94,8 +94,8 @@ pub(super) fn inner(simple: &Simple) -> Vec<String> {
 
 /// Files this command copies into the file it writes.
 pub(super) fn carried_off(simple: &Simple) -> impl Iterator<Item = &Word> {
-    let copies = matches!(simple.name().as_deref(), Some("cat" | "head" | "tail" | "tac" | "pv" | "tee"));
-    let copies = copies && (!simple.writes.is_empty() || simple.name().as_deref() == Some("tee"));
+    let copies = matches!(simple.name(), Some("cat" | "head" | "tail" | "tac" | "pv" | "tee"));
+    let copies = copies && (!simple.writes.is_empty() || simple.name() == Some("tee"));
     simple.words.iter().skip(1).chain(&simple.arriving).filter(move |_| copies)
 }
 

@@ -1,7 +1,7 @@
 //! Commands in the arguments of commands nobody knows: `tmux new "cp a b"`, `uv run python -c …`, `ssh host rm a`.
 
 use super::operand::sort;
-use crate::command_line::{Bit, Word};
+use crate::command_line::{Bit, Word, is_text};
 
 /// Commands that take words for people, or for another machine.
 #[rustfmt::skip]
@@ -42,19 +42,28 @@ pub(super) fn lines(name: Option<&str>, words: &[Word]) -> Vec<String> {
     }
     let mut all = Vec::new();
     for (at, word) in arguments.iter().enumerate() {
-        let said = at.checked_sub(1).is_some_and(|before| MESSAGES.iter().any(|o| arguments[before].is(o)))
-            || MESSAGES.iter().any(|option| word.starts_with(&format!("{option}=")));
-        if !said && has_blanks(word) {
+        if has_blanks(word) && !is_message(arguments, at) {
             let glued = (word.is_option() && !word.starts_with("--")).then(|| word.after(2));
             let parts = [word.past('=').filter(has_blanks), glued, Some(word.clone())];
             all.extend(parts.iter().flatten().map(code));
         }
     }
-    if let Some(at) = (1..words.len()).find(|at| BEHIND.iter().any(|known| words[*at].last_part().is(known)))
-    {
+    let behind = |word: &Word| {
+        let last = word.last_bits();
+        BEHIND.iter().any(|known| is_text(last, known))
+    };
+    if let Some(at) = (1..words.len()).find(|at| behind(&words[*at])) {
         all.push(words[at..].iter().map(quoted).collect::<Vec<_>>().join(" "));
     }
     all
+}
+
+/// The value of an option that takes words for people.
+fn is_message(arguments: &[Word], at: usize) -> bool {
+    let glued = |option: &&str| {
+        arguments[at].starts_with(option) && arguments[at].bits.get(option.len()) == Some(&Bit::Char('='))
+    };
+    MESSAGES.iter().any(|option| at > 0 && arguments[at - 1].is(option) || glued(option))
 }
 
 pub(super) fn goes_elsewhere(name: &str) -> bool {

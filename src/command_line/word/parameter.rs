@@ -13,8 +13,7 @@ pub(super) fn dollar(scan: &mut Scan, chars: &[char], at: usize, quoted: bool) -
         ('`', _) => backquoted(scan, chars, at + 1, quoted),
         (_, Some('(')) => {
             let end = closing(chars, at + 2, '(', ')').unwrap_or(chars.len());
-            let inner: String = chars[(at + 2).min(end)..end].iter().collect();
-            arithmetic_or_program(scan, &inner, quoted);
+            arithmetic_or_program(scan, &chars[(at + 2).min(end)..end], quoted);
             end + 1
         }
         (_, Some('{')) => {
@@ -24,7 +23,7 @@ pub(super) fn dollar(scan: &mut Scan, chars: &[char], at: usize, quoted: bool) -
         }
         (_, Some(c)) if c.is_ascii_alphabetic() || *c == '_' => {
             let end = (at + 1..chars.len()).find(|&i| !is_name(chars[i])).unwrap_or(chars.len());
-            variable(scan, &chars[at + 1..end].iter().collect::<String>(), quoted);
+            variable(scan, &text(&chars[at + 1..end]), quoted);
             end
         }
         (_, Some(c)) if c.is_ascii_digit() || "@*#?-$!".contains(*c) => {
@@ -36,6 +35,13 @@ pub(super) fn dollar(scan: &mut Scan, chars: &[char], at: usize, quoted: bool) -
             at + 1
         }
     }
+}
+
+/// Letters as text, in one piece of memory: this is done for every expansion.
+fn text(chars: &[char]) -> String {
+    let mut text = String::with_capacity(chars.len());
+    text.extend(chars);
+    text
 }
 
 fn is_name(c: char) -> bool {
@@ -62,14 +68,13 @@ fn backquoted(scan: &mut Scan, chars: &[char], from: usize, quoted: bool) -> usi
     at + 1
 }
 
-fn arithmetic_or_program(scan: &mut Scan, inner: &str, quoted: bool) {
-    let chars: Vec<char> = inner.chars().collect();
-    if chars.first() == Some(&'(') && closing(&chars, 1, '(', ')') == Some(chars.len() - 1) {
+fn arithmetic_or_program(scan: &mut Scan, chars: &[char], quoted: bool) {
+    if chars.first() == Some(&'(') && closing(chars, 1, '(', ')') == Some(chars.len() - 1) {
         // A sum is no program, though it may run some.
         scan.sum(&chars[1..chars.len() - 1]);
         scan.sums += 1;
     } else {
-        scan.runs.push(inner.to_owned());
+        scan.runs.push(text(chars));
         scan.splits |= !quoted;
     }
     scan.pieces.push(Piece::Bit(Bit::Any));
@@ -95,7 +100,7 @@ fn variable(scan: &mut Scan, name: &str, quoted: bool) {
 /// `${…}`, the inside.
 fn braced(scan: &mut Scan, inner: &[char], quoted: bool) {
     let name_end = inner.iter().position(|c| !is_name(*c)).unwrap_or(inner.len());
-    let name: String = inner[..name_end].iter().collect();
+    let name = text(&inner[..name_end]);
     let rest = &inner[name_end..];
     let Some(&sign) = rest.first() else { return variable(scan, &name, quoted) };
     let colon = usize::from(sign == ':');
@@ -154,9 +159,8 @@ fn index(scan: &mut Scan, rest: &[char]) {
 
 /// The word of `${x:-word}`: it, or nothing we know.
 fn default(scan: &mut Scan, word: &[char], quoted: bool) {
-    let text: String = word.iter().collect();
     let mut within = Scan::new(scan.scope);
-    within.read(&text, if quoted { Manner::Document } else { Manner::Word });
+    within.read(&text(word), if quoted { Manner::Document } else { Manner::Word });
     let bits = within.pieces.iter().map(|piece| match piece {
         Piece::Bit(bit) => vec![*bit],
         Piece::OneOf(texts, _) => texts.first().cloned().unwrap_or_default(),

@@ -89,6 +89,7 @@ impl<'a> Scan<'a> {
         if manner == Manner::Document {
             return self.quoted(&chars);
         }
+        self.pieces.reserve(chars.len());
         let mut at = 0;
         while let Some(&c) = chars.get(at) {
             at = match (c, chars.get(at + 1)) {

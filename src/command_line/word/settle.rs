@@ -15,7 +15,8 @@ pub(super) struct Field {
 /// The texts these pieces stand for, once braces are gone: `~` and variables filled in, split at blanks.
 pub(super) fn settle(pieces: &[Piece], scope: &Scope) -> Vec<Field> {
     // Each alternative is a list of fields; only the last field is still growing.
-    let mut alternatives: Vec<Vec<Field>> = vec![vec![Field::default()]];
+    let first = Field { bits: Vec::with_capacity(pieces.len()), filled_from: None };
+    let mut alternatives: Vec<Vec<Field>> = vec![vec![first]];
     let mut length = 0;
     for (at, piece) in pieces.iter().enumerate() {
         if let Piece::Bit(bit) = piece {

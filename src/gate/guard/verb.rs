@@ -27,10 +27,11 @@ const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-s
 
 /// The command as it was written, if a person must give it.
 pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
-    let said = || run.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
-    let name = name(run.words.first()?);
+    let said = || run.words().iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+    let name = name(run.words().first()?);
     let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
-    let asks = name == "kill" && run.words.iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
+    let asks =
+        name == "kill" && run.words().iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
     if kills && !asks && kills_client(protected, run, &name) {
         return Some(said());
     }
@@ -38,8 +39,8 @@ pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
         return None;
     }
     // Our program may stand behind others we do not know: `nsenter … aops-hook clear-block`.
-    for (at, word) in run.words.iter().enumerate() {
-        let rest = &run.words[at + 1..];
+    for (at, word) in run.words().iter().enumerate() {
+        let rest = &run.words()[at + 1..];
         if is_ours(protected, word) && persons(word, rest)
             || is_client(word, at) && (unhooks(rest) || moved(run))
             || word.is("claude") && is_unhooked(rest)
@@ -48,7 +49,7 @@ pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
         }
     }
     // A copy of our program under another name.
-    (run.words.get(1).is_some_and(|word| word.is("clear-block"))).then(said)
+    (run.words().get(1).is_some_and(|word| word.is("clear-block"))).then(said)
 }
 
 /// The last part of a program's path.
@@ -57,12 +58,20 @@ fn name(word: &Word) -> String {
 }
 
 fn is_ours(protected: &Protected, word: &Word) -> bool {
-    let by_path = word.literal().is_some_and(|path| protected.binaries.contains(&path));
+    let by_path = protected.binaries.iter().any(|path| word.is(path));
     by_path
-        || meanings(word).any(|word| {
-            let name = name(word);
-            fits(&word.last_part(), "aops-hook") || name.starts_with("aops-hook-")
-        })
+        || meanings(word)
+            .filter(|word| may_begin(word, 'a'))
+            .any(|word| fits(word.last_bits(), "aops-hook") || name(word).starts_with("aops-hook-"))
+}
+
+/// The last part of this word begins with this letter, or with what nobody knows. Asked of every word of every command,
+/// so that only those that may be meant are looked at closely.
+fn may_begin(word: &Word, letter: char) -> bool {
+    word.last_bits().first().is_some_and(|bit| match bit {
+        Bit::Char(c) => c.eq_ignore_ascii_case(&letter),
+        _ => true,
+    })
 }
 
 /// The word, and what it may become: `$(which aops-hook)`, the `{}` of `find`.
@@ -71,9 +80,9 @@ fn meanings(word: &Word) -> impl Iterator<Item = &Word> {
 }
 
 /// The name, or a pattern that says most of it.
-fn fits(word: &Word, name: &str) -> bool {
-    let said = word.bits.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
-    said > 3 && pattern::fits(&path::lower(&word.bits), name)
+fn fits(bits: &[Bit], name: &str) -> bool {
+    let said = bits.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
+    said > 3 && pattern::fits(&path::lower(bits), name)
 }
 
 /// The client is started with another configuration, where nobody registered us.
@@ -103,12 +112,16 @@ fn persons(program: &Word, arguments: &[Word]) -> bool {
 }
 
 fn is_client(word: &Word, at: usize) -> bool {
+    let named = |word: &Word| fits(word.last_bits(), "claude") || fits(word.last_bits(), "claude-code");
+    if at == 0 && meanings(word).any(|word| may_begin(word, 'c') && named(word)) {
+        return true;
+    }
+    let letter = |bit: Bit, letter: char| matches!(bit, Bit::Char(c) if c.eq_ignore_ascii_case(&letter));
+    if !word.bits.windows(2).any(|pair| letter(pair[0], 'c') && letter(pair[1], 'l')) {
+        return false;
+    }
     let whole = word.lossy().to_lowercase();
-    (at == 0
-        && meanings(word)
-            .any(|word| fits(&word.last_part(), "claude") || fits(&word.last_part(), "claude-code")))
-        || whole.contains("@anthropic-ai/claude-code")
-        || whole.ends_with("/bin/claude")
+    whole.contains("@anthropic-ai/claude-code") || whole.ends_with("/bin/claude")
 }
 
 /// One of the options that leave our hooks out is there.
@@ -134,10 +147,10 @@ fn unhooks(arguments: &[Word]) -> bool {
 
 /// By name, by a variable that holds its process, or all processes at once.
 fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
-    let arguments = &run.words[1..];
+    let arguments = &run.words()[1..];
     let by_variable =
         |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
-    let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(&run.arriving);
+    let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(run.arriving());
     let by_name = |word: &Word| meant(&word.lossy()) || word.starts_with("ppid");
     if given.clone().any(by_variable) {
         return true;
@@ -150,7 +163,7 @@ fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
         word.literal()
             .is_some_and(|text| protected.pids.iter().any(|pid| *pid == text.trim_start_matches('-')))
     };
-    let found = arguments.iter().flat_map(|word| &word.named).chain(&run.arriving).any(by_name);
+    let found = arguments.iter().flat_map(|word| &word.named).chain(run.arriving()).any(by_name);
     numbers || arguments.iter().any(pid) || found
 }
 

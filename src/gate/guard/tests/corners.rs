@@ -12,6 +12,9 @@ fn corners() {
     assert_eq!(mark("open('/home/u/.config/aops/x', 'w')").as_deref(), Some("/home/u/.config/aops"));
     assert_eq!(mark("open('/opt/bin/aops-hook', 'w')").as_deref(), Some("/opt/bin/aops-hook"));
     assert_eq!(mark("open('/opt/bin/aops-hooks')"), None);
+    let runs = |verbs: &str| mark(&format!("subprocess.run(['aops-hook', {verbs}])"));
+    assert_eq!(runs("'checkpoint', 'rollback'").as_deref(), Some("aops-hook rollback"));
+    assert_eq!(runs("'checkpoint', 'list'"), None);
     assert_eq!(super::super::verb::refused(&protected(), &crate::reach::Run::default()), None);
     let standing = Protected { standing: Some(vec!["/a".to_owned()]), ..protected() };
     assert_eq!((standing.stands("/a"), standing.stands("/b")), (true, false));
@@ -21,6 +24,8 @@ fn corners() {
             .iter()
             .all(|place| place.path.starts_with('/'))
     );
+    let relative = Protected { config: "relative".into(), ..protected() }.places();
+    assert!(!relative.is_empty() && relative.iter().all(|place| place.path.starts_with('/')));
     let elsewhere = Protected { config: "/cfg".into(), ..protected() };
     let ground = Ground { cwd: "/", home: "/home/u", variables: &[] };
     for (line_, wanted) in [
@@ -35,5 +40,23 @@ fn corners() {
         let line = line("Bash", &input, &ground);
         let said = judge(&elsewhere, &reach("Bash", &input, line.as_ref(), &ground));
         assert_eq!(said.ruling.name(), wanted, "{line_}: {}", said.reason);
+    }
+}
+
+/// What a driver leaves of a run is nobody's to write, wherever the project lies.
+#[test]
+fn packets_of_a_run() {
+    for (line, wanted) in [
+        ("rm artifacts/loop_state/run.jsonl", Ruling::Deny),
+        ("rm /else/where/artifacts/loop_state", Ruling::Deny),
+        ("echo x > artifacts/checkpoints/cp_1.yaml", Ruling::Deny),
+        ("echo x > artifacts/terminal/tp_1.yaml", Ruling::Deny),
+        ("echo x > artifacts/checkpoints/notes.yaml", Ruling::Pass),
+        ("echo x > artifacts/terminal/cp_1.yaml", Ruling::Pass),
+        ("echo x > artifacts/other/tp_1.yaml", Ruling::Pass),
+        ("echo x > artifacts/report.md", Ruling::Pass),
+        ("node_modules/.bin/other; ./claude-x/claudia", Ruling::Pass),
+    ] {
+        assert_eq!(bash(line), wanted, "{line}");
     }
 }

@@ -1,0 +1,99 @@
+//! Inside a run: the step is the loop, a question pauses it, and nobody is there to answer.
+
+use super::*;
+use crate::state::RunStep;
+
+fn step(change: impl FnOnce(&mut RunStep)) -> Scene {
+    let mut stage = RunStep { sandbox: Sandbox::Open, step: "s".into(), ..RunStep::default() };
+    change(&mut stage);
+    Scene { attended: true, defers: true, stage: Some(stage), ..writes() }
+}
+
+fn by(agent: &str, event: Event) -> Event {
+    Event { agent_id: Some("a".into()), agent_type: Some(agent.into()), ..event }
+}
+
+#[test]
+fn a_question_pauses_the_run() {
+    let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
+    let asked = with_policy(|policy| policy.rules = vec![rule]);
+    let ruling = |event: &Event, scene: &Scene| judge(&asked, event, scene).ruling;
+    assert_eq!(ruling(&call("Bash"), &step(|_| {})), Ruling::Defer);
+    assert_eq!(ruling(&call("Bash"), &Scene { stage: None, ..step(|_| {}) }), Ruling::Defer);
+    assert_eq!(ruling(&call("Bash"), &step(|step| step.approved = Some("other".into()))), Ruling::Defer);
+    assert_eq!(ruling(&by("Explore", call("Bash")), &step(|_| {})), Ruling::Deny, "an agent cannot pause it");
+    passes(&asked, &call("Bash"), &step(|step| step.approved = Some("t".into())));
+    passes(&asked, &call("Read"), &step(|_| {}));
+}
+
+#[test]
+fn a_step_has_a_sandbox_of_its_own() {
+    let shut = || step(|step| step.sandbox = Sandbox::Shut);
+    refused(&working(), &call("Write"), &shut(), "sandbox", "sandbox-step.md");
+    let closing = |effect| Scene {
+        effect: Some(effect),
+        ..step(|step| (step.sandbox, step.closes) = (Sandbox::Shut, true))
+    };
+    passes(&working(), &call("Bash"), &closing(Effect::Close));
+    refused(&working(), &call("Bash"), &closing(Effect::Write), "sandbox", "sandbox-step.md");
+    let closed = with(|session| session.state.sandbox = Sandbox::Shut);
+    passes(&closed, &call("Write"), &step(|_| {}));
+}
+
+/// Before the sandbox opens only the agent that was started may do what its name allows.
+#[test]
+fn a_name_alone_gives_no_right() {
+    let verifies = by("qa-verifier", call("Bash"));
+    let started = Started { agent_id: "a".into(), name: "qa-verifier".into(), ..Started::default() };
+    let shut = |agents: Vec<Started>| {
+        with(|session| {
+            session.state.sandbox = Sandbox::Shut;
+            session.memory.course.agents = agents;
+        })
+    };
+    passes(&shut(vec![started]), &verifies, &writes());
+    refused(&shut(Vec::new()), &verifies, &writes(), "sandbox", "agent-write.md");
+}
+
+#[test]
+fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
+    let stop = event("Stop");
+    let tree =
+        Tree { uncommitted: vec!["a".into()], push: Some(("git push".into(), "x".into())), unknown: false };
+    let owes = |session: &Session, scene: &Scene| {
+        judge(session, &stop, scene).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
+    };
+    let closing = |change: fn(&mut RunStep)| Scene {
+        tree: tree.clone(),
+        ..step(|step| {
+            (step.agent, step.closes) = (Some("qa-verifier".into()), true);
+            change(step);
+        })
+    };
+    assert_eq!(owes(&working(), &closing(|_| {})), ["qa-verifier", "commit", "push"]);
+    assert_eq!(owes(&working(), &closing(|step| step.verdict = Some("VERIFIED".into()))), ["commit", "push"]);
+    assert_eq!(owes(&working(), &closing(|step| step.closes = false)), ["qa-verifier"]);
+    passes(&working(), &stop, &closing(|step| (step.agent, step.closes) = (None, false)));
+    let free = with_policy(|policy| policy.gates.close = Level::Off);
+    assert_eq!(owes(&free, &closing(|_| {})), ["qa-verifier"]);
+    let close = Waiver { gate: "close".into(), until_ms: 1, ..Waiver::default() };
+    let waived = with(|session| session.memory.course.waivers = vec![close]);
+    assert_eq!(owes(&waived, &closing(|_| {})), ["qa-verifier"]);
+}
+
+/// A run paused for the call: whether it is still a question is decided anew.
+#[test]
+fn a_deferred_call_is_judged_again() {
+    let open = OpenCall {
+        agent_id: None,
+        call: CallKey::of("Read", "t"),
+        deferred: true,
+        effect: None,
+        input_sha256: String::new(),
+        prompt_id: None,
+        reason: Some("why".into()),
+        state: CallState::Executing,
+    };
+    let session = with(|session| session.memory.calls.push(open));
+    assert_eq!(super::super::repeat::same_answer(&session, &call("Read")), None);
+}

@@ -1,0 +1,56 @@
+//! Nobody else passes for an agent of ours, and nobody talks to one.
+
+use super::*;
+
+fn with_input(tool: &str, input: &str) -> Event {
+    let mut event = call(tool);
+    event.call.as_mut().unwrap().input = input.to_owned();
+    event
+}
+
+#[test]
+fn nobody_else_is_called_like_an_agent_of_ours() {
+    for (input, refuses) in [
+        (r#"{"subagent_type":"Explore","name":"QA_Verifier"}"#, true),
+        (r#"{"name":"aops:critic"}"#, true),
+        (r#"{"subagent_type":"Explore","name":"helper"}"#, false),
+        (r#"{"subagent_type":"Explore"}"#, false),
+        (r#"{"subagent_type":"critic","name":"critic"}"#, false),
+        ("no json", false),
+    ] {
+        for tool in ["Agent", "Task"] {
+            let event = with_input(tool, input);
+            if refuses {
+                refused(&working(), &event, &Scene::default(), "report", "would pass for a verdict");
+            } else {
+                passes(&working(), &event, &Scene::default());
+            }
+        }
+        passes(&working(), &with_input("Skill", input), &Scene::default());
+        let after = Event { name: "PostToolUse".into(), ..with_input("Agent", input) };
+        passes(&working(), &after, &Scene::default());
+    }
+}
+
+#[test]
+fn nobody_talks_to_an_agent_of_ours() {
+    let started = Started { agent_id: "a7".into(), name: "critic".into(), ..Started::default() };
+    let session = with(|session| session.memory.course.agents = vec![started]);
+    for (input, refuses) in [
+        (r#"{"to":"a7"}"#, true),
+        (r#"{"recipient":"Critic"}"#, true),
+        (r#"{"target":"other","agent_id":"a7"}"#, true),
+        (r#"{"to":"someone"}"#, false),
+        ("{}", false),
+        ("no json", false),
+    ] {
+        let event = with_input("SendMessage", input);
+        if refuses {
+            refused(&session, &event, &Scene::default(), "report", "no message reaches it");
+        } else {
+            passes(&session, &event, &Scene::default());
+        }
+        let after = Event { name: "PostToolUse".into(), ..event };
+        passes(&session, &after, &Scene::default());
+    }
+}

@@ -1,0 +1,39 @@
+//! Corners of a stop: a prompt in between, and a check that said nothing.
+
+use super::*;
+
+/// A new prompt came and nobody has said yet whether it goes on with the task: a question is answered freely.
+#[test]
+fn a_question_after_the_work_is_answered_freely() {
+    let asked = |writes_at_prompt, pending| {
+        with(|session| {
+            session.state.state.hydration_pending = pending;
+            (session.memory.course.epoch, session.memory.course.task_epoch) = (2, 1);
+            session.memory.course.writes_at_prompt = writes_at_prompt;
+            session.memory.course.reflected = false;
+        })
+    };
+    passes(&asked(1, true), &event("Stop"), &writes());
+    refused(&asked(0, true), &event("Stop"), &writes(), "owed", "stop-owed.md");
+    refused(&asked(1, false), &event("Stop"), &writes(), "owed", "stop-owed.md");
+}
+
+#[test]
+fn a_check_is_owed_with_its_last_words_if_it_had_any() {
+    let owed = |output: &str| {
+        let run = Checked {
+            id: "c".into(),
+            on: Moment::Stop,
+            outcome: "INTERVENTION_REQUIRED".into(),
+            ending: "exit 1".into(),
+            output: output.into(),
+            run: "make".into(),
+            ..Checked::default()
+        };
+        let scene = Scene { checks: vec![run], ..writes() };
+        let said = super::super::checks::owed(&scene).unwrap().values;
+        said.into_iter().map(|(_, value)| value).collect::<String>()
+    };
+    assert_eq!(owed("first\nlast\n\n"), "`c` (exit 1: last), run as `make`");
+    assert_eq!(owed("\n"), "`c` (exit 1), run as `make`");
+}
