@@ -3,6 +3,7 @@
 //! Starts the client and commands, writes below `artifacts/`. Invariants: a repository that is not clean is left as it is,
 //! with no artifact; what is printed last says how it ended and what to do next.
 
+mod before;
 pub(super) mod driver;
 pub(super) mod judged;
 mod notice;

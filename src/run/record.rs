@@ -22,6 +22,8 @@ pub struct Record {
     pub begun: BTreeMap<String, Begun>,
     pub paused: Option<Paused>,
     pub resolved: Option<Resolved>,
+    /// The call a person approved last; whether it was made since, the session's ledger says.
+    pub approved: Option<String>,
     /// Millionths of a dollar, so far.
     pub cost: u64,
     pub budget: Option<u64>,
@@ -80,6 +82,8 @@ impl Record {
             }
             Deed::Resolved(resolved) => self.resolved = Some(resolved.clone()),
             Deed::Resumed(resumed) => {
+                let waited = self.paused.as_ref().and_then(|paused| paused.tool_use_id.clone());
+                self.approved = waited.or(self.approved.take());
                 (self.state, self.outcome, self.paused) = (State::Resumed, None, None);
                 (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
                 self.reason.clear();

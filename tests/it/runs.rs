@@ -5,4 +5,5 @@ mod killed;
 mod limits;
 mod packets;
 mod proof;
+mod struck;
 mod world;

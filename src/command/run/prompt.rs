@@ -30,11 +30,7 @@ impl Driver {
         } else {
             ""
         };
-        let begun = if again {
-            "You began this step before and were interrupted: look at what is done already, and do only what is missing."
-        } else {
-            ""
-        };
+        let begun = if again { self.begun_before(step) } else { String::new() };
         let agent = step.verdict_of().map(|name| format!("aops:{name}")).unwrap_or_default();
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
         let values = vec![
@@ -46,9 +42,18 @@ impl Driver {
             ("inner", inner),
             ("may", may.to_owned()),
             ("closes", closes.to_owned()),
-            ("again", begun.to_owned()),
+            ("again", begun),
             ("agent", agent),
         ];
         Ok(Phrase::new(template, values).fill(&asset::template(&self.env, template)?))
+    }
+    fn begun_before(&self, step: &Planned) -> String {
+        let made = match self.made_before(&step.id) {
+            none if none.is_empty() => none,
+            made => format!(" What aops-hook recorded of it:\n\n{made}"),
+        };
+        format!(
+            "You began this step before and were interrupted: look at what is done already, and do only what is missing.{made}"
+        )
     }
 }

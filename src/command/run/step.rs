@@ -175,7 +175,10 @@ impl Driver {
             self.progress.tick(desk, &now);
             match standing {
                 Standing::Ended(ending) => break Some(ending),
-                Standing::Lost => break None,
+                Standing::Lost => {
+                    place.sweep();
+                    break None;
+                }
                 Standing::NotStarted if began.elapsed() > BEGIN && place.claim() => {
                     let what = format!("the program of step `{}` could not be started", step.id);
                     return Err(Failure::new(Code::StorageFailed, what).into());
