@@ -109,7 +109,14 @@ fn of_step(session: &Session, stage: &RunStep, scene: &Scene) -> Vec<Debt> {
         })
         .into_iter()
         .collect();
-    let close = session.policy().gates.close == Level::Enforce && !is_waived(session, scene, "close");
+    if checks::halts(session, scene) {
+        return debts;
+    }
+    let gates = session.policy().gates;
+    if gates.checks == Level::Enforce && !is_waived(session, scene, checks::GATE) {
+        debts.extend(checks::owed(scene).map(|line| Debt { name: checks::GATE, line }));
+    }
+    let close = gates.close == Level::Enforce && !is_waived(session, scene, "close");
     if stage.closes && close {
         debts.extend(closing(scene));
     }

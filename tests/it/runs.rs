@@ -1,6 +1,7 @@
 //! Runs: the chain without a person, against the real client with a scripted model, paused, killed and resumed.
 
 mod chain;
+mod checks;
 mod killed;
 mod limits;
 mod packets;

@@ -192,9 +192,7 @@ impl Driver {
             match judged {
                 Judged::Pass => {}
                 Judged::Blocked(reason) => return self.finish(desk, Outcome::Blocked, reason),
-                Judged::Pause { trigger, question, tool_use_id } => {
-                    return self.pause(desk, index, trigger, question, tool_use_id);
-                }
+                Judged::Pause(asked) => return self.pause(desk, index, asked),
             }
         }
     }

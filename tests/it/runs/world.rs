@@ -18,7 +18,7 @@ pub(super) struct World {
 }
 
 /// No tracker, no audit by chance, and one rule that asks.
-const CONFIG: &str = r#"
+pub(super) const CONFIG: &str = r#"
 [tracker]
 command = "none"
 
