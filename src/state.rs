@@ -287,6 +287,9 @@ pub struct RunStep {
     pub step: String,
     /// What the step's agent said.
     pub verdict: Option<String>,
+    /// What was changed since the last verification is verified here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verifies: bool,
     /// Checks that a person lets this step go without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waived: Vec<String>,

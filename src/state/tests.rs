@@ -55,6 +55,7 @@ fn full() -> (State, Memory) {
             note: text(),
             refused: text(),
             refused_by: text(),
+            verifies: true,
             waived: vec!["w".to_owned()],
             ..RunStep::default()
         }),

@@ -25,11 +25,10 @@ impl Driver {
             Sandbox::Open => "You may change files here.",
             Sandbox::Shut => "You may read here, and change nothing.",
         };
-        let closes = if step.closes {
-            "Before you end, commit what is not committed and push it where there is a remote."
-        } else {
-            ""
-        };
+        let verified = "First, if anything was changed since the last verification, start the agent `aops:qa-verifier` in the foreground.";
+        let committed = "Before you end, commit what is not committed and push it where there is a remote.";
+        let closes = [(step.verifies, verified), (step.closes, committed)];
+        let closes: Vec<&str> = closes.iter().filter(|(asked, _)| *asked).map(|(_, words)| *words).collect();
         let begun = if again { self.begun_before(step) } else { String::new() };
         let agent = step.verdict_of().map(|name| format!("aops:{name}")).unwrap_or_default();
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
@@ -41,7 +40,7 @@ impl Driver {
             ("task", quote(&self.record.init.task)),
             ("inner", inner),
             ("may", may.to_owned()),
-            ("closes", closes.to_owned()),
+            ("closes", closes.join(" ")),
             ("again", begun),
             ("agent", agent),
         ];

@@ -56,6 +56,7 @@ impl Driver {
             run_id: self.record.run_id.clone(),
             sandbox: step.sandbox,
             step: step.id.clone(),
+            verifies: step.verifies,
             waived: self.record.waived.get(&step.id).cloned().unwrap_or_default(),
             ..RunStep::default()
         };

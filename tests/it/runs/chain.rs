@@ -138,6 +138,50 @@ fn what_does_not_pass_blocks_the_chain() {
     assert_eq!(world.artifacts("terminal").len(), 4);
 }
 
+/// What is changed after the verification is verified again, before it is closed.
+#[test]
+fn later_changes_are_verified_where_they_are_closed() {
+    let steps = "  - {id: edit, name: Edit, description: e, phase: execute}
+  - {id: verify, name: Verify, description: v, agent: qa-verifier, phase: verify}
+  - {id: docs, name: Docs, description: d, phase: execute}
+  - {id: complete, name: Complete, description: c, agent: framework, phase: reflect}
+";
+    let model = Model::new([
+        bash("echo edited >> effects"),
+        Turn::text("Edited."),
+        agent("qa-verifier"),
+        Turn::text("VERIFIED."),
+        bash("echo documented >> effects"),
+        Turn::text("Documented."),
+        bash("git add -A && git commit -qm all"),
+        agent("framework"),
+        Turn::text("Reflected."),
+        // Not so fast: its own words are in the next request.
+        agent("qa-verifier"),
+        Turn::text("VERIFIED."),
+    ])
+    .agent("You find out whether the work does", [verdict(&json!({"verdict": "VERIFIED", "issues": []}))])
+    .agent("You write down what this task teaches", [verdict(&reflection())]);
+    let world = World::with(&model, &[("minor-edit", steps)]);
+    world.run("minor-edit").passed();
+    assert_eq!(world.effects(), ["edited", "documented"]);
+    let last = model.requests().iter().rfind(|request| request.agent.is_none()).unwrap().clone();
+    let refused = last.said_by("user").into_iter().filter(|words| words.contains("Stop hook feedback"));
+    let refused: Vec<String> = refused.collect();
+    assert!(refused.len() == 1 && refused[0].contains("aops:qa-verifier"), "{refused:?}");
+    assert_eq!(
+        model.requests().iter().filter(|r| r.system().contains("You find out whether the work does")).count(),
+        2
+    );
+}
+
+fn reflection() -> serde_json::Value {
+    let fields = ["request", "guidance_received", "root_cause", "accomplishment", "proposed_change"];
+    let mut all = json!({"followed": "Yes", "outcome": "success"});
+    fields.iter().for_each(|field| all[*field] = json!("x"));
+    json!({"reflection": all})
+}
+
 const ASKING: &str = "  - {id: before, name: Before, description: first, run: echo before >> effects}
   - {id: build, name: Build, description: make it}
   - {id: after, name: After, description: last, run: echo after >> effects}

@@ -128,6 +128,7 @@ fn stage() -> RunStep {
         sandbox: Sandbox::Open,
         step: text(),
         verdict: some(),
+        verifies: true,
         waived: vec![text()],
     }
 }
@@ -136,7 +137,7 @@ fn stage() -> RunStep {
 fn begun() -> RunStep {
     let (failing, waived) = (Vec::new(), Vec::new());
     let nothing = RunStep { agent: None, approved: None, note: None, verdict: None, ..stage() };
-    RunStep { failing, waived, refused: None, refused_by: None, ..nothing }
+    RunStep { failing, waived, verifies: false, refused: None, refused_by: None, ..nothing }
 }
 
 fn waiver() -> Waiver {
