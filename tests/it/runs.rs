@@ -6,5 +6,7 @@ mod killed;
 mod limits;
 mod packets;
 mod proof;
+mod seen;
 mod struck;
+mod whole;
 mod world;

@@ -72,6 +72,18 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
     );
     assert!(summary["duration_ms"].is_u64() && summary.as_object().unwrap().len() == 4, "{summary}");
 
+    // What a step brought is kept under server, tool and key, the same it was handed out under.
+    let deeds = world.deeds();
+    let calls = |kind: &str| -> Vec<serde_json::Value> {
+        deeds.iter().filter(|deed| deed["kind"] == kind).map(|deed| deed["with"]["call"].clone()).collect()
+    };
+    let (begun, done) = (calls("STEP"), calls("DONE"));
+    assert!(begun.len() == 4 && begun == done, "{begun:?} {done:?}");
+    assert_eq!((&done[0]["server"], &done[0]["tool"]), (&json!("aops-hook"), &json!("claude")));
+    assert_eq!((&done[3]["server"], &done[3]["tool"]), (&json!("aops-hook"), &json!("run")));
+    let ids: std::collections::BTreeSet<_> = done.iter().map(|call| call["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 4, "each its own key");
+
     // One session for all of it, in which no prompt began a task; and git sees none of the artifacts.
     let session = world.session();
     let state = session.state();
@@ -175,10 +187,12 @@ fn later_changes_are_verified_where_they_are_closed() {
     );
 }
 
-fn reflection() -> serde_json::Value {
+pub(super) fn reflection() -> serde_json::Value {
     let fields = ["request", "guidance_received", "root_cause", "accomplishment", "proposed_change"];
     let mut all = json!({"followed": "Yes", "outcome": "success"});
-    fields.iter().for_each(|field| all[*field] = json!("x"));
+    for field in fields {
+        all[field] = json!("x");
+    }
     json!({"reflection": all})
 }
 
