@@ -132,10 +132,22 @@ impl Artifacts {
         let opened = OpenOptions::new().append(true).create(true).open(&path);
         let file = opened.map_err(|e| Failure::storage(path.display(), e))?;
         if within(PATIENCE, || file.try_lock().is_ok()) {
+            self.tidy();
             return Ok(file);
         }
         let what = "another driver is at work in this project, and one task runs at a time";
         Err(Failure::new(Code::ConcurrentExecution, what))
+    }
+
+    /// Files that a killed driver had not put in their place yet: nobody reads them.
+    fn tidy(&self) {
+        let folders = ["terminal", "checkpoints", "steps"].map(|name| self.folder.join(name));
+        for item in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
+            let name = item.file_name();
+            if disk::is_unfinished(&name.to_string_lossy()) {
+                let _ = fs::remove_file(item.path());
+            }
+        }
     }
 
     /// A driver is at work.

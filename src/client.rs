@@ -139,6 +139,7 @@ mod tests {
             phase: crate::state::Phase::Review,
             sandbox: Sandbox::Shut,
             closes: false,
+            verifies: false,
         };
         let kit = Kit { settings: PathBuf::from("/s"), agents: PathBuf::from("/a") };
         let said = kit.arguments(&step, "id", true, None).join(" ");

@@ -120,6 +120,12 @@ fn spare(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.aops-{}", std::process::id()))
 }
 
+/// The name of a file that its writer had not put in place yet.
+pub fn is_unfinished(name: &str) -> bool {
+    let parts = name.strip_prefix('.').and_then(|name| name.rsplit_once(".aops-"));
+    parts.is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+}
+
 /// A folder of our own among the temporary ones, gone with the value.
 #[derive(Debug)]
 pub struct Scratch(pub PathBuf);

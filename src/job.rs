@@ -2,11 +2,12 @@
 //!
 //! Starts processes; reads and writes the files of one place. The driver hands a program out and looks; the watcher starts
 //! it, holds it to its time, and writes down how it ended. Invariants: what a place was given is started at most once; how
-//! it ended is there whole or not at all; a watcher that is gone without a word is told from one at work.
+//! it ended is there whole or not at all; a watcher that is gone without a word is told from one at work; what did not end
+//! well has nothing running any more when its end is told.
 
 use crate::disk;
-use crate::process::{Ending, detached};
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use crate::process::{Ending, detached, kin};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -17,6 +18,9 @@ use std::time::Duration;
 
 /// The watcher's verb; nobody's to type.
 const WATCH: &str = "__step";
+
+/// A variable of the program and of all it starts: whose they are.
+const JOB: &str = "AOPS_JOB";
 
 /// From the polite signal at the end of its time until the program is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -58,6 +62,10 @@ impl Place {
         Self { stem: folder.join(name) }
     }
 
+    fn name(&self) -> String {
+        self.stem.to_string_lossy().into_owned()
+    }
+
     fn file(&self, kind: &str) -> PathBuf {
         self.stem.with_extension(kind)
     }
@@ -75,7 +83,9 @@ impl Place {
         let path = self.file("job");
         let text = serde_json::to_vec(job)?;
         disk::find(&path)?.replace(&text, 0o600)?;
-        detached::start(&std::env::current_exe()?, &[WATCH, &self.stem.to_string_lossy()], variables)
+        let name = self.name();
+        let variables: Vec<_> = variables.iter().copied().chain([(JOB, OsStr::new(&name))]).collect();
+        detached::start(&std::env::current_exe()?, &[WATCH, &name], &variables)
     }
 
     pub fn look(&self) -> Standing {
@@ -114,8 +124,7 @@ impl Place {
 
     /// Ends what an abandoned program left running.
     pub fn sweep(&self) {
-        let alive = |group: &Pid| test_kill_process_group(*group).is_ok();
-        if self.group().is_some_and(|group| alive(&group)) {
+        if !kin::end(JOB, &self.name()) {
             self.signal(Signal::KILL);
         }
     }
@@ -138,6 +147,10 @@ impl Place {
         let streams = (private("out")?, private("err")?);
         let ended =
             detached::supervise(&job.program, &job.args, &job.folder, streams, begun, (timeout, GRACE));
+        if !matches!(ended, Ok(Ending::Exit(0))) {
+            // Else it could still do its work after everybody was told that it did not.
+            kin::end(JOB, &self.name());
+        }
         let written = match ended {
             Ok(Ending::Exit(code)) => Written { exit: Some(code), signal: None },
             Ok(Ending::Signal(signal)) => Written { exit: None, signal: Some(signal) },

@@ -5,6 +5,7 @@
 //! the time is up the whole group is killed.
 
 pub mod detached;
+pub mod kin;
 
 use crate::signal;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

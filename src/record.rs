@@ -6,7 +6,7 @@
 mod call;
 mod settle;
 
-pub use settle::rejected;
+pub use settle::{abandoned, rejected};
 
 use crate::agent::ours;
 use crate::call::CallState::{Completed, Failed};

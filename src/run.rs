@@ -32,7 +32,7 @@ pub enum State {
 pub enum Outcome {
     Pass,
     Blocked,
-    /// A gate wants a person's word on one call.
+    /// A gate wants a person's word: on one call, or on a check that fails.
     WaiverRequested,
     /// A person has to look: money or time ran out, or somebody was killed.
     EscalationRequested,
@@ -44,6 +44,8 @@ pub enum Outcome {
 pub enum Trigger {
     AskUser,
     BudgetExhausted,
+    /// A check of the user failed, and the step ended so.
+    CheckFailed,
     StepTimeout,
     /// The step's program was killed.
     Killed,
@@ -104,14 +106,15 @@ impl Outcome {
 impl Trigger {
     pub fn outcome(self) -> Outcome {
         match self {
-            Trigger::AskUser => Outcome::WaiverRequested,
+            Trigger::AskUser | Trigger::CheckFailed => Outcome::WaiverRequested,
             _ => Outcome::EscalationRequested,
         }
     }
 
     /// A person must decide before it goes on; for the rest an explicit `resume` is decision enough.
     pub fn wants_decision(self) -> bool {
-        matches!(self, Trigger::AskUser | Trigger::BudgetExhausted | Trigger::StepTimeout)
+        use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout};
+        matches!(self, AskUser | BudgetExhausted | CheckFailed | StepTimeout)
     }
 }
 

@@ -267,6 +267,9 @@ pub struct RunStep {
     pub approved: Option<String>,
     /// What was done is committed and pushed here.
     pub closes: bool,
+    /// Checks of the user that failed and have not passed since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
     /// Of what only the driver and the client it started know.
     pub key_sha256: String,
     /// What the person who decided wants said.
@@ -276,11 +279,20 @@ pub struct RunStep {
     pub prompted: bool,
     /// The last refusal, as long as nothing was done after it.
     pub refused: Option<String>,
+    /// The gate that said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_by: Option<String>,
     pub run_id: String,
     pub sandbox: Sandbox,
     pub step: String,
     /// What the step's agent said.
     pub verdict: Option<String>,
+    /// What was changed since the last verification is verified here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verifies: bool,
+    /// Checks that a person lets this step go without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waived: Vec<String>,
 }
 
 /// A rollback of the working tree this session is in, by whoever.

@@ -134,7 +134,8 @@ impl Driver {
             step_timeout_ms: timeout.unwrap_or(record.step_timeout_ms),
         };
         self.tell(Deed::Resumed(resumed))?;
-        self.approved.clone_from(&paused.tool_use_id);
+        // Also where a driver or a client was killed between the decision and the call.
+        self.approved = self.record.approved.clone().filter(|id| self.waits(id));
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! Starts the client and commands, writes below `artifacts/`. Invariants: a repository that is not clean is left as it is,
 //! with no artifact; what is printed last says how it ended and what to do next.
 
+mod before;
 pub(super) mod driver;
 pub(super) mod judged;
 mod notice;
@@ -108,14 +109,20 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     if given.get_flag("dry-run") {
         return show(desk, &wants);
     }
-    let tasks = match (word("task"), word("queue"), word("from-tracker")) {
-        (Some(task), ..) => vec![task],
-        (_, Some(file), _) => queue::from_file(desk, &file)?,
+    let tasks = match (word("task"), word("queue")) {
+        (Some(task), _) => vec![task],
+        (_, Some(file)) => queue::from_file(desk, &file)?,
         _ => queue::from_tracker(desk)?,
     };
     signal::note_interrupts();
+    let tracked = given.contains_id("from-tracker");
     let mut worst = 0;
-    for task in tasks {
+    for (n, task) in tasks.into_iter().enumerate() {
+        if tracked && n > 0 && !queue::is_still_ready(desk, &task)? {
+            progress::line(desk, &json!({"event": "passed over", "task": task}));
+            progress::words(desk, &format!("passed over, since it is no longer ready: {task}"));
+            continue;
+        }
         let ended = concluded(desk, |desk| {
             let task = Some(task.trim()).filter(|task| !task.is_empty());
             let Some(task) = task else { return refused("a run needs a task\nhint: say what is to be done") };
@@ -123,7 +130,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         })?;
         worst = worst.max(ended.outcome.exit());
         let goes_on = in_force::load(desk.env, &desk.env.cwd)?.policy.run.on_pause == OnPause::Continue;
-        if ended.outcome != Outcome::Pass && (!goes_on || signal::interrupted()) {
+        if signal::interrupted() || (ended.outcome != Outcome::Pass && !goes_on) {
             break;
         }
     }

@@ -5,13 +5,14 @@
 //! fails. Before a stop a failing check is one more thing owed: see `owed`. Way out: the check's own words, or a person.
 
 use super::{Scene, is_waived};
+use crate::call::CallState;
 use crate::event::Event;
 use crate::fact::Checked;
 use crate::phrase::{Phrase, one_line, quote};
 use crate::policy::check::Moment;
 use crate::policy::{Check, Level};
 use crate::session::Session;
-use crate::state::Phase;
+use crate::state::{OpenCall, Phase, Sandbox};
 use crate::verdict::{Ruling, Verdict};
 
 pub const GATE: &str = "checks";
@@ -25,7 +26,9 @@ pub fn wanted(session: &Session, event: &Event, scene: &Scene, verdict: &Verdict
     if policy.gates.checks == Level::Off || session.blocked().is_some() || is_waived(session, scene, GATE) {
         return Vec::new();
     }
-    let new = |check: &&Check| check.on == moment && scene.checks.iter().all(|run| run.id != check.id);
+    let waived = |id: &String| scene.stage.as_ref().is_some_and(|stage| stage.waived.contains(id));
+    let run = |id: &String| scene.checks.iter().any(|run| run.id == *id);
+    let new = |check: &&Check| check.on == moment && !run(&check.id) && !waived(&check.id);
     policy.checks.iter().filter(new).cloned().collect()
 }
 
@@ -33,17 +36,26 @@ pub fn wanted(session: &Session, event: &Event, scene: &Scene, verdict: &Verdict
 fn moment(session: &Session, event: &Event, scene: &Scene, verdict: &Verdict) -> Option<Moment> {
     match (event.name.as_str(), &event.call) {
         ("PreToolUse", Some(call))
-            if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none() =>
+            if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none_or(waits) =>
         {
             let commits = scene.commits.then_some(Moment::Commit);
             scene.saves.as_ref().map(|_| Moment::Save).or(commits)
         }
         ("Stop", _) => {
-            let worked = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+            let worked = match &scene.stage {
+                // In a run there is no task; what a step before it changed is its business too.
+                Some(stage) => stage.sandbox == Sandbox::Open || stage.closes,
+                None => session.state.task.as_ref().is_some_and(|task| task.writes > 0),
+            };
             (worked && !scene.busy && session.state.phase != Phase::Halted).then_some(Moment::Stop)
         }
         _ => None,
     }
+}
+
+/// A question was put off, and comes up again.
+fn waits(open: &OpenCall) -> bool {
+    open.deferred && open.state == CallState::Pending
 }
 
 pub fn judge(_: &Session, event: &Event, scene: &Scene) -> Verdict {
@@ -58,9 +70,9 @@ pub fn judge(_: &Session, event: &Event, scene: &Scene) -> Verdict {
     }
 }
 
-/// Nothing is asked of the agent for it: the turn ends, and the user is told.
+/// Nothing is asked of the agent for it: the turn ends, and the user is told; in a run, by its driver.
 fn is_over(run: &Checked, scene: &Scene) -> bool {
-    run.outcome == "HALT" || run.outcome == "ASK_USER" && scene.attended
+    run.outcome == "HALT" || run.outcome == "ASK_USER" && (scene.attended || scene.stage.is_some())
 }
 
 /// A check that was run for this event ends the work.
@@ -76,7 +88,7 @@ fn refusal(run: &Checked, scene: &Scene) -> Verdict {
         Moment::Save => "refusals/check-save.md",
         _ => "refusals/check-failed.md",
     };
-    let asks = run.outcome == "ASK_USER" && scene.attended;
+    let asks = run.outcome == "ASK_USER" && (scene.attended || scene.defers);
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
     let phrase = Some(Phrase::new(template, values(run)));
     Verdict { ruling, gate: GATE, phrase, halt: run.outcome == "HALT", ..Verdict::pass() }

@@ -100,16 +100,23 @@ fn held(session: &Session, scene: &Scene, how: Level) -> Vec<Debt> {
 
 /// In a run the steps are the loop: each owes the verdict of its own agent, and the one that closes the rest.
 fn of_step(session: &Session, stage: &RunStep, scene: &Scene) -> Vec<Debt> {
+    let mut debts = Vec::new();
+    if stage.verifies && !session.memory.course.verified && !is_waived(session, scene, "qa") {
+        debts.push(Debt { name: "qa-verifier", line: qa(session, scene) });
+    }
     let owing = stage.agent.as_deref().filter(|_| stage.verdict.is_none());
-    let mut debts: Vec<Debt> = owing
-        .and_then(ours)
-        .map(|agent| {
-            let values = vec![("name", agent.name.to_owned()), ("agent", scene.agent(agent.name))];
-            Debt { name: agent.name, line: Phrase::new("owed/step-agent.md", values) }
-        })
-        .into_iter()
-        .collect();
-    let close = session.policy().gates.close == Level::Enforce && !is_waived(session, scene, "close");
+    debts.extend(owing.and_then(ours).map(|agent| {
+        let values = vec![("name", agent.name.to_owned()), ("agent", scene.agent(agent.name))];
+        Debt { name: agent.name, line: Phrase::new("owed/step-agent.md", values) }
+    }));
+    if checks::halts(session, scene) {
+        return debts;
+    }
+    let gates = session.policy().gates;
+    if gates.checks == Level::Enforce && !is_waived(session, scene, checks::GATE) {
+        debts.extend(checks::owed(scene).map(|line| Debt { name: checks::GATE, line }));
+    }
+    let close = gates.close == Level::Enforce && !is_waived(session, scene, "close");
     if stage.closes && close {
         debts.extend(closing(scene));
     }

@@ -14,7 +14,7 @@ use crate::state::OpenCall;
 pub(super) fn settled(session: &Session, event: &Event) -> Vec<Fact> {
     let of_main = |open: &&OpenCall| open.agent_id.is_none();
     let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
-    let calls = session.memory.calls.iter().filter(|open| !open.deferred || open.state != Pending);
+    let calls = in_flight(session);
     let over: Vec<&OpenCall> = match event.name.as_str() {
         "SessionEnd" => calls.collect(),
         "PostToolBatch" | "SubagentStop" => calls.filter(same_thread).collect(),
@@ -23,6 +23,15 @@ pub(super) fn settled(session: &Session, event: &Event) -> Vec<Fact> {
         _ => Vec::new(),
     };
     over.into_iter().flat_map(settle).collect()
+}
+
+/// Calls of a client that has ended: nobody will hear of them. The one a run paused for waits on.
+pub fn abandoned(session: &Session) -> Vec<Fact> {
+    in_flight(session).flat_map(settle).collect()
+}
+
+fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
+    session.memory.calls.iter().filter(|open| !open.deferred || open.state != Pending)
 }
 
 /// A person does not want the call that a run paused for.

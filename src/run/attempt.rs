@@ -66,6 +66,9 @@ pub struct Done {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     pub checkpoint_id: String,
+    /// The checks that failed, where it pauses for those.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
     pub cost: u64,
     pub digest: String,
     pub outcome: Outcome,

@@ -21,6 +21,8 @@ pub struct Planned {
     pub sandbox: Sandbox,
     /// What was done is committed and pushed here.
     pub closes: bool,
+    /// What was changed since the last verification is verified here, before it is closed.
+    pub verifies: bool,
 }
 
 /// What a step is.
@@ -65,29 +67,37 @@ impl Planned {
 
 /// The plan of this workflow, or why there is none: each of the gates that are owed must be somebody's step.
 pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Planned>, String> {
-    let steps: Vec<Planned> = workflow.order().into_iter().map(planned).collect();
+    let mut steps: Vec<Planned> = workflow.order().into_iter().map(planned).collect();
     let open = |step: &Planned| step.sandbox == Sandbox::Open && matches!(step.does, Does::Client { .. });
     let by = |steps: &[Planned], agent| steps.iter().any(|step| step.verdict_of() == Some(agent));
-    for gate in owed.iter().filter(|_| steps.iter().any(open)) {
-        let (level, agent) = match gate {
-            Gate::Critic => (gates.critic, "critic"),
-            Gate::Qa => (gates.qa, "qa-verifier"),
+    let (Some(first), Some(last)) = (steps.iter().position(open), steps.iter().rposition(open)) else {
+        return Ok(steps);
+    };
+    for gate in owed {
+        let (level, agent, when) = match gate {
+            Gate::Critic => (gates.critic, "critic", "before its first change"),
+            Gate::Qa => (gates.qa, "qa-verifier", "after its last change"),
         };
-        let first = steps.iter().position(open).unwrap_or_default();
         let served = match gate {
+            _ if level != Level::Enforce => true,
             Gate::Critic => by(&steps[..first], agent),
-            Gate::Qa => by(&steps[first..], agent),
+            Gate::Qa => by(&steps[last..], agent) || by(&steps[first..], agent) && closer(&mut steps[last..]),
         };
-        if level == Level::Enforce && !served {
-            let when = if *gate == Gate::Critic { "before" } else { "after" };
+        if !served {
             return Err(format!(
-                "`{}` has the gate `{}`, but no step by `{agent}` {when} its first change\nhint: add one, or run `build-loop`",
+                "`{}` has the gate `{}`, but no step by `{agent}` {when}\nhint: add one, or run `build-loop`",
                 workflow.id,
                 gate.name()
             ));
         }
     }
     Ok(steps)
+}
+
+/// Changes after the verification are verified again where they are closed; false where they never are.
+fn closer(after: &mut [Planned]) -> bool {
+    let closes = after.iter_mut().find(|step| step.closes && matches!(step.does, Does::Client { .. }));
+    closes.map(|step| step.verifies = true).is_some()
 }
 
 fn planned(step: &Step) -> Planned {
@@ -111,6 +121,7 @@ fn planned(step: &Step) -> Planned {
         phase,
         sandbox: if working && !reads && !reviewer { Sandbox::Open } else { Sandbox::Shut },
         closes: matches!(phase, Phase::Reflect | Phase::Close),
+        verifies: false,
     }
 }
 
@@ -156,6 +167,14 @@ mod tests {
         assert!(of("critic", &build).unwrap_err().contains("`critic`"));
         assert!(of("qa", &(step("check", ", agent: qa-verifier") + &build)).is_err(), "verified too early");
         assert!(of("qa", &(build.clone() + &step("check", ", agent: qa-verifier"))).is_ok());
+        let (qa, docs) = (step("check", ", agent: qa-verifier"), step("docs", ", phase: execute"));
+        let wrong = of("qa", &[&*build, &*qa, &*docs].concat()).unwrap_err();
+        assert!(wrong.contains("after its last change"), "{wrong}");
+        let end = step("end", ", agent: framework, phase: reflect");
+        let steps = of("qa", &[&*build, &*qa, &*docs, &*end].concat()).unwrap();
+        assert_eq!(steps.iter().map(|step| step.verifies).collect::<Vec<_>>(), [false, false, false, true]);
+        let steps = of("qa", &[&*build, &*docs, &*qa, &*end].concat()).unwrap();
+        assert!(steps.iter().all(|step| !step.verifies), "nothing is changed after it");
         assert!(of("critic, qa", &step("make", ", run: make")).is_ok(), "no agent changes anything");
     }
 }

@@ -22,6 +22,10 @@ pub struct Record {
     pub begun: BTreeMap<String, Begun>,
     pub paused: Option<Paused>,
     pub resolved: Option<Resolved>,
+    /// The call a person approved last; whether it was made since, the session's ledger says.
+    pub approved: Option<String>,
+    /// By step: the checks that a person lets it go without.
+    pub waived: BTreeMap<String, Vec<String>>,
     /// Millionths of a dollar, so far.
     pub cost: u64,
     pub budget: Option<u64>,
@@ -80,6 +84,11 @@ impl Record {
             }
             Deed::Resolved(resolved) => self.resolved = Some(resolved.clone()),
             Deed::Resumed(resumed) => {
+                if let Some(paused) = self.paused.as_ref().filter(|paused| !paused.checks.is_empty()) {
+                    self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
+                }
+                let waited = self.paused.as_ref().and_then(|paused| paused.tool_use_id.clone());
+                self.approved = waited.or(self.approved.take());
                 (self.state, self.outcome, self.paused) = (State::Resumed, None, None);
                 (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
                 self.reason.clear();

@@ -104,6 +104,7 @@ impl Session {
 
     /// A check of the user's was run; one that failed sends the work back, or ends it.
     pub(super) fn checked(&mut self, checked: &Checked) {
+        self.step_checked(checked);
         let policy = self.policy();
         let held = policy.gates.checks == Level::Enforce && !policy.mode.observe;
         match checked.outcome.as_str() {

@@ -4,7 +4,7 @@
 //! prompt begins no task, and the sandbox is the step's.
 
 use crate::call::{CallState, Effect};
-use crate::fact::{NO_EFFECT, Staged, Step};
+use crate::fact::{Checked, NO_EFFECT, Staged, Step};
 use crate::json::cut;
 use crate::session::Session;
 use crate::state::{OpenCall, Sandbox, Stopping};
@@ -36,12 +36,26 @@ impl Session {
         let writes = open.effect.is_some_and(Effect::is_write);
         let unheard = step.reason.as_deref() == Some(NO_EFFECT);
         match step.to {
-            CallState::Denied if step.gate.is_some() => stage.refused.clone_from(&step.reason),
-            CallState::Failed if unheard && writes => {
-                stage.refused = Some(format!("the client did not run `{}`", cut(&step.call.tool, 64)));
+            CallState::Denied if step.gate.is_some() => {
+                (stage.refused, stage.refused_by) = (step.reason.clone(), step.gate.clone());
             }
-            CallState::Completed if writes || open.effect == Some(Effect::Spawn) => stage.refused = None,
+            CallState::Failed if unheard && writes => {
+                let what = format!("the client did not run `{}`", cut(&step.call.tool, 64));
+                (stage.refused, stage.refused_by) = (Some(what), None);
+            }
+            CallState::Completed if writes || open.effect == Some(Effect::Spawn) => {
+                (stage.refused, stage.refused_by) = (None, None);
+            }
             _ => {}
+        }
+    }
+
+    /// A check of the user was run in the step.
+    pub(super) fn step_checked(&mut self, checked: &Checked) {
+        let Some(stage) = &mut self.memory.run else { return };
+        stage.failing.retain(|id| *id != checked.id);
+        if checked.failed() {
+            stage.failing.push(checked.id.clone());
         }
     }
 }

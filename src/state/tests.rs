@@ -51,8 +51,12 @@ fn full() -> (State, Memory) {
         run: Some(RunStep {
             agent: text(),
             approved: text(),
+            failing: vec!["f".to_owned()],
             note: text(),
             refused: text(),
+            refused_by: text(),
+            verifies: true,
+            waived: vec!["w".to_owned()],
             ..RunStep::default()
         }),
         shadowed: text(),

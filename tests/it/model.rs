@@ -1,8 +1,8 @@
 //! A scripted Messages API on loopback: it says what the test wrote down, and remembers what it was asked.
 //!
-//! Each conversation, the main one and every subagent, walks its own script. Invariant: nothing is random; ids are
-//! counted and usage is constant. Whatever the client sends elsewhere comes here too, as to a proxy, and is kept as
-//! astray.
+//! Each conversation, the main one and every subagent, walks its own script; or the main one is answered by what it holds,
+//! as a real model would. Invariant: nothing is random; ids are counted and usage is constant. Whatever the client sends
+//! elsewhere comes here too, as to a proxy, and is kept as astray.
 
 mod http;
 mod request;
@@ -11,7 +11,7 @@ mod turn;
 pub(crate) use request::{Request, ToolResult};
 pub(crate) use turn::Turn;
 
-use http::Received;
+use http::{Answer, Received};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufReader};
@@ -26,10 +26,14 @@ pub(crate) struct Model {
     desk: Arc<Mutex<Desk>>,
 }
 
+type Mind = Box<dyn FnMut(&Request) -> Turn + Send>;
+
 /// What is still to be said, and what was heard.
 #[derive(Default)]
 struct Desk {
     main: Vec<Turn>,
+    /// What answers the main conversation in the place of a script.
+    mind: Option<Mind>,
     /// Words of the agent's system prompt, its turns.
     agents: Vec<(String, Vec<Turn>)>,
     /// Which of these each subagent walks, by its id.
@@ -55,6 +59,13 @@ impl Model {
             }
         });
         Self { address, desk }
+    }
+
+    /// A model that answers the main conversation by what it holds, however often it is asked.
+    pub(crate) fn minded(mind: impl FnMut(&Request) -> Turn + Send + 'static) -> Self {
+        let model = Self::new([]);
+        model.desk().mind = Some(Box::new(mind));
+        model
     }
 
     /// A subagent whose system prompt has these words goes through these turns. Said again for the same words, it is the
@@ -97,6 +108,10 @@ impl Model {
 impl Desk {
     /// The next turn of whoever asks, and the number of its message.
     fn next(&mut self, request: &Request) -> (Turn, usize) {
+        self.messages += 1;
+        if let (None, Some(mind)) = (&request.agent, &mut self.mind) {
+            return (mind(request), self.messages);
+        }
         let name = request.agent.clone().unwrap_or_default();
         let script = request.agent.as_ref().map(|id| self.script(id, &request.system()));
         let turns = match script {
@@ -106,7 +121,6 @@ impl Desk {
         let said = self.said.entry(name).or_default();
         let turn = turns.and_then(|turns| turns.get(*said)).cloned().unwrap_or_else(|| Turn::text("Done."));
         *said += 1;
-        self.messages += 1;
         (turn, self.messages)
     }
 
@@ -128,44 +142,53 @@ impl Desk {
 fn converse(mut connection: TcpStream, desk: &Mutex<Desk>) -> io::Result<()> {
     let mut reader = BufReader::new(connection.try_clone()?);
     while let Some(received) = http::receive(&mut reader)? {
-        let (status, kind, body) = answer(&received, desk);
-        http::send(&mut connection, status, kind, body.as_bytes(), received.method == "HEAD")?;
+        let (answer, halfway) = answer(&received, desk);
+        http::send(&mut connection, &answer, received.method == "HEAD", || {
+            if let Some((turn, number)) = &halfway {
+                happen(desk, *number, || turn.happen_halfway());
+            }
+        })?;
     }
     Ok(())
 }
 
-fn answer(received: &Received, desk: &Mutex<Desk>) -> (&'static str, &'static str, String) {
-    const JSON: &str = "application/json";
+/// The answer, and whose turn it is if something happens in its middle.
+fn answer(received: &Received, desk: &Mutex<Desk>) -> (Answer, Option<(Turn, usize)>) {
     let path = received.path.split('?').next().unwrap_or_default();
     match (received.method.as_str(), path) {
         ("POST", "/v1/messages") => {
             let body: Value = serde_json::from_slice(&received.body).unwrap();
-            let message = say(
+            let (message, turn) = say(
                 Request {
                     agent: received.headers.get("x-claude-code-agent-id").cloned(),
                     body: body.clone(),
                 },
                 desk,
             );
-            if body["stream"] == true {
-                ("200 OK", "text/event-stream", turn::stream(&message))
+            let answer = if body["stream"] == true {
+                Answer { status: "200 OK", kind: "text/event-stream", body: turn::stream(&message) }
             } else {
-                ("200 OK", JSON, message.to_string())
-            }
+                plain("200 OK", &message)
+            };
+            (answer, Some(turn))
         }
-        ("POST", "/v1/messages/count_tokens") => ("200 OK", JSON, json!({"input_tokens": 100}).to_string()),
-        ("GET", "/v1/models") => ("200 OK", JSON, json!({"data": [], "has_more": false}).to_string()),
-        ("HEAD" | "GET", "/") => ("200 OK", JSON, "{}".to_owned()),
+        ("POST", "/v1/messages/count_tokens") => (plain("200 OK", &json!({"input_tokens": 100})), None),
+        ("GET", "/v1/models") => (plain("200 OK", &json!({"data": [], "has_more": false})), None),
+        ("HEAD" | "GET", "/") => (plain("200 OK", &json!({})), None),
         (method, _) => {
             desk.lock().unwrap().astray.push(format!("{method} {}", received.path));
             let error = json!({"type": "error", "error": {"type": "not_found_error", "message": "not in the script"}});
-            ("404 Not Found", JSON, error.to_string())
+            (plain("404 Not Found", &error), None)
         }
     }
 }
 
-/// The scripted message. The turn's deed runs with the desk free, so that other conversations go on.
-fn say(request: Request, desk: &Mutex<Desk>) -> Value {
+fn plain(status: &'static str, body: &Value) -> Answer {
+    Answer { status, kind: "application/json", body: body.to_string() }
+}
+
+/// The scripted message, and whose turn it is. The turn's deed runs with the desk free, so that other conversations go on.
+fn say(request: Request, desk: &Mutex<Desk>) -> (Value, (Turn, usize)) {
     let model = request.body["model"].as_str().unwrap_or("scripted").to_owned();
     let (turn, number) = {
         let mut desk = desk.lock().unwrap();
@@ -173,9 +196,13 @@ fn say(request: Request, desk: &Mutex<Desk>) -> Value {
         desk.requests.push(request);
         next
     };
-    // A deed that fails must fail the test, not only this thread.
-    if panic::catch_unwind(AssertUnwindSafe(|| turn.happen())).is_err() {
-        desk.lock().unwrap().astray.push(format!("what happens before message {number} failed"));
+    happen(desk, number, || turn.happen());
+    (turn.message(number, &model), (turn, number))
+}
+
+/// A deed that fails must fail the test, not only this thread.
+fn happen(desk: &Mutex<Desk>, number: usize, deed: impl FnOnce()) {
+    if panic::catch_unwind(AssertUnwindSafe(deed)).is_err() {
+        desk.lock().unwrap().astray.push(format!("what happens at message {number} failed"));
     }
-    turn.message(number, &model)
 }

@@ -3,6 +3,7 @@
 mod hydration;
 mod learning;
 mod minibeads;
+mod runs;
 mod world;
 
 use aops_hook::tracker::{self, Item, Snapshot, Why};

@@ -92,8 +92,7 @@ impl Driver {
         let env = desk.env.later();
         let root = root(&env);
         check_clean(&env, &root)?;
-        let (_, plan, in_force) = planned(&env, &root, wants)?;
-        let client = client_for(&env, &plan, &in_force.policy)?;
+        let ground = Ground::of(&env, &root, wants)?;
         let artifacts = Artifacts::of(&root);
         artifacts.prepare(&env, &root)?;
         let alone = alone(&artifacts)?;
@@ -103,33 +102,17 @@ impl Driver {
         let run_id = format!("{}-{}", day(env.now_ms), random(4)?);
         let init = Init {
             budget: wants.budget,
-            policy_hash: in_force.hash.clone(),
+            policy_hash: ground.policy_hash.clone(),
             project_type: wants.project_type.clone(),
             session_id: uuid()?,
             step_timeout_ms: wants.step_timeout_ms,
-            steps: plan.iter().map(|step| step.id.clone()).collect(),
+            steps: ground.plan.iter().map(|step| step.id.clone()).collect(),
             task: wants.task.clone(),
             workflow: wants.workflow.clone(),
         };
-        let (folder, kit) = equipped(&env, &in_force.texts, &run_id)?;
-        let mut record = Record::default();
-        record.take(&artifacts.append(&run_id, Deed::Init(init))?);
-        let driver = Self {
-            env,
-            root,
-            artifacts,
-            record,
-            plan,
-            policy: in_force.policy,
-            texts: in_force.texts,
-            folder,
-            client,
-            kit,
-            progress: Progress::default(),
-            approved: None,
-            note: None,
-            _alone: alone,
-        };
+        let record = Record { run_id, ..Record::default() };
+        let mut driver = Self::of(env, root, artifacts, alone, record, ground)?;
+        driver.tell(Deed::Init(init))?;
         driver.announce(desk);
         Ok(driver)
     }
@@ -150,13 +133,22 @@ impl Driver {
             budget: record.budget,
             step_timeout_ms: record.step_timeout_ms,
         };
-        let (plan, policy, texts) = match planned(&env, &root, &wants) {
-            Ok((_, plan, in_force)) => (plan, in_force.policy, in_force.texts),
+        let ground = match Ground::of(&env, &root, &wants) {
             // Rules that cannot be read are not those it began with, and that is the end of it.
-            Err(_) if is_other(&env, &root, &record) => (Vec::new(), Policy::default(), Texts::default()),
-            Err(error) => return Err(error),
+            Err(_) if is_other(&env, &root, &record) => Ground::default(),
+            ground => ground?,
         };
-        let client = client_for(&env, &plan, &policy)?;
+        Self::of(env, root, artifacts, alone, record, ground)
+    }
+
+    fn of(
+        env: Env,
+        root: PathBuf,
+        artifacts: Artifacts,
+        alone: File,
+        record: Record,
+        Ground { plan, policy, texts, client, .. }: Ground,
+    ) -> anyhow::Result<Self> {
         let (folder, kit) = equipped(&env, &texts, &record.run_id)?;
         Ok(Self {
             env,
@@ -200,9 +192,7 @@ impl Driver {
             match judged {
                 Judged::Pass => {}
                 Judged::Blocked(reason) => return self.finish(desk, Outcome::Blocked, reason),
-                Judged::Pause { trigger, question, tool_use_id } => {
-                    return self.pause(desk, index, trigger, question, tool_use_id);
-                }
+                Judged::Pause(asked) => return self.pause(desk, index, asked),
             }
         }
     }
@@ -276,6 +266,24 @@ fn check_clean(env: &Env, root: &Path) -> anyhow::Result<()> {
         "the repository is not clean: {}{more}\nhint: commit or stash first; nothing was run",
         some.join(", ")
     ))
+}
+
+/// What a run stands on.
+#[derive(Default)]
+struct Ground {
+    plan: Vec<Planned>,
+    policy: Policy,
+    policy_hash: String,
+    texts: Texts,
+    client: PathBuf,
+}
+
+impl Ground {
+    fn of(env: &Env, root: &Path, wants: &Wants) -> anyhow::Result<Self> {
+        let (_, plan, in_force) = planned(env, root, wants)?;
+        let client = client_for(env, &plan, &in_force.policy)?;
+        Ok(Self { plan, policy: in_force.policy, policy_hash: in_force.hash, texts: in_force.texts, client })
+    }
 }
 
 fn client_for(env: &Env, plan: &[Planned], policy: &Policy) -> anyhow::Result<PathBuf> {

@@ -3,22 +3,37 @@
 //! Reads what it is given, writes nothing. Invariant: only a clean end with nothing left open passes.
 
 use crate::client::Stream;
+use crate::gate::checks::GATE;
 use crate::phrase::one_line;
+use crate::policy::Check;
+use crate::policy::check::{Moment, Outcome as Failing};
 use crate::process::Ending;
 use crate::run::Trigger;
 use crate::run::plan::{Does, Planned};
 use crate::session::Session;
+use crate::state::{Phase, RunStep};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::command) enum Judged {
     Pass,
     Blocked(String),
-    Pause { trigger: Trigger, question: String, tool_use_id: Option<String> },
+    Pause(Asked),
+}
+
+/// What a person is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::command) struct Asked {
+    pub trigger: Trigger,
+    pub question: String,
+    /// The call that waits.
+    pub tool_use_id: Option<String>,
+    /// The checks that failed.
+    pub checks: Vec<String>,
 }
 
 impl Judged {
     pub(super) fn pause(trigger: Trigger, question: impl Into<String>) -> Self {
-        Self::Pause { trigger, question: question.into(), tool_use_id: None }
+        Self::Pause(Asked { trigger, question: question.into(), tool_use_id: None, checks: Vec::new() })
     }
 }
 
@@ -30,6 +45,7 @@ pub(super) struct Witness<'a> {
     pub stderr: &'a str,
     pub stream: &'a Stream,
     pub session: Option<&'a Session>,
+    pub checks: &'a [Check],
 }
 
 pub(super) fn judge(step: &Planned, seen: &Witness) -> Judged {
@@ -79,8 +95,17 @@ fn client(step: &Planned, code: i32, seen: &Witness) -> Judged {
             "our hooks did not run in the client, so nobody guarded the step: look for `disableAllHooks` in its settings".to_owned(),
         );
     }
+    if seen.session.is_some_and(|session| session.state.phase == Phase::Halted) && step.verdict_of().is_none()
+    {
+        let problems = seen.session.map(|session| session.memory.course.problems.join("; "));
+        let why = one_line(&problems.unwrap_or_default(), 300);
+        return Judged::Blocked(format!("step `{}` was halted: {why}", step.id));
+    }
     if let Some(blocked) = verdict(step, stage.and_then(|stage| stage.verdict.as_deref()), seen) {
         return blocked;
+    }
+    if let Some(asked) = checks(step, seen, stage) {
+        return asked;
     }
     let owed = seen.session.map(|session| session.state.stop.owed.join(", ")).unwrap_or_default();
     if !owed.is_empty() {
@@ -100,11 +125,41 @@ fn waiting(seen: &Witness, call: &str) -> Option<Judged> {
     let open = seen.session?.memory.calls.iter().find(|open| open.deferred)?;
     let reason = open.reason.as_deref().unwrap_or_default();
     let why = reason.split("\nhint:").next().unwrap_or_default();
-    Some(Judged::Pause {
+    Some(Judged::Pause(Asked {
         trigger: Trigger::AskUser,
         question: format!("may `{}` be done? {}", one_line(call, 200).replace('`', "'"), one_line(why, 400)),
         tool_use_id: Some(open.call.id.clone()),
-    })
+        checks: Vec::new(),
+    }))
+}
+
+/// The user's checks that this step ended with: something they guard was refused last, they are owed, or a person is to
+/// be asked. Whoever approves lets the step go without them.
+fn checks(step: &Planned, seen: &Witness, stage: Option<&RunStep>) -> Option<Judged> {
+    let (session, stage) = (seen.session?, stage?);
+    let asks = |id: &String| {
+        let known = seen.checks.iter().find(|check| check.id == *id);
+        known.is_some_and(|check| check.on == Moment::Stop && check.outcome == Failing::AskUser)
+    };
+    let owed = session.state.stop.owed.iter().any(|name| name == GATE);
+    let refused = stage.refused_by.as_deref() == Some(GATE);
+    if !owed && !refused && !stage.failing.iter().any(asks) {
+        return None;
+    }
+    let line =
+        |id: &String| seen.checks.iter().find(|check| check.id == *id).map(|check| one_line(&check.run, 100));
+    let named = |id: &String| format!("`{}` ({})", one_line(id, 64), line(id).unwrap_or_default());
+    let all: Vec<String> = stage.failing.iter().map(named).collect();
+    Some(Judged::Pause(Asked {
+        trigger: Trigger::CheckFailed,
+        question: format!(
+            "the check {} failed in step `{}`; may the step be done without it?",
+            all.join(" and "),
+            step.id
+        ),
+        tool_use_id: None,
+        checks: stage.failing.clone(),
+    }))
 }
 
 /// Why the verdict of the step's agent does not let the run go on.

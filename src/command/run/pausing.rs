@@ -4,6 +4,7 @@
 
 use super::super::Desk;
 use super::driver::{Driver, Finish};
+use super::judged::Asked;
 use super::{next_step, notice};
 use crate::artifacts::Artifacts;
 use crate::env::{Env, now_ms};
@@ -17,16 +18,9 @@ use crate::run::record::Record;
 use std::path::Path;
 
 impl Driver {
-    pub(super) fn pause(
-        mut self,
-        desk: &mut Desk,
-        index: usize,
-        trigger: Trigger,
-        question: String,
-        tool_use_id: Option<String>,
-    ) -> anyhow::Result<Finish> {
-        let (packet, paused) =
-            made(&self.env, &self.root, &self.record, index, (trigger, question, tool_use_id))?;
+    pub(super) fn pause(mut self, desk: &mut Desk, index: usize, asked: Asked) -> anyhow::Result<Finish> {
+        let trigger = asked.trigger;
+        let (packet, paused) = made(&self.env, &self.root, &self.record, index, asked)?;
         let file = self.artifacts.keep_pause(&packet)?;
         self.tell(Deed::Checkpoint(paused))?;
         self.leave_session()?;
@@ -53,7 +47,8 @@ pub(super) fn terminated(
     let last = record.init.steps.len().saturating_sub(1);
     let index = record.next_step().map_or(last, |(index, _)| index);
     let question = "the driver ended before the run did".to_owned();
-    let (packet, paused) = made(env, root, &record, index, (Trigger::Terminated, question, None))?;
+    let asked = Asked { trigger: Trigger::Terminated, question, tool_use_id: None, checks: Vec::new() };
+    let (packet, paused) = made(env, root, &record, index, asked)?;
     artifacts.keep_pause(&packet)?;
     let told = artifacts.append(&record.run_id, Deed::Checkpoint(paused))?;
     record.take(&told);
@@ -65,7 +60,7 @@ fn made(
     root: &Path,
     record: &Record,
     index: usize,
-    (trigger, question, tool_use_id): (Trigger, String, Option<String>),
+    Asked { trigger, question, tool_use_id, checks }: Asked,
 ) -> Result<(Pause, Paused), Failure> {
     let tree = git::tree(env, root)
         .ok_or_else(|| Failure::storage(root.display(), "git does not tell the working tree"))?;
@@ -88,6 +83,7 @@ fn made(
     .sealed(&tree);
     let paused = Paused {
         checkpoint_id: packet.checkpoint_id.clone(),
+        checks,
         cost: record.cost,
         digest: packet.digest.clone(),
         outcome: trigger.outcome(),

@@ -25,16 +25,11 @@ impl Driver {
             Sandbox::Open => "You may change files here.",
             Sandbox::Shut => "You may read here, and change nothing.",
         };
-        let closes = if step.closes {
-            "Before you end, commit what is not committed and push it where there is a remote."
-        } else {
-            ""
-        };
-        let begun = if again {
-            "You began this step before and were interrupted: look at what is done already, and do only what is missing."
-        } else {
-            ""
-        };
+        let verified = "First, if anything was changed since the last verification, start the agent `aops:qa-verifier` in the foreground.";
+        let committed = "Before you end, commit what is not committed and push it where there is a remote.";
+        let closes = [(step.verifies, verified), (step.closes, committed)];
+        let closes: Vec<&str> = closes.iter().filter(|(asked, _)| *asked).map(|(_, words)| *words).collect();
+        let begun = if again { self.begun_before(step) } else { String::new() };
         let agent = step.verdict_of().map(|name| format!("aops:{name}")).unwrap_or_default();
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
         let values = vec![
@@ -45,10 +40,19 @@ impl Driver {
             ("task", quote(&self.record.init.task)),
             ("inner", inner),
             ("may", may.to_owned()),
-            ("closes", closes.to_owned()),
-            ("again", begun.to_owned()),
+            ("closes", closes.join(" ")),
+            ("again", begun),
             ("agent", agent),
         ];
         Ok(Phrase::new(template, values).fill(&asset::template(&self.env, template)?))
+    }
+    fn begun_before(&self, step: &Planned) -> String {
+        let made = match self.made_before(&step.id) {
+            none if none.is_empty() => none,
+            made => format!(" What aops-hook recorded of it:\n\n{made}"),
+        };
+        format!(
+            "You began this step before and were interrupted: look at what is done already, and do only what is missing.{made}"
+        )
     }
 }

@@ -30,11 +30,9 @@ pub(super) fn from_file(desk: &Desk, file: &str) -> anyhow::Result<Vec<String>> 
     Ok(tasks)
 }
 
-/// What can be begun, as the tracker says now.
+/// What the tracker says can be begun, each as a task that begins with the item's id.
 pub(super) fn from_tracker(desk: &Desk) -> anyhow::Result<Vec<String>> {
-    let project = root(desk.env);
-    let command = in_force::load(desk.env, &project)?.policy.tracker.command;
-    let ready = match refresh::ready(desk.env, &project, &command) {
+    let ready = match ready(desk)? {
         Ok(ready) => ready,
         Err(words) => {
             return refused(format!(
@@ -46,4 +44,16 @@ pub(super) fn from_tracker(desk: &Desk) -> anyhow::Result<Vec<String>> {
         return refused("nothing is ready in the tracker\nhint: `--queue` takes tasks from a file");
     }
     Ok(ready)
+}
+
+/// An item can still be begun when its turn comes. A tracker that gives no answer by then is believed as it was.
+pub(super) fn is_still_ready(desk: &Desk, task: &str) -> anyhow::Result<bool> {
+    let id = |task: &str| task.split(": ").next().unwrap_or_default().to_owned();
+    Ok(ready(desk)?.map_or(true, |ready| ready.iter().any(|item| id(item) == id(task))))
+}
+
+fn ready(desk: &Desk) -> anyhow::Result<Result<Vec<String>, String>> {
+    let project = root(desk.env);
+    let command = in_force::load(desk.env, &project)?.policy.tracker.command;
+    Ok(refresh::ready(desk.env, &project, &command))
 }

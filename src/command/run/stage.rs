@@ -4,6 +4,7 @@
 //! session has a step only while its driver is at it.
 
 use super::driver::Driver;
+use crate::call::CallState;
 use crate::capture::Limits;
 use crate::checkpoint::Kind;
 use crate::digest::sha256;
@@ -17,17 +18,17 @@ use crate::record;
 use crate::run::plan::Planned;
 use crate::session::Session;
 use crate::shelf;
-use crate::state::RunStep;
+use crate::state::{OpenCall, RunStep};
 use crate::undo::{self, Wanted};
 use crate::vault::Vault;
 use std::time::Instant;
 
 impl Driver {
-    fn whose<'a>(&'a self, cwd: &'a str) -> Whose<'a> {
+    pub(super) fn whose<'a>(&'a self, cwd: &'a str) -> Whose<'a> {
         Whose { session_id: &self.record.init.session_id, transcript_path: "", cwd }
     }
 
-    fn cwd(&self) -> String {
+    pub(super) fn cwd(&self) -> String {
         self.root.to_string_lossy().into_owned()
     }
 
@@ -55,6 +56,8 @@ impl Driver {
             run_id: self.record.run_id.clone(),
             sandbox: step.sandbox,
             step: step.id.clone(),
+            verifies: step.verifies,
+            waived: self.record.waived.get(&step.id).cloned().unwrap_or_default(),
             ..RunStep::default()
         };
         self.say(&env, Some(stage)).map(drop)
@@ -69,10 +72,18 @@ impl Driver {
         }
     }
 
+    fn waiting(&self) -> Option<OpenCall> {
+        self.session()?.memory.calls.iter().find(|open| open.deferred).cloned()
+    }
+
+    /// This call was put off and has not been made since.
+    pub(in crate::command) fn waits(&self, id: &str) -> bool {
+        self.waiting().is_some_and(|open| open.call.id == id && open.state == CallState::Pending)
+    }
+
     /// The call that waited is not to be made.
     pub(in crate::command) fn deny_waiting(&self, note: Option<&str>) -> Result<(), Failure> {
-        let waits = |session: &Session| session.memory.calls.iter().find(|open| open.deferred).cloned();
-        let Some(open) = self.session().as_ref().and_then(waits) else { return Ok(()) };
+        let Some(open) = self.waiting() else { return Ok(()) };
         let (env, cwd) = (self.env.later(), self.cwd());
         let mut ledger = Ledger::lock(&env, self.whose(&cwd), true)?;
         let why = note.map(|note| format!(": {note}")).unwrap_or_default();
@@ -107,6 +118,8 @@ impl Driver {
         if ledger.session().is_new() {
             facts.push(Fact::Open(hook::opened(env, &self.root, ledger.project())?));
         }
+        // Before the step changes: a call that was cut off is no refusal of the one that begins.
+        facts.extend(record::abandoned(ledger.session()));
         let (run_id, task) = (self.record.run_id.clone(), self.record.init.task.clone());
         facts.push(Fact::Run(Staged { run_id, stage, task }));
         ledger.append(env, facts)?;

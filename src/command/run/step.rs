@@ -57,8 +57,14 @@ impl Driver {
         let (ending, interrupted) = self.wait(desk, index, &step, &place, &mut stream)?;
         let stderr = String::from_utf8_lossy(&std::fs::read(place.stderr()).unwrap_or_default()).into_owned();
         let session = matches!(step.does, Does::Client { .. }).then(|| self.session()).flatten();
-        let seen =
-            Witness { ending, interrupted, stderr: &stderr, stream: &stream, session: session.as_ref() };
+        let seen = Witness {
+            ending,
+            interrupted,
+            stderr: &stderr,
+            stream: &stream,
+            session: session.as_ref(),
+            checks: &self.policy.checks,
+        };
         let judged = judge(&step, &seen);
         let judged = match self.keep_tree(Kind::Post, &step, trigger(&judged)) {
             Err(failure) if judged == Judged::Pass => unkept(&failure),
@@ -111,7 +117,10 @@ impl Driver {
         set("AOPS_IDEMPOTENCY_KEY", id.into());
         match step.does {
             Does::Client { .. } => set(RUN_KEY, key.into()),
-            Does::Run(_) => set("PATH", self.path_with_us()),
+            Does::Run(_) => {
+                set("AOPS_TASK", self.record.init.task.clone().into());
+                set("PATH", self.path_with_us());
+            }
         }
         let variables: Vec<(&str, &OsStr)> =
             variables.iter().map(|(n, v)| (n.as_str(), v.as_os_str())).collect();
@@ -175,7 +184,10 @@ impl Driver {
             self.progress.tick(desk, &now);
             match standing {
                 Standing::Ended(ending) => break Some(ending),
-                Standing::Lost => break None,
+                Standing::Lost => {
+                    place.sweep();
+                    break None;
+                }
                 Standing::NotStarted if began.elapsed() > BEGIN && place.claim() => {
                     let what = format!("the program of step `{}` could not be started", step.id);
                     return Err(Failure::new(Code::StorageFailed, what).into());
@@ -216,7 +228,7 @@ impl Driver {
         let summary = Summary { artifacts, duration_ms, outcome, step_name: step.id.clone() };
         self.artifacts.keep_summary(&self.record.run_id, &summary)?;
         let reason = match judged {
-            Judged::Pause { .. } => return Ok(()),
+            Judged::Pause(_) => return Ok(()),
             Judged::Pass => String::new(),
             Judged::Blocked(reason) => reason.clone(),
         };
@@ -237,7 +249,7 @@ fn trigger(judged: &Judged) -> &'static str {
     match judged {
         Judged::Pass => "run",
         Judged::Blocked(_) => "failure",
-        Judged::Pause { .. } => "pause",
+        Judged::Pause(_) => "pause",
     }
 }
 
@@ -245,6 +257,6 @@ fn outcome(judged: &Judged) -> Outcome {
     match judged {
         Judged::Pass => Outcome::Pass,
         Judged::Blocked(_) => Outcome::Blocked,
-        Judged::Pause { trigger, .. } => trigger.outcome(),
+        Judged::Pause(asked) => asked.trigger.outcome(),
     }
 }

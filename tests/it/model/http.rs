@@ -29,22 +29,34 @@ pub(super) fn receive(from: &mut BufReader<TcpStream>) -> io::Result<Option<Rece
     Ok(Some(Received { method: method.to_owned(), path: path.to_owned(), headers, body }))
 }
 
-/// A whole answer with its length, so that the connection stays usable.
+/// One answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) body: String,
+}
+
+/// A whole answer with its length, so that the connection stays usable; `halfway` happens when half of it is sent.
 pub(super) fn send(
     to: &mut TcpStream,
-    status: &str,
-    kind: &str,
-    body: &[u8],
+    answer: &Answer,
     head_only: bool,
+    halfway: impl FnOnce(),
 ) -> io::Result<()> {
+    let Answer { status, kind, body } = answer;
     let length = body.len();
-    let mut answer =
-        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nrequest-id: req_scripted\r\n\r\n")
-            .into_bytes();
-    if !head_only {
-        answer.extend_from_slice(body);
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nrequest-id: req_scripted\r\n\r\n"
+    );
+    to.write_all(head.as_bytes())?;
+    if head_only {
+        return Ok(());
     }
-    to.write_all(&answer)
+    let (first, second) = body.as_bytes().split_at(length / 2);
+    to.write_all(first)?;
+    halfway();
+    to.write_all(second)
 }
 
 fn body(from: &mut BufReader<TcpStream>, headers: &HashMap<String, String>) -> io::Result<Vec<u8>> {

@@ -43,6 +43,15 @@ impl Request {
             .collect()
     }
 
+    /// The inputs of every call the model made, by the call's id.
+    pub(crate) fn calls(&self) -> Vec<(String, Value)> {
+        let blocks = self.messages().filter_map(|message| message["content"].as_array()).flatten();
+        let calls = blocks.filter(|block| block["type"] == "tool_use");
+        calls
+            .map(|call| (call["id"].as_str().unwrap_or_default().to_owned(), call["input"].clone()))
+            .collect()
+    }
+
     /// Every text of the conversation by itself: whole messages, their blocks, and what calls brought back.
     pub(crate) fn pieces(&self) -> Vec<String> {
         let contents = self.messages().map(|message| &message["content"]);

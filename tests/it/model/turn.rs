@@ -8,8 +8,11 @@ use std::sync::Arc;
 pub(crate) struct Turn {
     text: String,
     calls: Vec<(String, Value)>,
-    deed: Option<Arc<dyn Fn() + Send + Sync>>,
+    deed: Option<Deed>,
+    halfway: Option<Deed>,
 }
+
+type Deed = Arc<dyn Fn() + Send + Sync>;
 
 impl Turn {
     pub(crate) fn text(text: &str) -> Self {
@@ -32,8 +35,20 @@ impl Turn {
         self
     }
 
+    /// Something that happens in the world when half of the answer is said.
+    pub(crate) fn halfway(mut self, deed: impl Fn() + Send + Sync + 'static) -> Self {
+        self.halfway = Some(Arc::new(deed));
+        self
+    }
+
     pub(super) fn happen(&self) {
         if let Some(deed) = &self.deed {
+            deed();
+        }
+    }
+
+    pub(super) fn happen_halfway(&self) {
+        if let Some(deed) = &self.halfway {
             deed();
         }
     }

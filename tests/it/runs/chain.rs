@@ -72,6 +72,18 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
     );
     assert!(summary["duration_ms"].is_u64() && summary.as_object().unwrap().len() == 4, "{summary}");
 
+    // What a step brought is kept under server, tool and key, the same it was handed out under.
+    let deeds = world.deeds();
+    let calls = |kind: &str| -> Vec<serde_json::Value> {
+        deeds.iter().filter(|deed| deed["kind"] == kind).map(|deed| deed["with"]["call"].clone()).collect()
+    };
+    let (begun, done) = (calls("STEP"), calls("DONE"));
+    assert!(begun.len() == 4 && begun == done, "{begun:?} {done:?}");
+    assert_eq!((&done[0]["server"], &done[0]["tool"]), (&json!("aops-hook"), &json!("claude")));
+    assert_eq!((&done[3]["server"], &done[3]["tool"]), (&json!("aops-hook"), &json!("run")));
+    let ids: std::collections::BTreeSet<_> = done.iter().map(|call| call["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 4, "each its own key");
+
     // One session for all of it, in which no prompt began a task; and git sees none of the artifacts.
     let session = world.session();
     let state = session.state();
@@ -136,6 +148,52 @@ fn what_does_not_pass_blocks_the_chain() {
     assert_eq!(world.effects(), [""; 0], "nothing after it was done");
     assert!(!world.there("forbidden"));
     assert_eq!(world.artifacts("terminal").len(), 4);
+}
+
+/// What is changed after the verification is verified again, before it is closed.
+#[test]
+fn later_changes_are_verified_where_they_are_closed() {
+    let steps = "  - {id: edit, name: Edit, description: e, phase: execute}
+  - {id: verify, name: Verify, description: v, agent: qa-verifier, phase: verify}
+  - {id: docs, name: Docs, description: d, phase: execute}
+  - {id: complete, name: Complete, description: c, agent: framework, phase: reflect}
+";
+    let model = Model::new([
+        bash("echo edited >> effects"),
+        Turn::text("Edited."),
+        agent("qa-verifier"),
+        Turn::text("VERIFIED."),
+        bash("echo documented >> effects"),
+        Turn::text("Documented."),
+        bash("git add -A && git commit -qm all"),
+        agent("framework"),
+        Turn::text("Reflected."),
+        // Not so fast: its own words are in the next request.
+        agent("qa-verifier"),
+        Turn::text("VERIFIED."),
+    ])
+    .agent("You find out whether the work does", [verdict(&json!({"verdict": "VERIFIED", "issues": []}))])
+    .agent("You write down what this task teaches", [verdict(&reflection())]);
+    let world = World::with(&model, &[("minor-edit", steps)]);
+    world.run("minor-edit").passed();
+    assert_eq!(world.effects(), ["edited", "documented"]);
+    let last = model.requests().iter().rfind(|request| request.agent.is_none()).unwrap().clone();
+    let refused = last.said_by("user").into_iter().filter(|words| words.contains("Stop hook feedback"));
+    let refused: Vec<String> = refused.collect();
+    assert!(refused.len() == 1 && refused[0].contains("aops:qa-verifier"), "{refused:?}");
+    assert_eq!(
+        model.requests().iter().filter(|r| r.system().contains("You find out whether the work does")).count(),
+        2
+    );
+}
+
+pub(super) fn reflection() -> serde_json::Value {
+    let fields = ["request", "guidance_received", "root_cause", "accomplishment", "proposed_change"];
+    let mut all = json!({"followed": "Yes", "outcome": "success"});
+    for field in fields {
+        all[field] = json!("x");
+    }
+    json!({"reflection": all})
 }
 
 const ASKING: &str = "  - {id: before, name: Before, description: first, run: echo before >> effects}

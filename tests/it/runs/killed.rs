@@ -1,11 +1,11 @@
 //! Drivers and clients killed at every step and in the middle of them: `resume` completes, each effect once.
 
 use super::world::{World, bash, until};
-use crate::model::{Model, Turn};
+use crate::model::{Model, Request, Turn};
 use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
 use std::process::Child;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -17,38 +17,6 @@ const COMMANDS: &str = "  - {id: one, name: One, description: o, run: echo one >
 fn kill(pid: u32) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     let _ = kill_process(pid, Signal::KILL);
-}
-
-/// Whatever became of it, it is TERMINATED once looked at, and one `resume` ends it well.
-fn completed(world: &World, case: &str) {
-    let runs = world.runs();
-    let Some(run) = runs.as_array().unwrap().first() else { return };
-    let id = run["run_id"].as_str().unwrap();
-    if run["state"] == "TERMINAL" {
-        return;
-    }
-    assert_eq!(run["state"], "TERMINATED", "{case}: {run}");
-    world.resume(run["checkpoint_id"].as_str().unwrap_or(id)).passed();
-}
-
-/// From before the first step to after the last, every few milliseconds.
-#[test]
-fn a_driver_killed_at_any_moment() {
-    let mut seen = std::collections::BTreeSet::new();
-    for moment in (0..24).map(|n| n * 45) {
-        let world = World::new(&[("commands", COMMANDS)]);
-        let mut driver = world.start(&["run", "x", "--workflow", "commands"]);
-        thread::sleep(Duration::from_millis(moment));
-        driver.kill().unwrap();
-        driver.wait().unwrap();
-        seen.insert(world.deeds().len());
-        let begun = !world.deeds().is_empty();
-        completed(&world, &format!("after {moment} ms"));
-        if begun {
-            assert_eq!(world.effects(), ["one", "two", "three"], "after {moment} ms");
-        }
-    }
-    assert!(seen.len() > 3, "killed at several places: {seen:?}");
 }
 
 /// A program that is killed is not taken for one that failed.
@@ -77,83 +45,173 @@ const CLIENT: &str = "  - {id: first, name: First, description: f}
   - {id: second, name: Second, description: s}
 ";
 
-type Deed = Box<dyn Fn() + Send>;
+/// What a step does in the shell.
+type Work = fn(&str) -> String;
 
-/// Two steps of the client; `who` is killed while the model thinks about its `turn`.
-fn killed_while_thinking(turn: usize, who: fn(&World, &mut Child)) {
-    let slot: Arc<Mutex<Option<Deed>>> = Arc::default();
-    let hook = Arc::clone(&slot);
-    let deed = move || {
-        if let Some(deed) = hook.lock().unwrap().take() {
-            deed();
+const PLAIN: Work = |step| format!("echo {step} >> effects");
+
+/// What a model with eyes would do next: it has read the conversation so far, and nothing else. A step whose call has its
+/// result, or is said to be done in the prompt, is done; one whose call was cut off is looked at first, as both ask.
+fn next(request: &Request, work: Work) -> Turn {
+    let prompts = request.pieces();
+    let prompt = prompts.iter().rev().find(|text| text.starts_with("Step ")).unwrap();
+    let step = prompt.split_once("watches: ").unwrap().1.split('.').next().unwrap().to_ascii_lowercase();
+    let (line, look) = (work(&step), format!("cat effects # {step}"));
+    let results = request.tool_results();
+    let result_of = |line: &str| {
+        let calls = request.calls();
+        let (id, _) = calls.iter().rev().find(|(_, input)| input["command"] == line)?;
+        results.iter().find(|result| result.id == *id).cloned()
+    };
+    let seen = result_of(&look);
+    match result_of(&line) {
+        _ if prompt.contains(&format!("- done: `Bash: {line}`")) => Turn::text("It is done already."),
+        Some(result) if !result.is_error => Turn::text("Done."),
+        Some(result) if !result.text.contains("outcome is unknown") => panic!("{result:?}"),
+        Some(_) if seen.as_ref().is_some_and(|seen| seen.text.contains(&step)) => Turn::text("It was done."),
+        Some(_) if seen.is_none() => {
+            assert!(
+                prompt.contains(&format!("- cut off, so look whether it took effect: `Bash: {line}`")),
+                "{prompt}"
+            );
+            bash(&look)
         }
-    };
-    let turns = [
-        bash("echo first >> effects"),
-        Turn::text("First."),
-        bash("echo second >> effects"),
-        Turn::text("Second."),
-    ];
-    let turns = turns.into_iter().enumerate().map(|(n, t)| if n == turn { t.after(deed.clone()) } else { t });
-    let model = Model::new(turns.collect::<Vec<_>>());
-    let world = Arc::new(World::with(&model, &[("client", CLIENT)]));
-    let driver = Arc::new(Mutex::new(None::<Child>));
-    let (inside, killed) = (Arc::clone(&world), Arc::clone(&driver));
-    *slot.lock().unwrap() = Some(Box::new(move || {
-        until("the driver", || killed.lock().unwrap().is_some());
-        who(&inside, killed.lock().unwrap().as_mut().unwrap());
-    }));
-    *driver.lock().unwrap() = Some(world.start(&["run", "x", "--workflow", "client"]));
-    until("the kill", || slot.lock().unwrap().is_none());
-    let mut driver = driver.lock().unwrap().take().unwrap();
-    let code = driver.wait().unwrap().code();
-    // The model's answer to a client that is gone was lost, and is not given again.
-    let lost = code == Some(3);
-    let runs = world.runs();
-    world.resume(runs[0]["run_id"].as_str().unwrap()).passed();
-    let expected: Vec<&str> = match (lost, turn) {
-        (true, 0) => vec!["second"],
-        (true, 2) => vec!["first"],
-        _ => vec!["first", "second"],
-    };
-    assert_eq!(world.effects(), expected, "turn {turn}, ended with {code:?}");
-    assert_eq!(world.person(&["verify", &world.session().id, "--json"]).json()["ok"], true);
+        _ => bash(&line),
+    }
 }
+
+type Who = fn(&World, &mut Child);
+
+/// Two steps of the client; `who` is killed at the model's answer number `turn`: while it thinks, or in its middle.
+fn killed_at_an_answer(turn: usize, halfway: bool, who: Who) {
+    let case = format!("answer {turn}, halfway: {halfway}");
+    let (send, deed) = mpsc::channel::<Box<dyn FnOnce() + Send>>();
+    let deed = Arc::new(Mutex::new(deed));
+    let mut answers = 0;
+    let model = Model::minded(move |request| {
+        let (said, deed) = (next(request, PLAIN), Arc::clone(&deed));
+        let strike = move || deed.lock().unwrap().recv().unwrap()();
+        answers += 1;
+        match (answers == turn + 1, halfway) {
+            (false, _) => said,
+            (true, false) => said.after(strike),
+            (true, true) => said.halfway(strike),
+        }
+    });
+    let world = Arc::new(World::with(&model, &[("client", CLIENT)]));
+    let mut driver = world.start(&["run", "x", "--workflow", "client"]);
+    let (struck, ended) = mpsc::channel();
+    let inside = Arc::clone(&world);
+    let strike = move || {
+        who(&inside, &mut driver);
+        struck.send(driver).unwrap();
+    };
+    send.send(Box::new(strike)).unwrap();
+    let mut driver = ended.recv_timeout(Duration::from_mins(1)).unwrap();
+    driver.wait().unwrap();
+    let run = world.runs()[0].clone();
+    let state = run["state"].as_str().unwrap();
+    assert!(["TERMINATED", "CHECKPOINT"].contains(&state), "{case}: {run}");
+    world.resume(run["checkpoint_id"].as_str().unwrap()).passed();
+    assert_eq!(world.effects(), ["first", "second"], "{case}");
+    assert_eq!(world.person(&["verify", &world.session().id, "--json"]).json()["ok"], true, "{case}");
+    assert_eq!(model.astray(), [""; 0], "{case}");
+}
+
+/// Answers 0 and 2 are the call of a step, 1 and 3 its last words: a step ends, and the next one begins.
+fn killed_at_every_answer(halfway: bool, who: Who) {
+    (0..4).for_each(|turn| killed_at_an_answer(turn, halfway, who));
+}
+
+const DRIVER: Who = |_, driver| {
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+};
+const PROGRAM: Who = |world, _| kill(world.program().unwrap());
 
 #[test]
 fn a_driver_killed_while_the_model_thinks() {
-    for turn in 0..4 {
-        killed_while_thinking(turn, |_, driver| {
-            driver.kill().unwrap();
-            driver.wait().unwrap();
-        });
-    }
+    killed_at_every_answer(false, DRIVER);
+}
+
+#[test]
+fn a_driver_killed_in_the_middle_of_an_answer() {
+    killed_at_every_answer(true, DRIVER);
 }
 
 #[test]
 fn a_client_killed_while_the_model_thinks() {
-    for turn in 0..4 {
-        killed_while_thinking(turn, |world, _| kill(world.program().unwrap()));
-    }
+    killed_at_every_answer(false, PROGRAM);
 }
 
-/// The client dies in the middle of a call that has done its work: what was done is done, and once.
 #[test]
-fn a_client_killed_in_the_middle_of_a_call() {
-    let model = Model::new([
-        bash("echo called >> effects; sleep 30"),
-        bash("echo next >> effects"),
-        Turn::text("Done so far."),
-    ]);
+fn a_client_killed_in_the_middle_of_an_answer() {
+    killed_at_every_answer(true, PROGRAM);
+}
+
+/// One step of the client, killed in the middle of its call; the model looks before it does it again.
+fn killed_in_the_middle_of(work: Work, begun: &str, who: Who) -> World {
+    let model = Model::minded(move |request| next(request, work));
     let world = World::with(&model, &[("client", "  - {id: only, name: Only, description: o}\n")]);
     let mut driver = world.start(&["run", "x", "--workflow", "client"]);
-    until("the call", || world.effects() == ["called"]);
-    kill(world.program().unwrap());
-    assert_eq!(driver.wait().unwrap().code(), Some(3));
-    world.resume(&world.checkpoint()).passed();
-    assert_eq!(world.effects(), ["called", "next"]);
+    until("the call", || world.there(begun));
+    who(&world, &mut driver);
+    driver.wait().unwrap();
+    world.resume(world.runs()[0]["run_id"].as_str().unwrap()).passed();
+    assert_eq!(model.astray(), [""; 0]);
+    world
+}
+
+/// The call has done its work: what was done is done, and once.
+#[test]
+fn a_client_killed_after_a_calls_effect() {
+    let line = |step: &str| format!("[ -e begun ] || {{ echo {step} >> effects; touch begun; sleep 60; }}");
+    let world = killed_in_the_middle_of(line, "begun", PROGRAM);
+    assert_eq!(world.effects(), ["only"]);
     let calls = world.session().calls();
     assert_eq!(calls["toolu_000100"].last().unwrap(), "FAILED", "nobody heard of its end: {calls:?}");
+    assert_eq!(calls.len(), 2, "it looked, and did nothing more: {calls:?}");
+}
+
+/// The call has not done its work yet: it is ended with its client, so it cannot do it behind the next one's back.
+#[test]
+fn a_client_killed_before_a_calls_effect() {
+    let line = |step: &str| format!("touch begun; sleep 1.5; echo {step} >> effects");
+    let world = killed_in_the_middle_of(line, "begun", PROGRAM);
+    thread::sleep(Duration::from_secs(2));
+    assert_eq!(world.effects(), ["only"]);
+}
+
+/// The call goes on under its client, and `resume` waits for both.
+#[test]
+fn a_driver_killed_in_the_middle_of_a_call() {
+    let world = killed_in_the_middle_of(
+        |step| format!("touch begun; sleep 1.5; echo {step} >> effects"),
+        "begun",
+        DRIVER,
+    );
+    assert_eq!(world.effects(), ["only"]);
+    assert_eq!(world.session().calls().len(), 1);
+}
+
+/// The watcher and the client are both gone, and only the call is left: `resume` ends it before anything else.
+#[test]
+fn everybody_killed_but_the_call() {
+    let all: Who = |world, driver| {
+        DRIVER(world, driver);
+        let client = world.program().unwrap();
+        kill(parent(client));
+        kill(client);
+    };
+    let line = |step: &str| format!("touch begun; sleep 3; echo {step} >> effects");
+    let world = killed_in_the_middle_of(line, "begun", all);
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(world.effects(), ["only"]);
+}
+
+fn parent(pid: u32) -> u32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[test]
@@ -163,11 +221,7 @@ fn a_new_run_marks_the_old_one_and_says_how_to_resume() {
     until("a step", || !world.effects().is_empty());
     driver.kill().unwrap();
     driver.wait().unwrap();
-    until("its end", || {
-        world.program().is_none_or(|pid| {
-            rustix::process::test_kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()).is_err()
-        })
-    });
+    until("its end", || world.has_ended());
     world.commit();
     world.run("commands").passed();
     let runs = world.runs();

@@ -2,6 +2,7 @@
 
 use super::world::{World, bash, until};
 use crate::model::{Model, Turn};
+use crate::support::{Answer, BINARY};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 
@@ -73,6 +74,13 @@ fn a_queue_goes_one_by_one_and_stops_or_goes_on() {
     world.configure(
         "[tracker]\ncommand = \"none\"\n\n[run]\nnotify = 'echo \"$AOPS_OUTCOME\" >> \"$HOME/notices\"'\n",
     );
+    let mut piped = world.sandbox.command(BINARY);
+    piped.args(["run", "--queue", "-", "--workflow", "do", "--json"]).write_stdin("zeroth\n");
+    let piped = Answer::of("", &piped.output().unwrap());
+    assert_eq!(piped.code, Some(0), "{piped:?}");
+    assert_eq!(world.runs()[0]["task"], "zeroth");
+    fs::remove_dir_all(world.sandbox.project().join("artifacts")).unwrap();
+    fs::remove_file(world.sandbox.home().join("notices")).unwrap();
     let tasks = world.sandbox.tmp().join("tasks");
     fs::write(&tasks, "first\n\n# not this one\nsecond\n").unwrap();
     let queue = ["run", "--queue", tasks.to_str().unwrap(), "--workflow", "do"];

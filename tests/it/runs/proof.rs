@@ -19,26 +19,34 @@ fn a_forged_variable_loosens_nothing() {
     assert_eq!(session.state()["sandbox"], "shut");
 }
 
-/// A question is put off, run or not: that frees nobody.
+/// A question is put off, run or not: that frees nobody, however often the client asks again.
 #[test]
 fn a_question_is_deferred_and_stays_one() {
-    let sandbox = crate::support::Sandbox::new().with("AOPS_RUN", "some-run");
-    let config = sandbox.home().join(".config/aops");
-    std::fs::create_dir_all(&config).unwrap();
     let rule = "[[rule]]\nid = \"r\"\ncommand = \"touch danger\"\naction = \"ask\"\nreason = \"first ask\"\n";
-    std::fs::write(config.join("config.toml"), rule).unwrap();
-    let session = sandbox.session();
-    let _ = session.start("startup");
-    session.prompt(". go").silent();
-    let call = session.call("Bash", json!({"command": "touch danger"}));
-    for _ in 0..2 {
-        let said = session.pre(&call).json();
-        assert_eq!(said["hookSpecificOutput"]["permissionDecision"], "defer", "{said}");
-        session.end().silent();
+    let check =
+        "[[check]]\nid = \"c\"\non = \"commit\"\nrun = \"echo first ask; false\"\noutcome = \"ASK_USER\"\n";
+    // A waiver lifts checks, so there the sandbox is off instead.
+    let unguarded = format!("{check}[gates]\nsandbox = \"off\"\n");
+    for (config, prompt, line) in
+        [(rule, ". go", "touch danger"), (&unguarded, "go", "git commit --allow-empty -m x")]
+    {
+        let sandbox = crate::support::Sandbox::new().with("AOPS_RUN", "some-run");
+        let folder = sandbox.home().join(".config/aops");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), config).unwrap();
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt(prompt);
+        let call = session.call("Bash", json!({"command": line}));
+        for _ in 0..2 {
+            let said = session.pre(&call).json();
+            assert_eq!(said["hookSpecificOutput"]["permissionDecision"], "defer", "{line}: {said}");
+            session.end().silent();
+        }
+        assert_eq!(session.calls()[&call.id], ["PENDING"]);
+        let inside = session.call("Bash", json!({"command": line})).by("a1", "helper");
+        session.pre(&inside).refused(&["first ask"]);
     }
-    assert_eq!(session.calls()[&call.id], ["PENDING"]);
-    let inside = session.call("Bash", json!({"command": "touch danger"})).by("a1", "helper");
-    session.pre(&inside).refused(&["first ask"]);
 }
 
 /// A project can switch all hooks off, ours too: then nobody guarded the step, whatever the client says.

@@ -18,7 +18,7 @@ pub(super) struct World {
 }
 
 /// No tracker, no audit by chance, and one rule that asks.
-const CONFIG: &str = r#"
+pub(super) const CONFIG: &str = r#"
 [tracker]
 command = "none"
 
@@ -175,11 +175,22 @@ impl World {
 
     /// The process of the client or command at work, as its watcher wrote it down.
     pub(super) fn program(&self) -> Option<u32> {
-        let runs = fs::read_dir(self.sandbox.config().join("aops/runs")).ok()?;
-        let files = runs.flatten().flat_map(|run| fs::read_dir(run.path()).into_iter().flatten().flatten());
-        let pids = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == "pid"));
-        let newest = pids.max_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).unwrap())?;
+        let newest = self
+            .jobs("pid")
+            .into_iter()
+            .max_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).unwrap())?;
         fs::read_to_string(newest).ok()?.parse().ok()
+    }
+
+    /// Every program that was handed out has its end written down.
+    pub(super) fn has_ended(&self) -> bool {
+        self.jobs("exit").len() == self.jobs("job").len()
+    }
+
+    fn jobs(&self, kind: &str) -> Vec<PathBuf> {
+        let runs = fs::read_dir(self.sandbox.config().join("aops/runs")).into_iter().flatten().flatten();
+        let files = runs.flat_map(|run| fs::read_dir(run.path()).into_iter().flatten().flatten());
+        files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == kind)).collect()
     }
 }
 

@@ -117,21 +117,27 @@ fn stage() -> RunStep {
         agent: some(),
         approved: some(),
         closes: false,
+        failing: vec![text()],
         key_sha256: digest(),
         note: some(),
         phase: Phase::Execute,
         prompted: false,
         refused: some(),
+        refused_by: some(),
         run_id: text(),
         sandbox: Sandbox::Open,
         step: text(),
         verdict: some(),
+        verifies: true,
+        waived: vec![text()],
     }
 }
 
 /// A step of which nothing is known yet.
 fn begun() -> RunStep {
-    RunStep { agent: None, approved: None, note: None, refused: None, verdict: None, ..stage() }
+    let (failing, waived) = (Vec::new(), Vec::new());
+    let nothing = RunStep { agent: None, approved: None, note: None, verdict: None, ..stage() };
+    RunStep { failing, waived, verifies: false, refused: None, refused_by: None, ..nothing }
 }
 
 fn waiver() -> Waiver {

@@ -1,0 +1,96 @@
+//! Ends all that a program left running, wherever it went: known by a variable it was started with.
+//!
+//! Reads `/proc`, sends signals. Why not by group: the client gives each command it runs a session of its own, and that
+//! command lives on when the client is killed. Nor by number: a number is given to another program in time. Invariants: we
+//! never end ourselves; where there is no `/proc`, or a process is another user's, nothing is done.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+/// Looks in all, and how long between two: what is just being started shows no variables for a moment.
+const LOOKS: usize = 40;
+const APART: Duration = Duration::from_millis(10);
+
+/// Kills every process with `name=value` among its variables and what those started, until none is left; false where
+/// nobody can say which those are.
+pub fn end(name: &str, value: &str) -> bool {
+    if !Path::new("/proc/self/environ").exists() {
+        return false;
+    }
+    let mark = format!("{name}={value}").into_bytes();
+    let mut quiet = 0;
+    for _ in 0..LOOKS {
+        let found = marked(Path::new("/proc"), &mark);
+        quiet = if found.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 2 {
+            break;
+        }
+        for pid in found.into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        thread::sleep(APART);
+    }
+    true
+}
+
+/// Those that carry the mark, and all below them; never we.
+fn marked(proc: &Path, mark: &[u8]) -> BTreeSet<i32> {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let pids = fs::read_dir(proc).into_iter().flatten().flatten();
+    let pids =
+        pids.filter_map(|item| item.file_name().to_str()?.parse::<i32>().ok()).filter(|pid| *pid != own);
+    let mut above = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    for pid in pids {
+        let folder = proc.join(pid.to_string());
+        above.insert(pid, parent(&fs::read_to_string(folder.join("stat")).unwrap_or_default()));
+        let variables = fs::read(folder.join("environ")).unwrap_or_default();
+        if variables.split(|byte| *byte == 0).any(|variable| variable == mark) {
+            found.insert(pid);
+        }
+    }
+    loop {
+        let below = |pid: &i32| above.get(pid).is_some_and(|parent| found.contains(parent));
+        let more: Vec<i32> = above.keys().copied().filter(|pid| !found.contains(pid) && below(pid)).collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// From the line of `stat`: the name before it may hold anything, brackets too.
+fn parent(stat: &str) -> i32 {
+    let after = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
+    after.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marked_ones_and_what_they_started() {
+        let proc = tempfile::tempdir().unwrap();
+        for (pid, parent, name, variables) in [
+            ("10", "1", "client", "A=1\0X=here\0"),
+            ("11", "10", "cleared) 1 7", ""),
+            ("12", "11", "below", ""),
+            ("13", "1", "gone from it", "X=here\0B=2"),
+            ("14", "1", "other", "X=here-too\0YX=here\0"),
+            ("15", "14", "other's", ""),
+        ] {
+            let folder = proc.path().join(pid);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("stat"), format!("{pid} ({name}) S {parent} 1 1 0")).unwrap();
+            fs::write(folder.join("environ"), variables).unwrap();
+        }
+        fs::create_dir(proc.path().join("self")).unwrap();
+        assert_eq!(marked(proc.path(), b"X=here"), BTreeSet::from([10, 11, 12, 13]));
+        assert_eq!(marked(&proc.path().join("none"), b"X=here"), BTreeSet::new());
+    }
+}
