@@ -72,7 +72,13 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         for file in &tree.files {
             let target = file.target.as_deref().map(|target| format!(" -> {target}")).unwrap_or_default();
             let path = clean(&format!("{}{target}", name::shown(&file.path))).into_owned();
-            writeln!(desk.out, "{:04o} {:>12} {} {path}", file.mode, file.size, &file.sha256[..12])?;
+            writeln!(
+                desk.out,
+                "{:04o} {:>12} {} {path}",
+                file.mode,
+                file.size,
+                &file.sha256.to_string()[..12]
+            )?;
         }
     }
     Ok(0)

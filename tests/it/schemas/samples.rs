@@ -4,7 +4,7 @@ use aops_hook::call::{CallKey, CallState, Effect};
 use aops_hook::checkpoint::{
     AgentState, AgentStatus, Checkpoint, Governance, Identity, Kind, Orchestrator, Outcome, Timing,
 };
-use aops_hook::digest::NO_DIGEST;
+use aops_hook::digest::{NO_DIGEST, Sum};
 use aops_hook::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged,
     Step, Taken, Unblocked, Violation,
@@ -445,7 +445,7 @@ pub(crate) fn checkpoints() -> Vec<Value> {
         tool_invocations: 3,
     };
     let idle = AgentState { status: AgentStatus::Idle, summary: None, ..agent.clone() };
-    let file = File { mode: 0o644, path: text(), sha256: digest(), size: 17, target: None };
+    let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };
     let link = File { mode: 0o777, target: some(), ..file.clone() };
     let outcome = Outcome { name: text(), outcome: text(), reason: some() };
     let passed = Outcome { reason: None, ..outcome.clone() };
