@@ -41,14 +41,20 @@ fn written<'a>(parting: &'a Parting<'a>) -> impl Iterator<Item = &'a File> {
     parting.added.iter().copied().chain(changed)
 }
 
-/// Takes these steps in the tree at `root`; afterwards each of `folders`, which is sorted, has its mode. When it returns,
-/// everything is on the disk itself: until then whoever comes next takes the steps again.
-pub fn apply(
-    vault: &Vault,
-    root: &OwnedFd,
-    parting: &Parting,
-    folders: &[&Folder],
-) -> Result<Applied, Failure> {
+/// What is to be done to a tree.
+#[derive(Debug)]
+pub struct Steps<'a> {
+    pub parting: Parting<'a>,
+    /// Sorted; each has its mode afterwards.
+    pub folders: Vec<&'a Folder>,
+    /// Nobody can have changed the tree since it was looked at: where only a mode differs, the content is right.
+    pub fresh: bool,
+}
+
+/// Takes these steps in the tree at `root`. When it returns, everything is on the disk itself: until then whoever comes
+/// next takes the steps again.
+pub fn apply(vault: &Vault, root: &OwnedFd, steps: &Steps) -> Result<Applied, Failure> {
+    let parting = &steps.parting;
     let mut made = Vec::new();
     let mut ground = Ground::new(root);
     let mut applied = Applied::default();
@@ -70,7 +76,7 @@ pub fn apply(
         }
     }
     for (old, new) in &parting.changed {
-        let same = old.sha256 == new.sha256 && old.target.is_none() && new.target.is_none();
+        let same = steps.fresh && old.sha256 == new.sha256 && old.target.is_none() && new.target.is_none();
         if !same || !set_mode(&mut ground, new)? {
             made.extend(write(vault, &mut ground, new)?);
         }
@@ -80,7 +86,7 @@ pub fn apply(
         made.extend(write(vault, &mut ground, file)?);
         made.truncate(FEW + 1);
     }
-    for folder in folders.iter().rev() {
+    for folder in steps.folders.iter().rev() {
         folder_mode(&mut ground, folder)?;
     }
     // A few are forced to the disk one by one, which waits for nobody else's; and all were written by now, so that the

@@ -11,7 +11,7 @@ use crate::env::Env;
 use crate::fact::Fact;
 use crate::failure::Failure;
 use crate::ledger::Ledger;
-use crate::restore::{self, Applied};
+use crate::restore::{self, Applied, Steps};
 use crate::state::{Stage, Undone};
 use crate::tree::parting::Parting;
 use crate::tree::{Artifacts, Folder, find};
@@ -100,12 +100,12 @@ pub(super) fn finish(
             restore::rehearse(vault, &parting)?;
         }
         let folders = shaped(plan, &parting, &target.artifacts, again);
-        applied = restore::apply(vault, &vault.tree, &parting, &folders)?;
+        applied = restore::apply(vault, &vault.tree, &Steps { parting, folders, fresh: !again })?;
     }
-    // The tree is the target's now, unless some of it was left as it was.
+    // The tree is the target's now, unless some of it was left as it was, or somebody went on working meanwhile.
     let left_out = std::mem::take(&mut target.artifacts).left_out;
     let files = match &archive {
-        Some(_) if plan.alone.is_empty() => {
+        Some(_) if plan.alone.is_empty() && !again => {
             Files { artifacts: Artifacts::default(), text: form::files(&text) }
         }
         Some(_) => capture(env, vault, &Plan::limits(), &[], &left_out)?.into(),
