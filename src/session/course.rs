@@ -13,7 +13,7 @@ use crate::moment;
 use crate::policy::Level;
 use crate::prompt::Prompt;
 use crate::session::Session;
-use crate::state::{Course, Phase, Sandbox, Stage, Started, Stopping, Task, Undone, Waiver};
+use crate::state::{Course, LastRun, Phase, Sandbox, Stage, Started, Stopping, Task, Undone, Waiver};
 
 /// Agents remembered; the oldest that have ended go first.
 const MOST_AGENTS: usize = 64;
@@ -77,6 +77,7 @@ impl Session {
                 self.memory.undoing = None;
                 self.memory.undone = Some(Box::new(undone.clone()));
                 (self.memory.course.verified, self.memory.course.reflected) = (false, false);
+                self.memory.course.checks.clear();
                 self.state.stop = Stopping::default();
                 let same_task = self.state.task.as_ref().map_or(0, |task| task.n) == undone.task;
                 let held = self.state.state.hydration_pending || self.state.phase == Phase::Halted;
@@ -254,6 +255,8 @@ impl Session {
 
     /// A check of the user's was run; one that failed sends the work back, or ends it.
     pub(super) fn checked(&mut self, checked: &Checked) {
+        let run = LastRun { ending: checked.ending.clone(), outcome: checked.outcome.clone() };
+        self.memory.course.checks.insert(checked.id.clone(), run);
         let policy = self.policy();
         let held = policy.gates.checks == Level::Enforce && !policy.mode.observe;
         match checked.outcome.as_str() {

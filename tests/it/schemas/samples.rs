@@ -13,8 +13,8 @@ use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
 use aops_hook::policy::check::Moment;
 use aops_hook::state::{
-    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, RunStep, Sandbox, Stage, Started,
-    State, Stopping, Subagent, Task, Undone, Waiver, Witness,
+    Audit, Course, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, Phase, RunStep, Sandbox, Stage,
+    Started, State, Stopping, Subagent, Task, Undone, Waiver, Witness,
 };
 use aops_hook::tree::{Artifacts, File, Folder, LeftOut};
 use serde_json::Value;
@@ -82,6 +82,7 @@ fn course() -> Course {
         agents: vec![started],
         auditing: false,
         before: Some((Phase::Execute, Sandbox::Open)),
+        checks: [(text(), LastRun { ending: text(), outcome: text() })].into(),
         epoch: 1,
         gates: vec![text()],
         let_go: false,
@@ -202,7 +203,7 @@ fn memory() -> Memory {
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
     Memory {
-        course: Course { before: None, told_no_git: false, ..course() },
+        course: Course { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
         policy: None,
         run: None,
         shadowed: None,
