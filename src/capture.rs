@@ -4,17 +4,17 @@
 //! what cannot or may not be kept is listed; a file that did not change since the last time is not read.
 
 mod content;
+mod rules;
 mod walk;
 
-pub use walk::everything_below;
+pub use walk::{Walked, everything_below, walk};
 
-use crate::digest::hex;
-use crate::env::{Env, boot_id};
+use crate::env::Env;
 use crate::failure::{Code, Failure};
 use crate::policy::Policy;
-use crate::tree::{Artifacts, File, Folder, LeftOut};
+use crate::tree::{Artifacts, Folder, LeftOut, find};
 use crate::vault::Vault;
-use crate::vault::cache::{Known, Outside};
+use crate::vault::cache::Outside;
 use std::time::Instant;
 
 /// How much may be kept, and until when.
@@ -25,6 +25,8 @@ pub struct Limits {
     pub tree: u64,
     /// Somebody waits: give up at this moment, with what was learnt kept for the next try.
     pub until: Option<Instant>,
+    /// When it returns, every content is on the disk itself.
+    pub sync: bool,
 }
 
 impl Limits {
@@ -33,12 +35,13 @@ impl Limits {
             file: policy.checkpoint.max_file_mb << 20,
             tree: policy.checkpoint.max_tree_mb << 20,
             until: None,
+            sync: true,
         }
     }
 
     /// For what is about to be overwritten: all of it.
     pub fn none() -> Self {
-        Self { file: u64::MAX, tree: u64::MAX, until: None }
+        Self { file: u64::MAX, tree: u64::MAX, until: None, sync: true }
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -79,16 +82,30 @@ pub fn capture(
     besides: &[String],
     alone: &[LeftOut],
 ) -> Result<Artifacts, Failure> {
-    let walk::Walked { sights, mut left_out } = walk::walk(env, vault, limits, besides)?;
+    keep(vault, limits, walk(env, vault, limits, besides)?, alone)
+}
+
+/// The second half of it: what was seen, with its contents in the vault.
+pub fn keep(
+    vault: &Vault,
+    limits: &Limits,
+    Walked { mut sights, mut left_out }: Walked,
+    alone: &[LeftOut],
+) -> Result<Artifacts, Failure> {
     let mut kept = Artifacts::default();
-    let mut wanted = Vec::new();
-    for sight in sights {
+    let plain = |sight: &Sight| {
+        sight.kind == SightKind::File
+            && sight.outside.size <= limits.file
+            && find(alone, &sight.path).is_none()
+    };
+    let others: Vec<Sight> = sights.extract_if(.., |sight| !plain(sight)).collect();
+    for sight in others {
         let out = |reason: &str| LeftOut {
             path: sight.path.clone(),
             reason: reason.to_owned(),
             size: sight.outside.size,
         };
-        if crate::tree::find(alone, &sight.path).is_some() {
+        if find(alone, &sight.path).is_some() {
             left_out.push(out("left out before"));
             continue;
         }
@@ -99,34 +116,20 @@ pub fn capture(
                 Ok(file) => kept.files.push(file),
                 Err(out) => left_out.push(out),
             },
-            SightKind::File if sight.outside.size > limits.file => {
-                left_out.push(out("larger than `checkpoint.max_file_mb`"));
-            }
-            SightKind::File => wanted.push(sight),
+            SightKind::File => left_out.push(out("larger than `checkpoint.max_file_mb`")),
         }
     }
-    left_out.extend(content::too_much(&mut wanted, limits.tree));
-    let boot = boot_id();
-    let content::Kept { files, learnt, mut lost, synced, late } = content::keep(vault, wanted, limits, &boot);
+    left_out.extend(content::too_much(&mut sights, limits.tree));
+    let content::Kept { mut files, mut lost, late } = content::keep(vault, sights, limits)?;
     left_out.append(&mut lost);
-    vault.cache(&learnt, if synced { "" } else { &boot })?;
     if late {
         limits.check()?;
     }
-    kept.files.extend(files);
+    files.append(&mut kept.files);
+    kept.files = files;
     kept.left_out = left_out;
     kept.sort();
     kept.files.dedup_by(|a, b| a.path == b.path);
     kept.left_out.dedup_by(|a, b| a.path == b.path);
     Ok(kept)
-}
-
-fn file(sight: Sight, known: &Known) -> File {
-    File {
-        mode: sight.mode,
-        path: sight.path,
-        sha256: hex(&known.sha256),
-        size: known.outside.size,
-        target: None,
-    }
 }

@@ -2,6 +2,10 @@
 //!
 //! Reads nothing, writes nothing. Invariant: whatever an id holds, what comes out here is safe in a file name.
 
+mod sum;
+
+pub use sum::Sum;
+
 use sha2::{Digest as _, Sha256};
 
 /// The link before the first entry.
@@ -16,13 +20,19 @@ pub fn sha256(pieces: &[&[u8]]) -> String {
     hex(&hash.finalize())
 }
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut digits = vec![0; bytes.len() * 2];
+    spell(bytes, &mut digits);
+    String::from_utf8(digits).unwrap_or_default()
+}
+
+/// Two digits for each byte.
+fn spell(bytes: &[u8], digits: &mut [u8]) {
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
         pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
-    String::from_utf8(digits).unwrap_or_default()
 }
 
 /// The first eight bytes as a number, for hash tables on disk.

@@ -182,11 +182,10 @@ pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
     found.replace(text.as_bytes(), 0o644).ok()
 }
 
-/// Files below this folder that are tracked although a rule says to ignore them: as bytes, from this folder.
-pub fn tracked_though_ignored(env: &Env, folder: &Path) -> Vec<Vec<u8>> {
-    let said = git(env, folder, &["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]);
-    let said = said.unwrap_or_default();
-    said.split(|b| *b == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()
+/// Everything that is tracked here or below, be it there or not: paths from here, each with a zero byte after it. Nothing
+/// where git does not answer.
+pub fn tracked(env: &Env, folder: &Path) -> Vec<u8> {
+    git(env, folder, &["ls-files", "-z", "--cached"]).unwrap_or_default()
 }
 
 fn stamp(path: &Path) -> String {

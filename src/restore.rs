@@ -7,10 +7,10 @@
 mod ground;
 mod sparse;
 
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::tree::parting::Parting;
-use crate::tree::{Artifacts, File, Folder, name};
-use crate::vault::{Vault, blob};
+use crate::tree::{File, Folder, name};
+use crate::vault::Vault;
 use ground::Ground;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -30,7 +30,7 @@ pub struct Applied {
 pub fn rehearse(vault: &Vault, parting: &Parting) -> Result<(), Failure> {
     for file in written(parting) {
         if file.target.is_none() {
-            vault.unpack(&digest(file)?, &mut std::io::sink())?;
+            vault.unpack(&file.sha256.0, &mut std::io::sink())?;
         }
     }
     Ok(())
@@ -41,15 +41,21 @@ fn written<'a>(parting: &'a Parting<'a>) -> impl Iterator<Item = &'a File> {
     parting.added.iter().copied().chain(changed)
 }
 
-/// Takes these steps in the tree at `root`; afterwards every folder of `whole` has its mode.
-pub fn apply(
-    vault: &Vault,
-    root: &OwnedFd,
-    parting: &Parting,
-    whole: &Artifacts,
-) -> Result<Applied, Failure> {
-    // A few are forced to the disk one by one, which waits for nobody else's.
-    let few = parting.files() <= FEW;
+/// What is to be done to a tree.
+#[derive(Debug)]
+pub struct Steps<'a> {
+    pub parting: Parting<'a>,
+    /// Sorted; each has its mode afterwards.
+    pub folders: Vec<&'a Folder>,
+    /// Nobody can have changed the tree since it was looked at: where only a mode differs, the content is right.
+    pub fresh: bool,
+}
+
+/// Takes these steps in the tree at `root`. When it returns, everything is on the disk itself: until then whoever comes
+/// next takes the steps again.
+pub fn apply(vault: &Vault, root: &OwnedFd, steps: &Steps) -> Result<Applied, Failure> {
+    let parting = &steps.parting;
+    let mut made = Vec::new();
     let mut ground = Ground::new(root);
     let mut applied = Applied::default();
     for file in parting.removed.iter().rev() {
@@ -70,31 +76,33 @@ pub fn apply(
         }
     }
     for (old, new) in &parting.changed {
-        let same = old.sha256 == new.sha256 && old.target.is_none() && new.target.is_none();
+        let same = steps.fresh && old.sha256 == new.sha256 && old.target.is_none() && new.target.is_none();
         if !same || !set_mode(&mut ground, new)? {
-            write(vault, &mut ground, new, few)?;
+            made.extend(write(vault, &mut ground, new)?);
         }
+        made.truncate(FEW + 1);
     }
     for file in &parting.added {
-        write(vault, &mut ground, file, few)?;
+        made.extend(write(vault, &mut ground, file)?);
+        made.truncate(FEW + 1);
     }
-    for folder in whole.folders.iter().rev() {
+    for folder in steps.folders.iter().rev() {
         folder_mode(&mut ground, folder)?;
     }
-    if !few {
+    // A few are forced to the disk one by one, which waits for nobody else's; and all were written by now, so that the
+    // first takes the others along.
+    if made.len() > FEW {
         vault.sync();
+    } else {
+        made.iter()
+            .try_for_each(std::fs::File::sync_data)
+            .map_err(|e| Failure::storage("a restored file", e))?;
     }
     Ok(applied)
 }
 
 fn failed(path: &str, error: Errno) -> Failure {
     Failure::storage(name::shown(path), error)
-}
-
-fn digest(file: &File) -> Result<[u8; 32], Failure> {
-    blob::bytes(&file.sha256).ok_or_else(|| {
-        Failure::new(Code::ChecksumMismatch, format!("`{}` has no digest", name::shown(&file.path)))
-    })
 }
 
 fn remove(ground: &mut Ground, file: &File) -> Result<(), Failure> {
@@ -115,20 +123,21 @@ fn set_mode(ground: &mut Ground, file: &File) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Made whole in the spare folder, then moved into place.
-fn write(vault: &Vault, ground: &mut Ground, file: &File, sync: bool) -> Result<(), Failure> {
-    let spare = match &file.target {
-        Some(target) => {
-            let spare = vault.spare_name();
-            let target = name::bytes(target).into_owned();
-            rustix::fs::symlinkat(target, &vault.spare, &spare).map_err(|e| failed(&file.path, e))?;
-            spare
-        }
-        None => fill(vault, file, sync)?,
+/// Made whole in the spare folder, then moved into place. The file, where it is one.
+fn write(vault: &Vault, ground: &mut Ground, file: &File) -> Result<Option<std::fs::File>, Failure> {
+    let (spare, made) = if let Some(target) = &file.target {
+        let spare = vault.spare_name();
+        let target = name::bytes(target).into_owned();
+        rustix::fs::symlinkat(target, &vault.spare, &spare).map_err(|e| failed(&file.path, e))?;
+        (spare, None)
+    } else {
+        let (spare, mut made) = vault.spare_file()?;
+        content(vault, file, &mut made)?;
+        (spare, Some(made))
     };
     let moved = ground.at(&file.path, |dir, name| rustix::fs::renameat(&vault.spare, &spare, dir, name));
     match moved {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(made),
         Err(Errno::XDEV) => across(vault, ground, file),
         Err(error) => {
             let _ = rustix::fs::unlinkat(&vault.spare, &spare, AtFlags::empty());
@@ -137,25 +146,16 @@ fn write(vault: &Vault, ground: &mut Ground, file: &File, sync: bool) -> Result<
     }
 }
 
-fn fill(vault: &Vault, file: &File, sync: bool) -> Result<String, Failure> {
-    let (spare, mut made) = vault.spare_file()?;
-    content(vault, file, &mut made)?;
-    if sync {
-        made.sync_data().map_err(|e| Failure::storage(name::shown(&file.path), e))?;
-    }
-    Ok(spare)
-}
-
 fn content(vault: &Vault, file: &File, made: &mut std::fs::File) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(name::shown(&file.path), e);
     let mut to = sparse::Sparse::new(made);
-    vault.unpack(&digest(file)?, &mut to)?;
+    vault.unpack(&file.sha256.0, &mut to)?;
     to.finish().map_err(storage)?;
     made.set_permissions(std::fs::Permissions::from_mode(file.mode)).map_err(storage)
 }
 
 /// Where the folder is on another file system than the vault: made beside its place.
-fn across(vault: &Vault, ground: &mut Ground, file: &File) -> Result<(), Failure> {
+fn across(vault: &Vault, ground: &mut Ground, file: &File) -> Result<Option<std::fs::File>, Failure> {
     const BESIDE: &str = ".aops-restoring";
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let beside = |dir: &OwnedFd| {
@@ -168,12 +168,14 @@ fn across(vault: &Vault, ground: &mut Ground, file: &File) -> Result<(), Failure
         }
     };
     let made = ground.at(&file.path, |dir, _| beside(dir)).map_err(|e| failed(&file.path, e))?;
-    if let Some(made) = made {
-        content(vault, file, &mut made.into())?;
+    let mut made = made.map(std::fs::File::from);
+    if let Some(made) = &mut made {
+        content(vault, file, made)?;
     }
     ground
         .at(&file.path, |dir, name| rustix::fs::renameat(dir, BESIDE, dir, name))
-        .map_err(|e| failed(&file.path, e))
+        .map_err(|e| failed(&file.path, e))?;
+    Ok(made)
 }
 
 fn folder_mode(ground: &mut Ground, folder: &Folder) -> Result<(), Failure> {

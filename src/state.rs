@@ -210,6 +210,9 @@ pub struct Course {
     pub auditing: bool,
     /// Phase and sandbox that a prompt interrupted; a hydrator that says `continue` gives them back.
     pub before: Option<(Phase, Sandbox)>,
+    /// How the user's checks ended when they were last run in this task, by id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, LastRun>,
     /// Prompts of a person so far.
     pub epoch: u64,
     /// Gates of the workflow in force.
@@ -234,6 +237,15 @@ pub struct Course {
     pub writes_at_prompt: u64,
     /// Write-class calls since the last draw.
     pub writes_since_draw: u64,
+}
+
+/// The last run of one of the user's checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastRun {
+    /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
+    pub ending: String,
+    /// One of the four.
+    pub outcome: String,
 }
 
 /// One of our agents, from its start on.

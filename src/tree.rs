@@ -6,6 +6,7 @@
 pub mod name;
 pub mod parting;
 
+use crate::digest::Sum;
 use serde::{Deserialize, Serialize};
 
 /// The tree: what is in it, and what had to stay out.
@@ -22,7 +23,7 @@ pub struct File {
     /// Permission bits.
     pub mode: u32,
     pub path: String,
-    pub sha256: String,
+    pub sha256: Sum,
     pub size: u64,
     pub target: Option<String>,
 }

@@ -18,7 +18,7 @@ pub use rollback::{Order, Outcome, Preview, preview, roll_back};
 pub use settle::{finish_pending, resume};
 
 use crate::capture::{Limits, capture};
-use crate::checkpoint::{Checkpoint, Id, Identity, Kind, SCHEMA, Timing, standing};
+use crate::checkpoint::{Checkpoint, Id, Identity, Kind, SCHEMA, Timing, form, standing};
 use crate::digest::{NO_DIGEST, file_name};
 use crate::env::Env;
 use crate::fact::{Fact, Taken};
@@ -33,7 +33,10 @@ use crate::tree::Artifacts;
 use crate::vault::Vault;
 use crate::vault::index::Row;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// So long sessions are held for a look at their tree; their hooks wait for some seconds.
+pub const BRIEF: Duration = Duration::from_secs(1);
 
 /// A checkpoint to be written.
 #[derive(Debug)]
@@ -61,13 +64,26 @@ pub fn warm_up(env: &Env, vault: &Vault, limits: &Limits) -> Result<Artifacts, F
     capture(env, vault, limits, &[], &[])
 }
 
+/// The files of a checkpoint, and their text where it is known already.
+#[derive(Debug, Default)]
+pub struct Files<'a> {
+    pub artifacts: Artifacts,
+    pub text: Option<&'a str>,
+}
+
+impl From<Artifacts> for Files<'_> {
+    fn from(artifacts: Artifacts) -> Self {
+        Self { artifacts, text: None }
+    }
+}
+
 /// Writes a checkpoint of these files: to the vault, to the witness, to the index. The ledger is the caller's.
 pub fn write(
     env: &Env,
     vault: &Vault,
     session: Option<&Session>,
     wanted: &Wanted,
-    artifacts: Artifacts,
+    Files { artifacts, text }: Files,
 ) -> Result<Checkpoint, Failure> {
     let mut rows = vault.rows()?;
     let version = Vault::next_version(&rows, wanted.run, wanted.kind, wanted.phase);
@@ -110,9 +126,9 @@ pub fn write(
         },
         kind: wanted.kind,
         version,
-    }
-    .sealed();
-    vault.write(&checkpoint, &id)?;
+    };
+    let (checkpoint, text) = form::seal(checkpoint, text);
+    vault.write(&id, &text)?;
     vault.witness(env, &checkpoint)?;
     rows.push(Row::of(&checkpoint));
     vault.set_rows(rows)?;
@@ -147,7 +163,7 @@ pub fn take(
     wanted: &Wanted,
 ) -> Result<Checkpoint, Failure> {
     let artifacts = capture(env, vault, limits, &[], &[])?;
-    let checkpoint = write(env, vault, ledger.as_deref().map(Ledger::session), wanted, artifacts)?;
+    let checkpoint = write(env, vault, ledger.as_deref().map(Ledger::session), wanted, artifacts.into())?;
     if let Some(ledger) = ledger {
         ledger.append(env, vec![fact(&checkpoint)])?;
     }

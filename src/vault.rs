@@ -9,12 +9,11 @@ pub mod hide;
 pub mod index;
 pub mod witness;
 
-use crate::checkpoint::{Checkpoint, Id};
+use crate::checkpoint::{Checkpoint, Id, form};
 use crate::env::Env;
 use crate::failure::{Code, Failure};
 use crate::ledger::folder;
 use crate::ledger::lock::Lock;
-use crate::state::canonical;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -89,9 +88,10 @@ impl Vault {
     }
 
     /// Puts a whole file in place; `sync`: on the disk itself.
-    pub fn put(&self, dir: &OwnedFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Failure> {
+    pub fn put(&self, dir: &OwnedFd, name: &str, pieces: &[&[u8]], sync: bool) -> Result<(), Failure> {
         let (spare, mut file) = self.spare_file()?;
-        let written = file.write_all(bytes).and_then(|()| if sync { file.sync_data() } else { Ok(()) });
+        let written = pieces.iter().try_for_each(|piece| file.write_all(piece));
+        let written = written.and_then(|()| if sync { file.sync_data() } else { Ok(()) });
         written.map_err(|e| Failure::storage(name, e))?;
         rustix::fs::renameat(&self.spare, &spare, dir, name).map_err(|e| Failure::storage(name, e))
     }
@@ -107,23 +107,38 @@ impl Vault {
         }
     }
 
-    pub fn write(&self, checkpoint: &Checkpoint, id: &Id) -> Result<(), Failure> {
+    /// `text`: as [`form`] seals it.
+    pub fn write(&self, id: &Id, text: &form::Text) -> Result<(), Failure> {
         let run = make(&self.dir, &id.folder(), PRIVATE)?;
-        self.put(&run, &id.file(), (canonical(checkpoint) + "\n").as_bytes(), true)
+        self.put(&run, &id.file(), &text.pieces().map(str::as_bytes), true)
     }
 
     /// The checkpoint as it lies there; whether it is the one that was taken is for [`witness`] to say.
     pub fn read(&self, id: &Id) -> Result<Checkpoint, Failure> {
+        self.read_text(id).map(|(checkpoint, _)| checkpoint)
+    }
+
+    /// The session it says it is of, which nobody checked yet.
+    pub fn session_of(&self, id: &Id) -> Result<String, Failure> {
+        Ok(form::identity(&self.text(id)?).map(|identity| identity.session_id).unwrap_or_default())
+    }
+
+    fn text(&self, id: &Id) -> Result<Vec<u8>, Failure> {
+        let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
+        let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
+        let (file, long) = folder::open(&run, &id.file(), OFlags::RDONLY)?.ok_or_else(gone)?;
+        folder::read_at(&file, &id.file(), 0, long)
+    }
+
+    /// The same, with its text.
+    pub fn read_text(&self, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let broken = |why: String| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
-        let run = enter(&self.dir, &id.folder())?.ok_or_else(|| broken("its file is gone".to_owned()))?;
-        let found = folder::open(&run, &id.file(), OFlags::RDONLY)?;
-        let (file, long) = found.ok_or_else(|| broken("its file is gone".to_owned()))?;
-        let bytes = folder::read_at(&file, &id.file(), 0, long)?;
-        let checkpoint: Checkpoint = serde_json::from_slice(&bytes).map_err(|e| broken(e.to_string()))?;
-        match checkpoint.problem() {
-            Some(why) => Err(broken(why)),
-            None if checkpoint.id().as_ref() != Some(id) => Err(broken("it is another one's".to_owned())),
-            None => Ok(checkpoint),
+        let bytes = self.text(id)?;
+        let checkpoint = form::unseal(&bytes).map_err(broken)?;
+        if checkpoint.id().as_ref() == Some(id) {
+            Ok((checkpoint, bytes))
+        } else {
+            Err(broken("it is another one's".to_owned()))
         }
     }
 

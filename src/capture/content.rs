@@ -3,12 +3,15 @@
 //! Reads files, writes blobs, several at once. Invariant: the digest of a file is that of the blob that was written for
 //! it, even if the file changes while it is read; one that does is read again, and is not remembered as known.
 
-use super::{Limits, Sight, file, walk::on_disk};
-use crate::digest::sha256;
+use super::{Limits, Sight, walk::on_disk};
+use crate::digest::Sum;
+use crate::env::boot_id;
+use crate::failure::Failure;
 use crate::tree::{File, LeftOut, name};
 use crate::vault::Vault;
+use crate::vault::blob::Put;
 use crate::vault::cache::{Known, Outside};
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags, fstat};
 use std::fs::OpenOptions;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
@@ -19,11 +22,7 @@ use std::thread;
 
 pub(super) struct Kept {
     pub(super) files: Vec<File>,
-    /// For the cache, sorted.
-    pub(super) learnt: Vec<Known>,
     pub(super) lost: Vec<LeftOut>,
-    /// Every new blob is on the disk itself.
-    pub(super) synced: bool,
     /// Time was up; what was kept so far is kept.
     pub(super) late: bool,
 }
@@ -57,52 +56,69 @@ pub(super) fn too_much(wanted: &mut Vec<Sight>, most: u64) -> Vec<LeftOut> {
     left
 }
 
-/// `wanted` is sorted by path, and so is what comes back.
-pub(super) fn keep(vault: &Vault, wanted: Vec<Sight>, limits: &Limits, boot: &str) -> Kept {
-    let mut cache = vault.cached(boot).into_iter().peekable();
-    let mut found: Vec<(Sight, Option<Known>)> = Vec::with_capacity(wanted.len());
-    for sight in wanted {
-        while cache.peek().is_some_and(|known| known.path < sight.path) {
-            cache.next();
+/// `wanted` is sorted by path, and so is what comes back. What was learnt is in the cache then.
+pub(super) fn keep(vault: &Vault, wanted: Vec<Sight>, limits: &Limits) -> Result<Kept, Failure> {
+    let boot = boot_id();
+    let cached = vault.cached(&boot);
+    let (mut cache, mut before) = (cached.known().peekable(), 0);
+    let mut files = Vec::with_capacity(wanted.len());
+    // What stands for each of them from now on, where that is known.
+    let mut outsides: Vec<Option<Outside>> = Vec::with_capacity(wanted.len());
+    for Sight { path, mode, outside, .. } in wanted {
+        while cache.next_if(|known| known.path < path.as_str()).is_some() {
+            before += 1;
         }
-        let known =
-            cache.next_if(|known| known.path == sight.path).filter(|known| known.outside == sight.outside);
-        found.push((sight, known));
+        let known = cache.next_if(|known| known.path == path);
+        before += usize::from(known.is_some());
+        let known = known.filter(|known| known.outside == outside);
+        outsides.push(known.is_some().then_some(outside));
+        let sha256 = Sum(known.map_or([0; 32], |known| known.sha256));
+        files.push(File { mode, path, sha256, size: outside.size, target: None });
     }
-    let missing: Vec<usize> = (0..found.len()).filter(|at| found[*at].1.is_none()).collect();
+    before += cache.count();
+    let missing: Vec<usize> = (0..files.len()).filter(|at| outsides[*at].is_none()).collect();
     let few = missing.len() <= FEW;
-    let (read, late) = read_all(vault, &found, &missing, limits, few);
-    let synced = few || limits.until.is_none() && vault.sync();
-    let mut kept = Kept { files: Vec::new(), learnt: Vec::new(), lost: Vec::new(), synced, late };
-    let mut read = read.into_iter().peekable();
-    for (at, (sight, known)) in found.into_iter().enumerate() {
-        let now = read.next_if(|(place, _)| *place == at).map(|(_, now)| now);
-        match (known, now) {
-            (Some(known), _) => {
-                kept.files.push(file(sight, &known));
-                kept.learnt.push(known);
+    let (read, late) = read_all(vault, &files, &missing, limits, few);
+    // Contents that an earlier look left to the system to write are forced out by one that has the time.
+    let synced = few && cached.synced || limits.sync && vault.sync();
+    let (mut lost, mut gone) = (Vec::new(), vec![false; files.len()]);
+    for at in &missing {
+        gone[*at] = true;
+    }
+    for (at, now) in read {
+        let file = &mut files[at];
+        match now {
+            Ok((put, outside)) => {
+                (file.sha256, file.size, outsides[at], gone[at]) =
+                    (Sum(put.sha256), put.size, outside, false);
             }
-            (None, Some(Ok((known, steady)))) => {
-                kept.files.push(file(sight, &known));
-                kept.learnt.extend(steady.then_some(known));
-            }
-            (None, Some(Err(error))) if error.kind() == io::ErrorKind::NotFound => {} // gone since
-            (None, Some(Err(error))) => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {} // gone since
+            Err(error) => {
                 let reason = format!("cannot be read: {}", error.kind());
-                kept.lost.push(LeftOut { path: sight.path, reason, size: sight.outside.size });
+                lost.push(LeftOut { path: file.path.clone(), reason, size: file.size });
             }
-            (None, None) => {}
         }
     }
-    kept
+    let known = files.iter().zip(&outsides).filter_map(|(file, outside)| {
+        Some(Known { path: &file.path, outside: (*outside)?, sha256: file.sha256.0 })
+    });
+    if !missing.is_empty() || before != files.len() || synced != cached.synced {
+        vault.cache(known, if synced { "" } else { &boot })?;
+    }
+    if gone.contains(&true) {
+        let mut stays = gone.iter().map(|gone| !gone);
+        files.retain(|_| stays.next().unwrap_or(true));
+    }
+    Ok(Kept { files, lost, late })
 }
 
-type Read = io::Result<(Known, bool)>;
+/// What was put away, and the outside that stands for it where it held still meanwhile.
+type Read = io::Result<(Put, Option<Outside>)>;
 
-/// Those that are missing, in order, by place; and whether time was up before the last.
+/// Those that are missing, by place; and whether time was up before the last.
 fn read_all(
     vault: &Vault,
-    found: &[(Sight, Option<Known>)],
+    files: &[File],
     missing: &[usize],
     limits: &Limits,
     sync: bool,
@@ -116,7 +132,7 @@ fn read_all(
                 late.store(true, Ordering::Relaxed);
                 break;
             }
-            own.push((*at, read(vault, &found[*at].0, sync)));
+            own.push((*at, read(vault, &files[*at].path, sync)));
         }
         if let Ok(mut done) = done.lock() {
             done.append(&mut own);
@@ -129,27 +145,24 @@ fn read_all(
         }
         work();
     });
-    let mut done = done.into_inner().unwrap_or_default();
-    done.sort_unstable_by_key(|(at, _)| *at);
-    (done, late.into_inner())
+    (done.into_inner().unwrap_or_default(), late.into_inner())
 }
 
-/// Its content is in the vault; and whether it held still meanwhile.
-fn read(vault: &Vault, sight: &Sight, sync: bool) -> Read {
+/// Puts its content into the vault.
+fn read(vault: &Vault, path: &str, sync: bool) -> Read {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut file =
-        OpenOptions::new().read(true).custom_flags(flags).open(on_disk(&vault.root, &sight.path))?;
-    let mut before = file.metadata()?;
-    if !before.is_file() {
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(on_disk(&vault.root, path))?;
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("no longer a file"));
     }
+    let mut before = Outside::of(&stat);
     for last in (0..TRIES).rev() {
-        let put = vault.keep(&mut file, before.len(), sync)?;
-        let after = file.metadata()?;
-        let steady = Outside::of(&before) == Outside::of(&after) && put.size == after.len();
+        let put = vault.keep(&mut file, before.size, sync)?;
+        let after = Outside::of(&fstat(&file)?);
+        let steady = before == after && put.size == after.size;
         if steady || last == 0 {
-            let outside = Outside { size: put.size, ..Outside::of(&after) };
-            return Ok((Known { path: sight.path.clone(), outside, sha256: put.sha256 }, steady));
+            return Ok((put, steady.then_some(after)));
         }
         file.seek(SeekFrom::Start(0))?;
         before = after;
@@ -166,7 +179,7 @@ pub(super) fn link(vault: &Vault, sight: Sight) -> Result<File, LeftOut> {
     Ok(File {
         mode: sight.mode,
         path: sight.path,
-        sha256: sha256(&[bytes]),
+        sha256: Sum::of(bytes),
         size: bytes.len() as u64,
         target: Some(name::text(bytes).into_owned()),
     })

@@ -5,7 +5,7 @@
 use super::{AgentState, AgentStatus, Governance, Orchestrator, Outcome};
 use crate::json::cut;
 use crate::session::Session;
-use crate::state::{Phase, Sandbox, Subagent};
+use crate::state::{LastRun, Phase, Sandbox, Subagent};
 use std::collections::BTreeMap;
 
 /// The phases every task goes through, in order; `review` and `verify` only where the workflow asks for them.
@@ -74,7 +74,7 @@ fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
     }
 }
 
-/// What each gate of the task came to, as one of the four outcomes.
+/// What each gate of the task and each of the user's checks came to, as one of the four outcomes.
 pub fn governance(session: &Session) -> Governance {
     let (state, course) = (&session.state, &session.memory.course);
     let gate = |name: &str, outcome: &str, reason: Option<String>| Outcome {
@@ -104,6 +104,11 @@ pub fn governance(session: &Session) -> Governance {
         let reason = if course.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
         gates.push(if course.verified { gate("qa", "PASS", None) } else { gate("qa", open, reason) });
     }
-    let passed = gates.iter().all(|gate| gate.outcome == "PASS");
-    Governance { checks: Vec::new(), gates, passed }
+    // Those that were run in this task: one that is about other files says nothing.
+    let check = |(name, run): (&String, &LastRun)| {
+        gate(name, &run.outcome, (run.outcome != "PASS").then(|| run.ending.clone()))
+    };
+    let checks: Vec<Outcome> = course.checks.iter().map(check).collect();
+    let passed = gates.iter().chain(&checks).all(|one| one.outcome == "PASS");
+    Governance { checks, gates, passed }
 }

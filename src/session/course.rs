@@ -10,7 +10,7 @@ use crate::json::cut;
 use crate::policy::Level;
 use crate::prompt::Prompt;
 use crate::session::Session;
-use crate::state::{Course, Phase, Sandbox, Stage, Stopping, Task, Undone};
+use crate::state::{Course, LastRun, Phase, Sandbox, Stage, Stopping, Task, Undone};
 
 impl Session {
     /// A person's prompt that was not refused.
@@ -70,6 +70,7 @@ impl Session {
                 self.memory.undoing = None;
                 self.memory.undone = Some(Box::new(undone.clone()));
                 (self.memory.course.verified, self.memory.course.reflected) = (false, false);
+                self.memory.course.checks.clear();
                 self.state.stop = Stopping::default();
                 let same_task = self.state.task.as_ref().map_or(0, |task| task.n) == undone.task;
                 let held = self.state.state.hydration_pending || self.state.phase == Phase::Halted;
@@ -105,6 +106,8 @@ impl Session {
     /// A check of the user's was run; one that failed sends the work back, or ends it.
     pub(super) fn checked(&mut self, checked: &Checked) {
         self.step_checked(checked);
+        let run = LastRun { ending: checked.ending.clone(), outcome: checked.outcome.clone() };
+        self.memory.course.checks.insert(checked.id.clone(), run);
         let policy = self.policy();
         let held = policy.gates.checks == Level::Enforce && !policy.mode.observe;
         match checked.outcome.as_str() {

@@ -48,10 +48,36 @@ impl Parting<'_> {
             && self.changed_folders.is_empty()
     }
 
+    /// But for these paths.
+    #[must_use]
+    pub fn without(mut self, stays: impl Fn(&str) -> bool) -> Self {
+        self.added.retain(|file| !stays(&file.path));
+        self.removed.retain(|file| !stays(&file.path));
+        self.changed.retain(|(file, _)| !stays(&file.path));
+        self.new_folders.retain(|folder| !stays(&folder.path));
+        self.gone_folders.retain(|folder| !stays(&folder.path));
+        self.changed_folders.retain(|(folder, _)| !stays(&folder.path));
+        self
+    }
+
+    /// Every path it is about.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let changed = self.changed.iter().map(|(file, _)| *file);
+        let files = self.added.iter().chain(&self.removed).copied().chain(changed);
+        let changed = self.changed_folders.iter().map(|(folder, _)| *folder);
+        let folders = self.new_folders.iter().chain(&self.gone_folders).copied().chain(changed);
+        files.map(Placed::path).chain(folders.map(Placed::path))
+    }
+
     /// How many files it is about.
     pub fn files(&self) -> usize {
         self.added.len() + self.removed.len() + self.changed.len()
     }
+}
+
+/// Those of the second list that the first does not have.
+pub fn missing<'a, T: Placed>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = &'a T> {
+    pairs(old, new).filter_map(|(was, is)| if was.is_none() { is } else { None })
 }
 
 /// Two sorted lists side by side.
@@ -75,12 +101,13 @@ fn pairs<'a, T: Placed>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = (Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::Sum;
     use crate::tree::LeftOut;
 
     fn tree(files: &[(&str, &str)]) -> Artifacts {
         let file = |(path, sha): &(&str, &str)| File {
             path: (*path).to_owned(),
-            sha256: (*sha).to_owned(),
+            sha256: Sum::of(sha.as_bytes()),
             ..File::default()
         };
         Artifacts { files: files.iter().map(file).collect(), ..Artifacts::default() }

@@ -3,7 +3,7 @@
 //! Reads session folders, locks ledgers. Invariant: always in the same order, so that two rollbacks wait for each other
 //! and not for ever.
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::Id;
 use crate::entry::Line;
 use crate::env::Env;
 use crate::fact::Fact;
@@ -44,12 +44,16 @@ pub(super) fn open(env: &Env, sessions: &[Shelved]) -> Result<Vec<Ledger>, Failu
 
 /// What the ledger of a checkpoint's session says of it: nothing, or whether it is the one that was taken. A ledger that
 /// is damaged says no.
-pub fn said_in_ledger(env: &Env, checkpoint: &Checkpoint) -> Result<Option<bool>, Failure> {
-    let id = &checkpoint.identity.session_id;
-    if id.is_empty() {
+pub fn said_in_ledger(
+    env: &Env,
+    session_id: &str,
+    id: &Id,
+    digest: Option<&String>,
+) -> Result<Option<bool>, Failure> {
+    if session_id.is_empty() {
         return Ok(None);
     }
-    let Some(shelved) = shelf::all(env).into_iter().find(|shelved| shelved.session_id == *id) else {
+    let Some(shelved) = shelf::all(env).into_iter().find(|shelved| shelved.session_id == session_id) else {
         return Ok(None);
     };
     if shelf::check(env, &shelved)?.failure.is_some() {
@@ -64,10 +68,10 @@ pub fn said_in_ledger(env: &Env, checkpoint: &Checkpoint) -> Result<Option<bool>
     let mut said = None;
     for line in lines.filter_map(Line::read).filter(|line| line.kind == "checkpoint") {
         if let Some(Fact::Checkpoint(taken)) = Fact::read(line.kind, line.with)
-            && taken.id == checkpoint.identity.checkpoint_id
+            && taken.id == id.to_string()
         {
             // The last word counts: a name is used again where the first of it was never acknowledged.
-            said = Some(Some(&taken.digest) == checkpoint.digest.as_ref());
+            said = Some(digest == Some(&taken.digest));
         }
     }
     Ok(said)

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::tree::name;
 use crate::tree::parting::Parting;
 use crate::tree::{Artifacts, File};
-use crate::vault::{Vault, blob};
+use crate::vault::Vault;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -44,9 +44,8 @@ pub(super) fn then(vault: &Vault, parting: &Parting, then: &Artifacts) -> Result
 fn rules(vault: &Vault, tree: &Artifacts) -> Result<BTreeMap<String, Gitignore>, Failure> {
     let mut all = BTreeMap::new();
     for file in tree.files.iter().filter(|file| is_rules(file)) {
-        let Some(digest) = blob::bytes(&file.sha256) else { continue };
         let mut text = Vec::new();
-        vault.unpack(&digest, &mut text)?;
+        vault.unpack(&file.sha256.0, &mut text)?;
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         let mut builder = GitignoreBuilder::new(vault.root.join(OsStr::from_bytes(&name::bytes(&folder))));
         for line in String::from_utf8_lossy(&text).lines() {

@@ -99,7 +99,8 @@ fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
 fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due]) -> Result<(), Failure> {
     let began = Instant::now();
     let vault = Vault::open(env, root)?;
-    let limits = Limits { until: Some(began + PATIENCE), ..Limits::of(&ledger.session().policy()) };
+    let limits = Limits::of(&ledger.session().policy());
+    let limits = Limits { sync: false, until: Some(began + PATIENCE), ..limits };
     let artifacts = capture(env, &vault, &limits, &[], &[])?;
     let (run, tokens) = (run_of(ledger.session()), tokens(ledger));
     let mut facts = Vec::new();
@@ -107,7 +108,7 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due]) -> Result<(), 
         let tokens = tokens.clone();
         let wanted =
             Wanted { run: &run, kind, phase, trigger, about: Vec::new(), tokens, parent: None, began };
-        facts.push(fact(&write(env, &vault, Some(ledger.session()), &wanted, artifacts.clone())?));
+        facts.push(fact(&write(env, &vault, Some(ledger.session()), &wanted, artifacts.clone().into())?));
     }
     ledger.append(env, facts)
 }
@@ -133,7 +134,7 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     };
     let alone = [".aops".to_owned(), ".claude".to_owned()];
     let order = Order { id: &id, alone: &alone, by: "the policy `checkpoint.intervene`", state_only: false };
-    let done = roll_back(env, root, &order, Some(ledger))?;
+    let done = roll_back(env, root, &order, Some(ledger), &mut |_| Ok(()))?;
     word(format!(
         "issues were found: the tree was rolled back to `{id}` ({} files)\nhint: to have the work back, run `aops-hook checkpoint rollback {}`",
         done.files, done.archive

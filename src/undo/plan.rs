@@ -10,6 +10,7 @@ use crate::failure::{Code, Failure};
 use crate::ledger::folder;
 use crate::state::{Stage, Undone, canonical};
 use crate::tree::Artifacts;
+use crate::tree::parting::{Parting, part};
 use crate::vault::{Vault, enter, names};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -18,16 +19,23 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "rollback.json";
 const DONE: &str = "rollbacks";
 
-/// A tree without these folders.
-pub(super) fn without(tree: &Artifacts, folders: &[String]) -> Artifacts {
-    let below = |path: &str, folder: &str| {
-        path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let out = |path: &str| folders.iter().any(|folder| below(path, folder));
-    let mut rest = tree.clone();
-    rest.files.retain(|file| !out(&file.path));
-    rest.folders.retain(|folder| !out(&folder.path));
-    rest
+/// The steps from one tree to another, but for what is in folders that are not touched, and files that stay.
+pub(super) fn steps<'a>(
+    start: &'a Artifacts,
+    end: &'a Artifacts,
+    alone: &[String],
+    leave: &[String],
+) -> Parting<'a> {
+    let left = |path: &str| leave.binary_search_by(|known| known.as_str().cmp(path)).is_ok();
+    let mut parting = part(start, end).without(|path| is_below(path, alone));
+    parting.removed.retain(|file| !left(&file.path));
+    parting
+}
+
+/// In one of these folders, or one of them.
+pub(super) fn is_below(path: &str, folders: &[String]) -> bool {
+    let below = |rest: Option<&str>| rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    folders.iter().any(|folder| below(path.strip_prefix(folder.as_str())))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +66,7 @@ impl Plan {
 
     /// From here on the rollback will be finished, whatever happens.
     pub(super) fn commit(&self, vault: &Vault) -> Result<(), Failure> {
-        vault.put(&vault.dir, FILE, canonical(self).as_bytes(), true)?;
+        vault.put(&vault.dir, FILE, &[canonical(self).as_bytes()], true)?;
         rustix::fs::fsync(&vault.dir).map_err(|e| Failure::storage(FILE, e))
     }
 
@@ -80,22 +88,16 @@ impl Plan {
         Ok(names(&done)?.contains(&format!("{id}.json")))
     }
 
-    pub(super) fn checkpoint(env: &Env, vault: &Vault, id: &str) -> Result<Checkpoint, Failure> {
+    /// A checkpoint it names, with its text.
+    pub(super) fn checkpoint(env: &Env, vault: &Vault, id: &str) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let id = Id::read(id)
             .ok_or_else(|| Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: `{id}` is no id")))?;
-        vault.vouched(env, &id)
+        vault.vouched_text(env, &id)
     }
 
-    /// The tree it starts from, without what stays.
-    pub(super) fn start(&self, archive: &Artifacts) -> Artifacts {
-        let mut start = without(archive, &self.alone);
-        start.files.retain(|file| self.leave.binary_search(&file.path).is_err());
-        start
-    }
-
-    /// The tree it leads to, as far as it goes.
-    pub(super) fn end(&self, target: &Artifacts) -> Artifacts {
-        without(target, &self.alone)
+    /// What it does to the tree.
+    pub(super) fn steps<'a>(&self, archive: &'a Artifacts, target: &'a Artifacts) -> Parting<'a> {
+        steps(archive, target, &self.alone, &self.leave)
     }
 
     /// As a session's ledger tells it.

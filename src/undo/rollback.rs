@@ -3,10 +3,10 @@
 //! Reads the tree; writes vault, ledgers and, by [`settle`](super::settle), the tree. Invariant: whatever is there and will
 //! not be there afterwards is in the archive, ignored or not.
 
-use super::plan::{Plan, without};
-use super::settle::{Finished, finish};
-use super::{Wanted, books, fact, ignored, warm_up, write};
-use crate::capture::{self, capture};
+use super::plan::{Plan, steps};
+use super::settle::{Finished, Trees, finish, finish_again};
+use super::{BRIEF, Wanted, books, fact, ignored, warm_up, write};
+use crate::capture::{self, Limits};
 use crate::checkpoint::{Checkpoint, Id, Kind};
 use crate::digest::sha256;
 use crate::env::Env;
@@ -16,11 +16,12 @@ use crate::ledger::Ledger;
 use crate::restore;
 use crate::session::Session;
 use crate::state::Stage;
-use crate::tree::parting::{Parting, part};
+use crate::tree::parting::{Parting, missing};
 use crate::tree::{Artifacts, find, is_foreign, name};
 use crate::vault::Vault;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 /// What is to be put back, and by whom.
@@ -41,13 +42,14 @@ pub struct Preview {
     pub present: Artifacts,
     /// Files that stay although the checkpoint does not know them: its rules ignore them.
     pub leave: Vec<String>,
-    start: Artifacts,
-    end: Artifacts,
+    alone: Vec<String>,
+    /// The target's text.
+    text: Vec<u8>,
 }
 
 impl Preview {
     pub fn parting(&self) -> Parting<'_> {
-        part(&self.start, &self.end)
+        steps(&self.present, &self.target.artifacts, &self.alone, &self.leave)
     }
 }
 
@@ -61,41 +63,49 @@ pub struct Outcome {
 }
 
 /// What a rollback to this checkpoint would do now.
-pub fn preview(env: &Env, vault: &Vault, id: &Id, untouched: &[String]) -> Result<Preview, Failure> {
-    let target = vault.vouched(env, id)?;
-    let alone = &target.artifacts.left_out;
-    let mut present = capture(env, vault, &Plan::limits(), &[], alone)?;
+pub fn preview(
+    env: &Env,
+    vault: &Vault,
+    id: &Id,
+    untouched: &[String],
+    limits: &Limits,
+) -> Result<Preview, Failure> {
+    // The checkpoint is read while the tree is walked.
+    let (target, walked) = thread::scope(|scope| {
+        let target = scope.spawn(|| vault.vouched_text(env, id));
+        let walked = capture::walk(env, vault, limits, &[]);
+        (target.join().unwrap_or_else(|_| vault.vouched_text(env, id)), walked)
+    });
+    let (target, text) = target?;
+    let left = &target.artifacts.left_out;
+    let mut present = capture::keep(vault, limits, walked?, left)?;
     let hidden = hidden(vault, &present, &target.artifacts)?;
     if !hidden.is_empty() {
-        present = capture(env, vault, &Plan::limits(), &hidden, alone)?;
+        present = capture::capture(env, vault, limits, &hidden, left)?;
     }
     unreachable(&present, &target.artifacts)?;
-    let (mut start, end) = (without(&present, untouched), without(&target.artifacts, untouched));
-    let leave = ignored::then(vault, &part(&start, &end), &target.artifacts)?;
-    start.files.retain(|file| leave.binary_search(&file.path).is_err());
-    Ok(Preview { target, present, leave, start, end })
+    let alone = untouched.to_vec();
+    let leave = {
+        let parting = steps(&present, &target.artifacts, &alone, &[]);
+        ignored::then(vault, &parting, &target.artifacts)?
+    };
+    Ok(Preview { target, present, leave, alone, text })
 }
 
 /// What is in the way of the checkpoint's files and was not seen, since it is ignored today.
 fn hidden(vault: &Vault, present: &Artifacts, target: &Artifacts) -> Result<Vec<String>, Failure> {
     let mut hidden = Vec::new();
-    let paths =
-        target.files.iter().map(|file| &file.path).chain(target.folders.iter().map(|folder| &folder.path));
-    for path in paths {
-        let is_file = find(&target.files, path).is_some();
-        let seen_folder = find(&present.folders, path).is_some();
-        if find(&present.files, path).is_some() || seen_folder && !is_file {
-            continue;
+    for file in missing(&present.files, &target.files) {
+        let below = capture::everything_below(&vault.root, &file.path);
+        if let Some(foreign) = below.iter().find(|path| is_foreign(path)) {
+            return Err(in_the_way(&file.path, &format!("it holds `{}`", name::shown(foreign))));
         }
-        let below = capture::everything_below(&vault.root, path);
-        if let Some(foreign) = below.iter().find(|path| is_foreign(path)).filter(|_| is_file) {
-            return Err(in_the_way(path, &format!("it holds `{}`", name::shown(foreign))));
-        }
-        if is_file {
-            hidden.extend(below);
-        } else if let Some(own) = below.into_iter().find(|below| below == path) {
-            hidden.push(own);
-        }
+        hidden.extend(below);
+    }
+    let folders = missing(&present.folders, &target.folders);
+    for folder in folders.filter(|folder| find(&present.files, &folder.path).is_none()) {
+        let below = capture::everything_below(&vault.root, &folder.path);
+        hidden.extend(below.into_iter().find(|below| *below == folder.path));
     }
     Ok(hidden)
 }
@@ -121,51 +131,92 @@ fn in_the_way(path: &str, why: &str) -> Failure {
     Failure::new(Code::InTheWay, what)
 }
 
-/// The whole of it. With `own`: from inside a session's hook, whose ledger that is; else all sessions here are held.
+/// Everybody who works here stands still, and this is what will be done.
+struct Ready {
+    ledgers: Vec<Ledger>,
+    vault: Vault,
+    preview: Preview,
+    began: Instant,
+}
+
+/// Holds all sessions of the tree and looks at it once. A look that takes long is taken first while everybody still works.
+fn stand_still(env: &Env, root: &Path, order: &Order) -> Result<Ready, Failure> {
+    let vault = Vault::look(root)?;
+    let mut session_id = vault.map_or(Ok(String::new()), |vault| vault.session_of(order.id))?;
+    let mut brief = true;
+    loop {
+        let mut ledgers = books::open(env, &books::running(env, root, &session_id))?;
+        let vault = Vault::open(env, root)?;
+        if let Some(plan) = Plan::read(&vault)? {
+            finish_again(env, &vault, &plan, &mut ledgers.iter_mut().collect::<Vec<_>>())?;
+        }
+        let began = Instant::now();
+        let until = brief.then(|| began + BRIEF);
+        match preview(env, &vault, order.id, order.alone, &Limits { until, ..Plan::limits() }) {
+            Err(failure) if brief && failure.code == Code::TimedOut => {
+                drop(ledgers);
+                warm_up(env, &vault, &Plan::limits())?;
+                brief = false;
+            }
+            // Another one by now: nobody was held as that was read.
+            Ok(preview) if preview.target.identity.session_id != session_id => {
+                session_id = preview.target.identity.session_id;
+            }
+            done => return Ok(Ready { ledgers, vault, preview: done?, began }),
+        }
+    }
+}
+
+/// The whole of it. `own`: from inside a session's hook, whose ledger that is; else all sessions here are held. `seen` has
+/// the last word before anything is written.
 pub fn roll_back(
     env: &Env,
     root: &Path,
     order: &Order,
     own: Option<&mut Ledger>,
+    seen: &mut dyn FnMut(&Preview) -> Result<(), Failure>,
 ) -> Result<Outcome, Failure> {
-    let mut held;
-    let mut ledgers: Vec<&mut Ledger> = if let Some(own) = own {
-        vec![own]
-    } else {
-        // The long look first, while everybody still works.
+    if let Some(own) = own {
         let vault = Vault::open(env, root)?;
-        warm_up(env, &vault, &Plan::limits())?;
-        let session_id = vault.vouched(env, order.id)?.identity.session_id;
-        drop(vault);
-        held = books::open(env, &books::running(env, root, &session_id))?;
-        held.iter_mut().collect()
-    };
-    let vault = Vault::open(env, root)?;
-    if let Some(plan) = Plan::read(&vault)? {
-        finish(env, &vault, &plan, &mut ledgers, true)?;
+        if let Some(plan) = Plan::read(&vault)? {
+            finish_again(env, &vault, &plan, &mut [own])?;
+        }
+        let began = Instant::now();
+        let preview = preview(env, &vault, order.id, order.alone, &Plan::limits())?;
+        seen(&preview)?;
+        return carry_out(env, &vault, order, &mut [own], preview, began);
     }
-    let began = Instant::now();
-    let preview = preview(env, &vault, order.id, order.alone)?;
-    let files = if order.state_only { 0 } else { preview.parting().files() };
-    if !order.state_only {
-        restore::rehearse(&vault, &preview.parting())?;
-    }
-    let session_id = preview.target.identity.session_id.clone();
+    let Ready { mut ledgers, vault, preview, began } = stand_still(env, root, order)?;
+    seen(&preview)?;
+    carry_out(env, &vault, order, &mut ledgers.iter_mut().collect::<Vec<_>>(), preview, began)
+}
+
+fn carry_out(
+    env: &Env,
+    vault: &Vault,
+    order: &Order,
+    ledgers: &mut [&mut Ledger],
+    Preview { target, present, leave, alone, text }: Preview,
+    began: Instant,
+) -> Result<Outcome, Failure> {
+    let session_id = target.identity.session_id.clone();
     let at = ledgers.iter().position(|ledger| ledger.session().state.session_id == session_id);
     let session = at.map(|at| ledgers[at].session());
-    let archive = if order.state_only { None } else { Some(archive(env, &vault, session, &preview, began)?) };
+    let (mut files, mut archive) = (0, None);
+    if !order.state_only {
+        let parting = steps(&present, &target.artifacts, &alone, &leave);
+        files = parting.files();
+        restore::rehearse(vault, &parting)?;
+        archive = Some(self::archive(env, vault, session, &target, present, began)?);
+    }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
+    let said = [env.now_ms.to_string(), order.id.to_string(), archived.clone()];
     let plan = Plan {
-        alone: order.alone.to_vec(),
-        id: sha256(&[
-            env.now_ms.to_string().as_bytes(),
-            order.id.to_string().as_bytes(),
-            archived.as_bytes(),
-        ])[..16]
-            .to_owned(),
+        alone,
+        id: sha256(&said.each_ref().map(String::as_bytes))[..16].to_owned(),
         archive: archived.clone(),
         by: order.by.to_owned(),
-        leave: preview.leave.clone(),
+        leave,
         schema: 1,
         session_id,
         target: order.id.to_string(),
@@ -173,11 +224,12 @@ pub fn roll_back(
     for (n, ledger) in ledgers.iter_mut().enumerate() {
         let mine = at == Some(n);
         let told = archive.iter().filter(|_| mine).map(fact);
-        let first = Fact::Rollback(plan.told(&preview.target, "", mine, Stage::Begun));
+        let first = Fact::Rollback(plan.told(&target, "", mine, Stage::Begun));
         ledger.append(env, told.chain([first]).collect())?;
     }
-    plan.commit(&vault)?;
-    let Finished { result, applied } = finish(env, &vault, &plan, &mut ledgers, false)?;
+    plan.commit(vault)?;
+    let trees = Trees { archive: archive.map(|archive| archive.artifacts), target, text };
+    let Finished { result, applied } = finish(env, vault, &plan, ledgers, trees, false)?;
     let result = result.identity.checkpoint_id;
     Ok(Outcome { archive: archived, result, files, kept_folders: applied.kept_folders })
 }
@@ -187,18 +239,19 @@ fn archive(
     env: &Env,
     vault: &Vault,
     session: Option<&Session>,
-    preview: &Preview,
+    target: &Checkpoint,
+    present: Artifacts,
     began: Instant,
 ) -> Result<Checkpoint, Failure> {
     let wanted = Wanted {
-        run: &preview.target.identity.run_id,
+        run: &target.identity.run_id,
         kind: Kind::Pre,
-        phase: session.map_or(preview.target.phase, |session| session.state.phase),
+        phase: session.map_or(target.phase, |session| session.state.phase),
         trigger: "before a rollback",
-        about: vec![("target", preview.target.identity.checkpoint_id.clone())],
+        about: vec![("target", target.identity.checkpoint_id.clone())],
         tokens: BTreeMap::new(),
         parent: None,
         began,
     };
-    write(env, vault, session, &wanted, preview.present.clone())
+    write(env, vault, session, &wanted, present.into())
 }

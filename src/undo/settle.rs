@@ -3,20 +3,20 @@
 //! Writes the tree, the vault and ledgers. Invariants: before the plan is committed nothing of the tree is touched; after
 //! it, whoever comes finishes; what somebody changed in between is archived before it is overwritten.
 
-use super::plan::Plan;
-use super::{Wanted, books, fact, tokens, write};
+use super::plan::{Plan, is_below};
+use super::{Files, Wanted, books, fact, tokens, write};
 use crate::capture::capture;
-use crate::checkpoint::{Checkpoint, Kind};
+use crate::checkpoint::{Checkpoint, Kind, form};
 use crate::env::Env;
 use crate::fact::Fact;
 use crate::failure::Failure;
 use crate::ledger::Ledger;
-use crate::restore::{self, Applied};
+use crate::restore::{self, Applied, Steps};
 use crate::state::{Stage, Undone};
-use crate::tree::parting::{Parting, part};
-use crate::tree::{Artifacts, find};
+use crate::tree::parting::Parting;
+use crate::tree::{Artifacts, Folder, find};
 use crate::vault::Vault;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
     let root = ledger.session().memory.root.clone();
     let vault = Vault::open(env, Path::new(&root))?;
     if let Some(plan) = Plan::read(&vault)? {
-        finish(env, &vault, &plan, &mut [ledger], true)?;
+        finish_again(env, &vault, &plan, &mut [ledger])?;
     }
     // Somebody else's end of it is ours too.
     if ledger.session().memory.undoing.is_some() {
@@ -45,7 +45,7 @@ pub fn finish_pending(env: &Env, root: &Path) -> Result<bool, Failure> {
     let mut ledgers = books::open(env, &books::running(env, root, ""))?;
     let vault = Vault::open(env, root)?;
     let Some(plan) = Plan::read(&vault)? else { return Ok(false) };
-    finish(env, &vault, &plan, &mut ledgers.iter_mut().collect::<Vec<_>>(), true)?;
+    finish_again(env, &vault, &plan, &mut ledgers.iter_mut().collect::<Vec<_>>())?;
     Ok(true)
 }
 
@@ -56,36 +56,62 @@ pub(super) struct Finished {
     pub(super) applied: Applied,
 }
 
-/// Takes the plan's steps. `again`: it was interrupted, so the tree may be anything by now.
+/// The trees a plan is about, as they were read or written under the vault's lock.
+pub(super) struct Trees {
+    /// Nothing where only the state goes back.
+    pub(super) archive: Option<Artifacts>,
+    pub(super) target: Checkpoint,
+    pub(super) text: Vec<u8>,
+}
+
+/// Takes the steps of a plan that was interrupted: the tree may be anything by now.
+pub(super) fn finish_again(
+    env: &Env,
+    vault: &Vault,
+    plan: &Plan,
+    ledgers: &mut [&mut Ledger],
+) -> Result<Finished, Failure> {
+    let (target, text) = Plan::checkpoint(env, vault, &plan.target)?;
+    let archive = match plan.archive.as_str() {
+        "" => None,
+        archive => Some(Plan::checkpoint(env, vault, archive)?.0.artifacts),
+    };
+    finish(env, vault, plan, ledgers, Trees { archive, target, text }, true)
+}
+
+/// Takes the plan's steps. `again`: they were begun before.
 pub(super) fn finish(
     env: &Env,
     vault: &Vault,
     plan: &Plan,
     ledgers: &mut [&mut Ledger],
+    Trees { archive, mut target, text }: Trees,
     again: bool,
 ) -> Result<Finished, Failure> {
     let began = Instant::now();
-    let target = Plan::checkpoint(env, vault, &plan.target)?;
-    let (mut applied, mut artifacts) = (Applied::default(), target.artifacts.clone());
+    let mut applied = Applied::default();
     let own = ledgers.iter().position(|ledger| ledger.session().state.session_id == plan.session_id);
     let mut kept = Vec::new();
-    if plan.archive.is_empty() {
-        artifacts = capture(env, vault, &Plan::limits(), &[], &[])?;
-    } else {
-        let archive = Plan::checkpoint(env, vault, &plan.archive)?;
-        let (start, end) = (plan.start(&archive.artifacts), plan.end(&target.artifacts));
-        let parting = part(&start, &end);
+    if let Some(archive) = &archive {
+        let parting = plan.steps(archive, &target.artifacts);
         if again {
             let session = own.map(|at| ledgers[at].session());
             kept.extend(keep_strangers(env, vault, session, &parting, &target)?);
+            restore::rehearse(vault, &parting)?;
         }
-        restore::rehearse(vault, &parting)?;
-        applied = restore::apply(vault, &vault.tree, &parting, &end)?;
-        if !plan.alone.is_empty() {
-            artifacts = capture(env, vault, &Plan::limits(), &[], &target.artifacts.left_out)?;
-        }
+        let folders = shaped(plan, &parting, &target.artifacts, again);
+        applied = restore::apply(vault, &vault.tree, &Steps { parting, folders, fresh: !again })?;
     }
-    let result = if let Some(result) = already(vault, &plan.id)? {
+    // The tree is the target's now, unless some of it was left as it was, or somebody went on working meanwhile.
+    let left_out = std::mem::take(&mut target.artifacts).left_out;
+    let files = match &archive {
+        Some(_) if plan.alone.is_empty() && !again => {
+            Files { artifacts: Artifacts::default(), text: form::files(&text) }
+        }
+        Some(_) => capture(env, vault, &Plan::limits(), &[], &left_out)?.into(),
+        None => capture(env, vault, &Plan::limits(), &[], &[])?.into(),
+    };
+    let result = if let Some(result) = if again { already(vault, &plan.id)? } else { None } {
         result
     } else {
         let about =
@@ -100,7 +126,7 @@ pub(super) fn finish(
             parent: Some(plan.target.clone()),
             began,
         };
-        write(env, vault, own.map(|at| ledgers[at].session()), &wanted, artifacts)?
+        write(env, vault, own.map(|at| ledgers[at].session()), &wanted, files)?
     };
     plan.close(vault)?;
     for (at, ledger) in ledgers.iter_mut().enumerate() {
@@ -114,6 +140,18 @@ pub(super) fn finish(
         ledger.append(env, facts)?;
     }
     Ok(Finished { result, applied })
+}
+
+/// The folders that need a look for their mode: those on the way to a step; of a plan that was begun before, all.
+fn shaped<'a>(plan: &Plan, parting: &Parting, target: &'a Artifacts, again: bool) -> Vec<&'a Folder> {
+    let mut on_the_way = BTreeSet::new();
+    for mut path in parting.paths() {
+        while on_the_way.insert(path) {
+            path = path.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+    }
+    let wanted = |folder: &&Folder| again || on_the_way.contains(folder.path.as_str());
+    target.folders.iter().filter(|folder| wanted(folder) && !is_below(&folder.path, &plan.alone)).collect()
 }
 
 /// The result that an interrupted end of this rollback had already written.
@@ -151,7 +189,7 @@ fn keep_strangers(
         parent: None,
         began: Instant::now(),
     };
-    write(env, vault, session, &wanted, present).map(Some)
+    write(env, vault, session, &wanted, present.into()).map(Some)
 }
 
 fn is_strange(parting: &Parting, present: &Artifacts) -> bool {

@@ -4,6 +4,7 @@
 //! hashed on the way, so a damaged one is an error and never a file; memory does not grow with a file.
 
 use super::{Vault, enter};
+use crate::digest::Sum;
 use crate::failure::{Code, Failure};
 use crate::ledger::folder;
 use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
@@ -137,7 +138,9 @@ impl Vault {
         let mut all = Vec::new();
         for folder in super::names(&self.blobs)? {
             let Some(dir) = enter(&self.blobs, &folder)? else { continue };
-            all.extend(super::names(&dir)?.iter().filter_map(|name| bytes(&format!("{folder}{name}"))));
+            all.extend(
+                super::names(&dir)?.iter().filter_map(|name| Some(Sum::read(&format!("{folder}{name}"))?.0)),
+            );
         }
         Ok(all)
     }
@@ -169,16 +172,4 @@ fn place(sha256: &[u8; 32]) -> (String, String) {
     let mut folder = crate::digest::hex(sha256);
     let name = folder.split_off(2);
     (folder, name)
-}
-
-/// The bytes of a digest that is written out.
-pub fn bytes(hex: &str) -> Option<[u8; 32]> {
-    let digits: Option<Vec<u8>> =
-        hex.bytes().map(|b| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
-    let digits = digits.filter(|digits| digits.len() == 64)?;
-    let mut all = [0; 32];
-    for (byte, pair) in all.iter_mut().zip(digits.chunks(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    Some(all)
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Anywhere in the repository: a project can begin below its root.
-const LINE: &str = "**/.claude/checkpoints/";
+pub const LINE: &str = "**/.claude/checkpoints/";
 
 /// Adds our line where it is missing.
 pub fn from_git(root: &Path) {
@@ -24,7 +24,7 @@ pub fn from_git(root: &Path) {
 }
 
 /// The folder that all worktrees of the repository here share; `None` where there is no repository.
-fn common(folder: &Path) -> Option<PathBuf> {
+pub fn common(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let about = fs::symlink_metadata(&git).ok()?;
     let own = if about.is_file() {

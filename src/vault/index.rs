@@ -10,6 +10,7 @@ use crate::ledger::folder;
 use crate::state::Phase;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 const FILE: &str = "index.json";
 
@@ -77,16 +78,18 @@ impl Vault {
         let index = Index { checkpoints: rows, schema: 1 };
         let text = serde_json::to_string_pretty(&index).unwrap_or_default() + "\n";
         // Not synced: what a power loss takes is made again.
-        self.put(&self.dir, FILE, text.as_bytes(), false)
+        self.put(&self.dir, FILE, &[text.as_bytes()], false)
     }
 
     /// Checkpoints whose process was killed before they came into the index: taken in where they were witnessed, and so
     /// acknowledged; else they never were.
     pub(super) fn adopt(&self, env: &Env) -> Result<(), Failure> {
-        let (mut rows, indexed) = (self.rows()?, self.index()?.is_some());
-        let files = self.files()?;
-        let known = |id: &Id| rows.iter().any(|row| row.id == id.to_string());
-        let strays: Vec<Id> = files.into_iter().filter(|id| !known(id)).collect();
+        let index = self.index()?;
+        let indexed = index.is_some();
+        let mut rows = index.map_or_else(|| self.rows(), |index| Ok(index.checkpoints))?;
+        let known: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        let strays: Vec<Id> =
+            self.files()?.into_iter().filter(|id| !known.contains(id.to_string().as_str())).collect();
         if strays.is_empty() && indexed || strays.is_empty() && rows.is_empty() {
             return Ok(());
         }

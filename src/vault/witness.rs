@@ -72,14 +72,19 @@ impl Vault {
 
     /// The checkpoint, held against what was said of it as it was taken.
     pub fn vouched(&self, env: &Env, id: &Id) -> Result<Checkpoint, Failure> {
-        let checkpoint = self.read(id)?;
+        self.vouched_text(env, id).map(|(checkpoint, _)| checkpoint)
+    }
+
+    /// The same, with its text.
+    pub fn vouched_text(&self, env: &Env, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
+        let (checkpoint, text) = self.read_text(id)?;
         let wrong = |why: &str| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
         match self.witnessed(env)?.get(&id.to_string()) {
             None => Err(wrong("nobody saw it being taken here: a copy, or a forgery")),
             Some(digest) if checkpoint.digest.as_ref() != Some(digest) => {
                 Err(wrong("it was edited since it was taken"))
             }
-            Some(_) => Ok(checkpoint),
+            Some(_) => Ok((checkpoint, text)),
         }
     }
 }

@@ -141,6 +141,44 @@ fn a_stop_owes_its_checks_first() {
     assert_eq!(session.state()["phase"], "done");
 }
 
+/// A checkpoint says how the checks of the task ended, each with its last word.
+#[test]
+fn checkpoints_say_how_checks_ended() {
+    let sandbox = checked(
+        "[[check]]\nid = \"tests\"\non = \"stop\"\nrun = \"test -e ok\"\n[[check]]\nid = \"docs\"\non = \"stop\"\nrun = \"true\"\n[[check]]\nid = \"never\"\non = \"commit\"\nrun = \"true\"\n",
+    );
+    let session = working(&sandbox);
+    let governance = || {
+        let id = sandbox.person(&["checkpoint", "create", "--json"]);
+        let id: serde_json::Value = serde_json::from_str(&id.out).unwrap();
+        let id = id["id"].as_str().unwrap().to_owned();
+        let shown = sandbox.person(&["checkpoint", "show", &id, "--json"]);
+        let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+        shown["governance"].clone()
+    };
+    assert_eq!(governance()["checks"], json!([]));
+    write(&sandbox, &session, "a.txt").silent();
+    assert_eq!(session.stop("Done.").code, Some(2));
+    let docs = json!({"name": "docs", "outcome": "PASS", "reason": null});
+    let tests = json!({"name": "tests", "outcome": "INTERVENTION_REQUIRED", "reason": "exit 1"});
+    let said = governance();
+    assert_eq!((&said["checks"], &said["passed"]), (&json!([docs, tests]), &json!(false)));
+    // The one that was taken as the check sent the work back says it too.
+    let rows = sandbox.person(&["checkpoint", "list", "--json"]);
+    let rows: serde_json::Value = serde_json::from_str(&rows.out).unwrap();
+    let own = format!("{}/POST_execute", session.id);
+    let mut rows = rows.as_array().unwrap().iter();
+    let id = rows.find_map(|row| row["id"].as_str().filter(|id| id.starts_with(&own))).unwrap();
+    sandbox.person(&["checkpoint", "show", id]).said(&["check     tests INTERVENTION_REQUIRED exit 1"]);
+    bash(&sandbox, &session, "touch ok");
+    let _ = session.stop("Done.");
+    let tests = json!({"name": "tests", "outcome": "PASS", "reason": null});
+    assert_eq!(governance()["checks"], json!([docs, tests]));
+    let _ = session.prompt("another thing");
+    hydrated(&session, "minor-edit", "new");
+    assert_eq!(governance()["checks"], json!([]), "another task");
+}
+
 #[test]
 fn a_stop_that_no_work_can_satisfy_is_let_go() {
     let sandbox = checked("[[check]]\nid = \"never\"\non = \"stop\"\nrun = \"false\"\n");

@@ -170,15 +170,16 @@ fn an_edited_checkpoint_is_found_and_never_restored() {
     // Sealed again by somebody who knows how, with the index told too.
     let mut forged: aops_hook::checkpoint::Checkpoint = serde_json::from_str(&whole).unwrap();
     forged.artifacts.files.remove(0);
-    let forged = forged.sealed();
-    fs::write(&file, serde_json::to_string(&forged).unwrap()).unwrap();
+    let (forged, text) = aops_hook::checkpoint::form::seal(forged, None);
+    fs::write(&file, text.pieces().concat()).unwrap();
     fs::remove_file(vault.join("index.json")).unwrap();
     refuse("sealed again");
     fs::write(&file, &whole).unwrap();
     assert_eq!(checkpoint(&sandbox, &["verify"]).code, Some(0));
 
     let blob = forged.artifacts.files.iter().find(|file| file.path == "src/deep/b.txt").unwrap();
-    let blob = vault.join("blobs").join(&blob.sha256[..2]).join(&blob.sha256[2..]);
+    let digest = blob.sha256.to_string();
+    let blob = vault.join("blobs").join(&digest[..2]).join(&digest[2..]);
     let packed = fs::read(&blob).unwrap();
     fs::write(&blob, &packed[..packed.len() / 2]).unwrap();
     refuse("half a content");

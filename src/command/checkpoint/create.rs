@@ -4,12 +4,13 @@ use super::{Command, Desk, Who, root, size};
 use crate::capture::Limits;
 use crate::checkpoint::Kind;
 use crate::checkpoint::id::BY_HAND;
+use crate::failure::Code;
 use crate::in_force;
 use crate::ledger::Ledger;
 use crate::redact::redact;
-use crate::session::Session;
 use crate::shelf::{self, Shelved};
-use crate::undo::{self, Wanted};
+use crate::state::Phase;
+use crate::undo::{self, BRIEF, Wanted};
 use crate::vault::Vault;
 use clap::{Arg, ArgMatches};
 use serde_json::json;
@@ -35,27 +36,38 @@ pub(super) const VERB: Command = Command {
 fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let (env, root, began) = (desk.env, root(desk), Instant::now());
     let limits = Limits::of(&in_force::load(env, &root)?.policy);
-    // The long look first, while nobody waits for us.
-    undo::warm_up(env, &Vault::open(env, &root)?, &limits)?;
-    let mut ledger = match here(desk, &root) {
-        Some(shelved) => Some(Ledger::at(env, &shelved.path, &shelved.session_id)?),
-        None => None,
-    };
-    let vault = Vault::open(env, &root)?;
     let note = given.get_one::<String>("note").map(|note| ("note", redact(note).into_owned()));
-    let phase =
-        ledger.as_ref().map_or_else(|| Session::default().state.phase, |ledger| ledger.session().state.phase);
-    let wanted = Wanted {
-        run: BY_HAND,
-        kind: Kind::Post,
-        phase,
-        trigger: "by hand",
-        about: note.into_iter().collect(),
-        tokens: ledger.as_ref().map(undo::tokens).unwrap_or_default(),
-        parent: None,
-        began,
+    let session = here(desk, &root);
+    let mut brief = session.is_some();
+    let taken = loop {
+        let mut ledger = match &session {
+            Some(shelved) => Some(Ledger::at(env, &shelved.path, &shelved.session_id)?),
+            None => None,
+        };
+        let vault = Vault::open(env, &root)?;
+        let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
+        let wanted = Wanted {
+            run: BY_HAND,
+            kind: Kind::Post,
+            phase,
+            trigger: "by hand",
+            about: note.clone().into_iter().collect(),
+            tokens: ledger.as_ref().map(undo::tokens).unwrap_or_default(),
+            parent: None,
+            began,
+        };
+        let until = brief.then(|| Instant::now() + BRIEF);
+        let limits = Limits { until, ..limits.clone() };
+        match undo::take(env, &vault, ledger.as_mut(), &limits, &wanted) {
+            // The long look first then, while nobody waits for us.
+            Err(failure) if brief && failure.code == Code::TimedOut => {
+                drop(ledger);
+                undo::warm_up(env, &vault, &Limits { until: None, ..limits })?;
+                brief = false;
+            }
+            done => break done?,
+        }
     };
-    let taken = undo::take(env, &vault, ledger.as_mut(), &limits, &wanted)?;
     let id = &taken.identity.checkpoint_id;
     if desk.json {
         writeln!(desk.out, "{}", json!({"id": id, "version": taken.version}))?;

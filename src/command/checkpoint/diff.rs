@@ -10,7 +10,7 @@ use crate::moment;
 use crate::tree::name;
 use crate::tree::parting::{Parting, part};
 use crate::tree::{Artifacts, File};
-use crate::vault::{Vault, blob};
+use crate::vault::Vault;
 use clap::{Arg, ArgMatches};
 use serde_json::{Map, Value, json};
 
@@ -119,7 +119,10 @@ fn text(vault: &Vault, file: &File) -> Option<String> {
         return Some(format!("{target}\n"));
     }
     let mut bytes = Vec::new();
-    vault.unpack(&blob::bytes(&file.sha256).filter(|_| file.size <= LONGEST)?, &mut bytes).ok()?;
+    if file.size > LONGEST {
+        return None;
+    }
+    vault.unpack(&file.sha256.0, &mut bytes).ok()?;
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 

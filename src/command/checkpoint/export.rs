@@ -2,7 +2,7 @@
 
 use super::{Command, Desk, Who, id_argument, picked, refused, size, vault};
 use crate::disk;
-use crate::restore;
+use crate::restore::{self, Steps};
 use crate::tree::Artifacts;
 use crate::tree::parting::part;
 use anyhow::Context;
@@ -38,6 +38,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let (nothing, tree) = (Artifacts::default(), to.join("tree"));
     let parting = part(&nothing, &one.artifacts);
     restore::rehearse(&looked, &parting)?;
+    let steps = Steps { parting, folders: one.artifacts.folders.iter().collect(), fresh: true };
     disk::make_folders(&tree, 0o755).with_context(|| tree.display().to_string())?;
     let folder = rustix::fs::openat(
         CWD,
@@ -45,7 +46,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
         Mode::empty(),
     )?;
-    restore::apply(&looked, &folder, &parting, &one.artifacts)?;
+    restore::apply(&looked, &folder, &steps)?;
     let text = serde_json::to_string_pretty(&one)? + "\n";
     disk::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
     if desk.json {

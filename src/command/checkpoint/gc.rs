@@ -9,8 +9,8 @@ use crate::command::waive::duration;
 use crate::in_force;
 use crate::moment;
 use crate::undo;
+use crate::vault::Vault;
 use crate::vault::index::Row;
-use crate::vault::{Vault, blob};
 use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -120,7 +120,7 @@ fn live(vault: &Vault, kept: &[Row]) -> Result<BTreeSet<[u8; 32]>, String> {
     for row in kept {
         let id = Id::read(&row.id).ok_or_else(|| row.id.clone())?;
         let one = vault.read(&id).map_err(|failure| failure.to_string())?;
-        live.extend(one.artifacts.files.iter().filter_map(|file| blob::bytes(&file.sha256)));
+        live.extend(one.artifacts.files.iter().map(|file| file.sha256.0));
     }
     Ok(live)
 }

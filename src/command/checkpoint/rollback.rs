@@ -3,13 +3,14 @@
 //! Shows what it will do, asks at a terminal, archives the present, then does it.
 
 use super::{Command, Desk, Who, id_argument, picked, refused, root};
+use crate::capture::Limits;
 use crate::command::table::{Tone, clean};
 use crate::failure::{Code, Failure};
 use crate::tree::name;
 use crate::undo::{self, Order, Preview};
 use crate::vault::Vault;
 use clap::{Arg, ArgAction, ArgMatches};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 
 pub(super) const VERB: Command = Command {
@@ -42,27 +43,50 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     if !dry {
         super::allowed("checkpoint rollback", Who::AtTerminal, desk)?;
     }
-    let id = picked(given, "id", &super::vault(desk)?)?;
-    let preview = undo::preview(env, &Vault::open(env, &root)?, &id, &[])?;
-    if undo::said_in_ledger(env, &preview.target)? == Some(false) {
+    let vault = super::vault(desk)?;
+    let id = picked(given, "id", &vault)?;
+    let session_id = vault.session_of(&id)?;
+    let wrong = || {
         let what = format!("checkpoint `{id}` is not the one its session's ledger tells of");
-        return Err(Failure::new(Code::ChecksumMismatch, what).into());
+        Failure::new(Code::ChecksumMismatch, what)
+    };
+    // Asked before anybody is held, for the digest that is witnessed: no other is restored.
+    let digest = vault.witnessed(env)?.remove(&id.to_string());
+    if undo::said_in_ledger(env, &session_id, &id, digest.as_ref())? == Some(false) {
+        return Err(wrong().into());
     }
-    if !desk.json {
+    let check = |preview: &Preview| {
+        let same = preview.target.digest == digest && preview.target.identity.session_id == session_id;
+        if same { Ok(()) } else { Err(wrong()) }
+    };
+    if dry || !desk.yes {
+        let preview = undo::preview(env, &Vault::open(env, &root)?, &id, &[], &Limits::none())?;
+        check(&preview)?;
         show(desk, &preview, state_only)?;
-    }
-    if dry {
-        if desk.json {
-            writeln!(desk.out, "{}", told(&preview, None))?;
+        if dry && desk.json {
+            writeln!(desk.out, "{}", told(&preview))?;
         }
-        return Ok(0);
+        if dry {
+            return Ok(0);
+        }
+        if !sure(desk)? {
+            return refused("nothing was done");
+        }
     }
-    if !desk.yes && !sure(desk)? {
-        return refused("nothing was done");
-    }
-    let done = undo::roll_back(env, &root, &Order { id: &id, alone: &[], by: "a person", state_only }, None)?;
+    let (mut shown, mut said) = (Ok(()), Value::Null);
+    let order = Order { id: &id, alone: &[], by: "a person", state_only };
+    let done = undo::roll_back(env, &root, &order, None, &mut |preview| {
+        check(preview)?;
+        said = if desk.json { told(preview) } else { Value::Null };
+        shown = if desk.yes { show(desk, preview, state_only) } else { Ok(()) };
+        Ok(())
+    })?;
+    shown?;
     if desk.json {
-        writeln!(desk.out, "{}", told(&preview, Some((&done.archive, &done.result))))?;
+        said["archive"] = Some(&done.archive).filter(|archive| !archive.is_empty()).cloned().into();
+        said["result"] = done.result.into();
+        said["dry_run"] = false.into();
+        writeln!(desk.out, "{said}")?;
         return Ok(0);
     }
     for folder in &done.kept_folders {
@@ -75,19 +99,22 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn told(preview: &Preview, done: Option<(&str, &str)>) -> serde_json::Value {
+/// What would be done.
+fn told(preview: &Preview) -> Value {
     let parting = preview.parting();
     let removed: Vec<&str> = parting.removed.iter().map(|file| file.path.as_str()).collect();
     let added: Vec<&str> = parting.added.iter().map(|file| file.path.as_str()).collect();
     let changed: Vec<&str> = parting.changed.iter().map(|(_, file)| file.path.as_str()).collect();
     json!({
         "id": preview.target.identity.checkpoint_id, "added": added, "removed": removed, "changed": changed,
-        "archive": done.map(|(archive, _)| archive).filter(|archive| !archive.is_empty()),
-        "result": done.map(|(_, result)| result), "dry_run": done.is_none(),
+        "archive": null, "result": null, "dry_run": true,
     })
 }
 
 fn show(desk: &mut Desk, preview: &Preview, state_only: bool) -> anyhow::Result<()> {
+    if desk.json {
+        return Ok(());
+    }
     let parting = preview.parting();
     let target = &preview.target;
     writeln!(desk.out, "to {}, taken {}", target.identity.checkpoint_id, target.timing.created_at)?;

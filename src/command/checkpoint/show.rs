@@ -42,11 +42,11 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
             .filter(|(key, _)| *key != "trigger")
             .map(|(key, text)| (key.as_str(), text.clone())),
     );
-    for gate in
-        one.governance.gates.iter().chain(&one.governance.checks).filter(|gate| gate.outcome != "PASS")
-    {
-        let why = gate.reason.as_deref().unwrap_or_default();
-        lines.push(("gate", format!("{} {} {why}", gate.name, gate.outcome)));
+    for (label, all) in [("gate", &one.governance.gates), ("check", &one.governance.checks)] {
+        for found in all.iter().filter(|found| found.outcome != "PASS") {
+            let why = found.reason.as_deref().unwrap_or_default();
+            lines.push((label, format!("{} {} {why}", found.name, found.outcome)));
+        }
     }
     for agent in one.agents.iter().filter(|agent| agent.tool_invocations > 0 || agent.summary.is_some()) {
         let summary = agent.summary.as_deref().unwrap_or_default();
@@ -72,7 +72,13 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         for file in &tree.files {
             let target = file.target.as_deref().map(|target| format!(" -> {target}")).unwrap_or_default();
             let path = clean(&format!("{}{target}", name::shown(&file.path))).into_owned();
-            writeln!(desk.out, "{:04o} {:>12} {} {path}", file.mode, file.size, &file.sha256[..12])?;
+            writeln!(
+                desk.out,
+                "{:04o} {:>12} {} {path}",
+                file.mode,
+                file.size,
+                &file.sha256.to_string()[..12]
+            )?;
         }
     }
     Ok(0)

@@ -4,7 +4,7 @@ use super::{Command, Desk, Who, picked, root};
 use crate::checkpoint::Id;
 use crate::command::table::{Tone, clean};
 use crate::undo;
-use crate::vault::{Vault, blob};
+use crate::vault::Vault;
 use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -56,14 +56,16 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
 
 fn check(desk: &Desk, vault: &Vault, id: &Id, seen: &mut BTreeSet<[u8; 32]>) -> Result<(), String> {
     let one = vault.vouched(desk.env, id).map_err(|failure| failure.to_string())?;
-    if undo::said_in_ledger(desk.env, &one).map_err(|failure| failure.to_string())? == Some(false) {
+    if undo::said_in_ledger(desk.env, &one.identity.session_id, id, one.digest.as_ref())
+        .map_err(|failure| failure.to_string())?
+        == Some(false)
+    {
         return Err(format!(
             "checkpoint `{id}` is not the one its session's ledger tells of, or that is damaged"
         ));
     }
     for file in one.artifacts.files.iter().filter(|file| file.target.is_none()) {
-        let digest =
-            blob::bytes(&file.sha256).ok_or_else(|| format!("checkpoint `{id}`: a file without a digest"))?;
+        let digest = file.sha256.0;
         if !seen.contains(&digest) {
             vault
                 .unpack(&digest, &mut std::io::sink())

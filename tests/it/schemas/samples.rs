@@ -4,7 +4,7 @@ use aops_hook::call::{CallKey, CallState, Effect};
 use aops_hook::checkpoint::{
     AgentState, AgentStatus, Checkpoint, Governance, Identity, Kind, Orchestrator, Outcome, Timing,
 };
-use aops_hook::digest::NO_DIGEST;
+use aops_hook::digest::{NO_DIGEST, Sum};
 use aops_hook::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged,
     Step, Taken, Unblocked, Violation,
@@ -13,8 +13,8 @@ use aops_hook::finding::Finding;
 use aops_hook::policy::Policy;
 use aops_hook::policy::check::Moment;
 use aops_hook::state::{
-    Audit, Course, Flags, Hydration, MainAgent, Memory, OpenCall, Phase, RunStep, Sandbox, Stage, Started,
-    State, Stopping, Subagent, Task, Undone, Waiver, Witness,
+    Audit, Course, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, Phase, RunStep, Sandbox, Stage,
+    Started, State, Stopping, Subagent, Task, Undone, Waiver, Witness,
 };
 use aops_hook::tree::{Artifacts, File, Folder, LeftOut};
 use serde_json::Value;
@@ -82,6 +82,7 @@ fn course() -> Course {
         agents: vec![started],
         auditing: false,
         before: Some((Phase::Execute, Sandbox::Open)),
+        checks: [(text(), LastRun { ending: text(), outcome: text() })].into(),
         epoch: 1,
         gates: vec![text()],
         let_go: false,
@@ -208,7 +209,7 @@ fn memory() -> Memory {
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
     Memory {
-        course: Course { before: None, told_no_git: false, ..course() },
+        course: Course { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
         policy: None,
         run: None,
         shadowed: None,
@@ -451,7 +452,7 @@ pub(crate) fn checkpoints() -> Vec<Value> {
         tool_invocations: 3,
     };
     let idle = AgentState { status: AgentStatus::Idle, summary: None, ..agent.clone() };
-    let file = File { mode: 0o644, path: text(), sha256: digest(), size: 17, target: None };
+    let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };
     let link = File { mode: 0o777, target: some(), ..file.clone() };
     let outcome = Outcome { name: text(), outcome: text(), reason: some() };
     let passed = Outcome { reason: None, ..outcome.clone() };

@@ -201,6 +201,49 @@ fn killed_at_every_change_of_a_create() {
     assert!(kills > 20, "{kills}");
 }
 
+/// Whoever finishes a rollback can be killed too: the one after that finishes it, and what somebody did in between the two
+/// is kept all the same.
+#[test]
+fn killed_at_every_change_of_the_finishing() {
+    let sandbox = Sandbox::new();
+    furnish(&sandbox);
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    let id = create(&sandbox);
+    let was = picture(&sandbox.project());
+    upset(&sandbox);
+    let other = picture(&sandbox.project());
+    let inject = ["-o", "/dev/null", "-e", "inject=symlinkat:signal=KILL:when=1"];
+    let output = strace(&sandbox, &inject, &["checkpoint", "rollback", &id, "--yes"]);
+    assert_eq!(output.status.signal(), Some(9), "{output:?}");
+    assert!(pending(&sandbox) && picture(&sandbox.project()) != other, "killed on the way");
+    sandbox.put("run.sh", "written in between\n");
+    let world = World::keep(&sandbox);
+    let half = std::cell::Cell::new(0);
+    let kills = killed_everywhere(&world, &["checkpoint", "list"], |n, case| {
+        half.set(half.get() + usize::from(pending(&sandbox)));
+        if n % 2 == 0 {
+            checkpoint(&sandbox, &["list"]).said(&[""]);
+        } else {
+            passed(&session.pre(&session.call("Read", json!({"file_path": "a.txt"}))));
+        }
+        assert!(!pending(&sandbox), "{case}: still under way");
+        same(&was, &picture(&sandbox.project()), case);
+        assert_eq!(told(&sandbox, &["verify"])["ok"], true, "{case}");
+        let list = told(&sandbox, &["list"]);
+        let mut kept = list.as_array().unwrap().iter().filter(|row| row["type"] == "PRE");
+        let ids = [kept.next(), kept.next()].map(|row| row.unwrap_or_else(|| panic!("{case}: {list}")));
+        let [archive, between] = ids.map(|row| row["id"].as_str().unwrap());
+        roll_back(&sandbox, between);
+        let read = fs::read_to_string(sandbox.project().join("run.sh")).unwrap();
+        assert_eq!(read, "written in between\n", "{case}");
+        roll_back(&sandbox, archive);
+        same(&other, &picture(&sandbox.project()), case);
+    });
+    let half = half.get();
+    assert!(kills > 30 && half > 10 && half < kills, "{half} of {kills} kills left it under way");
+}
+
 /// Somebody works on while a rollback lies half done: what they did is kept before it is overwritten.
 #[test]
 fn what_was_done_in_between_is_not_lost() {

@@ -82,6 +82,60 @@ fn ignored_files_stay_and_tracked_ones_come_back() {
     }
 }
 
+/// Rules in many places, some taking back what others say: what is kept is what git lists.
+#[test]
+fn what_is_kept_is_what_git_lists() {
+    let sandbox = repository();
+    let put = |path: &str, text: &str| sandbox.put(path, text);
+    put(".gitignore", "*.log\n/only-here\nbuild/\n!keep.log\n# none\n\\#odd\nsub/*.tmp\na?c\n[xy].bin\n");
+    put("sub/.gitignore", "!again.log\n/deep\n*.o\n**/far/*.txt\ntrail  \n");
+    put("sub/inner/.gitignore", "*\n!.gitignore\n!*.md\n");
+    put(".git/info/exclude", "private/\n**/.claude/checkpoints/\n");
+    put("mine/.gitignore", "\u{feff}bom\r\nwindows\r\n");
+    fs::create_dir_all(sandbox.home().join(".config/git")).unwrap();
+    fs::write(sandbox.home().join(".config/git/ignore"), "*.swp\n").unwrap();
+    let folders =
+        ["", "sub/", "sub/inner/", "sub/deep/", "build/", "private/", "mine/", "x/y/far/", "only-here/"];
+    let names = [
+        "a.log",
+        "keep.log",
+        "again.log",
+        "#odd",
+        "t.tmp",
+        "abc",
+        "x.bin",
+        "z.bin",
+        "m.o",
+        "n.md",
+        "f.txt",
+        "trail",
+        "bom",
+        "windows",
+        "v.swp",
+        "plain",
+        "\u{fc}.md",
+    ];
+    for folder in folders {
+        for name in names {
+            put(&format!("{folder}{name}"), "x\n");
+        }
+    }
+    put("sub/far/only-here", "x\n");
+    git(&sandbox, &["add", "-f", "a.log", "build/plain", "private/n.md"]);
+    fs::remove_file(sandbox.project().join("a.txt")).unwrap();
+    let id = create(&sandbox);
+    let kept = told(&sandbox, &["show", &id]);
+    let kept = kept["artifacts"]["files"].as_array().unwrap();
+    let kept: Vec<String> = kept.iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect();
+    let listed = git(&sandbox, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let there = |path: &&str| !path.is_empty() && sandbox.project().join(path).symlink_metadata().is_ok();
+    let mut listed: Vec<String> = listed.split('\0').filter(there).map(str::to_owned).collect();
+    listed.sort();
+    listed.dedup();
+    assert!(listed.len() > 50, "{listed:?}");
+    assert_eq!(kept, listed);
+}
+
 /// What the rules hide is not the same before and after.
 #[test]
 fn rules_that_changed_lose_nothing() {
