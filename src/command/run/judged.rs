@@ -51,7 +51,9 @@ pub(super) struct Witness<'a> {
 pub(super) fn judge(step: &Planned, seen: &Witness) -> Judged {
     let id = &step.id;
     match seen.ending {
-        _ if seen.interrupted => Judged::pause(Trigger::Interrupted, format!("step `{id}` was interrupted")),
+        _ if seen.interrupted && !came_to_its_end(step, seen) => {
+            Judged::pause(Trigger::Interrupted, format!("step `{id}` was interrupted"))
+        }
         None | Some(Ending::Signal(_)) => {
             Judged::pause(Trigger::Killed, format!("the program of step `{id}` was killed"))
         }
@@ -65,6 +67,12 @@ pub(super) fn judge(step: &Planned, seen: &Witness) -> Judged {
             Does::Client { .. } => client(step, code, seen),
         },
     }
+}
+
+/// It was asked to end and had done all its work by then: what is finished is not done again.
+fn came_to_its_end(step: &Planned, seen: &Witness) -> bool {
+    let told = matches!(step.does, Does::Run(_)) || seen.stream.result.is_some();
+    told && seen.ending == Some(Ending::Exit(0))
 }
 
 fn failed(what: &str, code: i32, stderr: &str) -> Judged {

@@ -67,6 +67,22 @@ fn an_interrupt_pauses_and_needs_no_decision() {
     assert_eq!(world.effects(), ["one", "slow"]);
 }
 
+/// A step that does its work to the end all the same is finished, and is not done again.
+#[test]
+fn an_interrupt_that_comes_too_late_repeats_nothing() {
+    let steps = "  - {id: stubborn, name: S, description: s, run: 'trap : TERM; touch .git/begun; sleep 1; echo stubborn >> effects; exit 0'}
+  - {id: next, name: Next, description: n, run: echo next >> effects}\n";
+    let world = World::new(&[("late", steps)]);
+    let mut driver = world.start(&["run", "x", "--workflow", "late"]);
+    until("the first step", || world.there(".git/begun"));
+    kill_process(Pid::from_child(&driver), Signal::INT).unwrap();
+    assert_eq!(driver.wait().unwrap().code(), Some(3));
+    assert!(world.packet().contains("between two steps"), "{}", world.packet());
+    assert_eq!(world.effects(), ["stubborn"]);
+    world.resume(&world.checkpoint()).passed();
+    assert_eq!(world.effects(), ["stubborn", "next"]);
+}
+
 #[test]
 fn a_queue_goes_one_by_one_and_stops_or_goes_on() {
     let steps = "  - {id: do, name: Do, description: d, run: 'echo done >> effects; git add -A; git commit -qm x; test ! -e .git/fail'}\n";
