@@ -5,6 +5,7 @@
 
 mod content;
 mod rules;
+mod tracked;
 mod walk;
 
 pub use walk::{Walked, everything_below, walk};

@@ -184,8 +184,8 @@ pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
 
 /// Everything that is tracked here or below, be it there or not: paths from here, each with a zero byte after it. Nothing
 /// where git does not answer.
-pub fn tracked(env: &Env, folder: &Path) -> Vec<u8> {
-    git(env, folder, &["ls-files", "-z", "--cached"]).unwrap_or_default()
+pub fn tracked(env: &Env, folder: &Path) -> Option<Vec<u8>> {
+    git(env, folder, &["ls-files", "-z", "--cached"])
 }
 
 fn stamp(path: &Path) -> String {

@@ -132,9 +132,18 @@ impl Vault {
 
     /// The same, with its text.
     pub fn read_text(&self, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
+        self.read_by(id, form::unseal)
+    }
+
+    /// The same, read by one of the ways that [`form`] knows.
+    pub fn read_by(
+        &self,
+        id: &Id,
+        unseal: impl Fn(&[u8]) -> Result<Checkpoint, String>,
+    ) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let broken = |why: String| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
         let bytes = self.text(id)?;
-        let checkpoint = form::unseal(&bytes).map_err(broken)?;
+        let checkpoint = unseal(&bytes).map_err(broken)?;
         if checkpoint.id().as_ref() == Some(id) {
             Ok((checkpoint, bytes))
         } else {

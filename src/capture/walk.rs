@@ -4,10 +4,10 @@
 //! link is followed; no `.git` and nothing of ours is entered; the list is sorted and names everything once.
 
 use super::rules::{Has, Rules};
+use super::tracked::tracked;
 use super::{Limits, Sight, SightKind};
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::git;
 use crate::tree::{self, LeftOut, name};
 use crate::vault::Vault;
 use crate::vault::cache::Outside;
@@ -35,10 +35,9 @@ pub fn walk(env: &Env, vault: &Vault, limits: &Limits, besides: &[String]) -> Re
     let root = &vault.root;
     let (mut walked, tracked) = thread::scope(|scope| {
         // Asked while we walk.
-        let in_git = root.ancestors().any(|folder| folder.join(".git").exists());
-        let tracked = in_git.then(|| scope.spawn(|| git::tracked(env, root)));
+        let tracked = scope.spawn(|| tracked(env, vault));
         let walked = Ways::new(vault, limits).walked();
-        (walked, tracked.and_then(|asked| asked.join().ok()).unwrap_or_default())
+        (walked, tracked.join().unwrap_or_default())
     });
     limits.check()?;
     let sights = &mut walked.sights;

@@ -17,13 +17,17 @@ fn is_rules(file: &File) -> bool {
 }
 
 /// Those of the removed that `then` ignored.
-pub(super) fn then(vault: &Vault, parting: &Parting, then: &Artifacts) -> Result<Vec<String>, Failure> {
+pub(super) fn then(
+    vault: &Vault,
+    parting: &Parting,
+    then: impl Fn() -> Result<Artifacts, Failure>,
+) -> Result<Vec<String>, Failure> {
     let changed = parting.changed.iter().map(|(old, _)| *old);
     let mut touched = parting.added.iter().chain(&parting.removed).copied().chain(changed);
     if parting.removed.is_empty() || !touched.any(is_rules) {
         return Ok(Vec::new());
     }
-    let rules = rules(vault, then)?;
+    let rules = rules(vault, &then()?)?;
     let on_disk = |path: &str| vault.root.join(OsStr::from_bytes(&name::bytes(path)));
     let hidden = |path: &str| {
         let mut folder = path;

@@ -5,9 +5,9 @@
 
 use super::plan::{Plan, steps};
 use super::settle::{Finished, Trees, finish, finish_again};
-use super::{BRIEF, Wanted, books, fact, ignored, warm_up, write};
+use super::{BRIEF, Files, Wanted, books, fact, ignored, warm_up, write};
 use crate::capture::{self, Limits};
-use crate::checkpoint::{Checkpoint, Id, Kind};
+use crate::checkpoint::{Checkpoint, Id, Kind, form};
 use crate::digest::sha256;
 use crate::env::Env;
 use crate::fact::Fact;
@@ -15,7 +15,7 @@ use crate::failure::{Code, Failure};
 use crate::ledger::Ledger;
 use crate::restore;
 use crate::session::Session;
-use crate::state::Stage;
+use crate::state::{Stage, canonical};
 use crate::tree::parting::{Parting, missing};
 use crate::tree::{Artifacts, find, is_foreign, name};
 use crate::vault::Vault;
@@ -38,8 +38,11 @@ pub struct Order<'a> {
 /// The present beside what it would become.
 #[derive(Debug)]
 pub struct Preview {
+    /// Of its files those that part it from the present; and of the present's those that part it from this.
     pub target: Checkpoint,
-    pub present: Artifacts,
+    present: Artifacts,
+    /// All of the present, as text.
+    now: String,
     /// Files that stay although the checkpoint does not know them: its rules ignore them.
     pub leave: Vec<String>,
     alone: Vec<String>,
@@ -72,24 +75,43 @@ pub fn preview(
 ) -> Result<Preview, Failure> {
     // The checkpoint is read while the tree is walked.
     let (target, walked) = thread::scope(|scope| {
-        let target = scope.spawn(|| vault.vouched_text(env, id));
+        let target = scope.spawn(|| vault.vouched_but_files(env, id));
         let walked = capture::walk(env, vault, limits, &[]);
-        (target.join().unwrap_or_else(|_| vault.vouched_text(env, id)), walked)
+        (target.join().unwrap_or_else(|_| vault.vouched_but_files(env, id)), walked)
     });
-    let (target, text) = target?;
-    let left = &target.artifacts.left_out;
-    let mut present = capture::keep(vault, limits, walked?, left)?;
+    let (mut target, text) = target?;
+    let left = target.artifacts.left_out.clone();
+    let mut present = capture::keep(vault, limits, walked?, &left)?;
+    let mut now = apart(&mut present, &mut target.artifacts, &text)?;
     let hidden = hidden(vault, &present, &target.artifacts)?;
     if !hidden.is_empty() {
-        present = capture::capture(env, vault, limits, &hidden, left)?;
+        present = capture::capture(env, vault, limits, &hidden, &left)?;
+        now = apart(&mut present, &mut target.artifacts, &text)?;
     }
     unreachable(&present, &target.artifacts)?;
     let alone = untouched.to_vec();
     let leave = {
         let parting = steps(&present, &target.artifacts, &alone, &[]);
-        ignored::then(vault, &parting, &target.artifacts)?
+        ignored::then(vault, &parting, || whole(&text))?
     };
-    Ok(Preview { target, present, leave, alone, text })
+    Ok(Preview { target, present, now, leave, alone, text })
+}
+
+/// Leaves in both trees only the files in which they part; what is in the text of a checkpoint, and is the same, need not
+/// be read. The present as text.
+fn apart(present: &mut Artifacts, target: &mut Artifacts, text: &[u8]) -> Result<String, Failure> {
+    let now = canonical(present);
+    match form::files(text).and_then(|then| form::apart(&now, then)) {
+        Some([was, is]) => (present.files, target.files) = (was, is),
+        None => target.files = whole(text)?.files,
+    }
+    let wrong = |why| Failure::new(Code::ChecksumMismatch, why);
+    target.problem().map_or(Ok(now), |why| Err(wrong(why)))
+}
+
+fn whole(text: &[u8]) -> Result<Artifacts, Failure> {
+    let wrong = |why| Failure::new(Code::ChecksumMismatch, why);
+    form::unseal(text).map(|checkpoint| checkpoint.artifacts).map_err(wrong)
 }
 
 /// What is in the way of the checkpoint's files and was not seen, since it is ignored today.
@@ -196,7 +218,7 @@ fn carry_out(
     vault: &Vault,
     order: &Order,
     ledgers: &mut [&mut Ledger],
-    Preview { target, present, leave, alone, text }: Preview,
+    Preview { target, present, now, leave, alone, text }: Preview,
     began: Instant,
 ) -> Result<Outcome, Failure> {
     let session_id = target.identity.session_id.clone();
@@ -207,7 +229,7 @@ fn carry_out(
         let parting = steps(&present, &target.artifacts, &alone, &leave);
         files = parting.files();
         restore::rehearse(vault, &parting)?;
-        archive = Some(self::archive(env, vault, session, &target, present, began)?);
+        archive = Some(self::archive(env, vault, session, &target, &now, began)?);
     }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
     let said = [env.now_ms.to_string(), order.id.to_string(), archived.clone()];
@@ -228,7 +250,7 @@ fn carry_out(
         ledger.append(env, told.chain([first]).collect())?;
     }
     plan.commit(vault)?;
-    let trees = Trees { archive: archive.map(|archive| archive.artifacts), target, text };
+    let trees = Trees { archive: archive.map(|_| present), target, text };
     let Finished { result, applied } = finish(env, vault, &plan, ledgers, trees, false)?;
     let result = result.identity.checkpoint_id;
     Ok(Outcome { archive: archived, result, files, kept_folders: applied.kept_folders })
@@ -240,7 +262,7 @@ fn archive(
     vault: &Vault,
     session: Option<&Session>,
     target: &Checkpoint,
-    present: Artifacts,
+    now: &str,
     began: Instant,
 ) -> Result<Checkpoint, Failure> {
     let wanted = Wanted {
@@ -253,5 +275,5 @@ fn archive(
         parent: None,
         began,
     };
-    write(env, vault, session, &wanted, present.into())
+    write(env, vault, session, &wanted, Files { artifacts: Artifacts::default(), text: Some(now) })
 }

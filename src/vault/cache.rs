@@ -35,6 +35,18 @@ impl Outside {
         }
     }
 
+    fn bytes(&self) -> [u8; 32] {
+        let words = [
+            self.size.to_le_bytes(),
+            self.changed.to_le_bytes(),
+            self.modified.to_le_bytes(),
+            self.inode.to_le_bytes(),
+        ];
+        let mut all = [0; 32];
+        all.chunks_exact_mut(8).zip(words).for_each(|(to, word)| to.copy_from_slice(&word));
+        all
+    }
+
     /// Changed within the reach of one tick before `now`: another change may follow under the same time.
     fn is_fresh(&self, now: i64) -> bool {
         const TICK: i64 = 50_000_000;
@@ -100,17 +112,46 @@ impl Vault {
     }
 }
 
+const TRACKED: &str = "tracked";
+
+impl Vault {
+    /// What was tracked as git's index was this one.
+    pub fn tracked(&self, index: &Outside) -> Option<Vec<u8>> {
+        let (file, long) = folder::open(&self.dir, TRACKED, OFlags::RDONLY).ok()??;
+        let mut bytes = folder::read_at(&file, TRACKED, 0, long).ok()?;
+        let (body, digest) = bytes.split_last_chunk::<32>()?;
+        let list = body.strip_prefix(&index.bytes())?.len();
+        if Sha256::digest(body)[..] != digest[..] {
+            return None;
+        }
+        bytes.truncate(bytes.len() - 32);
+        bytes.drain(..bytes.len() - list);
+        Some(bytes)
+    }
+
+    /// Remembers it, unless the index is so new that another may follow under the same time.
+    pub fn track(&self, index: &Outside, list: &[u8]) -> Result<(), Failure> {
+        let (spare, mut file) = self.spare_file()?;
+        let storage = |e: std::io::Error| Failure::storage(TRACKED, e);
+        let body = [&index.bytes(), list].concat();
+        file.write_all(&body).and_then(|()| file.write_all(&Sha256::digest(&body))).map_err(storage)?;
+        let now = fstat(&file).map_or(i64::MAX, |stat| Outside::of(&stat).modified);
+        let done = if index.is_fresh(now) {
+            rustix::fs::unlinkat(&self.spare, &spare, rustix::fs::AtFlags::empty())
+        } else {
+            rustix::fs::renameat(&self.spare, &spare, &self.dir, TRACKED)
+        };
+        done.map_err(|e| Failure::storage(TRACKED, e))
+    }
+}
+
 /// All but the mark.
 fn encode<'a>(all: impl Iterator<Item = Known<'a>>, boot: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 << 20);
     text(boot, &mut bytes);
     for known in all {
         text(known.path, &mut bytes);
-        let Outside { size, changed, modified, inode } = known.outside;
-        bytes.extend_from_slice(&size.to_le_bytes());
-        bytes.extend_from_slice(&changed.to_le_bytes());
-        bytes.extend_from_slice(&modified.to_le_bytes());
-        bytes.extend_from_slice(&inode.to_le_bytes());
+        bytes.extend_from_slice(&known.outside.bytes());
         bytes.extend_from_slice(&known.sha256);
     }
     let digest = Sha256::digest(&bytes);

@@ -23,16 +23,21 @@ pub fn from_git(root: &Path) {
     }
 }
 
-/// The folder that all worktrees of the repository here share; `None` where there is no repository.
-pub fn common(folder: &Path) -> Option<PathBuf> {
+/// The own folder of the repository or worktree here; `None` where there is none.
+pub fn own(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let about = fs::symlink_metadata(&git).ok()?;
-    let own = if about.is_file() {
+    if about.is_file() {
         let text = fs::read_to_string(&git).ok()?;
-        folder.join(text.strip_prefix("gitdir:")?.trim())
+        Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
     } else {
-        git
-    };
+        Some(git)
+    }
+}
+
+/// The folder that all worktrees of the repository here share; `None` where there is no repository.
+pub fn common(folder: &Path) -> Option<PathBuf> {
+    let own = own(folder)?;
     let shared = fs::read_to_string(own.join("commondir")).ok().map(|text| own.join(text.trim()));
     Some(shared.unwrap_or(own)).filter(|folder| folder.join("HEAD").exists())
 }

@@ -4,7 +4,7 @@
 //! ledger says the same; this holds for checkpoints without a session too, and in a copy of the tree it holds nothing.
 
 use super::Vault;
-use crate::checkpoint::{Checkpoint, Id};
+use crate::checkpoint::{Checkpoint, Id, form};
 use crate::digest::sha256;
 use crate::env::Env;
 use crate::failure::{Code, Failure};
@@ -77,7 +77,20 @@ impl Vault {
 
     /// The same, with its text.
     pub fn vouched_text(&self, env: &Env, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
-        let (checkpoint, text) = self.read_text(id)?;
+        self.vouch(env, id, self.read_text(id)?)
+    }
+
+    /// The same with the files in its text only.
+    pub fn vouched_but_files(&self, env: &Env, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
+        self.vouch(env, id, self.read_by(id, form::unseal_but_files)?)
+    }
+
+    fn vouch(
+        &self,
+        env: &Env,
+        id: &Id,
+        (checkpoint, text): (Checkpoint, Vec<u8>),
+    ) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let wrong = |why: &str| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
         match self.witnessed(env)?.get(&id.to_string()) {
             None => Err(wrong("nobody saw it being taken here: a copy, or a forgery")),
