@@ -205,3 +205,9 @@ fn a_name_can_say_it() {
     assert_eq!(redact_under("password", "it is: password=hunter2"), "it is: password=[redacted:password]");
     assert_eq!(redact_under("token", "[redacted:secret]"), "[redacted:secret]");
 }
+
+#[test]
+fn secrets_that_are_joined_all_go() {
+    let clean = redact("Basic dXNlcjpwYXNz-----BEGIN RSA PRIVATE KEY-----");
+    assert_eq!(clean, "Basic [redacted:basic-auth][redacted:private-key]");
+}
