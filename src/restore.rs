@@ -16,14 +16,17 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::thread;
 
 /// So few files are forced to the disk one by one.
 const FEW: usize = 64;
 
-/// What could not be as it was: folders that hold something of others.
+/// What came of it; folders that could not go hold something of others.
 #[derive(Debug, Default)]
 pub struct Applied {
     pub kept_folders: Vec<String>,
+    /// What was written; one more than a few stands for many.
+    made: Vec<std::fs::File>,
 }
 
 /// Everything that will be written is there and whole: nothing is begun that cannot be finished.
@@ -51,8 +54,7 @@ pub struct Steps<'a> {
     pub fresh: bool,
 }
 
-/// Takes these steps in the tree at `root`. When it returns, everything is on the disk itself: until then whoever comes
-/// next takes the steps again.
+/// Takes these steps in the tree at `root`.
 pub fn apply(vault: &Vault, root: &OwnedFd, steps: &Steps) -> Result<Applied, Failure> {
     let parting = &steps.parting;
     let mut made = Vec::new();
@@ -89,16 +91,30 @@ pub fn apply(vault: &Vault, root: &OwnedFd, steps: &Steps) -> Result<Applied, Fa
     for folder in steps.folders.iter().rev() {
         folder_mode(&mut ground, folder)?;
     }
-    // A few are forced to the disk one by one, which waits for nobody else's; and all were written by now, so that the
-    // first takes the others along.
-    if made.len() > FEW {
-        vault.sync();
-    } else {
-        made.iter()
-            .try_for_each(std::fs::File::sync_data)
-            .map_err(|e| Failure::storage("a restored file", e))?;
-    }
+    applied.made = made;
     Ok(applied)
+}
+
+impl Applied {
+    /// Everything that was made is on the disk itself: until then whoever comes next takes the steps again.
+    pub fn settle(&self, vault: &Vault) -> Result<(), Failure> {
+        if self.made.len() > FEW {
+            vault.sync();
+            return Ok(());
+        }
+        // A few are forced there one by one, which waits for nobody else's; those who wait together wait once.
+        let sync =
+            |file: &std::fs::File| file.sync_data().map_err(|e| Failure::storage("a restored file", e));
+        thread::scope(|scope| {
+            let shares: Vec<_> = self
+                .made
+                .chunks(self.made.len().div_ceil(8).max(1))
+                .map(|share| scope.spawn(move || share.iter().try_for_each(sync)))
+                .collect();
+            let lost = || Failure::storage("a restored file", "nobody forced it to the disk");
+            shares.into_iter().try_for_each(|share| share.join().map_err(|_| lost())?)
+        })
+    }
 }
 
 fn failed(path: &str, error: Errno) -> Failure {

@@ -17,10 +17,11 @@ use crate::ledger::lock::Lock;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 /// The vault of a tree.
 #[derive(Debug)]
@@ -87,12 +88,17 @@ impl Vault {
         format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Puts a whole file in place; `sync`: on the disk itself.
-    pub fn put(&self, dir: &OwnedFd, name: &str, pieces: &[&[u8]], sync: bool) -> Result<(), Failure> {
+    /// Puts a whole file in place, after `sync` had it.
+    pub fn put(
+        &self,
+        dir: &OwnedFd,
+        name: &str,
+        pieces: &[&[u8]],
+        sync: impl FnOnce(&File) -> io::Result<()>,
+    ) -> Result<(), Failure> {
         let (spare, mut file) = self.spare_file()?;
         let written = pieces.iter().try_for_each(|piece| file.write_all(piece));
-        let written = written.and_then(|()| if sync { file.sync_data() } else { Ok(()) });
-        written.map_err(|e| Failure::storage(name, e))?;
+        written.and_then(|()| sync(&file)).map_err(|e| Failure::storage(name, e))?;
         rustix::fs::renameat(&self.spare, &spare, dir, name).map_err(|e| Failure::storage(name, e))
     }
 
@@ -107,10 +113,18 @@ impl Vault {
         }
     }
 
-    /// `text`: as [`form`] seals it.
-    pub fn write(&self, id: &Id, text: &form::Text) -> Result<(), Failure> {
+    /// `text`: as [`form`] seals it; `witness`: what is forced to the disk beside it.
+    pub fn write(&self, id: &Id, text: &form::Text, witness: Option<&File>) -> Result<(), Failure> {
         let run = make(&self.dir, &id.folder(), PRIVATE)?;
-        self.put(&run, &id.file(), &text.pieces().map(str::as_bytes), true)
+        self.put(&run, &id.file(), &text.pieces().map(str::as_bytes), |file| {
+            // Those who wait together wait once.
+            thread::scope(|scope| {
+                let other = witness.map(|witness| scope.spawn(|| witness.sync_data()));
+                let synced = file.sync_data();
+                let lost = |_| io::Error::other("the witness is lost");
+                other.map_or(Ok(()), |other| other.join().map_err(lost)?).and(synced)
+            })
+        })
     }
 
     /// The checkpoint as it lies there; whether it is the one that was taken is for [`witness`] to say.

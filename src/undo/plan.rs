@@ -15,6 +15,7 @@ use crate::vault::{Vault, enter, names};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 
 const FILE: &str = "rollback.json";
 const DONE: &str = "rollbacks";
@@ -66,7 +67,7 @@ impl Plan {
 
     /// From here on the rollback will be finished, whatever happens.
     pub(super) fn commit(&self, vault: &Vault) -> Result<(), Failure> {
-        vault.put(&vault.dir, FILE, &[canonical(self).as_bytes()], true)?;
+        vault.put(&vault.dir, FILE, &[canonical(self).as_bytes()], File::sync_data)?;
         rustix::fs::fsync(&vault.dir).map_err(|e| Failure::storage(FILE, e))
     }
 

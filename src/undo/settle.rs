@@ -18,6 +18,7 @@ use crate::tree::{Artifacts, Folder, find};
 use crate::vault::Vault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 /// For a session that knows of a rollback which has not ended: finishes it, or learns what became of it.
@@ -88,7 +89,6 @@ pub(super) fn finish(
     Trees { archive, mut target, text }: Trees,
     again: bool,
 ) -> Result<Finished, Failure> {
-    let began = Instant::now();
     let mut applied = Applied::default();
     let own = ledgers.iter().position(|ledger| ledger.session().state.session_id == plan.session_id);
     let mut kept = Vec::new();
@@ -111,23 +111,14 @@ pub(super) fn finish(
         Some(_) => capture(env, vault, &Plan::limits(), &[], &left_out)?.into(),
         None => capture(env, vault, &Plan::limits(), &[], &[])?.into(),
     };
-    let result = if let Some(result) = if again { already(vault, &plan.id)? } else { None } {
-        result
-    } else {
-        let about =
-            vec![("archive", plan.archive.clone()), ("by", plan.by.clone()), ("rollback", plan.id.clone())];
-        let wanted = Wanted {
-            run: &target.identity.run_id,
-            kind: target.kind,
-            phase: target.phase,
-            trigger: "rollback",
-            about,
-            tokens: own.map(|at| tokens(ledgers[at])).unwrap_or_default(),
-            parent: Some(plan.target.clone()),
-            began,
-        };
-        write(env, vault, own.map(|at| ledgers[at].session()), &wanted, files)?
-    };
+    // Both before the plan is closed, and neither before the other.
+    let result = thread::scope(|scope| {
+        let settled = scope.spawn(|| applied.settle(vault));
+        let session = own.map(|at| &*ledgers[at]);
+        let result = result(env, vault, plan, session, &target, files, again);
+        let lost = |_| Failure::storage("the tree", "nobody forced it to the disk");
+        settled.join().map_err(lost)?.and(result)
+    })?;
     plan.close(vault)?;
     for (at, ledger) in ledgers.iter_mut().enumerate() {
         let known = ledger.session().memory.undoing.as_ref().is_some_and(|undoing| undoing.id == plan.id);
@@ -140,6 +131,36 @@ pub(super) fn finish(
         ledger.append(env, facts)?;
     }
     Ok(Finished { result, applied })
+}
+
+/// The checkpoint of the restored tree. `again`: an interrupted end of this rollback may have written it already.
+fn result(
+    env: &Env,
+    vault: &Vault,
+    plan: &Plan,
+    own: Option<&Ledger>,
+    target: &Checkpoint,
+    files: Files,
+    again: bool,
+) -> Result<Checkpoint, Failure> {
+    if let Some(result) = if again { already(vault, &plan.id)? } else { None } {
+        return Ok(result);
+    }
+    let wanted = Wanted {
+        run: &target.identity.run_id,
+        kind: target.kind,
+        phase: target.phase,
+        trigger: "rollback",
+        about: vec![
+            ("archive", plan.archive.clone()),
+            ("by", plan.by.clone()),
+            ("rollback", plan.id.clone()),
+        ],
+        tokens: own.map(tokens).unwrap_or_default(),
+        parent: Some(plan.target.clone()),
+        began: Instant::now(),
+    };
+    write(env, vault, own.map(Ledger::session), &wanted, files)
 }
 
 /// The folders that need a look for their mode: those on the way to a step; of a plan that was begun before, all.

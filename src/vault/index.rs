@@ -78,7 +78,7 @@ impl Vault {
         let index = Index { checkpoints: rows, schema: 1 };
         let text = serde_json::to_string_pretty(&index).unwrap_or_default() + "\n";
         // Not synced: what a power loss takes is made again.
-        self.put(&self.dir, FILE, &[text.as_bytes()], false)
+        self.put(&self.dir, FILE, &[text.as_bytes()], |_| Ok(()))
     }
 
     /// Checkpoints whose process was killed before they came into the index: taken in where they were witnessed, and so

@@ -14,6 +14,7 @@ use crate::state::canonical;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -48,9 +49,10 @@ impl Vault {
         Ok(lines.map(|line| (line.id, line.digest)).collect())
     }
 
-    pub fn witness(&self, env: &Env, checkpoint: &Checkpoint) -> Result<(), Failure> {
+    /// Says it; who takes the file forces it to the disk.
+    pub fn witness(&self, env: &Env, checkpoint: &Checkpoint) -> Result<Option<File>, Failure> {
         place::make_all(&env.config.join("aops/checkpoints"))?;
-        let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(()) };
+        let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
         let (mut file, long) = folder::open_or_make(&dir, &name, OFlags::RDWR | OFlags::APPEND)?;
         let id = checkpoint.identity.checkpoint_id.clone();
         let mut line =
@@ -59,7 +61,8 @@ impl Vault {
         if long > 0 && folder::read_at(&file, &name, long - 1, 1)? != b"\n" {
             line.insert(0, '\n');
         }
-        file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(|e| Failure::storage(name, e))
+        file.write_all(line.as_bytes()).map_err(|e| Failure::storage(name, e))?;
+        Ok(Some(file))
     }
 
     /// Forgets all but these.

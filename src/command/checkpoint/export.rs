@@ -46,7 +46,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
         Mode::empty(),
     )?;
-    restore::apply(&looked, &folder, &steps)?;
+    restore::apply(&looked, &folder, &steps)?.settle(&looked)?;
     let text = serde_json::to_string_pretty(&one)? + "\n";
     disk::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
     if desk.json {
