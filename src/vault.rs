@@ -134,14 +134,21 @@ impl Vault {
 
     /// The session it says it is of, which nobody checked yet.
     pub fn session_of(&self, id: &Id) -> Result<String, Failure> {
-        Ok(form::identity(&self.text(id)?).map(|identity| identity.session_id).unwrap_or_default())
+        // It stands behind the files, which are megabytes.
+        const END: u64 = 64 << 10;
+        let identity = match form::identity(&self.text(id, END)?) {
+            None => form::identity(&self.text(id, u64::MAX)?),
+            found => found,
+        };
+        Ok(identity.map(|identity| identity.session_id).unwrap_or_default())
     }
 
-    fn text(&self, id: &Id) -> Result<Vec<u8>, Failure> {
+    /// The last bytes of its text, so many at most.
+    fn text(&self, id: &Id, most: u64) -> Result<Vec<u8>, Failure> {
         let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
         let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
         let (file, long) = folder::open(&run, &id.file(), OFlags::RDONLY)?.ok_or_else(gone)?;
-        folder::read_at(&file, &id.file(), 0, long)
+        folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))
     }
 
     /// The same, with its text.
@@ -156,7 +163,7 @@ impl Vault {
         unseal: impl Fn(&[u8]) -> Result<Checkpoint, String>,
     ) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let broken = |why: String| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
-        let bytes = self.text(id)?;
+        let bytes = self.text(id, u64::MAX)?;
         let checkpoint = unseal(&bytes).map_err(broken)?;
         if checkpoint.id().as_ref() == Some(id) {
             Ok((checkpoint, bytes))
