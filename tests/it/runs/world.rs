@@ -175,11 +175,12 @@ impl World {
 
     /// The process of the client or command at work, as its watcher wrote it down.
     pub(super) fn program(&self) -> Option<u32> {
-        let newest = self
-            .jobs("pid")
-            .into_iter()
-            .max_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).unwrap())?;
-        fs::read_to_string(newest).ok()?.parse().ok()
+        let number = |path: &PathBuf| fs::read_to_string(path).ok()?.parse().ok();
+        // It is written down in the moment after the start: what the program did may be seen before.
+        let known = || self.jobs("pid").iter().filter_map(number).count();
+        until("the number of what was handed out", || known() >= self.jobs("job").len());
+        let newest = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).unwrap();
+        number(&self.jobs("pid").into_iter().max_by_key(newest)?)
     }
 
     /// Every program that was handed out has its end written down.
