@@ -97,3 +97,67 @@ fn a_deferred_call_is_judged_again() {
     let session = with(|session| session.memory.calls.push(open));
     assert_eq!(super::super::repeat::same_answer(&session, &call("Read")), None);
 }
+
+/// Checks in a run: before a stop of any step that may change something or closes, but those a person let go.
+#[test]
+fn checks_are_run_before_the_stop_of_a_step() {
+    let checked = || {
+        let check = Check { id: "c".into(), on: Moment::Stop, run: "x".into(), ..Check::default() };
+        let commit = Check { id: "d".into(), on: Moment::Commit, ..check.clone() };
+        with_policy(|policy| policy.checks = vec![check, commit])
+    };
+    let wanted = |session: &Session, event: &Event, scene: &Scene| {
+        let verdict = judge(session, event, scene);
+        super::super::checks::wanted(session, event, scene, &verdict).len()
+    };
+    let stop = event("Stop");
+    assert_eq!(wanted(&checked(), &stop, &step(|_| {})), 1);
+    let shut = |closes| step(|step| (step.sandbox, step.closes) = (Sandbox::Shut, closes));
+    assert_eq!((wanted(&checked(), &stop, &shut(true)), wanted(&checked(), &stop, &shut(false))), (1, 0));
+    assert_eq!(wanted(&checked(), &stop, &step(|step| step.waived = vec!["c".into()])), 0);
+    // A call that waited for a person is checked again when it comes up.
+    let asked = |deferred, state| {
+        let mut session = checked();
+        session.memory.calls.push(OpenCall {
+            agent_id: None,
+            call: CallKey::of("Bash", "t"),
+            deferred,
+            effect: None,
+            input_sha256: String::new(),
+            prompt_id: None,
+            reason: None,
+            state,
+        });
+        wanted(&session, &call("Bash"), &Scene { commits: true, ..step(|_| {}) })
+    };
+    assert_eq!(asked(true, CallState::Pending), 1);
+    assert_eq!((asked(true, CallState::Executing), asked(false, CallState::Pending)), (0, 0));
+}
+
+#[test]
+fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
+    let owes = |session: &Session, scene: &Scene| {
+        judge(session, &event("Stop"), scene).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
+    };
+    let ran = |outcome: &str| {
+        let run = Checked {
+            ending: "exit 1".into(),
+            id: "c".into(),
+            on: Moment::Stop,
+            outcome: outcome.into(),
+            ..Checked::default()
+        };
+        Scene { attended: false, checks: vec![run], ..step(|_| {}) }
+    };
+    assert_eq!(owes(&working(), &ran("INTERVENTION_REQUIRED")), ["checks"]);
+    let warned = with_policy(|policy| policy.gates.checks = Level::Warn);
+    assert!(owes(&warned, &ran("INTERVENTION_REQUIRED")).is_empty(), "nobody insists");
+    assert!(owes(&working(), &ran("HALT")).is_empty(), "the work ends");
+    let said = judge(&working(), &event("Stop"), &ran("ASK_USER"));
+    assert!(said.debts.is_empty() && said.phrase.is_some(), "the driver asks: {said:?}");
+    let verifies = || step(|step| step.verifies = true);
+    assert_eq!(owes(&working(), &verifies()), ["qa-verifier"]);
+    assert!(owes(&with(|session| session.memory.course.verified = true), &verifies()).is_empty());
+    let qa = Waiver { gate: "qa".into(), until_ms: 1, ..Waiver::default() };
+    assert!(owes(&with(|session| session.memory.course.waivers = vec![qa]), &verifies()).is_empty());
+}
