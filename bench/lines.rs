@@ -4,11 +4,11 @@
 //! the target of 1 ms: the rest is a busy machine's.
 #![expect(clippy::print_stdout, reason = "a table for people")]
 
-use aops_hook::env::Env;
+use aops_hook::claude::wire::read;
 use aops_hook::gate;
-use aops_hook::scene;
-use aops_hook::session::Session;
-use aops_hook::wire::read;
+use aops_hook::observe;
+use aops_hook::session::fold::Session;
+use aops_hook::system::env::Env;
 use serde_json::json;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ fn main() {
             .map(|_| {
                 let began = Instant::now();
                 let event = read::read("PreToolUse", payload.as_bytes()).expect("a payload");
-                let scene = scene::again(&env, &session, &event, 0);
+                let scene = observe::call::again(&env, &session, &event, 0);
                 black_box(gate::judge(&session, &event, &scene));
                 began.elapsed()
             })

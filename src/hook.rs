@@ -3,32 +3,31 @@
 //! Joins the floors and decides nothing. Invariant: every way out of here is an answer: a panic too, and what we could
 //! not record we did not allow.
 
-use crate::asset;
-use crate::brief::halt_report;
-use crate::check::{self, About};
-use crate::chronicle;
-use crate::env::{Env, boot_id};
-use crate::event::{Event, EventKind};
-use crate::fact::{Blocked, Fact, Opened};
-use crate::failure::{Code, Failure};
-use crate::finding::Finding;
+use crate::briefing::agent::halt_report;
+use crate::briefing::prompt::offer;
+use crate::briefing::refresh;
+use crate::briefing::{self, reflections};
+use crate::checkpoint;
+use crate::checkpoint::rollback::Before;
+use crate::claude::wire::{answer, read};
+use crate::config::in_force;
+use crate::config::policy::Policy;
+use crate::config::texts;
+use crate::gate::facts;
 use crate::gate::{self, Scene, repeat};
-use crate::git;
-use crate::in_force;
-use crate::learning;
-use crate::ledger::Ledger;
-use crate::offer::offer;
-use crate::place::Whose;
-use crate::policy::Policy;
-use crate::record;
-use crate::refresh;
-use crate::resolve;
-use crate::scene;
-use crate::session::Session;
-use crate::undo::{self, Before};
-use crate::verdict::{Ruling, Verdict};
-use crate::welcome;
-use crate::wire::{answer, read};
+use crate::insight::collect;
+use crate::ledger::open::Ledger;
+use crate::ledger::session_folder::Whose;
+use crate::model::error::{Code, Failure};
+use crate::model::event::{Event, EventKind};
+use crate::model::verdict::{Ruling, Verdict};
+use crate::observe::checks::About;
+use crate::observe::{self, real_paths};
+use crate::session::agent_report::Finding;
+use crate::session::fact::{Blocked, Fact, Opened};
+use crate::session::fold::Session;
+use crate::system::env::{Env, boot_id};
+use crate::system::git;
 use std::io::Read;
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -59,7 +58,7 @@ pub fn run(name: &str, env: &Env) -> u8 {
 pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     #[cfg(debug_assertions)]
-    crate::env::panic_if_wanted();
+    crate::system::env::panic_if_wanted();
     let whose =
         Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
@@ -67,10 +66,10 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let (mut ledger, scene, begins, before, verdict) = loop {
         let mut ledger = Ledger::lock(env, whose, thorough)?;
         if ledger.session().memory.undoing.is_some() && !env.dry {
-            undo::resume(env, &mut ledger)?;
+            checkpoint::rollback::resume(env, &mut ledger)?;
         }
         let before = Before::of(ledger.session());
-        let scene = Scene { checks: checks.clone(), ..scene::look(env, &ledger, &event)? };
+        let scene = Scene { checks: checks.clone(), ..observe::call::look(env, &ledger, &event)? };
         let begins = ledger.session().is_new();
         if begins {
             open(env, &mut ledger, &event, &scene)?;
@@ -87,7 +86,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         // A check takes its time, so nobody else has to wait for it; what it found is judged with what is known then.
         let about = About::of(ledger.session(), &event, &scene);
         drop(ledger);
-        checks.extend(check::run(env, &about, &wanted));
+        checks.extend(observe::checks::run(env, &about, &wanted));
     };
     let session = ledger.session();
     if verdict == Verdict::pass()
@@ -98,13 +97,13 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     }
     let mut verdict = offer(env, &ledger, &event, &scene, verdict)?;
     if event.name == "SessionStart" {
-        welcome::export(env, &ledger)?;
+        briefing::session_start::export(env, &ledger)?;
         if ledger.session().blocked().is_none() {
-            let words = welcome::context(env, ledger.session(), &event, &scene)?;
+            let words = briefing::session_start::context(env, ledger.session(), &event, &scene)?;
             verdict = verdict.join(Verdict::context("hydrate", words));
         }
     }
-    let (mut verdict, told) = undo::tell(ledger.session(), &event, verdict);
+    let (mut verdict, told) = checkpoint::rollback::tell(ledger.session(), &event, verdict);
     let mut facts = facts(env, ledger.session(), &event, &verdict, &scene, begins)?;
     facts.extend(told);
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
@@ -118,8 +117,8 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         !env.dry && ledger.session().memory.course.reflected && tracker_of(ledger.session()).is_some();
     if let Some(finding) = reflected.filter(|_| counts) {
         // The reflection is in the ledger; a queue that takes nothing more is told by the next context.
-        let project = asset::project(env, Path::new(&event.cwd));
-        let _ = learning::reflected(env, &project, &ledger.session().state.session_id, &finding);
+        let project = texts::project(env, Path::new(&event.cwd));
+        let _ = reflections::reflected(env, &project, &ledger.session().state.session_id, &finding);
     }
     if !env.dry && concludes(&event, &verdict) {
         verdict = verdict.join(conclude(env, &mut ledger, &event));
@@ -131,7 +130,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if scene.stage.is_some() {
         return Ok(verdict);
     }
-    Ok(verdict.join(undo::at_phase_change(env, &mut ledger, &event, before)))
+    Ok(verdict.join(checkpoint::rollback::at_phase_change(env, &mut ledger, &event, before)))
 }
 
 /// A turn or the session is over.
@@ -144,7 +143,7 @@ fn concludes(event: &Event, verdict: &Verdict) -> bool {
 fn conclude(env: &Env, ledger: &mut Ledger, event: &Event) -> Verdict {
     let patience = if event.name == "SessionEnd" { AT_THE_END } else { AT_A_STOP };
     let transcript = Path::new(&event.transcript_path);
-    match chronicle::conclude(env, ledger, transcript, Some(Instant::now() + patience)) {
+    match collect::conclude(env, ledger, transcript, Some(Instant::now() + patience)) {
         Ok(_) => Verdict::pass(),
         Err(failure) => Verdict::notice(
             "insights",
@@ -158,7 +157,7 @@ fn conclude(env: &Env, ledger: &mut Ledger, event: &Event) -> Verdict {
 /// In a process of its own. A tracker that cannot be asked is one line in the next context, and no trouble here.
 fn look_at_tracker(env: &Env, session: &Session, event: &Event) {
     if let Some(command) = tracker_of(session) {
-        let _ = refresh::spawn(env, &asset::project(env, Path::new(&event.cwd)), &command);
+        let _ = refresh::spawn(env, &texts::project(env, Path::new(&event.cwd)), &command);
     }
 }
 
@@ -187,13 +186,13 @@ fn worded(env: &Env, mut verdict: Verdict) -> Result<Verdict, Failure> {
     let Some(mut phrase) = verdict.phrase.take() else { return Ok(verdict) };
     let mut lines = Vec::new();
     for debt in &verdict.debts {
-        let line = debt.line.fill(&asset::template(env, debt.line.template)?);
+        let line = debt.line.fill(&texts::template(env, debt.line.template)?);
         lines.push(format!("{}. {line}", lines.len() + 1));
     }
     if !lines.is_empty() {
         phrase.values.push(("owed", lines.join("\n")));
     }
-    let text = phrase.fill(&asset::template(env, phrase.template)?);
+    let text = phrase.fill(&texts::template(env, phrase.template)?);
     if verdict.softened {
         verdict.notice = format!("not enforced here, or this would be refused: {text}");
     } else if verdict.ruling == Ruling::Pass {
@@ -237,16 +236,17 @@ fn facts(
     scene: &Scene,
     begins: bool,
 ) -> Result<Vec<Fact>, Failure> {
-    let mut facts = record::facts(session, event, verdict, scene);
+    let mut facts = facts::facts(session, event, verdict, scene);
     let Some(Fact::Event(seen)) = facts.iter_mut().find(|fact| matches!(fact, Fact::Event(_))) else {
         return Ok(facts);
     };
     if event.name == "SessionStart" {
         (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
-        seen.root = Some(asset::project(env, Path::new(&event.cwd)).display().to_string());
-        let protected = scene::protected(env, event);
-        (seen.marks, seen.held) = (Some(scene::marks(&protected)), Some(scene::held(&protected)));
-        seen.linked = Some(resolve::links(&protected)).filter(|linked| !linked.is_empty());
+        seen.root = Some(texts::project(env, Path::new(&event.cwd)).display().to_string());
+        let protected = observe::call::protected(env, event);
+        (seen.marks, seen.held) =
+            (Some(observe::call::marks(&protected)), Some(observe::call::held(&protected)));
+        seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
         if session.memory.baseline.is_empty() {
             seen.baseline = git::baseline(env, Path::new(&event.cwd));
         }

@@ -1,102 +1,38 @@
 //! `aops-hook`: the guard and memory of Claude Code.
 //!
-//! The host runs us at every hook event. One event is one walk down this page: [`wire`] reads it, [`ledger`] locks the
-//! session, [`gate`] judges it, the ledger records what was said, and [`wire`] answers. Everything a person asks later
-//! ([`command`]) is derived from the ledger.
+//! The client runs this program at every hook event. [`hook`] is the way of one event: [`claude::wire`] reads it,
+//! [`ledger`] locks the session, [`observe`] looks at the world, [`gate`] judges, [`briefing`] adds what the model needs
+//! to know, the ledger records, and the wire answers. Everything a person asks later ([`cli`]) is derived from the ledger.
 //!
-//! Four floors, in reading order; **a module may name only modules declared above it** (a test reads this list):
-//!
-//! 1. *Vocabulary*: plain data.
-//! 2. *Rules*: pure functions; deciding cannot fail.
-//! 3. *Edges*: the only code that touches files, clock, environment, processes and the host's JSON.
-//! 4. *Doors*: join the floors, decide nothing.
+//! One line per folder, in reading order. **A folder may use only folders declared above it, and inside a folder a file
+//! may use only files declared above it.** A test reads every list. `docs/architecture.md` has the picture.
 //!
 //! # Glossary
 //!
-//! An **event** is what the host told us once; a **call** is the tool call in it. The **ledger** is the chained list of
-//! **entries** of one session, each holding one **fact**; the **session** is those entries folded into what we know now.
-//! A **gate** is one named rule; its **ruling** is `Pass < Allow < Ask < Deny`; a **verdict** is the joined ruling with
-//! reason and context. A **head** is the newest digest of a ledger, kept apart from it. A **failure** is us being broken,
-//! never a ruling. A **checkpoint** is a working tree kept where a phase began or ended, in the tree's **vault**; a
-//! **rollback** puts one back. An **asset** is a shipped text. The **policy** is the effective configuration; with the digests of the
-//! texts **in force** it has one hash. A **run** is a chain of steps that a **driver** walks without a person; it leaves
-//! **packets** where it pauses and where it ends, and every deed of it is a line of the attempt ledger.
+//! - **event**: what the client sent once. A **call** is the tool call in it.
+//! - **ledger**: the chained list of **entries** of one session, each holding one **fact**. The **session** is those
+//!   entries folded into a state. A **head** is the newest digest of a ledger, kept outside of it.
+//! - **gate**: one named rule. Its **ruling** is `Pass < Allow < Ask < Defer < Deny`. A **verdict** is the joined ruling
+//!   of all gates, with reason and context. An **error** means that aops-hook itself is broken; it is never a ruling.
+//! - **checkpoint**: a working tree kept where a phase began or ended. A **rollback** puts it back.
+//! - **text**: a file that we ship and a project may override: agents, axioms, templates, workflows.
+//! - **policy**: the effective configuration. With the digests of the texts **in force** it has one hash.
+//! - **run**: a chain of steps that a **driver** walks without a person. It leaves a **packet** where it pauses and where
+//!   it ends, and a line in the **attempt ledger** for everything it did.
 
-// -- vocabulary
-pub mod failure;
-pub mod call;
-pub mod agent;
-pub mod event;
-pub mod phrase;
-pub mod verdict;
-// -- rules
-pub mod policy;
-pub mod digest;
-pub mod redact;
-pub mod json;
-pub mod prompt;
-pub mod finding;
-pub mod moment;
-pub mod usage;
-pub mod price;
-pub mod state;
-pub mod tree;
-pub mod fact;
-pub mod entry;
-pub mod session;
-pub mod checkpoint;
-pub mod insight;
-pub mod report;
-pub mod chain;
-pub mod command_line;
-pub mod reach;
-pub mod effect;
-pub mod gate;
-pub mod record;
-pub mod telling;
-pub mod settings;
-pub mod diff;
-pub mod yaml;
-pub mod workflow;
-pub mod run;
-// -- edges
-pub mod env;
-pub mod asset;
-pub mod signal;
-pub mod wire;
-pub mod lock;
-pub mod place;
-pub mod heads;
-pub mod ledger;
-pub mod shelf;
-pub mod disk;
-pub mod transcript;
-pub mod chronicle;
-pub mod in_force;
-pub mod vault;
-pub mod process;
-pub mod tracker;
-pub mod notes;
-pub mod learning;
-pub mod refresh;
-pub mod mcp;
-pub mod resolve;
-pub mod tripwire;
-pub mod git;
-pub mod check;
-pub mod capture;
-pub mod restore;
-pub mod undo;
-pub mod job;
-pub mod artifacts;
-pub mod client;
-pub mod shadow;
-pub mod scene;
-pub mod sources;
-pub mod brief;
-pub mod offer;
-pub mod welcome;
-pub mod receipt;
-// -- doors
-pub mod hook;
-pub mod command;
+pub mod text; // json, sha256, redact, time, template, yaml: pure
+pub mod model; // errors, events, calls, agents, verdicts: pure
+pub mod shell; // what a shell line or a tool call does: pure
+pub mod system; // environment, clock, processes, files, locks, git
+pub mod config; // policy, workflows, texts, and which are in force
+pub mod session; // facts folded into one state: pure
+pub mod claude; // what the client sends, wants to hear, and stores
+pub mod ledger; // the chain of entries on disk
+pub mod gate; // the rules that judge an event: pure
+pub mod checkpoint; // a working tree kept, and put back
+pub mod insight; // what a session came to
+pub mod observe; // what the gates need to know of the world
+pub mod briefing; // what the model is told
+pub mod hook; // one event in, one answer out
+pub mod run; // unattended runs
+pub mod cli; // one file or folder per command

@@ -5,7 +5,12 @@
 
 #![no_main]
 
-use aops_hook::{command, env::Env, event::EventKind, hook, job, refresh, signal};
+use aops_hook::briefing::refresh;
+use aops_hook::model::event::EventKind;
+use aops_hook::run::job;
+use aops_hook::system::env::Env;
+use aops_hook::system::signal;
+use aops_hook::{cli, hook};
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
@@ -28,7 +33,7 @@ fn run(arguments: Vec<String>) -> u8 {
         Some(event) => hook::run(event, &env),
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
         None if first.is_some_and(job::is_verb) => job::run(&arguments[1..]),
-        None => command::run(arguments, &env.standing_here()),
+        None => cli::run(arguments, &env.standing_here()),
     }
 }
 

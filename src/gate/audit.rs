@@ -4,11 +4,11 @@
 //! before it binds. Way out: start `custodiet`; its start alone opens the gate.
 
 use super::{Scene, is_waived, sandbox};
-use crate::agent::ours;
-use crate::event::Event;
-use crate::phrase::Phrase;
-use crate::session::Session;
-use crate::verdict::Verdict;
+use crate::model::agent::ours;
+use crate::model::event::Event;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::text::template::Phrase;
 
 const GATE: &str = "audit";
 
@@ -22,7 +22,7 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
     let overdue = audit.due && !session.memory.course.auditing && audit.writes_since >= scene.grace;
     if by_ours
         || !overdue
-        || !scene.effect.is_some_and(super::super::call::Effect::is_write)
+        || !scene.effect.is_some_and(crate::model::call::Effect::is_write)
         || is_waived(session, scene, GATE)
     {
         return Verdict::pass();

@@ -4,10 +4,10 @@
 //! trapped in a session that may do nothing. Way out: a person runs `aops-hook clear-block`.
 
 use super::Scene;
-use crate::event::Event;
-use crate::json::cut;
-use crate::session::Session;
-use crate::verdict::Verdict;
+use crate::model::event::Event;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::text::json::cut;
 
 const GATE: &str = "block";
 

@@ -5,15 +5,16 @@
 //! fails. Before a stop a failing check is one more thing owed: see `owed`. Way out: the check's own words, or a person.
 
 use super::{Scene, is_waived};
-use crate::call::CallState;
-use crate::event::Event;
-use crate::fact::Checked;
-use crate::phrase::{Phrase, one_line, quote};
-use crate::policy::check::Moment;
-use crate::policy::{Check, Level};
-use crate::session::Session;
-use crate::state::{OpenCall, Phase, Sandbox};
-use crate::verdict::{Ruling, Verdict};
+use crate::config::policy::check::Moment;
+use crate::config::policy::{Check, Level};
+use crate::model::call::CallState;
+use crate::model::event::Event;
+use crate::model::phase::Phase;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fact::Checked;
+use crate::session::fold::Session;
+use crate::session::state::{OpenCall, Sandbox};
+use crate::text::template::{Phrase, one_line, quote};
 
 pub const GATE: &str = "checks";
 

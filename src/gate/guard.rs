@@ -3,15 +3,15 @@
 //! Reads the call's [`Reach`]; writes nothing. Invariant: reading is never refused, and a refusal names the path or verb.
 //! Way out: none for a tool call; a person edits the file or runs the verb in a terminal of their own.
 
-use crate::reach::{Act, Reach};
-use crate::verdict::Verdict;
+use crate::model::verdict::Verdict;
+use crate::shell::targets::{Act, Reach};
 
-mod hidden;
-mod path;
 mod place;
+mod path;
+mod verb;
+mod hidden;
 #[cfg(test)]
 mod tests;
-mod verb;
 
 pub use place::{Place, Protected};
 

@@ -5,10 +5,10 @@
 //! settings, or start a new session.
 
 use super::Scene;
-use crate::event::Event;
-use crate::json::cut;
-use crate::session::Session;
-use crate::verdict::Verdict;
+use crate::model::event::Event;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::text::json::cut;
 
 /// What makes it a refusal; a reader of old ledgers knows this gate by it.
 pub const WHY: &str = "a session must not be moved away from its ledger";

@@ -5,13 +5,14 @@
 //! without progress, when the user is told instead. Way out: every line is a step that can be done now.
 
 use super::{Scene, checks, is_waived};
-use crate::agent::ours;
-use crate::event::Event;
-use crate::phrase::{Phrase, one_line};
-use crate::policy::Level;
-use crate::session::Session;
-use crate::state::{Phase, RunStep};
-use crate::verdict::{Debt, Verdict};
+use crate::config::policy::Level;
+use crate::model::agent::ours;
+use crate::model::event::Event;
+use crate::model::phase::Phase;
+use crate::model::verdict::{Debt, Verdict};
+use crate::session::fold::Session;
+use crate::session::state::RunStep;
+use crate::text::template::{Phrase, one_line};
 
 const GATE: &str = "owed";
 const MOST_ROUNDS: u64 = 3;

@@ -5,12 +5,12 @@
 //! gateways reuse ids. Way out: make the call again under an id of its own.
 
 use super::Scene;
-use crate::event::Event;
-use crate::failure::Code;
-use crate::json::cut;
-use crate::session::Session;
-use crate::state::OpenCall;
-use crate::verdict::{Ruling, Verdict};
+use crate::model::error::Code;
+use crate::model::event::Event;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fold::Session;
+use crate::session::state::OpenCall;
+use crate::text::json::cut;
 
 const GATE: &str = "repeat";
 

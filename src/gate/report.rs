@@ -4,12 +4,12 @@
 //! after that the agent may end, nothing was decided, and the user is told. Way out: the refusal shows the exact form.
 
 use super::Scene;
-use crate::agent::{meant, ours};
-use crate::event::Event;
-use crate::json;
-use crate::phrase::{Phrase, one_line};
-use crate::session::Session;
-use crate::verdict::Verdict;
+use crate::model::agent::{meant, ours};
+use crate::model::event::Event;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::text::json;
+use crate::text::template::{Phrase, one_line};
 
 const GATE: &str = "report";
 pub const MOST_TIMES: u64 = 2;

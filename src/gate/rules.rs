@@ -5,11 +5,11 @@
 //! reason, or a person who does it or changes the rule.
 
 use super::Scene;
-use crate::event::Event;
-use crate::phrase::{Phrase, one_line};
-use crate::policy::rule::{Action, Called};
-use crate::session::Session;
-use crate::verdict::{Ruling, Verdict};
+use crate::config::policy::rule::{Action, Called};
+use crate::model::event::Event;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fold::Session;
+use crate::text::template::{Phrase, one_line};
 
 const GATE: &str = "rules";
 

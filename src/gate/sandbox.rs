@@ -5,14 +5,15 @@
 //! names the agent to start.
 
 use super::{Scene, is_waived, level};
-use crate::agent::{May, ours};
-use crate::call::{Effect, ToolCall};
-use crate::event::Event;
-use crate::phrase::{Phrase, one_line};
-use crate::policy::Level;
-use crate::session::Session;
-use crate::state::{Phase, Sandbox};
-use crate::verdict::Verdict;
+use crate::config::policy::Level;
+use crate::model::agent::{May, ours};
+use crate::model::call::{Effect, ToolCall};
+use crate::model::event::Event;
+use crate::model::phase::Phase;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::session::state::Sandbox;
+use crate::text::template::{Phrase, one_line};
 
 const GATE: &str = "sandbox";
 
@@ -127,7 +128,7 @@ fn of_ours(name: &str, may: May, call: &ToolCall, effect: Effect, scene: &Scene)
 
 /// A call as a refusal names it.
 pub fn shown(call: &ToolCall) -> String {
-    let json = crate::json::read(&call.input).ok();
+    let json = crate::text::json::read(&call.input).ok();
     let of = |name: &str| json.as_ref().and_then(|json| json.text_of(name));
     let what = of("command").or_else(|| of("file_path")).or_else(|| of("notebook_path")).unwrap_or_default();
     let tool = one_line(&call.key.tool, 64);

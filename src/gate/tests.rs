@@ -3,13 +3,14 @@ mod speech;
 mod stop;
 
 use super::*;
-use crate::call::{CallKey, CallState, ToolCall};
-use crate::fact::Checked;
-use crate::policy::check::Moment;
-use crate::policy::rule::Action;
-use crate::policy::{Check, Rule};
-use crate::reach::Hidden;
-use crate::state::{OpenCall, Phase, Sandbox, Started, Task};
+use crate::config::policy::check::Moment;
+use crate::config::policy::rule::Action;
+use crate::config::policy::{Check, Rule};
+use crate::model::call::{CallKey, CallState, ToolCall};
+use crate::model::phase::Phase;
+use crate::session::fact::Checked;
+use crate::session::state::{OpenCall, Sandbox, Started, Task};
+use crate::shell::targets::Hidden;
 
 /// A task that changed something, its sandbox open.
 fn working() -> Session {

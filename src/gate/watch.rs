@@ -3,11 +3,12 @@
 //! Reads what the scene says the call reaches, or what the settings file now says; writes nothing. Invariant: reading is
 //! free. Way out: a person edits the file or runs the verb in a terminal of their own.
 
-use super::{Scene, disarm, guard};
-use crate::event::Event;
-use crate::phrase::one_line;
-use crate::session::Session;
-use crate::verdict::Verdict;
+use super::{Scene, guard};
+use crate::claude::disarm;
+use crate::model::event::Event;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::text::template::one_line;
 
 const GATE: &str = "guard";
 

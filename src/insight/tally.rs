@@ -3,18 +3,18 @@
 //! Reads the facts it is given, writes nothing. Invariant: an entry that does not fold (a damaged ledger, looked at by a
 //! person) is left out of the state and counted all the same.
 
-use super::moments::{Moment, moment};
-use super::{Audits, Calls, Insights};
-use crate::agent::ours;
-use crate::call::{CallKey, CallState, Effect};
-use crate::entry::Line;
-use crate::fact::{Fact, Reported, Seen, Step};
-use crate::finding::Finding;
-use crate::json::{self, Json, cut};
-use crate::phrase::one_line;
-use crate::prompt::Prompt;
-use crate::session::Session;
-use crate::state::Phase;
+use super::document::{Audits, Calls, Insights};
+use super::timeline::{Moment, moment, words};
+use crate::ledger::entry::Line;
+use crate::model::agent::ours;
+use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::phase::Phase;
+use crate::session::agent_report::Finding;
+use crate::session::fact::{Fact, Reported, Seen, Step};
+use crate::session::fold::Session;
+use crate::session::prompt::Prompt;
+use crate::text::json::{self, cut};
+use crate::text::template::one_line;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl Tally {
         if applied.is_err() {
             self.session.seq = line.seq;
         }
-        let at_ms = crate::moment::parse(ts).unwrap_or(self.last_ms);
+        let at_ms = crate::text::time::parse(ts).unwrap_or(self.last_ms);
         self.last_ms = self.last_ms.max(at_ms);
         if self.phases.is_empty() || self.session.state.phase != before {
             self.phases.push((at_ms, self.session.state.phase.name()));
@@ -328,14 +328,5 @@ fn push_new(list: &mut Vec<String>, text: &str) {
     let text = cut(text, LONGEST);
     if !text.is_empty() && !list.iter().any(|known| known == text) {
         push(list, text);
-    }
-}
-
-/// A text of the event; of a clipped one its beginning.
-pub fn words(seen: &Seen, name: &str) -> Option<String> {
-    let about = json::read(seen.about.get()).ok()?;
-    match about.get(name)? {
-        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
-        text => Some(text.text()?.into_owned()),
     }
 }

@@ -3,18 +3,19 @@
 //! Writes the session folder and exports heads. Invariants: a batch is one `write`; what `append` returned for is on disk,
 //! and what failed left no trace.
 
-use super::Ledger;
-use super::folder;
-use super::kept::STATE_FILE;
+use super::open::Ledger;
 use super::recover::LEDGER_FILE;
-use crate::entry::{Frame, Mark};
-use crate::env::Env;
-use crate::fact::{Fact, Snapshot};
-use crate::failure::Failure;
-use crate::heads::{self, Head};
-use crate::moment::timestamp;
-use crate::session::Session;
-use crate::state::{Memory, State, Witness, digest_of};
+use super::state_file::STATE_FILE;
+use crate::ledger::entry::{Frame, Mark};
+use crate::ledger::heads::{self, Head};
+use crate::model::error::Failure;
+use crate::session::fact::{Fact, Snapshot};
+use crate::session::fold::Session;
+use crate::session::state::{Memory, State, Witness};
+use crate::system::env::Env;
+use crate::system::folder;
+use crate::text::stored::digest_of;
+use crate::text::time::timestamp;
 use std::io::Write;
 
 /// A snapshot is due after so many entries or bytes.

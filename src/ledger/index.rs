@@ -4,13 +4,13 @@
 //! miss counts only because what the table does not cover is read as it is; whatever is odd about the file, it is made
 //! anew from the ledger, and so it is after another boot, since a power loss can keep its header and lose its slots.
 
-use super::folder;
 use super::recover::LEDGER_FILE;
-use crate::call::CallKey;
-use crate::digest::short;
-use crate::entry::Line;
-use crate::fact::{Fact, Step};
-use crate::failure::Failure;
+use crate::ledger::entry::Line;
+use crate::model::call::CallKey;
+use crate::model::error::Failure;
+use crate::session::fact::{Fact, Step};
+use crate::system::folder;
+use crate::text::sha256::short;
 use rustix::fs::{AtFlags, OFlags};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -265,4 +265,15 @@ fn terminal(line: &[u8]) -> Option<Step> {
     let line = Line::read(line.strip_suffix(b"\n")?).filter(|line| line.kind == "call")?;
     let Some(Fact::Call(step)) = Fact::read(line.kind, line.with) else { return None };
     (step.to.is_terminal() && line.holds()).then_some(step)
+}
+
+/// How a call of this key ended, found without the index: that would have to be brought up to date first.
+pub(super) fn past_call(file: &File, long: u64, key: &CallKey) -> Result<Option<Step>, Failure> {
+    let bytes = folder::read_at(file, LEDGER_FILE, 0, long)?;
+    let ended = |line: &[u8]| {
+        let line = Line::read(line).filter(|line| line.kind == "call")?;
+        let Some(Fact::Call(step)) = Fact::read(line.kind, line.with) else { return None };
+        (step.call == *key && step.to.is_terminal()).then_some(step)
+    };
+    Ok(bytes.rsplit(|b| *b == b'\n').find_map(ended))
 }

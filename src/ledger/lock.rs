@@ -2,9 +2,9 @@
 //!
 //! Holds an open file; the lock dies with the process.
 
-use super::folder;
-use crate::failure::Failure;
-use crate::lock;
+use crate::model::error::Failure;
+use crate::system::folder;
+use crate::system::lock;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::os::fd::OwnedFd;

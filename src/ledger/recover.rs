@@ -4,17 +4,17 @@
 //! run again; a ledger shorter than a witness proves is never accepted, but after a power loss that left all that was
 //! synced.
 
-use super::Standing;
-use super::folder;
-use super::kept::{self, Kept};
-use crate::chain::{Damage, Walk, is_tear};
-use crate::digest::sha256;
-use crate::entry::{Line, Mark};
-use crate::fact::{Blocked, Fact, Recovered};
-use crate::failure::{Code, Failure};
-use crate::heads::Head;
-use crate::session::Session;
-use crate::state::{State, Witness, digest_of};
+use super::state_file::{self, Kept};
+use crate::ledger::chain::{Damage, Walk, is_tear};
+use crate::ledger::entry::{Line, Mark};
+use crate::ledger::heads::Head;
+use crate::model::error::{Code, Failure};
+use crate::session::fact::{Blocked, Fact, Recovered};
+use crate::session::fold::Session;
+use crate::session::state::{State, Witness};
+use crate::system::folder;
+use crate::text::sha256::sha256;
+use crate::text::stored::digest_of;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
@@ -23,6 +23,14 @@ pub const LEDGER_FILE: &str = "ledger.jsonl";
 const WINDOW: u64 = 2 << 20;
 /// No first entry is longer.
 const LONGEST_OPEN: u64 = 64 << 10;
+
+/// Where the ledger stands, and what was mended to get there.
+#[derive(Debug)]
+pub struct Standing {
+    pub walk: Walk,
+    /// Goes before the facts of the next batch.
+    pub mended: Vec<Fact>,
+}
 
 /// A session's files as they were found, with what is known from elsewhere.
 pub struct Found<'a> {
@@ -70,7 +78,7 @@ impl Found<'_> {
         let start = match kept {
             Kept::Whole(state, witness) if self.holds(state, witness)? => {
                 let mut walk =
-                    Walk::new(kept::session((**state).clone(), witness), self.trace, witness.bytes);
+                    Walk::new(state_file::session((**state).clone(), witness), self.trace, witness.bytes);
                 (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
                 walk
             }
@@ -109,7 +117,7 @@ impl Found<'_> {
     pub fn is_ours(&self) -> Result<bool, Failure> {
         let bytes = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN))?;
         let first = memchr::memchr(b'\n', &bytes).map(|end| &bytes[..end]);
-        let other = |line: Line| line.holds() && line.trace_id != crate::json::quoted(self.trace);
+        let other = |line: Line| line.holds() && line.trace_id != crate::text::json::quoted(self.trace);
         Ok(!first.and_then(Line::read).is_some_and(other))
     }
 
@@ -195,7 +203,7 @@ impl Found<'_> {
 /// The end and the session of the last whole snapshot line in these bytes. The needle alone proves nothing: a payload may
 /// hold it too.
 fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
-    let trace = crate::json::quoted(trace);
+    let trace = crate::text::json::quoted(trace);
     memchr::memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
         let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1);
         let end = at + memchr::memchr(b'\n', &bytes[at..])?;

@@ -3,10 +3,10 @@
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a line commits to all lines before it;
 //! a torn last line is told from a damaged one.
 
-use super::{Decision, Outcome, Trigger};
-use crate::call::CallKey;
-use crate::digest::{NO_DIGEST, sha256};
-use crate::state::canonical;
+use super::status::{Decision, Outcome, Trigger};
+use crate::model::call::CallKey;
+use crate::text::sha256::{NO_DIGEST, sha256};
+use crate::text::stored::canonical;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_line_is_canonical() {
         for line in ledger().lines() {
-            assert_eq!(crate::json::read(line).unwrap().canonical(), line);
+            assert_eq!(crate::text::json::read(line).unwrap().canonical(), line);
         }
     }
 }

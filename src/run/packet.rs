@@ -3,10 +3,10 @@
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a pause's digest is over all of it but
 //! the two fields a person may edit, and over the working tree it was made with; the same packet is the same bytes.
 
+use super::status::{Decision, Outcome, Trigger};
 use super::yaml_text;
-use super::{Decision, Outcome, Trigger};
-use crate::digest::sha256;
-use crate::state::canonical;
+use crate::text::sha256::sha256;
+use crate::text::stored::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -3,10 +3,11 @@
 //! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; a gate of the workflow is
 //! somebody's step, or there is no plan.
 
-use crate::agent::ours;
-use crate::policy::{Gates, Level};
-use crate::state::{Phase, Sandbox};
-use crate::workflow::{Gate, Step, Workflow};
+use crate::config::policy::{Gates, Level};
+use crate::config::workflow::{Gate, Step, Workflow};
+use crate::model::agent::ours;
+use crate::model::phase::Phase;
+use crate::session::state::Sandbox;
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -128,7 +129,7 @@ fn planned(step: &Step) -> Planned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workflow;
+    use crate::config::workflow;
 
     fn of(gates: &str, steps: &str) -> Result<Vec<Planned>, String> {
         let text = format!(

@@ -3,8 +3,8 @@
 //! Reads nothing, writes nothing. Invariants: keys are sorted; words in capitals, numbers and `true` stand bare, every
 //! other text in double quotes; what is written is read back as it was.
 
-use crate::json::quoted;
-use crate::yaml::{self, Node, Value as Yaml};
+use crate::text::json::quoted;
+use crate::text::yaml::{self, Node, Value as Yaml};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 

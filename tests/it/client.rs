@@ -10,7 +10,7 @@ pub(crate) use run::Run;
 
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
-use aops_hook::event::{EVENTS, EventKind};
+use aops_hook::model::event::{EVENTS, EventKind};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! `install` and `uninstall` with the real program in throwaway homes.
 
 use crate::support::{BINARY, real_home};
-use aops_hook::asset;
-use aops_hook::settings::survey;
+use aops_hook::claude::settings::survey;
+use aops_hook::config::texts;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -147,7 +147,7 @@ fn a_fresh_home_is_registered_and_left_as_found() {
     assert!(out.contains("registered for 30 events"), "{out}");
     let ours = survey(&home.settings()).unwrap().ours;
     assert!(ours.len() == 30 && ours.iter().all(|one| one.current && one.command == PROGRAM));
-    for asset in asset::placed() {
+    for asset in texts::placed() {
         assert_eq!(fs::read_to_string(home.path(asset.path)).unwrap(), asset.text);
     }
     assert_eq!(fs::metadata(home.path("aops")).unwrap().mode() & 0o777, 0o700);
@@ -369,7 +369,7 @@ fn an_older_text_of_ours_is_renewed_and_one_we_dropped_goes() {
     write(&critic, "old\n");
     write(&old, "old\n");
     let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
-    let sha256 = aops_hook::digest::sha256(&[b"old\n"]);
+    let sha256 = aops_hook::text::sha256::sha256(&[b"old\n"]);
     let files = kept["files"].as_array_mut().unwrap();
     files.retain(|file| file["path"] != critic.to_str().unwrap());
     files.push(serde_json::json!({"path": critic, "sha256": sha256}));
@@ -377,7 +377,7 @@ fn an_older_text_of_ours_is_renewed_and_one_we_dropped_goes() {
     fs::write(&receipt, kept.to_string()).unwrap();
     home.done(&["install"]);
     assert!(!old.exists());
-    assert_eq!(fs::read_to_string(&critic).unwrap(), asset::placed().next().unwrap().text);
+    assert_eq!(fs::read_to_string(&critic).unwrap(), texts::placed().next().unwrap().text);
 }
 
 #[test]
@@ -476,7 +476,7 @@ fn a_dry_run_shows_the_change_and_makes_none() {
     let json: serde_json::Value =
         serde_json::from_str(&home.done(&["uninstall", "--dry-run", "--yes", "--json"])).unwrap();
     assert!(
-        json["restored"] == true && json["removed"].as_array().unwrap().len() == asset::placed().count(),
+        json["restored"] == true && json["removed"].as_array().unwrap().len() == texts::placed().count(),
         "{json}"
     );
     assert_eq!(home.tree(), installed);
@@ -496,7 +496,7 @@ fn completions_know_every_command() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let out = home.done(&["completions", shell]);
-        for command in aops_hook::command::COMMANDS {
+        for command in aops_hook::cli::COMMANDS {
             assert!(out.contains(command.name), "{shell}: {}", command.name);
         }
     }
@@ -513,7 +513,7 @@ fn completions_know_every_command() {
 #[test]
 fn every_help_has_an_example() {
     let home = Home::new();
-    for command in aops_hook::command::COMMANDS {
+    for command in aops_hook::cli::COMMANDS {
         let out = home.done(&[command.name, "--help"]);
         assert!(
             out.contains("Examples:\n") && out.contains(&format!("  aops-hook {}", command.name)),

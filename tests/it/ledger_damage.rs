@@ -3,9 +3,10 @@
 use crate::rig::ID;
 use crate::rig::{self, Files, LEDGER, STATE, Workshop, passed, put_back, second, sound, walk};
 use crate::support::Sandbox;
-use aops_hook::failure::Code;
-use aops_hook::session::Session;
-use aops_hook::state::{Memory, digest_of};
+use aops_hook::model::error::Code;
+use aops_hook::session::fold::Session;
+use aops_hook::session::state::Memory;
+use aops_hook::text::stored::digest_of;
 use serde_json::json;
 use std::fs;
 
@@ -223,7 +224,7 @@ fn an_edited_state_is_rebuilt_and_only_a_block_in_it_counts() {
 
 /// The digest of the file made right again, as a careful forger would.
 fn resealed(text: &str) -> String {
-    let mut state: aops_hook::state::State = serde_json::from_str(text).unwrap();
+    let mut state: aops_hook::session::state::State = serde_json::from_str(text).unwrap();
     state.digest = None;
     state.digest = Some(digest_of(&state));
     serde_json::to_string_pretty(&state).unwrap()
@@ -266,7 +267,7 @@ fn a_second_verifier_agrees() {
 fn ours(bytes: &[u8]) -> (Option<&'static str>, u64, usize) {
     match walk(ID, bytes) {
         Err(damage) => (Some(damage.code.name()), 0, 0),
-        Ok((_, rest)) if !aops_hook::chain::is_tear(&bytes[bytes.len() - rest..]) => {
+        Ok((_, rest)) if !aops_hook::ledger::chain::is_tear(&bytes[bytes.len() - rest..]) => {
             (Some(Code::ChecksumMismatch.name()), 0, 0)
         }
         Ok((walk, rest)) => (None, walk.session.seq, rest),

@@ -1,10 +1,10 @@
 //! What we say, to the byte: every kind of event with every ruling, and every recorded event of the real client.
 
 use crate::support::Sandbox;
-use aops_hook::event::{EVENTS, EventKind};
-use aops_hook::failure::{Code, Failure};
-use aops_hook::verdict::{Ruling, Verdict};
-use aops_hook::wire::answer::{Answer, fail, spell};
+use aops_hook::claude::wire::answer::{Answer, fail, spell};
+use aops_hook::model::error::{Code, Failure};
+use aops_hook::model::event::{EVENTS, EventKind};
+use aops_hook::model::verdict::{Ruling, Verdict};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;

@@ -3,9 +3,9 @@
 pub(crate) mod server;
 
 use crate::support::Sandbox;
-use aops_hook::env::Env;
-use aops_hook::mcp::{Memory, Trouble, recall, store};
-use aops_hook::policy::Address;
+use aops_hook::briefing::memory::{Memory, Trouble, recall, store};
+use aops_hook::config::policy::Address;
+use aops_hook::system::env::Env;
 use serde_json::json;
 use server::{Habit, Server, text};
 use std::fs;

@@ -1,8 +1,8 @@
 //! The search over notes: what is found, what is left out, and an index that is never trusted blindly.
 
 use crate::support::Sandbox;
-use aops_hook::env::Env;
-use aops_hook::notes::{Found, refresh, search};
+use aops_hook::briefing::notes::{Found, refresh, search};
+use aops_hook::system::env::Env;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

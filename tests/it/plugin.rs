@@ -3,8 +3,8 @@
 use crate::client::{Client, install};
 use crate::model::{Model, Turn};
 use crate::support::{BINARY, Sandbox, Session};
-use aops_hook::asset;
-use aops_hook::settings::plugin_hooks;
+use aops_hook::claude::settings::plugin_hooks;
+use aops_hook::config::texts;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -45,7 +45,7 @@ fn every_agent_and_command_is_an_asset() {
         .map(|entry| entry.unwrap().path().strip_prefix(root()).unwrap().to_owned())
         .collect();
     there.sort();
-    let named: Vec<_> = asset::placed().map(|asset| PathBuf::from(asset.path)).collect();
+    let named: Vec<_> = texts::placed().map(|asset| PathBuf::from(asset.path)).collect();
     assert_eq!(named, there, "`placed` in src/asset.rs names every file of agents/ and commands/, in order");
 }
 

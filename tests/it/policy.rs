@@ -1,9 +1,9 @@
 //! Configuration, from file to words: `policy show|hash|diff`, the hook on a broken file, schema and documentation.
 
 use crate::support::Sandbox;
-use aops_hook::policy::key::{KEYS, Key, Part, Project};
-use aops_hook::policy::value::Form;
-use aops_hook::policy::{Policy, Source, check, read, rule};
+use aops_hook::config::policy::key::{KEYS, Key, Part, Project};
+use aops_hook::config::policy::value::Form;
+use aops_hook::config::policy::{Policy, Source, check, read, rule};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

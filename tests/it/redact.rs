@@ -1,6 +1,6 @@
 //! Secrets, thrown at the redactor by the thousand.
 
-use aops_hook::redact::redact;
+use aops_hook::text::redact::redact;
 use proptest::prelude::*;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};

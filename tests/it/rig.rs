@@ -7,17 +7,17 @@ pub(crate) mod second;
 pub(crate) mod strace;
 
 use crate::support::Answer;
-use aops_hook::chain::{Damage, Walk};
-use aops_hook::digest::NO_DIGEST;
-use aops_hook::env::{Env, boot_id};
-use aops_hook::fact::{Fact, Opened};
-use aops_hook::failure::Failure;
+use aops_hook::claude::wire::read;
+use aops_hook::gate::facts;
 use aops_hook::gate::{self, Scene};
-use aops_hook::ledger::Ledger;
-use aops_hook::place::Whose;
-use aops_hook::record;
-use aops_hook::session::Session;
-use aops_hook::wire::read;
+use aops_hook::ledger::chain::{Damage, Walk};
+use aops_hook::ledger::open::Ledger;
+use aops_hook::ledger::session_folder::Whose;
+use aops_hook::model::error::Failure;
+use aops_hook::session::fact::{Fact, Opened};
+use aops_hook::session::fold::Session;
+use aops_hook::system::env::{Env, boot_id};
+use aops_hook::text::sha256::NO_DIGEST;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,7 +74,7 @@ impl Workshop {
             ledger.append(&self.env, vec![Fact::Open(opened)])?;
         }
         let verdict = gate::judge(ledger.session(), &event, &scene);
-        let mut facts = record::facts(ledger.session(), &event, &verdict, &scene);
+        let mut facts = facts::facts(ledger.session(), &event, &verdict, &scene);
         if let (Some(Fact::Event(seen)), "SessionStart") = (facts.last_mut(), name) {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
         }

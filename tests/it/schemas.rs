@@ -9,8 +9,8 @@ mod vectors;
 
 use crate::rig::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
-use aops_hook::fact::{Fact, Staged};
-use aops_hook::state::RunStep;
+use aops_hook::session::fact::{Fact, Staged};
+use aops_hook::session::state::RunStep;
 use infer::{Shape, object};
 use serde_json::{Value, json};
 use std::fs;
@@ -74,7 +74,7 @@ fn checkpoint_schema() -> Value {
 
 pub(crate) fn insights_schema() -> Value {
     let about = "What a session came to, made of its ledger and its transcript; in `sessions/insights/` of the data folder.";
-    titled("a session's insights, version 1", about, aops_hook::insight::field::schema(), json!({}))
+    titled("a session's insights, version 1", about, aops_hook::insight::fields::schema(), json!({}))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one switch of the tests: write instead of compare")]

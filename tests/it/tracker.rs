@@ -6,7 +6,7 @@ mod minibeads;
 mod runs;
 mod world;
 
-use aops_hook::tracker::{self, Item, Snapshot, Why};
+use aops_hook::briefing::tracker::{self, Item, Snapshot, Why};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

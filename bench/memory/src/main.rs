@@ -1,11 +1,11 @@
 //! Measures redaction in MB/s, and a search over 5,000 notes in new processes (see `run` beside it); asks a memory server
 //! (see `tests/long-run.d/memory`).
 
-use aops_hook::env::Env;
-use aops_hook::mcp;
-use aops_hook::policy::Address;
-use aops_hook::notes::{refresh, search};
-use aops_hook::redact::redact;
+use aops_hook::system::env::Env;
+use aops_hook::briefing::memory;
+use aops_hook::config::policy::Address;
+use aops_hook::briefing::notes::{refresh, search};
+use aops_hook::text::redact::redact;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -22,13 +22,13 @@ fn main() {
         }
         ["nothing"] => {}
         ["remember", url, folder, text] => {
-            mcp::store(&env(Path::new(folder)), &Address::read(url).unwrap(), text, &["aops"], soon())
+            memory::store(&env(Path::new(folder)), &Address::read(url).unwrap(), text, &["aops"], soon())
                 .unwrap();
         }
         ["recall", url, folder, query] => {
             let began = Instant::now();
             let found =
-                mcp::recall(&env(Path::new(folder)), &Address::read(url).unwrap(), query, soon())
+                memory::recall(&env(Path::new(folder)), &Address::read(url).unwrap(), query, soon())
                     .unwrap();
             eprintln!("{} memories in {:.0} ms", found.len(), began.elapsed().as_secs_f64() * 1e3);
             found.iter().for_each(|memory| println!("{}", memory.text));

@@ -2,8 +2,8 @@
 
 use super::place::{AGENTS, Protected};
 use super::verb::PERSONS;
-use crate::event::EVENTS;
-use crate::reach::Hidden;
+use crate::model::event::EVENTS;
+use crate::shell::targets::Hidden;
 
 /// Words that take a folder away, in shells and in programs.
 const REMOVING: [&str; 22] = [

@@ -3,8 +3,8 @@
 use super::place::{
     AGENT, AGENTS, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Place, Protected, RUNS, SESSIONS, SETTINGS,
 };
-use crate::command_line::Bit;
-use crate::reach::{Act, Target};
+use crate::shell::syntax::Bit;
+use crate::shell::targets::{Act, Target};
 use std::cmp::Ordering;
 
 pub(super) mod pattern;

@@ -3,9 +3,9 @@
 mod corners;
 
 use super::{Protected, judge};
-use crate::command_line::Ground;
-use crate::reach::{line, reach};
-use crate::verdict::Ruling;
+use crate::model::verdict::Ruling;
+use crate::shell::syntax::Ground;
+use crate::shell::targets::{line, reach};
 
 fn protected() -> Protected {
     Protected {

@@ -2,9 +2,9 @@
 
 use super::path::{self, pattern};
 use super::place::Protected;
-use crate::command_line::{Bit, Word};
-use crate::event::EventKind;
-use crate::reach::Run;
+use crate::model::event::EventKind;
+use crate::shell::syntax::{Bit, Word};
+use crate::shell::targets::Run;
 
 /// Verbs of ours that change who may do what.
 pub(super) const PERSONS: [&str; 11] = [

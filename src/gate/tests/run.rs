@@ -1,7 +1,7 @@
 //! Inside a run: the step is the loop, a question pauses it, and nobody is there to answer.
 
 use super::*;
-use crate::state::RunStep;
+use crate::session::state::RunStep;
 
 fn step(change: impl FnOnce(&mut RunStep)) -> Scene {
     let mut stage = RunStep { sandbox: Sandbox::Open, step: "s".into(), ..RunStep::default() };

@@ -3,19 +3,21 @@
 
 use super::world::World;
 use super::{CONFIGS, make, moves};
-use aops_hook::call::{CallKey, CallState, Effect, ToolCall};
-use aops_hook::env::Env;
-use aops_hook::event::{EVENTS, Event};
-use aops_hook::fact::{Checked, Step};
-use aops_hook::finding::Finding;
-use aops_hook::gate::{self, Scene, Tree};
+use aops_hook::claude::wire::read;
+use aops_hook::config::policy::check::Moment;
+use aops_hook::gate::{self, Scene};
 use aops_hook::hook;
-use aops_hook::policy::check::Moment;
-use aops_hook::scene;
-use aops_hook::session::Session;
-use aops_hook::state::{OpenCall, Phase, Sandbox, Started, Task};
-use aops_hook::verdict::Ruling;
-use aops_hook::wire::read;
+use aops_hook::model::call::{CallKey, CallState, Effect, ToolCall};
+use aops_hook::model::event::{EVENTS, Event};
+use aops_hook::model::phase::Phase;
+use aops_hook::model::verdict::Ruling;
+use aops_hook::model::worktree::Tree;
+use aops_hook::observe;
+use aops_hook::session::agent_report::Finding;
+use aops_hook::session::fact::{Checked, Step};
+use aops_hook::session::fold::Session;
+use aops_hook::session::state::{OpenCall, Sandbox, Started, Task};
+use aops_hook::system::env::Env;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -329,7 +331,7 @@ proptest! {
         session.memory.folders.insert("HOME".to_owned(), "/home".to_owned());
         // No folder of anybody's: nothing is read but what is shipped.
         let env = Env { user_config: "/nowhere".into(), home: "/home".into(), config: "/nowhere/c".into(), ..Env::default() };
-        let scene = laid_out(scene::again(&env, &session, &event, 0), &event, seen);
+        let scene = laid_out(observe::call::again(&env, &session, &event, 0), &event, seen);
         let verdict = gate::judge(&session, &event, &scene);
         prop_assert_eq!(&verdict, &gate::judge(&session, &event, &scene));
         let _ = gate::checks::wanted(&session, &event, &scene, &verdict);

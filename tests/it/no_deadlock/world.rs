@@ -1,17 +1,18 @@
 //! A session and the world around it, moved by the library's own gates, records and fold: no process, no clock, no luck
 //! but what is given.
 
-use aops_hook::env::Env;
-use aops_hook::fact::{Checked, Fact, Opened};
-use aops_hook::gate::{Tree, checks};
+use aops_hook::claude::wire::read;
+use aops_hook::config::policy::{self, Policy, Source};
+use aops_hook::gate::checks;
+use aops_hook::gate::facts;
 use aops_hook::hook;
-use aops_hook::policy::{self, Policy, Source};
-use aops_hook::record;
-use aops_hook::scene;
-use aops_hook::session::Session;
-use aops_hook::state::Waiver;
-use aops_hook::verdict::{Ruling, Verdict};
-use aops_hook::wire::read;
+use aops_hook::model::verdict::{Ruling, Verdict};
+use aops_hook::model::worktree::Tree;
+use aops_hook::observe;
+use aops_hook::session::fact::{Checked, Fact, Opened};
+use aops_hook::session::fold::Session;
+use aops_hook::session::state::Waiver;
+use aops_hook::system::env::Env;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use tempfile::TempDir;
@@ -84,7 +85,7 @@ impl World {
             json!({"session_id": ID, "cwd": self.folder.path(), "hook_event_name": name, "prompt_id": "p"});
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let event = read::read(name, payload.to_string().as_bytes()).unwrap();
-        let mut scene = scene::again(&self.env, &self.session, &event, self.env.now_ms);
+        let mut scene = observe::call::again(&self.env, &self.session, &event, self.env.now_ms);
         scene.refusals = self.patience;
         let bare = event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:"));
         if self.shadowed && bare && matches!(name, "SessionStart" | "SubagentStart") {
@@ -117,7 +118,7 @@ impl World {
             });
             verdict = hook::judged(&self.env, &self.session, &event, &scene).unwrap();
         }
-        for fact in record::facts(&self.session, &event, &verdict, &scene) {
+        for fact in facts::facts(&self.session, &event, &verdict, &scene) {
             self.fold(&fact);
         }
         verdict

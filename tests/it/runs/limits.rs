@@ -134,8 +134,9 @@ fn a_dry_run_shows_the_steps_of_every_workflow_and_does_nothing() {
     let steps: Vec<&str> =
         plan["steps"].as_array().unwrap().iter().map(|step| step["id"].as_str().unwrap()).collect();
     assert!(steps.contains(&"security") && !steps.contains(&"data"), "{steps:?}");
-    for asset in
-        aops_hook::asset::ASSETS.iter().filter(|asset| asset.kind() == aops_hook::asset::Kind::Workflow)
+    for asset in aops_hook::config::texts::ASSETS
+        .iter()
+        .filter(|asset| asset.kind() == aops_hook::config::texts::Kind::Workflow)
     {
         let answer = world.person(&["run", "x", "--workflow", asset.id(), "--dry-run"]);
         assert_eq!(

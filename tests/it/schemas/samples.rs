@@ -1,22 +1,23 @@
 //! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
 
-use aops_hook::call::{CallKey, CallState, Effect};
-use aops_hook::checkpoint::{
+use aops_hook::checkpoint::form::{
     AgentState, AgentStatus, Checkpoint, Governance, Identity, Kind, Orchestrator, Outcome, Timing,
 };
-use aops_hook::digest::{NO_DIGEST, Sum};
-use aops_hook::fact::{
+use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
+use aops_hook::config::policy::Policy;
+use aops_hook::config::policy::check::Moment;
+use aops_hook::model::call::{CallKey, CallState, Effect};
+use aops_hook::model::phase::Phase;
+use aops_hook::session::agent_report::Finding;
+use aops_hook::session::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged,
     Step, Taken, Unblocked, Violation,
 };
-use aops_hook::finding::Finding;
-use aops_hook::policy::Policy;
-use aops_hook::policy::check::Moment;
-use aops_hook::state::{
-    Audit, Course, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, Phase, RunStep, Sandbox, Stage,
-    Started, State, Stopping, Subagent, Task, Undone, Waiver, Witness,
+use aops_hook::session::state::{
+    Audit, Course, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, RunStep, Sandbox, Stage, Started,
+    State, Stopping, Subagent, Task, Undone, Waiver, Witness,
 };
-use aops_hook::tree::{Artifacts, File, Folder, LeftOut};
+use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -239,7 +240,7 @@ fn state() -> State {
         phase: Phase::Idle,
         policy_hash: digest(),
         sandbox: Sandbox::Shut,
-        schema: aops_hook::state::SCHEMA,
+        schema: aops_hook::session::state::SCHEMA,
         session_id: text(),
         started_at: moment(),
         state: Flags {

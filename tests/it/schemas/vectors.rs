@@ -1,11 +1,11 @@
 //! `schemas/vectors/state_transitions.json`: which steps of a call and which facts may follow each other, run for real.
 
-use aops_hook::call::CallState;
-use aops_hook::digest::NO_DIGEST;
-use aops_hook::fact::Fact;
-use aops_hook::failure::Code;
-use aops_hook::session::Session;
-use aops_hook::state::OpenCall;
+use aops_hook::model::call::CallState;
+use aops_hook::model::error::Code;
+use aops_hook::session::fact::Fact;
+use aops_hook::session::fold::Session;
+use aops_hook::session::state::OpenCall;
+use aops_hook::text::sha256::NO_DIGEST;
 use serde_json::{Map, Value, json};
 use std::fs;
 

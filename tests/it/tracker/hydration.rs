@@ -4,7 +4,7 @@ use super::world::World;
 use crate::course::{agent, hydrated};
 use crate::memory::server::{Habit, Server};
 use crate::support::Session;
-use aops_hook::tracker;
+use aops_hook::briefing::tracker;
 use serde_json::json;
 use std::fs;
 use std::time::{Duration, Instant};

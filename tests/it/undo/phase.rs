@@ -182,11 +182,11 @@ fn the_ledger_is_the_last_witness() {
     passed(&session.prompt(". do something"));
     let id = format!("{}/PRE_execute_v1", session.id);
     let file = sandbox.project().join(format!(".claude/checkpoints/run-{}/PRE_execute_v1.json", session.id));
-    let mut forged: aops_hook::checkpoint::Checkpoint =
+    let mut forged: aops_hook::checkpoint::form::Checkpoint =
         serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let old = forged.digest.clone().unwrap();
     forged.artifacts.files.remove(0);
-    let (forged, text) = aops_hook::checkpoint::form::seal(forged, None);
+    let (forged, text) = aops_hook::checkpoint::form::text::seal(forged, None);
     fs::write(&file, text.pieces().concat()).unwrap();
     let witness =
         fs::read_dir(sandbox.config().join("aops/checkpoints")).unwrap().next().unwrap().unwrap().path();

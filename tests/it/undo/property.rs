@@ -1,12 +1,13 @@
 //! Any tree and anything done to it: a rollback gives the tree back, and the rollback's rollback gives the other one.
 
 use super::{Picture, picture, same};
-use aops_hook::capture::Limits;
-use aops_hook::checkpoint::{Id, Kind};
-use aops_hook::env::Env;
-use aops_hook::state::Phase;
-use aops_hook::undo::{self, Order, Wanted};
-use aops_hook::vault::Vault;
+use aops_hook::checkpoint;
+use aops_hook::checkpoint::capture::Limits;
+use aops_hook::checkpoint::form::{Id, Kind};
+use aops_hook::checkpoint::rollback::{Order, Wanted};
+use aops_hook::checkpoint::store::Vault;
+use aops_hook::model::phase::Phase;
+use aops_hook::system::env::Env;
 use proptest::prelude::*;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -118,12 +119,13 @@ fn take(env: &Env, root: &Path) -> Id {
         parent: None,
         began: Instant::now(),
     };
-    undo::take(env, &vault, None, &Limits::none(), &wanted).unwrap().id().unwrap()
+    checkpoint::rollback::take(env, &vault, None, &Limits::none(), &wanted).unwrap().id().unwrap()
 }
 
 fn back(env: &Env, root: &Path, id: &Id) -> Id {
     let order = Order { id, alone: &[], by: "a test", state_only: false };
-    Id::read(&undo::roll_back(env, root, &order, None, &mut |_| Ok(())).unwrap().archive).unwrap()
+    Id::read(&checkpoint::rollback::roll_back(env, root, &order, None, &mut |_| Ok(())).unwrap().archive)
+        .unwrap()
 }
 
 fn check(first: &[Deed], then: &[Deed]) {

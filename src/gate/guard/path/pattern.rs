@@ -1,7 +1,7 @@
 //! Matches one component of a path, perhaps a pattern, with a name or a shape.
 
 use super::Part;
-use crate::command_line::Bit;
+use crate::shell::syntax::Bit;
 
 /// What may stand at one place of a name.
 #[derive(Clone, Copy)]

@@ -1,0 +1,269 @@
+//! Briefs our agents: the context each is handed when it starts, and the files of it in `context/`.
+//!
+//! Reads the ledger's tail, the working tree and the transcript; writes below the session folder. Invariants: reviewers
+//! are briefed out of the ledger, not by the agent they review; what is from outside is quoted and redacted; what is
+//! injected stays below the host's limit and names the file for the rest.
+
+use crate::briefing::sources;
+use crate::briefing::tracker::item::Item;
+use crate::briefing::tracker::{self, queue};
+use crate::claude::transcript;
+use crate::config::texts;
+use crate::ledger::open::Ledger;
+use crate::ledger::open::Recent;
+use crate::model::agent::Agent;
+use crate::model::error::Failure;
+use crate::model::event::Event;
+use crate::session::describe::told;
+use crate::session::fact::Fact;
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::system::git;
+use crate::text::json::cut;
+use crate::text::redact::redact;
+use crate::text::template::{Phrase, one_line, quote};
+use crate::text::time::timestamp;
+use std::path::Path;
+
+/// The host cuts what is injected at 10,000 characters.
+const INJECTED: usize = 9_300;
+/// Bounds of single parts, in bytes.
+const PART: usize = 2_000;
+const DIFF: usize = 60_000;
+const WINDOW: usize = 60;
+
+/// A context as written, and what of it is injected.
+#[derive(Debug)]
+pub struct Brief {
+    pub file: String,
+    pub text: String,
+}
+
+/// The context of this agent, written to `context/` and cut for injection.
+pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent) -> Result<Brief, Failure> {
+    let (name, template) = match agent.name {
+        "prompt-hydrator" => ("hydration", "prompt-hydrator-context.md"),
+        "critic" => ("review", "critic-context.md"),
+        "custodiet" => ("audit", "audit-context.md"),
+        "qa-verifier" => ("qa", "qa-context.md"),
+        _ => ("reflection", "reflection-context.md"),
+    };
+    let session = ledger.session();
+    let file = format!("{name}-{}.md", session.seq + 1);
+    let path = ledger.place().path.join("context").join(&file);
+    let shape = texts::template(env, template)?;
+    let values = values(env, ledger, event, &shape, &path);
+    let text = Phrase::new(template, values).fill(&shape) + "\n";
+    ledger.write_context(&file, text.as_bytes())?;
+    Ok(Brief { text: injected(&text, &path), file: path.display().to_string() })
+}
+
+fn injected(text: &str, path: &Path) -> String {
+    if text.chars().count() <= INJECTED {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(INJECTED - 200).collect();
+    format!("{head}\n\n(trimmed here; the whole context is in `{}`)", path.display())
+}
+
+fn values(
+    env: &Env,
+    ledger: &Ledger,
+    event: &Event,
+    shape: &str,
+    path: &Path,
+) -> Vec<(&'static str, String)> {
+    let session = ledger.session();
+    let project = texts::project(env, Path::new(&event.cwd));
+    let (state, course) = (&session.state, &session.memory.course);
+    let list = |items: &[String]| {
+        quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))
+    };
+    let text = |text: Option<&String>| quote(cut(&redact(text.map_or("", String::as_str)), PART));
+    let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
+    let mut values = vec![
+        ("at", timestamp(env.now_ms)),
+        ("session_id", state.session_id.clone()),
+        ("cwd", one_line(&event.cwd, 300)),
+        ("phase", name_of(&state.phase)),
+        ("sandbox", name_of(&state.sandbox)),
+        (
+            "prompt",
+            text(Some(&event.prompt).filter(|p| !p.is_empty()).or(state.hydration.original_prompt.as_ref())),
+        ),
+        ("task", task(session)),
+        ("owed", if state.stop.owed.is_empty() { "none".to_owned() } else { state.stop.owed.join(", ") }),
+        ("problems", list(&course.problems)),
+        ("issues", list(&course.problems)),
+        ("workflow", state.state.current_workflow.clone().unwrap_or_else(|| "none".to_owned())),
+        ("gates", if course.gates.is_empty() { "none".to_owned() } else { course.gates.join(", ") }),
+        ("intent", text(state.hydration.hydrated_intent.as_ref())),
+        ("criteria", list(&state.hydration.acceptance_criteria)),
+        ("steps", list(&course.steps)),
+        ("round", (course.rounds + 1).to_string()),
+        ("rounds", "3".to_owned()),
+        ("waivers", waivers(session)),
+        ("axioms", texts::axioms_text(env, &project)),
+        ("workflows", texts::workflows_text(env, &project)),
+        ("transcript", one_line(&event.transcript_path, 300)),
+    ];
+    if wants("files") || wants("diff") {
+        let (files, diff) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
+        values.push(("files", quote(cut(&redact(&files), PART * 2))));
+        let cut_off = diff.len() > DIFF;
+        values.push(("diff", quote(cut(&redact(&diff), DIFF))));
+        let note = format!(
+            "The diff is cut; `git diff` in the working folder shows all of it. The whole context is in `{}`.",
+            path.display()
+        );
+        values.push(("trimmed", if cut_off { note } else { String::new() }));
+    } else {
+        values.push(("trimmed", String::new()));
+    }
+    if wants("events") {
+        values.extend(window(&ledger.recent()));
+    }
+    if wants("turns") {
+        values.push(("turns", quote(&redact(&transcript::last_turns(&event.transcript_path, PART)))));
+        let query = if event.prompt.is_empty() {
+            state.hydration.original_prompt.as_deref().unwrap_or_default()
+        } else {
+            &event.prompt
+        };
+        values.extend(sources::ask(env, &session.policy(), &project, query));
+    }
+    if wants("critic") {
+        values.extend(verdicts(session, &ledger.recent()));
+    }
+    values
+}
+
+fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
+    let last = &recent[recent.len().saturating_sub(WINDOW)..];
+    let number = |entry: Option<&Recent>| entry.map_or("0".to_owned(), |entry| entry.seq.to_string());
+    let line = |entry: &Recent| {
+        format!(
+            "{} {} {} {}",
+            entry.seq,
+            entry.ts.get(11..19).unwrap_or(""),
+            entry.kind,
+            told(&entry.fact, 200)
+        )
+    };
+    let drawn =
+        recent.iter().rev().find(|entry| matches!(&entry.fact, Fact::Call(step) if step.drawn == Some(true)));
+    vec![
+        ("first_event", number(last.first())),
+        ("last_event", number(last.last())),
+        ("events", quote(&redact(&last.iter().map(line).collect::<Vec<_>>().join("\n")))),
+        ("drawn_at", number(drawn)),
+    ]
+}
+
+fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)> {
+    let of = |name: &str| {
+        session
+            .state
+            .subagents
+            .get(name)
+            .and_then(|agent| agent.verdict.clone())
+            .unwrap_or_else(|| "none".to_owned())
+    };
+    let denied = |entry: &&Recent| matches!(&entry.fact, Fact::Call(step) if step.to.name() == "DENIED");
+    let failed = |entry: &&Recent| matches!(&entry.fact, Fact::Call(step) if step.to.name() == "FAILED");
+    let prompts: Vec<String> = recent
+        .iter()
+        .filter_map(|entry| match &entry.fact {
+            Fact::Event(seen) if seen.event == "UserPromptSubmit" => {
+                Some(cut(seen.about.get(), 500).to_owned())
+            }
+            _ => None,
+        })
+        .collect();
+    let audit = &session.state.audit;
+    vec![
+        ("critic", of("critic")),
+        ("qa", of("qa-verifier")),
+        ("audits", format!("{} drawn, {} done", audit.drawn, audit.done)),
+        ("refusals", recent.iter().filter(denied).count().to_string()),
+        ("failed_calls", recent.iter().filter(failed).count().to_string()),
+        ("prompts", quote(&prompts.join("\n"))),
+    ]
+}
+
+fn task(session: &Session) -> String {
+    let Some(task) = &session.state.task else { return "none".to_owned() };
+    let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 300);
+    format!(
+        "{intent} (workflow `{}`, {} changes so far)",
+        session.state.state.current_workflow.as_deref().unwrap_or("none"),
+        task.writes
+    )
+}
+
+fn waivers(session: &Session) -> String {
+    let mut all: Vec<String> = session
+        .memory
+        .course
+        .waivers
+        .iter()
+        .map(|w| format!("{}: {}", w.gate, one_line(&w.reason, 100)))
+        .collect();
+    all.extend(session.state.task.as_ref().and_then(|task| task.waiver.clone()));
+    if all.is_empty() { "none".to_owned() } else { all.join("; ") }
+}
+
+fn name_of<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// `halt-report.md` of a session that custodiet just blocked: what happened and how a person goes on.
+pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Failure> {
+    let session = ledger.session();
+    let recent = ledger.recent();
+    let count = |name: &str| {
+        recent
+            .iter()
+            .filter(|e| matches!(&e.fact, Fact::Call(step) if step.to.name() == name))
+            .count()
+            .to_string()
+    };
+    let block = recent.iter().rev().find_map(|entry| match &entry.fact {
+        Fact::Block(block) => Some((entry.seq, block.by.clone())),
+        _ => None,
+    });
+    let (entry, by) = block.unwrap_or((session.seq, "a person".to_owned()));
+    let tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+    let (files, _) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
+    let mut values = vec![
+        ("at", timestamp(env.now_ms)),
+        ("session_id", session.state.session_id.clone()),
+        ("by", by),
+        ("violation", quote(session.blocked().unwrap_or_default())),
+        ("intent", one_line(session.state.hydration.hydrated_intent.as_deref().unwrap_or("none"), 300)),
+        ("workflow", session.state.state.current_workflow.clone().unwrap_or_else(|| "none".to_owned())),
+        ("phase", name_of(&session.state.phase)),
+        ("completed", count("COMPLETED")),
+        ("failed", count("FAILED")),
+        ("denied", count("DENIED")),
+        ("files", quote(cut(&redact(&files), PART))),
+        ("uncommitted", quote(&tree.uncommitted.join("\n"))),
+        ("cwd", one_line(&event.cwd, 300)),
+        ("entry", entry.to_string()),
+        ("folder", ledger.place().path.display().to_string()),
+    ];
+    values.extend(window(&recent));
+    let text = Phrase::new("halt-report.md", values).fill(&texts::template(env, "halt-report.md")?) + "\n";
+    ledger.write_beside("halt-report.md", text.as_bytes())?;
+    let project = texts::project(env, Path::new(&event.cwd));
+    if !env.dry && tracker::snapshot(env, &project).tool.is_some() {
+        let title = format!("Halt: {}", one_line(session.blocked().unwrap_or_default(), 120));
+        let labels = vec!["aops-halt".to_owned()];
+        queue::enqueue(
+            env,
+            &project,
+            Item::Issue { title, body: text, kind: "bug".to_owned(), priority: 1, labels },
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Memories out of a tool's result, in the forms that servers have.
+//!
+//! Reads nothing, writes nothing. A result is JSON with a list of memories, or a numbered text, or some text. Invariant:
+//! so many memories of so many bytes, redacted, whatever came.
+
+use super::Memory;
+use super::rpc::plain;
+use crate::text::json::cut;
+use crate::text::redact::redact;
+use serde_json::Value;
+
+/// Bytes of one memory that are kept.
+const LONGEST: usize = 2_000;
+const LISTS: [&str; 4] = ["memories", "results", "items", "matches"];
+const TEXTS: [&str; 4] = ["content", "text", "memory", "document"];
+const SCORES: [&str; 4] = ["similarity_score", "relevance_score", "score", "similarity"];
+
+/// What is remembered, or the server's refusal.
+pub(super) fn memories(result: &Value, most: usize) -> Result<Vec<Memory>, String> {
+    if let Some(words) = refusal(result) {
+        return Err(words);
+    }
+    let text = text(result);
+    let parsed = result.get("structuredContent").cloned().or_else(|| serde_json::from_str(&text).ok());
+    let found = parsed.as_ref().and_then(listed).unwrap_or_else(|| numbered(&text));
+    Ok(found.into_iter().filter(|memory| !memory.text.is_empty()).take(most).collect())
+}
+
+/// The server's words when a tool said no.
+pub(super) fn refusal(result: &Value) -> Option<String> {
+    let text = text(result);
+    let parsed: Option<Value> = serde_json::from_str(&text).ok();
+    let inside = parsed.as_ref().and_then(|value| value["error"].as_str());
+    let refused = result["isError"] == true || inside.is_some();
+    refused.then(|| format!("refused: {}", plain(inside.unwrap_or(&text))))
+}
+
+/// Some servers say so in a text instead of an error.
+pub(super) fn is_unknown_tool(result: &Value) -> bool {
+    refusal(result).is_some_and(|words| words.to_ascii_lowercase().contains("unknown tool"))
+}
+
+fn text(result: &Value) -> String {
+    let parts = result["content"].as_array().into_iter().flatten();
+    let texts: Vec<&str> =
+        parts.filter(|part| part["type"] == "text").filter_map(|part| part["text"].as_str()).collect();
+    texts.join("\n")
+}
+
+/// `{"memories": [{"content": …, "similarity_score": …}]}`, the memory itself perhaps one level down.
+fn listed(value: &Value) -> Option<Vec<Memory>> {
+    let value = value.get("result").unwrap_or(value);
+    let list = value.as_array().or_else(|| LISTS.iter().find_map(|name| value[name].as_array()))?;
+    let one = |item: &Value| {
+        let text =
+            TEXTS.iter().find_map(|name| item[name].as_str().or_else(|| item[name]["content"].as_str()));
+        let score = SCORES.iter().find_map(|name| item[name].as_f64());
+        text.or(item.as_str()).map(|text| Memory { text: shown(text), score })
+    };
+    Some(list.iter().filter_map(one).collect())
+}
+
+/// `1. text`, `Memory 1:` and the like; each goes on to the next number, without the lines about itself.
+fn numbered(text: &str) -> Vec<Memory> {
+    let mut found: Vec<(Vec<&str>, Option<f64>)> = Vec::new();
+    for line in text.lines() {
+        if let Some(first) = begins(line) {
+            found.push((vec![first], None));
+            continue;
+        }
+        // What stands above the first number is about the list.
+        let Some((lines, score)) = found.last_mut() else { continue };
+        match line.trim().split_once(": ") {
+            Some(("Content", value)) => lines.push(value),
+            Some(("Relevance Score" | "Score" | "Similarity", value)) => *score = value.parse().ok(),
+            Some(("Hash" | "Created" | "Tags" | "Timestamp" | "Type", _)) => {}
+            _ => lines.push(line.trim()),
+        }
+    }
+    if found.is_empty() && !text.to_ascii_lowercase().starts_with("no ") {
+        found.push((text.lines().collect(), None));
+    }
+    let joined = |lines: Vec<&str>| shown(lines.join("\n").trim().trim_matches('-').trim());
+    found.into_iter().map(|(lines, score)| Memory { text: joined(lines), score }).collect()
+}
+
+/// What follows the number on the first line of a memory.
+fn begins(line: &str) -> Option<&str> {
+    let after = |rest: &'_ str| rest.find(|c: char| !c.is_ascii_digit()).filter(|long| (1..4).contains(long));
+    if let Some(rest) = line.strip_prefix("Memory ") {
+        return rest[after(rest)?..].strip_prefix(':').map(str::trim);
+    }
+    line[after(line)?..].strip_prefix(". ")
+}
+
+fn shown(text: &str) -> String {
+    let clean = redact(text);
+    cut(&clean, LONGEST).chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+}

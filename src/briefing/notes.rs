@@ -1,0 +1,110 @@
+//! Finds what the markdown notes in the data folder say about a question: ranked, with the lines that match.
+//!
+//! Reads `*.md` below `Env::data` and the index at `<config>/aops/notes/`, which only `refresh` writes. Without an index
+//! the notes are read one by one, as far as the deadline allows. Invariants: symlinks are never followed, hidden folders
+//! and `sessions/` never read; a damaged index is as good as none; whatever comes out is redacted.
+
+mod walk;
+mod words;
+mod rank;
+mod index;
+mod lines;
+mod text;
+mod merge;
+mod scan;
+
+use crate::model::error::Failure;
+use crate::system::env::Env;
+use crate::text::sha256::sha256;
+use index::Index;
+use rank::{Candidate, Question};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The best first.
+    pub hits: Vec<Hit>,
+    /// False when the deadline cut it short.
+    pub complete: bool,
+    /// When the index was made, in milliseconds since 1970; nothing when the notes themselves were read.
+    pub indexed_ms: Option<i64>,
+}
+
+/// One note.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// Below the data folder.
+    pub path: PathBuf,
+    pub title: String,
+    pub score: f64,
+    /// The lines that match best, in the note's order.
+    pub lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// From 1.
+    pub number: usize,
+    pub text: String,
+}
+
+/// What a refresh did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refreshed {
+    pub notes: usize,
+    /// New or changed, and so read again.
+    pub read: usize,
+    /// Another process was at it: nothing was done.
+    pub busy: bool,
+}
+
+/// The notes that answer best, at most so many.
+pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> Found {
+    let question = Question::of(query);
+    if question.words.is_empty() || most == 0 {
+        return Found { complete: true, ..Found::default() };
+    }
+    let index = Index::open(&index_path(env));
+    let ranked = index.as_ref().and_then(|index| index.candidates(&question, most));
+    let indexed_ms = ranked.as_ref().and(index.as_ref()).map(|index| index.built_ms);
+    let (candidates, whole) =
+        ranked.map_or_else(|| scan::candidates(&env.data, &question, most, deadline), |found| (found, true));
+    let mut hits = Vec::new();
+    for candidate in &candidates {
+        if hits.len() == most {
+            break;
+        }
+        if Instant::now() >= deadline {
+            return Found { hits, complete: false, indexed_ms };
+        }
+        hits.extend(hit(env, &question, candidate));
+    }
+    Found { hits, complete: whole, indexed_ms }
+}
+
+/// The note as it is now; nothing if it is gone or speaks of other things by now.
+fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
+    let text = walk::read(&env.data, &candidate.path).ok()?;
+    let title = text::title(&candidate.path, &text);
+    let lines = lines::best(question, &candidate.weights, &text);
+    let named = || question.is_in(&title) || question.is_in(&candidate.path.to_string_lossy());
+    (!lines.is_empty() || named()).then(|| Hit {
+        path: candidate.path.clone(),
+        title: lines::clean(&title),
+        score: candidate.score,
+        lines,
+    })
+}
+
+/// Bring the index up to date: only new and changed notes are read. For a process that nobody waits for.
+pub fn refresh(env: &Env) -> Result<Refreshed, Failure> {
+    merge::refresh(&env.data, &index_path(env), env.now_ms)
+}
+
+fn index_path(env: &Env) -> PathBuf {
+    let name = sha256(&[env.data.as_os_str().as_bytes()]);
+    env.config.join("aops/notes").join(format!("{}.index", &name[..16]))
+}

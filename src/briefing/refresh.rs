@@ -1,0 +1,205 @@
+//! The refresher: asks the tracker while nobody waits, and leaves a snapshot for the prompts.
+//!
+//! Starts itself detached, then the tracker; writes the snapshot and empties the queue. Two processes: one that only
+//! watches, one that works, in a group with all that it starts. Invariants: one works per project at a time, and one more
+//! look follows if somebody asked meanwhile; whichever of the two is killed, the other ends what is left of it.
+
+mod tool;
+mod drain;
+
+use crate::briefing::notes;
+use crate::briefing::tracker::snapshot::SCHEMA;
+use crate::briefing::tracker::{self, Part, Snapshot, Trouble, queue};
+use crate::insight::collect;
+use crate::model::error::Failure;
+use crate::system::env::Env;
+use crate::system::files::make_all;
+use crate::system::process::{Task, detached};
+use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+use tool::Tool;
+
+/// What a hook does, for tests and measurements.
+const START: &str = "__refresh-start";
+const WATCH: &str = "__refresh";
+const WORK: &str = "__refresh-work";
+
+/// From the end of the budget until the worker kills its own group, and until the watcher does.
+const WORKER_GRACE: Duration = Duration::from_secs(2);
+const WATCHER_GRACE: Duration = Duration::from_secs(4);
+/// A write that was under way when its worker was killed may end by itself.
+const ORPHAN_GRACE: Duration = Duration::from_secs(3);
+
+/// A verb of ours that is no command for people.
+pub fn is_verb(word: &str) -> bool {
+    matches!(word, START | WATCH | WORK)
+}
+
+/// Start a refresher for this project and go on at once.
+pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
+    let variables = env.variables(passed_on);
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
+    detached::start(&std::env::current_exe()?, &[WATCH, &project.to_string_lossy(), command], &variables)
+}
+
+/// What decides where we and the tracker live, and in which language.
+fn passed_on(name: &str) -> bool {
+    let ours = ["CLAUDE_CONFIG_DIR", "ACA_DATA", "PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"];
+    let families = ["BD_", "BEADS_", "XDG_", "LC_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
+    ours.contains(&name)
+        || families.iter().any(|family| name.starts_with(family))
+        || (cfg!(debug_assertions) && name.starts_with("AOPS_TEST_"))
+}
+
+/// The verbs; all are silent, since nobody listens.
+pub fn run(arguments: &[String], env: &Env) -> u8 {
+    let [verb, project, command] = arguments else { return 2 };
+    let done = match verb.as_str() {
+        START => spawn(env, Path::new(project), command).is_ok(),
+        WATCH => watch(env, project, command).is_ok(),
+        _ => work(env, project, command).is_ok(),
+    };
+    u8::from(!done)
+}
+
+fn watch(env: &Env, project: &str, command: &str) -> io::Result<()> {
+    detached::own_session();
+    let variables = env.variables(passed_on);
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
+    let worker = Task {
+        program: &std::env::current_exe()?,
+        args: &[WORK, project, command].map(str::to_owned),
+        folder: Path::new("/"),
+        variables: &variables,
+        input: b"",
+        timeout: env.refresh_budget() + WATCHER_GRACE,
+        keep: 0,
+    };
+    detached::watch(&worker, ORPHAN_GRACE)
+}
+
+/// Look, and look again as long as somebody asked in the meantime.
+fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
+    let end = Instant::now() + env.refresh_budget();
+    end_with_everything_at(end + WORKER_GRACE);
+    let again = tracker::folder(env).join(format!("{}.again", tracker::project_hash(project)));
+    loop {
+        let Some(alone) = alone(env, project)? else {
+            // Told before the second try: whoever holds the lock looks for this after letting go.
+            touch(&again)?;
+            match self::alone(env, project)? {
+                None => return Ok(()),
+                Some(_) => continue,
+            }
+        };
+        let _ = fs::remove_file(&again);
+        // Beside the tracker, which may hang: without an index the prompt scans, so a failure here costs only time.
+        let notes = thread::spawn({
+            let (env, project) = (env.clone(), project.to_owned());
+            move || {
+                let _ = notes::refresh(&env);
+                collect::sweep(&env, &project);
+            }
+        });
+        look(env, project, command, end)?;
+        let _ = notes.join();
+        drop(alone);
+        if !again.exists() || Instant::now() >= end {
+            return Ok(());
+        }
+    }
+}
+
+/// The last resort, should we hang ourselves and nobody watch: our group is gone, and we with it.
+fn end_with_everything_at(end: Instant) {
+    thread::spawn(move || {
+        thread::sleep(end.saturating_duration_since(Instant::now()));
+        if getpgrp() == getpid() {
+            let _ = kill_current_process_group(Signal::KILL);
+        }
+        #[expect(clippy::exit, reason = "nobody is left to return to")]
+        std::process::exit(1);
+    });
+}
+
+/// The lock of this project's refresher, if nobody has it.
+fn alone(env: &Env, project: &str) -> Result<Option<File>, Failure> {
+    let path = tracker::folder(env).join(format!("{}.lock", tracker::project_hash(project)));
+    let mut file = lock_file(&path)?;
+    if file.try_lock().is_err() {
+        return Ok(None);
+    }
+    let told = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+    told.map_err(|e| Failure::storage(path.display(), e))?;
+    Ok(Some(file))
+}
+
+fn lock_file(path: &Path) -> Result<File, Failure> {
+    make_all(path.parent().unwrap_or(Path::new("/")))?;
+    let storage = |e| Failure::storage(path.display(), e);
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(storage)?;
+    // Whatever the umask says: it may take the owner's own bits away.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(storage)?;
+    Ok(file)
+}
+
+fn touch(path: &Path) -> Result<(), Failure> {
+    lock_file(path).map(drop)
+}
+
+/// One look: write what waits, then see what is there.
+fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Failure> {
+    let began = Instant::now();
+    let before = tracker::snapshot(env, Path::new(project));
+    let seen = Tool::find(env, project, command, end).and_then(|tool| {
+        let trouble = drain::drain(env, project, &tool).err();
+        Ok(Snapshot { trouble, ..survey(project, &tool)? })
+    });
+    queue::prune(env, project);
+    let waiting = queue::waiting(env, project).len();
+    let now_ms = env.now_ms + i64::try_from(began.elapsed().as_millis()).unwrap_or_default();
+    let timed = |trouble| Trouble { at_ms: now_ms, ..trouble };
+    let snapshot = match seen {
+        Ok(seen) => {
+            Snapshot { taken_ms: Some(now_ms), trouble: seen.trouble.clone().map(timed), waiting, ..seen }
+        }
+        Err(trouble) => before.after(timed(trouble), waiting),
+    };
+    tracker::keep(env, &snapshot)
+}
+
+/// What can be begun, asked now: id and title of each. For a person who waits.
+pub fn ready(env: &Env, project: &Path, command: &str) -> Result<Vec<String>, String> {
+    let end = Instant::now() + env.refresh_budget();
+    let tool = Tool::find(env, &project.to_string_lossy(), command, end).map_err(|trouble| trouble.words)?;
+    let issues = tool.issues(tool.dialect.ready(tool::FEWER)).map_err(|trouble| trouble.words)?;
+    let shown = |issue: tracker::Issue| format!("{}: {}", issue.id, issue.title);
+    Ok(issues.unwrap_or_default().into_iter().map(shown).collect())
+}
+
+fn survey(project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
+    let (all, some) = (0, tool::FEWER);
+    let list = |arguments: fn(tracker::dialect::Dialect, usize) -> Vec<String>| -> Result<Part, Trouble> {
+        match tool.issues(arguments(tool.dialect, all))? {
+            Some(issues) => Ok(Part::of(issues, true)),
+            None => Ok(Part::of(tool.issues(arguments(tool.dialect, some))?.unwrap_or_default(), false)),
+        }
+    };
+    Ok(Snapshot {
+        schema: SCHEMA,
+        project: project.to_owned(),
+        tool: Some(tool.version.clone()),
+        ready: list(tracker::dialect::Dialect::ready)?,
+        blocked: list(|dialect, _| dialect.blocked())?,
+        in_progress: list(tracker::dialect::Dialect::in_progress)?,
+        ..Snapshot::default()
+    })
+}

@@ -1,0 +1,128 @@
+//! What a session is told and given as it starts: how work goes here, the axioms, where the loop stands, our folders.
+//!
+//! Reads the project's `CORE.md`; writes the embedded texts out for other programs, and lines for later shell calls to
+//! the file the host names. Invariant: the long text comes once, and again only where the host has forgotten it.
+
+use crate::config::texts;
+use crate::gate::Scene;
+use crate::ledger::open::Ledger;
+use crate::model::error::Failure;
+use crate::model::event::Event;
+use crate::session::fold::Session;
+use crate::session::state::RunStep;
+use crate::system::env::Env;
+use crate::system::files::make_all;
+use crate::text::json::cut;
+use crate::text::template::{Phrase, one_line, quote};
+use rustix::fs::OFlags;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// All of it stays below this, so that it stays worth its tokens.
+const LONGEST: usize = 6_000;
+const CORE: usize = 1_800;
+
+/// The context for the start of a session.
+pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Result<String, Failure> {
+    if let Some(stage) = &scene.stage {
+        return Ok(step(env, stage, event));
+    }
+    let standing = standing(session);
+    if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
+        return Ok(standing.unwrap_or_default());
+    }
+    let names =
+        ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"].map(|name| scene.agent(name));
+    let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
+    let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
+        .fill(&texts::template(env, "AGENTS.md")?);
+    let core = core(Path::new(&event.cwd));
+    let parts = [
+        Some(guide),
+        Some(texts::axioms_text(env, &texts::project(env, Path::new(&event.cwd)))),
+        core,
+        standing,
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    Ok(cut(&text, LONGEST).to_owned())
+}
+
+/// A step of a run is told what it needs by its prompt; here come the axioms, and the words of whoever let it go on.
+fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
+    let note =
+        stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
+    let first = event.source == "startup" || event.source == "compact";
+    let cwd = Path::new(&event.cwd);
+    let axioms = first.then(|| texts::axioms_text(env, &texts::project(env, cwd)));
+    let core = first.then(|| core(cwd)).flatten();
+    let text = [axioms, core, note].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    cut(&text, LONGEST).to_owned()
+}
+
+/// One line on where the loop stands; nothing before the first task.
+fn standing(session: &Session) -> Option<String> {
+    let task = session.state.task.as_ref()?;
+    let word = |value: serde_json::Result<serde_json::Value>| {
+        value.ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    let (phase, sandbox) =
+        (word(serde_json::to_value(session.state.phase)), word(serde_json::to_value(session.state.sandbox)));
+    let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
+    let owed = if session.state.stop.owed.is_empty() {
+        String::new()
+    } else {
+        format!("; owed: {}", session.state.stop.owed.join(", "))
+    };
+    Some(format!("The loop stands at `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
+}
+
+/// What the project wants every session to know.
+fn core(cwd: &Path) -> Option<String> {
+    let path = cwd.join("CORE.md");
+    let plain = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() < 1 << 20);
+    let text = plain.then(|| fs::read_to_string(&path).ok())??;
+    let long = text.len() > CORE;
+    let note = if long { "\n(trimmed; the rest is in `CORE.md`)" } else { "" };
+    Some(format!("{}{note}", cut(text.trim_end(), CORE)))
+}
+
+/// `AOPS`, `AOPS_SESSION`, `ACA_DATA` and `PYTHONPATH` for every later shell call of the session.
+pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
+    let Some(file) = env.env_file.as_ref().filter(|_| !env.dry) else { return Ok(()) };
+    let texts = written_out(env)?;
+    let lines = format!(
+        "export AOPS={}\nexport AOPS_SESSION={}\nexport ACA_DATA={}\nexport PYTHONPATH=\"$AOPS${{PYTHONPATH:+:$PYTHONPATH}}\"\n",
+        shell(&texts),
+        shell(&ledger.place().path),
+        shell(&env.data),
+    );
+    let storage = |e| Failure::storage(file.display(), e);
+    // A pipe in its place is not waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut file_to =
+        fs::OpenOptions::new().append(true).create(true).custom_flags(flags).open(file).map_err(storage)?;
+    file_to.write_all(lines.as_bytes()).map_err(storage)
+}
+
+fn shell(path: &Path) -> String {
+    format!("'{}'", path.to_string_lossy().replace('\'', "'\\''"))
+}
+
+/// The embedded texts as files, in a folder named for this version; made once.
+fn written_out(env: &Env) -> Result<PathBuf, Failure> {
+    let folder = env.config.join("aops/texts").join(env!("CARGO_PKG_VERSION"));
+    for asset in texts::ASSETS {
+        let path = folder.join(asset.path);
+        let current = fs::symlink_metadata(&path)
+            .is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
+        if !current {
+            make_all(path.parent().unwrap_or(&folder))?;
+            let written = crate::system::files::find(&path)
+                .and_then(|found| found.replace(asset.text.as_bytes(), 0o600));
+            written.map_err(|e| Failure::storage(path.display(), e))?;
+        }
+    }
+    Ok(folder)
+}

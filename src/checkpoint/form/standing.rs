@@ -1,0 +1,115 @@
+//! What a checkpoint says of its session beside the files: the loop, the agents, what the gates found.
+//!
+//! Reads the session, writes nothing.
+
+use super::{AgentState, AgentStatus, Governance, Orchestrator, Outcome};
+use crate::model::phase::Phase;
+use crate::session::fold::Session;
+use crate::session::state::{LastRun, Sandbox, Subagent};
+use crate::text::json::cut;
+use std::collections::BTreeMap;
+
+/// The phases every task goes through, in order; `review` and `verify` only where the workflow asks for them.
+const WALK: [Phase; 6] =
+    [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
+
+/// Where the loop stands.
+pub fn orchestrator(session: &Session) -> Orchestrator {
+    let state = &session.state;
+    let gates = &session.memory.course.gates;
+    let asked = |phase: &Phase| match phase {
+        Phase::Review => gates.iter().any(|gate| gate == "critic"),
+        Phase::Verify => gates.iter().any(|gate| gate == "qa"),
+        _ => true,
+    };
+    // An intervention is part of verifying; before a task begins, and where it was halted, nothing is complete.
+    let reached = match state.phase {
+        Phase::Intervene => 3,
+        Phase::Done => WALK.len(),
+        phase => WALK.iter().position(|known| *known == phase).unwrap_or(0),
+    };
+    let (mut completed, mut incomplete) = (Vec::new(), Vec::new());
+    for (at, phase) in WALK.iter().enumerate().filter(|(_, phase)| asked(phase)) {
+        let list = if at < reached { &mut completed } else { &mut incomplete };
+        list.push(phase.name().to_owned());
+    }
+    Orchestrator {
+        completed,
+        incomplete,
+        policy_hash: state.policy_hash.clone(),
+        sandbox: state.sandbox,
+        task: state.task.as_ref().and_then(|task| task.intent.clone()),
+        task_number: state.task.as_ref().map_or(0, |task| task.n),
+        workflow: state.state.current_workflow.clone(),
+    }
+}
+
+/// The main agent and every agent that was started.
+pub fn agents(session: &Session, tokens: &BTreeMap<String, u64>) -> Vec<AgentState> {
+    let used = |name: &str| tokens.get(name).copied().unwrap_or(0);
+    let calls = |name: &str| session.memory.invocations.get(name).copied().unwrap_or(0);
+    let main = AgentState {
+        name: "main".to_owned(),
+        status: if session.state.ended_at.is_some() { AgentStatus::Done } else { AgentStatus::Running },
+        summary: session.state.main_agent.current_task.as_deref().map(|task| cut(task, 200).to_owned()),
+        tokens: used(""),
+        tool_invocations: calls(""),
+    };
+    let others = session.state.subagents.iter().map(|(name, agent)| AgentState {
+        name: name.clone(),
+        status: status(session, name, agent),
+        summary: agent.verdict.clone().or_else(|| agent.result.clone()),
+        tokens: used(name),
+        tool_invocations: calls(name),
+    });
+    [main].into_iter().chain(others).collect()
+}
+
+fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
+    let started = session.memory.course.agents.iter().rfind(|started| started.name == name);
+    match (started, agent.verdict.is_some() || agent.result.is_some()) {
+        (Some(started), _) if !started.done => AgentStatus::Running,
+        (Some(_), false) => AgentStatus::Failed,
+        (_, true) => AgentStatus::Done,
+        _ => AgentStatus::Idle,
+    }
+}
+
+/// What each gate of the task and each of the user's checks came to, as one of the four outcomes.
+pub fn governance(session: &Session) -> Governance {
+    let (state, course) = (&session.state, &session.memory.course);
+    let gate = |name: &str, outcome: &str, reason: Option<String>| Outcome {
+        name: name.to_owned(),
+        outcome: outcome.to_owned(),
+        reason: reason.filter(|reason| !reason.is_empty()),
+    };
+    let problems = || Some(cut(&course.problems.join("; "), 500).to_owned());
+    let open = if state.sandbox == Sandbox::Open { "PASS" } else { "INTERVENTION_REQUIRED" };
+    let shut = (open != "PASS").then(|| "no plan is in force".to_owned());
+    let mut gates = vec![match session.blocked() {
+        Some(reason) => gate("block", "HALT", Some(reason.to_owned())),
+        None => gate("block", "PASS", None),
+    }];
+    gates.push(gate("sandbox", open, shut));
+    match state.hydration.critic_verdict.as_deref() {
+        Some("PROCEED") => gates.push(gate("critic", "PASS", None)),
+        Some("HALT") => gates.push(gate("critic", "HALT", problems())),
+        Some(_) => gates.push(gate("critic", "INTERVENTION_REQUIRED", problems())),
+        None => {}
+    }
+    let due = state.audit.due.then(|| "an audit is due".to_owned());
+    gates.push(gate("audit", if due.is_some() { "INTERVENTION_REQUIRED" } else { "PASS" }, due));
+    if session.owes_qa() {
+        let asks = course.rounds >= 3 && !course.verified;
+        let open = if asks { "ASK_USER" } else { "INTERVENTION_REQUIRED" };
+        let reason = if course.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
+        gates.push(if course.verified { gate("qa", "PASS", None) } else { gate("qa", open, reason) });
+    }
+    // Those that were run in this task: one that is about other files says nothing.
+    let check = |(name, run): (&String, &LastRun)| {
+        gate(name, &run.outcome, (run.outcome != "PASS").then(|| run.ending.clone()))
+    };
+    let checks: Vec<Outcome> = course.checks.iter().map(check).collect();
+    let passed = gates.iter().chain(&checks).all(|one| one.outcome == "PASS");
+    Governance { checks, gates, passed }
+}

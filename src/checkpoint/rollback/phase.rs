@@ -1,0 +1,202 @@
+//! Checkpoints that the loop takes by itself, and what a session is told of a rollback.
+//!
+//! Compares where the loop stood before an event with where it stands after it. Invariants: a plain tool call changes no
+//! phase and costs nothing here; a tree that cannot be kept is told to the user and holds nobody up.
+
+use super::{Order, Wanted, fact, roll_back, run_of, running, tokens, write};
+use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::form::{Id, Kind};
+use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::index::Row;
+use crate::config::policy::{Interactive, Intervene};
+use crate::config::texts;
+use crate::ledger::open::Ledger;
+use crate::model::error::Failure;
+use crate::model::event::Event;
+use crate::model::phase::Phase;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fact::Fact;
+use crate::session::fold::Session;
+use crate::session::state::{Sandbox, Stage, Undone};
+use crate::system::env::Env;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The host waits, and so may other hooks of the session, which give up after four seconds.
+const PATIENCE: Duration = Duration::from_millis(2_500);
+
+/// Where the loop stood before an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Before {
+    phase: Phase,
+    sandbox: Sandbox,
+    task: u64,
+}
+
+impl Before {
+    pub fn of(session: &Session) -> Self {
+        let task = session.state.task.as_ref().map_or(0, |task| task.n);
+        Self { phase: session.state.phase, sandbox: session.state.sandbox, task }
+    }
+}
+
+/// Takes what is due after this event. What went wrong comes back as a word to the user.
+pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Before) -> Verdict {
+    let session = ledger.session();
+    let due = due(session.policy().checkpoint.interactive, before, Before::of(session));
+    if due.is_empty() || env.dry {
+        return Verdict::pass();
+    }
+    let Some(root) = root(env, session, event) else { return Verdict::pass() };
+    let mends = session.policy().checkpoint.intervene == Intervene::Rollback;
+    let failed =
+        due.iter().any(|(_, _, trigger)| *trigger == "failure") && session.state.phase == Phase::Intervene;
+    let done = keep(env, ledger, &root, &due)
+        .and_then(|()| if mends && failed { by_policy(env, ledger, &root) } else { Ok(Verdict::pass()) });
+    match done {
+        Ok(said) => said,
+        Err(failure) => Verdict::notice(
+            "checkpoint",
+            format!(
+                "no checkpoint was kept, and the work goes on: {failure}\nhint: {}",
+                failure.code.way_out()
+            ),
+        ),
+    }
+}
+
+type Due = (Kind, Phase, &'static str);
+
+fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
+    let (was, is) = (before.phase, now.phase);
+    let another_task = now.task != before.task && is == Phase::Execute;
+    if when == Interactive::Off || was == is && !another_task {
+        return Vec::new();
+    }
+    let mut due = Vec::new();
+    let walked = |phase: Phase| !matches!(phase, Phase::Idle | Phase::Done | Phase::Halted);
+    let of_work = |phase: Phase, sandbox| phase == Phase::Execute && sandbox == Sandbox::Open;
+    let failed = matches!(is, Phase::Intervene | Phase::Halted);
+    if walked(was) && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
+        due.push((Kind::Post, was, if failed { "failure" } else { "phase" }));
+    }
+    if walked(is) && (when == Interactive::All || of_work(is, now.sandbox)) {
+        let approved = was == Phase::Review && is == Phase::Execute;
+        due.push((Kind::Pre, is, if approved { "approval" } else { "phase" }));
+    }
+    due
+}
+
+/// The tree of this session. A home folder is no project.
+fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
+    let root = match session.memory.root.as_str() {
+        "" => texts::project(env, Path::new(&event.cwd)),
+        root => PathBuf::from(root),
+    };
+    let too_wide = env.home.starts_with(&root) || root.starts_with(&env.config) || !root.is_absolute();
+    (!too_wide && root.is_dir()).then_some(root)
+}
+
+fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due]) -> Result<(), Failure> {
+    let began = Instant::now();
+    let vault = Vault::open(env, root)?;
+    let limits = Limits::of(&ledger.session().policy());
+    let limits = Limits { sync: false, until: Some(began + PATIENCE), ..limits };
+    let artifacts = capture(env, &vault, &limits, &[], &[])?;
+    let (run, tokens) = (run_of(ledger.session()), tokens(ledger));
+    let mut facts = Vec::new();
+    for (kind, phase, trigger) in due.iter().copied() {
+        let tokens = tokens.clone();
+        let wanted =
+            Wanted { run: &run, kind, phase, trigger, about: Vec::new(), tokens, parent: None, began };
+        facts.push(fact(&write(env, &vault, Some(ledger.session()), &wanted, artifacts.clone().into())?));
+    }
+    ledger.append(env, facts)
+}
+
+/// Work in which issues were found is undone, where the user's policy says so: back to where it began. Our own
+/// configuration and the host's settings stay, and so does everything where somebody else works in the tree too.
+fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Failure> {
+    let own = ledger.session().state.session_id.clone();
+    let word = |text: String| Ok(Verdict::notice("checkpoint", text));
+    if running(env, root, "").iter().any(|shelved| shelved.session_id != own) {
+        return word(
+            "issues were found; the tree was not rolled back, since another session works in it".to_owned(),
+        );
+    }
+    let run = run_of(ledger.session());
+    let rows = Vault::open(env, root)?.rows()?;
+    let began = |row: &&Row| {
+        let by_loop = matches!(row.trigger.as_str(), "phase" | "approval");
+        row.run() == run && row.kind == Kind::Pre && row.phase == Phase::Execute && by_loop
+    };
+    let Some(id) = rows.iter().rfind(began).and_then(|row| Id::read(&row.id)) else {
+        return Ok(Verdict::pass());
+    };
+    let alone = [".aops".to_owned(), ".claude".to_owned()];
+    let order = Order { id: &id, alone: &alone, by: "the policy `checkpoint.intervene`", state_only: false };
+    let done = roll_back(env, root, &order, Some(ledger), &mut |_| Ok(()))?;
+    word(format!(
+        "issues were found: the tree was rolled back to `{id}` ({} files)\nhint: to have the work back, run `aops-hook checkpoint rollback {}`",
+        done.files, done.archive
+    ))
+}
+
+/// Tells the session's own agent of a rollback, once.
+pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Option<Fact>) {
+    let Some(undone) = session.memory.undone.as_deref() else { return (verdict, None) };
+    let hears = event.kind().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
+    if !hears || session.blocked().is_some() {
+        return (verdict, None);
+    }
+    let what = if undone.state_only {
+        format!(
+            "{} put the loop back to the checkpoint `{}`; the files are as they were",
+            undone.by, undone.target
+        )
+    } else {
+        format!(
+            "{} rolled the working tree back to the checkpoint `{}`: files are no longer as you last saw them, and what was made since is gone from the tree (kept as `{}`)",
+            undone.by, undone.target, undone.archive
+        )
+    };
+    let words = format!(
+        "{what}\nhint: read again whatever you go on with; later phases have to be gone through anew"
+    );
+    let told = Fact::Rollback(Undone { stage: Stage::Told, ..undone.clone() });
+    (verdict.join(Verdict::context("rollback", words)), Some(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(phase: Phase, sandbox: Sandbox, task: u64) -> Before {
+        Before { phase, sandbox, task }
+    }
+
+    #[test]
+    fn checkpoints_are_due_at_phase_changes_only() {
+        use Interactive::{All, Execute, Off};
+        let (open, shut) = (Sandbox::Open, Sandbox::Shut);
+        let (work, plan) = (at(Phase::Execute, open, 1), at(Phase::Hydrate, shut, 1));
+        for when in [Off, Execute, All] {
+            assert_eq!(due(when, work, work), []);
+            assert_eq!(due(when, plan, plan), []);
+        }
+        assert_eq!(due(Execute, plan, work), [(Kind::Pre, Phase::Execute, "phase")]);
+        assert_eq!(due(Execute, at(Phase::Review, shut, 1), work), [(Kind::Pre, Phase::Execute, "approval")]);
+        assert_eq!(due(Execute, work, at(Phase::Verify, open, 1)), [(Kind::Post, Phase::Execute, "phase")]);
+        assert_eq!(
+            due(Execute, at(Phase::Verify, open, 1), at(Phase::Intervene, open, 1)),
+            [(Kind::Post, Phase::Verify, "failure")]
+        );
+        assert_eq!(due(Execute, plan, at(Phase::Execute, shut, 1)), [], "a question changes nothing");
+        assert_eq!(
+            due(Execute, work, at(Phase::Execute, open, 2)),
+            [(Kind::Post, Phase::Execute, "phase"), (Kind::Pre, Phase::Execute, "phase")]
+        );
+        assert_eq!(due(All, at(Phase::Idle, shut, 0), plan), [(Kind::Pre, Phase::Hydrate, "phase")]);
+        assert_eq!(due(Off, plan, work), []);
+    }
+}

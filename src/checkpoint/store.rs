@@ -1,0 +1,234 @@
+//! `.claude/checkpoints/`: the checkpoints of one tree, the contents of their files, and what was learnt on the way.
+//!
+//! Reads and writes that folder, and git's list of what to overlook. Invariants: one writer at a time; every file is whole
+//! under its name or not there; no link is followed on the way in; git sees none of it.
+
+pub mod blob;
+pub mod cache;
+pub mod hide;
+pub mod index;
+pub mod witness;
+
+use crate::checkpoint::form::{Checkpoint, Id, text};
+use crate::ledger::lock::Lock;
+use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
+use crate::system::folder;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+/// The vault of a tree.
+#[derive(Debug)]
+pub struct Vault {
+    /// The tree's root.
+    pub root: PathBuf,
+    pub tree: OwnedFd,
+    pub dir: OwnedFd,
+    blobs: OwnedFd,
+    /// Where files are made before they get their names.
+    pub spare: OwnedFd,
+    lock: Option<Lock>,
+    made: AtomicU64,
+}
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+const PRIVATE: Mode = Mode::RWXU;
+
+impl Vault {
+    /// Ours until dropped; made where it is missing.
+    pub fn open(env: &Env, root: &Path) -> Result<Self, Failure> {
+        let tree = tree(root)?;
+        let claude = make(&tree, ".claude", Mode::from_raw_mode(0o755))?;
+        let dir = make(&claude, "checkpoints", PRIVATE)?;
+        let lock = Some(Lock::acquire(&dir)?);
+        let (blobs, spare) = (make(&dir, "blobs", PRIVATE)?, make(&dir, "spare", PRIVATE)?);
+        let vault = Self { root: root.to_owned(), tree, dir, blobs, spare, lock, made: AtomicU64::new(0) };
+        vault.sweep()?;
+        hide::from_git(root);
+        vault.adopt(env)?;
+        Ok(vault)
+    }
+
+    /// For a reader, who waits for nobody; `None` where there is no vault.
+    pub fn look(root: &Path) -> Result<Option<Self>, Failure> {
+        let Ok(tree) = tree(root) else { return Ok(None) };
+        let Some(claude) = enter(&tree, ".claude")? else { return Ok(None) };
+        let Some(dir) = enter(&claude, "checkpoints")? else { return Ok(None) };
+        let (Some(blobs), Some(spare)) = (enter(&dir, "blobs")?, enter(&dir, "spare")?) else {
+            return Ok(None);
+        };
+        Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, lock: None, made: AtomicU64::new(0) }))
+    }
+
+    /// Files that a killed process did not get to name.
+    fn sweep(&self) -> Result<(), Failure> {
+        debug_assert!(self.lock.is_some(), "somebody else's files are not ours to sweep");
+        for name in names(&self.spare)? {
+            let _ = rustix::fs::unlinkat(&self.spare, name, AtFlags::empty());
+        }
+        Ok(())
+    }
+
+    /// A new file in the spare folder, with its name there.
+    pub fn spare_file(&self) -> Result<(String, File), Failure> {
+        let name = format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed));
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&self.spare, &name, flags, Mode::RUSR | Mode::WUSR);
+        file.map(|file| (name, file.into())).map_err(|e| Failure::storage("spare", e))
+    }
+
+    /// A name for something in the spare folder that is no file.
+    pub fn spare_name(&self) -> String {
+        format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Puts a whole file in place, after `sync` had it.
+    pub fn put(
+        &self,
+        dir: &OwnedFd,
+        name: &str,
+        pieces: &[&[u8]],
+        sync: impl FnOnce(&File) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let (spare, mut file) = self.spare_file()?;
+        let written = pieces.iter().try_for_each(|piece| file.write_all(piece));
+        written.and_then(|()| sync(&file)).map_err(|e| Failure::storage(name, e))?;
+        rustix::fs::renameat(&self.spare, &spare, dir, name).map_err(|e| Failure::storage(name, e))
+    }
+
+    /// Everything that was written so far is on the disk itself, as far as the system keeps its word.
+    pub fn sync(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return rustix::fs::syncfs(&self.dir).is_ok();
+        #[cfg(not(target_os = "linux"))]
+        {
+            rustix::fs::sync();
+            true
+        }
+    }
+
+    /// `text`: as [`text`] seals it; `witness`: what is forced to the disk beside it.
+    pub fn write(&self, id: &Id, text: &text::Text, witness: Option<&File>) -> Result<(), Failure> {
+        let run = make(&self.dir, &id.folder(), PRIVATE)?;
+        self.put(&run, &id.file(), &text.pieces().map(str::as_bytes), |file| {
+            // Those who wait together wait once.
+            thread::scope(|scope| {
+                let other = witness.map(|witness| scope.spawn(|| witness.sync_data()));
+                let synced = file.sync_data();
+                let lost = |_| io::Error::other("the witness is lost");
+                other.map_or(Ok(()), |other| other.join().map_err(lost)?).and(synced)
+            })
+        })
+    }
+
+    /// The checkpoint as it lies there; whether it is the one that was taken is for [`witness`] to say.
+    pub fn read(&self, id: &Id) -> Result<Checkpoint, Failure> {
+        self.read_text(id).map(|(checkpoint, _)| checkpoint)
+    }
+
+    /// The session it says it is of, which nobody checked yet.
+    pub fn session_of(&self, id: &Id) -> Result<String, Failure> {
+        // It stands behind the files, which are megabytes.
+        const END: u64 = 64 << 10;
+        let identity = match text::identity(&self.text(id, END)?) {
+            None => text::identity(&self.text(id, u64::MAX)?),
+            found => found,
+        };
+        Ok(identity.map(|identity| identity.session_id).unwrap_or_default())
+    }
+
+    /// The last bytes of its text, so many at most.
+    fn text(&self, id: &Id, most: u64) -> Result<Vec<u8>, Failure> {
+        let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
+        let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
+        let (file, long) = folder::open(&run, &id.file(), OFlags::RDONLY)?.ok_or_else(gone)?;
+        folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))
+    }
+
+    /// The same, with its text.
+    pub fn read_text(&self, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
+        self.read_by(id, text::unseal)
+    }
+
+    /// The same, read by one of the ways that [`text`] knows.
+    pub fn read_by(
+        &self,
+        id: &Id,
+        unseal: impl Fn(&[u8]) -> Result<Checkpoint, String>,
+    ) -> Result<(Checkpoint, Vec<u8>), Failure> {
+        let broken = |why: String| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
+        let bytes = self.text(id, u64::MAX)?;
+        let checkpoint = unseal(&bytes).map_err(broken)?;
+        if checkpoint.id().as_ref() == Some(id) {
+            Ok((checkpoint, bytes))
+        } else {
+            Err(broken("it is another one's".to_owned()))
+        }
+    }
+
+    pub fn remove(&self, id: &Id) -> Result<(), Failure> {
+        let Some(run) = enter(&self.dir, &id.folder())? else { return Ok(()) };
+        match rustix::fs::unlinkat(&run, id.file(), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(Failure::storage(id, error)),
+        }
+        // The last one takes its folder with it.
+        let _ = rustix::fs::unlinkat(&self.dir, id.folder(), AtFlags::REMOVEDIR);
+        Ok(())
+    }
+
+    /// Every checkpoint that has a file.
+    pub fn files(&self) -> Result<Vec<Id>, Failure> {
+        let mut found = Vec::new();
+        for folder in names(&self.dir)? {
+            let Some(run) = folder.strip_prefix("run-") else { continue };
+            let Some(dir) = enter(&self.dir, &folder)? else { continue };
+            let named = |file: &String| Id::read(&format!("{run}/{}", file.strip_suffix(".json")?));
+            found.extend(names(&dir)?.iter().filter_map(named));
+        }
+        Ok(found)
+    }
+}
+
+/// The root of a tree; a link to it is its owner's business.
+fn tree(root: &Path) -> Result<OwnedFd, Failure> {
+    rustix::fs::openat(rustix::fs::CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|e| Failure::storage(root.display(), e))
+}
+
+/// A folder in a folder, `None` where there is none.
+pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {
+    match rustix::fs::openat(dir, name, FOLDER, Mode::empty()) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            Err(Failure::storage(name, "is a link or no folder: not followed"))
+        }
+        Err(error) => Err(Failure::storage(name, error)),
+    }
+}
+
+fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
+    if let Some(found) = enter(dir, name)? {
+        return Ok(found);
+    }
+    match rustix::fs::mkdirat(dir, name, mode) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(Failure::storage(name, error)),
+    }
+    enter(dir, name)?.ok_or_else(|| Failure::storage(name, "vanished as it was made"))
+}
+
+/// What is in a folder; names that are no text are none of ours.
+pub fn names(dir: &OwnedFd) -> Result<Vec<String>, Failure> {
+    let failed = |e: Errno| Failure::storage("checkpoints", e);
+    let items = rustix::fs::Dir::read_from(dir).map_err(failed)?;
+    let names = items.filter_map(|item| item.ok()?.file_name().to_str().ok().map(str::to_owned));
+    Ok(names.filter(|name| name != "." && name != "..").collect())
+}

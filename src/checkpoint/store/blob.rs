@@ -1,0 +1,175 @@
+//! Contents of files, each once, under the SHA-256 of what is in it: `blobs/ab/cdef…`, as an LZ4 frame.
+//!
+//! Reads and writes the blobs of a vault. Invariants: a blob is whole under its name or not there; what comes out was
+//! hashed on the way, so a damaged one is an error and never a file; memory does not grow with a file.
+
+use super::{Vault, enter};
+use crate::model::error::{Code, Failure};
+use crate::system::folder;
+use crate::text::sha256::Sum;
+use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+/// Read and written in pieces of this size.
+const PIECE: usize = 256 << 10;
+
+/// Files up to this size are read once and held.
+const SMALL: u64 = 1 << 20;
+
+/// What was put away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    pub sha256: [u8; 32],
+    pub size: u64,
+}
+
+impl Vault {
+    /// Keeps what is in this file from where it stands on; `sync`: on the disk itself.
+    pub fn keep(&self, file: &mut File, size: u64, sync: bool) -> io::Result<Put> {
+        if size <= SMALL {
+            let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+            // A file that grows while it is read is read again by whoever notices.
+            Read::take(&mut *file, 2 * SMALL).read_to_end(&mut bytes)?;
+            return self.keep_bytes(&bytes, sync);
+        }
+        let (sha256, size) = hash(file)?;
+        if self.holds(&sha256) {
+            return Ok(Put { sha256, size });
+        }
+        file.seek(SeekFrom::Start(0))?;
+        self.pack(file, size, sync)
+    }
+
+    fn keep_bytes(&self, bytes: &[u8], sync: bool) -> io::Result<Put> {
+        let (sha256, size) = (Sha256::digest(bytes).into(), bytes.len() as u64);
+        if self.holds(&sha256) {
+            return Ok(Put { sha256, size });
+        }
+        self.pack(&mut &bytes[..], size, sync)
+    }
+
+    /// Packs and hashes in one go: the name is that of what was packed, whatever the file is by now.
+    fn pack(&self, from: &mut dyn Read, size: u64, sync: bool) -> io::Result<Put> {
+        let (spare, file) = self.spare_file().map_err(io::Error::other)?;
+        let (block, mode) = if size > SMALL {
+            (BlockSize::Max1MB, BlockMode::Independent)
+        } else {
+            (BlockSize::Auto, BlockMode::Linked)
+        };
+        let info = FrameInfo::new().block_size(block).block_mode(mode);
+        // A small file is one write.
+        let room = usize::try_from(size.min(PIECE as u64)).unwrap_or(PIECE) + 64;
+        let mut out = FrameEncoder::with_frame_info(info, io::BufWriter::with_capacity(room, &file));
+        let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE.min(room)]);
+        loop {
+            let n = from.read(&mut piece)?;
+            if n == 0 {
+                break;
+            }
+            hash.update(&piece[..n]);
+            size += n as u64;
+            out.write_all(&piece[..n])?;
+        }
+        out.finish().map_err(io::Error::other)?.flush()?;
+        if sync {
+            file.sync_data()?;
+        }
+        let sha256 = hash.finalize().into();
+        let (folder, name) = place(&sha256);
+        let named = || rustix::fs::renameat(&self.spare, &spare, &self.blobs, format!("{folder}/{name}"));
+        match named() {
+            Err(Errno::NOENT) => {
+                let _ = rustix::fs::mkdirat(&self.blobs, &folder, Mode::RWXU);
+                named()?;
+            }
+            done => done?,
+        }
+        Ok(Put { sha256, size })
+    }
+
+    /// Whether it is there and whole. A power loss can leave a name without its content.
+    fn holds(&self, sha256: &[u8; 32]) -> bool {
+        self.unpack(sha256, &mut io::sink()).is_ok()
+    }
+
+    /// It has a file; nobody looked inside.
+    pub fn has(&self, sha256: &[u8; 32]) -> bool {
+        let (folder, name) = place(sha256);
+        rustix::fs::accessat(
+            &self.blobs,
+            format!("{folder}/{name}"),
+            rustix::fs::Access::EXISTS,
+            AtFlags::empty(),
+        )
+        .is_ok()
+    }
+
+    /// Writes the content out. What was written before an error is not to be used.
+    pub fn unpack(&self, sha256: &[u8; 32], to: &mut dyn Write) -> Result<u64, Failure> {
+        let (folder, name) = place(sha256);
+        let bad = |why: &dyn std::fmt::Display| {
+            Failure::new(Code::ChecksumMismatch, format!("the blob `{folder}{name}`: {why}"))
+        };
+        let dir = enter(&self.blobs, &folder)?.ok_or_else(|| bad(&"is gone"))?;
+        let (file, _) = folder::open(&dir, &name, OFlags::RDONLY)?.ok_or_else(|| bad(&"is gone"))?;
+        let mut from = FrameDecoder::new(io::BufReader::new(file));
+        let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+        loop {
+            let n = from.read(&mut piece).map_err(|e| bad(&e))?;
+            if n == 0 {
+                break;
+            }
+            hash.update(&piece[..n]);
+            size += n as u64;
+            to.write_all(&piece[..n]).map_err(|e| Failure::storage("a restored file", e))?;
+        }
+        if <[u8; 32]>::from(hash.finalize()) != *sha256 {
+            return Err(bad(&"holds something else"));
+        }
+        Ok(size)
+    }
+
+    /// Every blob, by its digest.
+    pub fn blobs(&self) -> Result<Vec<[u8; 32]>, Failure> {
+        let mut all = Vec::new();
+        for folder in super::names(&self.blobs)? {
+            let Some(dir) = enter(&self.blobs, &folder)? else { continue };
+            all.extend(
+                super::names(&dir)?.iter().filter_map(|name| Some(Sum::read(&format!("{folder}{name}"))?.0)),
+            );
+        }
+        Ok(all)
+    }
+
+    /// Takes one away; how many bytes of the disk that frees.
+    pub fn drop_blob(&self, sha256: &[u8; 32]) -> Result<u64, Failure> {
+        let (folder, name) = place(sha256);
+        let path = format!("{folder}/{name}");
+        let long =
+            rustix::fs::statat(&self.blobs, &path, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size);
+        rustix::fs::unlinkat(&self.blobs, &path, AtFlags::empty()).map_err(|e| Failure::storage(path, e))?;
+        Ok(u64::try_from(long).unwrap_or(0))
+    }
+}
+
+fn hash(file: &mut File) -> io::Result<([u8; 32], u64)> {
+    let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+    loop {
+        let n = file.read(&mut piece)?;
+        if n == 0 {
+            return Ok((hash.finalize().into(), size));
+        }
+        hash.update(&piece[..n]);
+        size += n as u64;
+    }
+}
+
+fn place(sha256: &[u8; 32]) -> (String, String) {
+    let mut folder = crate::text::sha256::hex(sha256);
+    let name = folder.split_off(2);
+    (folder, name)
+}

@@ -1,0 +1,232 @@
+//! What each file held when it was last looked at, by size, times and inode: what did not change is not read again.
+//!
+//! Reads and writes `cache` in the vault. A hint only: damaged or missing, everything is read anew. Invariants: an entry
+//! stands for a blob that is in the vault; a file that changed so lately that its time stamp cannot tell is not in it.
+
+use super::Vault;
+use crate::model::error::Failure;
+use crate::system::folder;
+use rustix::fs::{OFlags, Stat, fstat};
+use sha2::{Digest as _, Sha256};
+use std::io::Write;
+
+const FILE: &str = "cache";
+const MARK: &[u8; 8] = b"aopsfc02";
+
+/// A file's outside: any change of its content shows here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outside {
+    pub size: u64,
+    /// Nanoseconds since 1970.
+    pub changed: i64,
+    pub modified: i64,
+    pub inode: u64,
+}
+
+impl Outside {
+    pub fn of(stat: &Stat) -> Self {
+        let at =
+            |seconds: i128, part: i128| i64::try_from(seconds * 1_000_000_000 + part).unwrap_or(i64::MAX);
+        Self {
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            changed: at(stat.st_ctime.into(), stat.st_ctime_nsec.into()),
+            modified: at(stat.st_mtime.into(), stat.st_mtime_nsec.into()),
+            inode: stat.st_ino,
+        }
+    }
+
+    fn bytes(&self) -> [u8; 32] {
+        let words = [
+            self.size.to_le_bytes(),
+            self.changed.to_le_bytes(),
+            self.modified.to_le_bytes(),
+            self.inode.to_le_bytes(),
+        ];
+        let mut all = [0; 32];
+        all.chunks_exact_mut(8).zip(words).for_each(|(to, word)| to.copy_from_slice(&word));
+        all
+    }
+
+    /// Changed within the reach of one tick before `now`: another change may follow under the same time.
+    fn is_fresh(&self, now: i64) -> bool {
+        const TICK: i64 = 50_000_000;
+        const COARSE: i64 = 2_000_000_000;
+        let last = self.changed.max(self.modified);
+        // A file system that counts whole seconds.
+        let tick = if last % 1_000_000_000 == 0 { COARSE } else { TICK };
+        last.saturating_add(tick) >= now
+    }
+}
+
+/// One file that was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known<'a> {
+    pub path: &'a str,
+    pub outside: Outside,
+    pub sha256: [u8; 32],
+}
+
+/// Everything that was looked at.
+#[derive(Debug, Default)]
+pub struct Cached {
+    bytes: Vec<u8>,
+    /// Every content is on the disk itself.
+    pub synced: bool,
+}
+
+impl Cached {
+    /// Sorted by path.
+    pub fn known(&self) -> impl Iterator<Item = Known<'_>> {
+        let mut rest = &self.bytes[..];
+        std::iter::from_fn(move || read(&mut rest))
+    }
+}
+
+impl Vault {
+    /// `boot`: the one we are in.
+    pub fn cached(&self, boot: &str) -> Cached {
+        let nothing = Cached { bytes: Vec::new(), synced: true };
+        let Ok(Some((file, long))) = folder::open(&self.dir, FILE, OFlags::RDONLY) else { return nothing };
+        folder::read_at(&file, FILE, 0, long).ok().and_then(|bytes| open(bytes, boot)).unwrap_or(nothing)
+    }
+
+    /// `all` is sorted by path. `boot`: empty where every blob is on the disk itself; else a power loss may have taken some,
+    /// and what was learnt in this boot counts in this boot only.
+    pub fn cache<'a>(&self, all: impl Iterator<Item = Known<'a>>, boot: &str) -> Result<(), Failure> {
+        let (spare, mut file) = self.spare_file()?;
+        let storage = |e: std::io::Error| Failure::storage(FILE, e);
+        // The file system's own clock, which is the one that stamps files.
+        file.write_all(MARK).map_err(storage)?;
+        let now = fstat(&file).map_or(i64::MAX, |stat| Outside::of(&stat).modified);
+        let settled = all.filter(|known| !known.outside.is_fresh(now));
+        file.write_all(&encode(settled, boot)).map_err(storage)?;
+        rustix::fs::renameat(&self.spare, &spare, &self.dir, FILE).map_err(|e| Failure::storage(FILE, e))
+    }
+
+    /// Forgets every file whose content is not among these.
+    pub fn forget(&self, live: &std::collections::BTreeSet<[u8; 32]>) -> Result<(), Failure> {
+        let boot = crate::system::env::boot_id();
+        let cached = self.cached(&boot);
+        let known = cached.known().filter(|known| live.contains(&known.sha256));
+        self.cache(known, if cached.synced { "" } else { &boot })
+    }
+}
+
+const TRACKED: &str = "tracked";
+
+impl Vault {
+    /// What was tracked as git's index was this one.
+    pub fn tracked(&self, index: &Outside) -> Option<Vec<u8>> {
+        let (file, long) = folder::open(&self.dir, TRACKED, OFlags::RDONLY).ok()??;
+        let mut bytes = folder::read_at(&file, TRACKED, 0, long).ok()?;
+        let (body, digest) = bytes.split_last_chunk::<32>()?;
+        let list = body.strip_prefix(&index.bytes())?.len();
+        if Sha256::digest(body)[..] != digest[..] {
+            return None;
+        }
+        bytes.truncate(bytes.len() - 32);
+        bytes.drain(..bytes.len() - list);
+        Some(bytes)
+    }
+
+    /// Remembers it, unless the index is so new that another may follow under the same time.
+    pub fn track(&self, index: &Outside, list: &[u8]) -> Result<(), Failure> {
+        let (spare, mut file) = self.spare_file()?;
+        let storage = |e: std::io::Error| Failure::storage(TRACKED, e);
+        let body = [&index.bytes(), list].concat();
+        file.write_all(&body).and_then(|()| file.write_all(&Sha256::digest(&body))).map_err(storage)?;
+        let now = fstat(&file).map_or(i64::MAX, |stat| Outside::of(&stat).modified);
+        let done = if index.is_fresh(now) {
+            rustix::fs::unlinkat(&self.spare, &spare, rustix::fs::AtFlags::empty())
+        } else {
+            rustix::fs::renameat(&self.spare, &spare, &self.dir, TRACKED)
+        };
+        done.map_err(|e| Failure::storage(TRACKED, e))
+    }
+}
+
+/// All but the mark.
+fn encode<'a>(all: impl Iterator<Item = Known<'a>>, boot: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 << 20);
+    text(boot, &mut bytes);
+    for known in all {
+        text(known.path, &mut bytes);
+        bytes.extend_from_slice(&known.outside.bytes());
+        bytes.extend_from_slice(&known.sha256);
+    }
+    let digest = Sha256::digest(&bytes);
+    bytes.extend_from_slice(&digest);
+    bytes
+}
+
+fn text(text: &str, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(&u32::try_from(text.len()).unwrap_or(0).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn read_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+    let long = u32::from_le_bytes(take(rest)?) as usize;
+    let (text, more) = rest.split_at_checked(long)?;
+    *rest = more;
+    std::str::from_utf8(text).ok()
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, more) = rest.split_first_chunk()?;
+    *rest = more;
+    Some(*first)
+}
+
+/// What was written as a whole, and in this boot where that matters.
+fn open(mut bytes: Vec<u8>, boot: &str) -> Option<Cached> {
+    let (body, digest) = bytes.strip_prefix(MARK)?.split_last_chunk::<32>()?;
+    if Sha256::digest(body)[..] != digest[..] {
+        return None;
+    }
+    let (mut rest, long) = (body, bytes.len() - 32);
+    let of = read_text(&mut rest)?;
+    if !of.is_empty() && of != boot {
+        return None;
+    }
+    let (synced, begin) = (of.is_empty(), long - rest.len());
+    bytes.truncate(long);
+    bytes.drain(..begin);
+    Some(Cached { bytes, synced })
+}
+
+fn read<'a>(rest: &mut &'a [u8]) -> Option<Known<'a>> {
+    let path = read_text(rest)?;
+    let outside = Outside {
+        size: u64::from_le_bytes(take(rest)?),
+        changed: i64::from_le_bytes(take(rest)?),
+        modified: i64::from_le_bytes(take(rest)?),
+        inode: u64::from_le_bytes(take(rest)?),
+    };
+    Some(Known { path, outside, sha256: take(rest)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_learnt_comes_back_and_damage_forgets_it() {
+        let outside = Outside { size: 3, changed: -5, modified: i64::MAX, inode: u64::MAX };
+        let known = ["", "a", "b/\u{fc}"].map(|path| Known { path, outside, sha256: [7; 32] });
+        for boot in ["", "this one"] {
+            let bytes = [MARK.as_slice(), &encode(known.into_iter(), boot)].concat();
+            let cached = open(bytes.clone(), "this one").unwrap();
+            assert_eq!(
+                (cached.known().collect::<Vec<_>>(), cached.synced),
+                (known.to_vec(), boot.is_empty())
+            );
+            assert_eq!(open(bytes.clone(), "the next one").is_some(), boot.is_empty());
+            for n in 0..bytes.len() {
+                let mut torn = bytes.clone();
+                torn[n] ^= 1;
+                assert!(open(torn, "this one").is_none(), "byte {n}");
+                assert!(open(bytes[..n].to_vec(), "this one").is_none(), "cut at {n}");
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Reads a settings file as far as it concerns us: are our hooks in it, and are hooks on at all.
+//!
+//! Pure: the text is given. Invariant: an entry counts only if it runs our program for every call of its event.
+
+use crate::model::event::EVENTS;
+use serde_json::Value;
+
+/// The events we register for.
+pub fn expected() -> Vec<&'static str> {
+    EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect()
+}
+
+/// The events for which this text runs our program, unconditionally.
+pub fn registered(text: &str) -> Vec<String> {
+    let Some(root) = parse(text) else { return Vec::new() };
+    let Some(hooks) = root.get("hooks").and_then(Value::as_object) else { return Vec::new() };
+    hooks.iter().filter(|(_, groups)| has_ours(groups)).map(|(event, _)| event.clone()).collect()
+}
+
+/// Why this text would switch us off. `held`: the events this very file registered us for; empty for any other file.
+pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
+    let Some(root) = parse(text) else {
+        return (!held.is_empty()).then(|| "it holds our hooks and is no longer readable".to_owned());
+    };
+    if root.get("disableAllHooks").is_some_and(|value| *value != Value::Bool(false) && !value.is_null()) {
+        return Some("it sets `disableAllHooks`".to_owned());
+    }
+    let now = registered(text);
+    let missing: Vec<&str> =
+        held.iter().map(AsRef::as_ref).filter(|event| !now.iter().any(|known| known == event)).collect();
+    match missing.as_slice() {
+        [] => None,
+        [one] => Some(format!("it no longer runs our hook for `{one}`")),
+        [first, rest @ ..] => {
+            Some(format!("it no longer runs our hook for `{first}` and {} more", rest.len()))
+        }
+    }
+}
+
+fn parse(text: &str) -> Option<Value> {
+    let root: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+    root.is_object().then_some(root)
+}
+
+fn has_ours(groups: &Value) -> bool {
+    let groups = groups.as_array().into_iter().flatten();
+    groups.filter(|group| matches_all(group)).any(|group| {
+        let hooks = group.get("hooks").and_then(Value::as_array);
+        hooks.into_iter().flatten().any(is_ours)
+    })
+}
+
+/// A matcher that leaves calls out is as good as no hook.
+fn matches_all(group: &Value) -> bool {
+    group
+        .get("matcher")
+        .is_none_or(|matcher| matcher.as_str().is_some_and(|text| matches!(text, "" | "*" | ".*")))
+}
+
+fn is_ours(hook: &Value) -> bool {
+    let text = |key: &str| hook.get(key).and_then(Value::as_str);
+    let bound =
+        hook.get("if").is_some() || hook.get("async").is_some_and(|value| *value == Value::Bool(true));
+    text("type") == Some("command") && !bound && text("command").is_some_and(runs_us)
+}
+
+/// The command's program is `aops-hook`, in exec form or as the first word of a shell line.
+fn runs_us(command: &str) -> bool {
+    let first = match command.trim_start().chars().next() {
+        Some(quote @ ('\'' | '"')) => command.trim_start()[1..].split(quote).next(),
+        // In exec form the whole text is the path, blanks and all.
+        _ if command.trim_end().ends_with("/aops-hook") => Some(command.trim_end()),
+        _ => command.split_whitespace().next(),
+    };
+    let name = first.and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    name == "aops-hook" || name.starts_with("aops-hook-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(hook: &str, matcher: &str) -> String {
+        format!(r#"{{"model":"x","hooks":{{"PreToolUse":[{{{matcher}"hooks":[{hook}]}}],"Stop":[]}}}}"#)
+    }
+
+    #[test]
+    fn our_entries_are_known_in_either_form() {
+        let rows = [
+            (true, r#"{"type":"command","command":"/b/aops-hook","args":["PreToolUse"]}"#, ""),
+            (true, r#"{"type":"command","command":"/with blank/aops-hook","args":["PreToolUse"]}"#, ""),
+            (true, r#"{"type":"command","command":"/b/aops-hook PreToolUse"}"#, ""),
+            (true, r#"{"type":"command","command":"'/with blank/aops-hook' PreToolUse"}"#, ""),
+            (true, r#"{"type":"command","command":"/b/aops-hook-PreToolUse"}"#, r#""matcher":"*","#),
+            (true, r#"{"type":"http"},{"type":"command","command":"aops-hook"}"#, r#""matcher":"","#),
+            (false, r#"{"type":"command","command":"/b/other aops-hook"}"#, ""),
+            (false, r#"{"type":"prompt","command":"aops-hook"}"#, ""),
+            (false, r#"{"type":"command","command":"aops-hook","async":true}"#, ""),
+            (false, r#"{"type":"command","command":"aops-hook","if":"Bash(x)"}"#, ""),
+            (false, r#"{"type":"command","command":"aops-hook"}"#, r#""matcher":"Read","#),
+        ];
+        for (ours, hook, matcher) in rows {
+            let text = settings(hook, matcher);
+            assert_eq!(registered(&text) == ["PreToolUse"], ours, "{text}");
+            assert_eq!(disarms(&text, &["PreToolUse"]).is_none(), ours, "{text}");
+            assert_eq!(disarms::<&str>(&text, &[]), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn switching_hooks_off_disarms_from_any_file() {
+        assert!(disarms::<&str>(r#"{"disableAllHooks":true}"#, &[]).is_some());
+        assert!(disarms::<&str>(r#"{"disableAllHooks":"yes"}"#, &[]).is_some());
+        assert_eq!(disarms::<&str>(r#"{"disableAllHooks":false}"#, &[]), None);
+        assert_eq!(disarms::<&str>(r#"{"nested":{"disableAllHooks":true}}"#, &[]), None);
+    }
+
+    #[test]
+    fn unreadable_text_disarms_only_the_file_that_holds_us() {
+        for text in ["", "{", "[]", "null", "{\"hooks\":{}"] {
+            assert_eq!(disarms::<&str>(text, &[]), None, "{text}");
+            assert!(registered(text).is_empty(), "{text}");
+            assert!(disarms(text, &expected()).is_some(), "{text}");
+        }
+        let why = disarms("{}", &expected()).unwrap();
+        assert!(why.starts_with("it no longer runs our hook for `Setup` and "), "{why}");
+    }
+}

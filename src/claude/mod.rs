@@ -1,0 +1,10 @@
+//! Claude Code: what it sends, how it wants to be answered, and the files it keeps.
+//!
+//! No other folder knows its JSON. Another client would be a folder beside this one.
+
+pub mod wire;
+pub mod disarm;
+pub mod settings;
+pub mod usage;
+pub mod prices;
+pub mod transcript;

@@ -1,0 +1,193 @@
+//! Adds our hook entries to the text of a settings file, takes them out again, and says which are there.
+//!
+//! Reads text, gives text. Why not a document model: other people's keys, their order, spacing and spelling of numbers
+//! must stay as they are, so the text is edited where it has to change and nowhere else.
+//! Invariants: `register` twice is `register` once; `unregister` undoes `register`; what cannot be read is refused.
+
+mod span;
+mod style;
+mod survey;
+mod statusline;
+
+pub use statusline::{StatusLine, status_line, with_status_line};
+pub use survey::{Registered, Survey, survey};
+
+use crate::model::event::{EVENTS, EventKind};
+use serde::Serialize;
+use span::{Part, member, parts};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The file name of our program; how our entries are known.
+pub const PROGRAM: &str = "aops-hook";
+
+/// A settings text we leave alone, and where it is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    pub line: usize,
+    pub column: usize,
+    pub words: String,
+}
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.words)
+    }
+}
+
+/// One entry of an event's list, as the host reads it.
+#[derive(Debug, Serialize)]
+pub struct Group<'a> {
+    hooks: [Hook<'a>; 1],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Hook<'a> {
+    r#type: &'a str,
+    command: &'a str,
+    args: [&'a str; 1],
+    timeout: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_failure: Option<&'a str>,
+}
+
+/// The entry for this kind of event; nothing where we do not register.
+pub fn group<'a>(kind: &EventKind, command: &'a str) -> Option<Group<'a>> {
+    let on_failure = kind.blocks_on_failure().then_some("block");
+    let hook = Hook { r#type: "command", command, args: [kind.name], timeout: kind.timeout, on_failure };
+    (kind.timeout > 0).then_some(Group { hooks: [hook] })
+}
+
+/// What a plugin's `hooks/hooks.json` says: all our events, the program beside the plugin.
+pub fn plugin_hooks() -> String {
+    let text = register("{}\n", "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook");
+    text.unwrap_or_default()
+}
+
+/// The text with us in it, `command` being the program. A blank text is an empty object.
+pub fn register(text: &str, command: &str) -> Result<String, Unreadable> {
+    let mut text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
+    check(&text)?;
+    while let Some(cleaner) = less_one(&text, Some(command), &|_| false) {
+        text = cleaner;
+    }
+    for kind in EVENTS {
+        if let Some(group) = group(kind, command) {
+            text = set(&text, kind.name, &group)?;
+        }
+    }
+    Ok(text)
+}
+
+/// The text without us. Lists and objects that are empty then go too, unless `original`, the text from before us, has them.
+pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadable> {
+    let mut text = text.to_owned();
+    if text.trim().is_empty() {
+        return Ok(text);
+    }
+    check(&text)?;
+    let before = original.filter(|text| check(text).is_ok());
+    let hooks = before.and_then(|text| Some((text, member(text, &span::document(text), "hooks")?.value)));
+    let had = |event: Option<&str>| match (&hooks, event) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some((text, hooks)), Some(event)) => member(text, hooks, event).is_some(),
+    };
+    while let Some(cleaner) = less_one(&text, None, &had) {
+        text = cleaner;
+    }
+    Ok(statusline::without(&text))
+}
+
+/// Valid JSON with an object on top.
+fn check(text: &str) -> Result<Range<usize>, Unreadable> {
+    if let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(text) {
+        let said = error.to_string();
+        let words = said.split(" at line ").next().unwrap_or_default().to_owned();
+        return Err(Unreadable { line: error.line(), column: error.column(), words });
+    }
+    let root = span::document(text);
+    expect(text, &root, '{', "the settings must be an object")?;
+    Ok(root)
+}
+
+fn expect(text: &str, span: &Range<usize>, opening: char, words: &str) -> Result<(), Unreadable> {
+    if text[span.start..].starts_with(opening) {
+        return Ok(());
+    }
+    let before = &text[..span.start];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    Err(Unreadable { line, column, words: words.to_owned() })
+}
+
+/// One event with our entry in its list: as it is, in the place of an older one, or at the end.
+fn set(text: &str, event: &str, group: &Group) -> Result<String, Unreadable> {
+    let root = span::document(text);
+    let Some(hooks) = member(text, &root, "hooks") else {
+        let all = BTreeMap::from([(event, [group])]);
+        return Ok(style::append(text, &root, &root, Some("hooks"), &all));
+    };
+    expect(text, &hooks.value, '{', "`hooks` must be an object")?;
+    let Some(list) = member(text, &hooks.value, event) else {
+        return Ok(style::append(text, &root, &hooks.value, Some(event), &[group]));
+    };
+    expect(text, &list.value, '[', &format!("`hooks.{event}` must be a list"))?;
+    let groups = parts(text, &list.value);
+    match keeper(text, &groups, Some(group)) {
+        None => Ok(style::append(text, &root, &list.value, None, group)),
+        Some(n) if is(text, &groups[n], group) => Ok(text.to_owned()),
+        Some(n) => Ok(style::replace(text, &root, &groups[n].value, group)),
+    }
+}
+
+/// Which of an event's groups is to hold our entry: the one that already does, else the first that is all ours.
+fn keeper(text: &str, groups: &[Part], wanted: Option<&Group>) -> Option<usize> {
+    let wanted = wanted?;
+    let same = groups.iter().position(|group| is(text, group, wanted));
+    same.or_else(|| groups.iter().position(|group| all_ours(text, group)))
+}
+
+fn is(text: &str, part: &Part, group: &Group) -> bool {
+    let there: Option<serde_json::Value> = serde_json::from_str(&text[part.value.clone()]).ok();
+    there.is_some() && there == serde_json::to_value(group).ok()
+}
+
+/// The text with one of our superfluous entries less; nothing when none is left. With a `command` one entry per event stays.
+fn less_one(text: &str, command: Option<&str>, had: &dyn Fn(Option<&str>) -> bool) -> Option<String> {
+    let root = span::document(text);
+    let top = parts(text, &root);
+    for (h, hooks) in top.iter().enumerate().filter(|(_, part)| part.name == "hooks") {
+        let events = parts(text, &hooks.value);
+        for (e, event) in events.iter().enumerate() {
+            let wanted = command.and_then(|command| group(EventKind::of(&event.name), command));
+            let groups = parts(text, &event.value);
+            let stays = keeper(text, &groups, wanted.as_ref());
+            for (g, group) in groups.iter().enumerate().filter(|(g, _)| Some(*g) != stays) {
+                if all_ours(text, group) {
+                    if groups.len() > 1 || had(Some(&event.name)) {
+                        return Some(style::without(text, &event.value, &groups, g));
+                    } else if events.len() > 1 || had(None) {
+                        return Some(style::without(text, &hooks.value, &events, e));
+                    }
+                    return Some(style::without(text, &root, &top, h));
+                }
+                let Some(list) = member(text, &group.value, "hooks") else { continue };
+                let held = parts(text, &list.value);
+                if let Some(n) = held.iter().position(|hook| survey::is_ours(&text[hook.value.clone()])) {
+                    return Some(style::without(text, &list.value, &held, n));
+                }
+            }
+        }
+    }
+    None
+}
+
+fn all_ours(text: &str, group: &Part) -> bool {
+    let held = member(text, &group.value, "hooks").map(|list| parts(text, &list.value)).unwrap_or_default();
+    !held.is_empty() && held.iter().all(|hook| survey::is_ours(&text[hook.value.clone()]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Says what a settings text means for us: which entries are ours, and whether hooks run at all.
+//!
+//! Reads text; writes nothing. Invariant: an entry is ours by the file name of its program, wherever that stands.
+
+use super::{PROGRAM, Unreadable, check, member, parts, span};
+use crate::model::event::EVENTS;
+use serde_json::Value;
+
+/// What one settings file says.
+#[derive(Debug, Default)]
+pub struct Survey {
+    pub ours: Vec<Registered>,
+    /// `disableAllHooks`
+    pub disabled: bool,
+    /// `allowManagedHooksOnly`
+    pub managed_only: bool,
+    /// Ids of plugins switched on, and of those switched off.
+    pub plugins: Vec<(String, bool)>,
+}
+
+/// One entry of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registered {
+    pub event: String,
+    pub command: String,
+    /// Exec form; without, a shell runs the command.
+    pub args: Option<Vec<String>>,
+    /// Seconds.
+    pub timeout: Option<f64>,
+    /// The entry is what `register` would write today for this program.
+    pub current: bool,
+}
+
+impl Registered {
+    /// The program's path, also where a shell line holds it.
+    pub fn program(&self) -> &str {
+        program(&self.command, self.args.is_some())
+    }
+}
+
+/// Everything in this text that concerns us.
+pub fn survey(text: &str) -> Result<Survey, Unreadable> {
+    let mut found = Survey::default();
+    if text.trim().is_empty() {
+        return Ok(found);
+    }
+    let root = check(text)?;
+    let truth = |name| member(text, &root, name).is_some_and(|part| &text[part.value] == "true");
+    found.disabled = truth("disableAllHooks");
+    found.managed_only = truth("allowManagedHooksOnly");
+    if let Some(plugins) = member(text, &root, "enabledPlugins") {
+        let on = |part: span::Part| (part.name, &text[part.value] == "true");
+        found.plugins = parts(text, &plugins.value).into_iter().map(on).collect();
+    }
+    let Some(hooks) = member(text, &root, "hooks") else { return Ok(found) };
+    for event in parts(text, &hooks.value) {
+        for group in parts(text, &event.value) {
+            let Some(list) = member(text, &group.value, "hooks") else { continue };
+            let held = parts(text, &list.value);
+            let mut ours: Vec<_> =
+                held.iter().filter_map(|hook| read(&event.name, &text[hook.value.clone()])).collect();
+            let whole = &text[group.value.clone()];
+            for one in &mut ours {
+                one.current = held.len() == 1 && is_current(one, whole);
+            }
+            found.ours.append(&mut ours);
+        }
+    }
+    Ok(found)
+}
+
+fn is_current(one: &Registered, group: &str) -> bool {
+    let kind = EVENTS.iter().find(|kind| kind.name == one.event);
+    let wanted = kind.and_then(|kind| serde_json::to_value(super::group(kind, &one.command)?).ok());
+    wanted.is_some() && wanted == serde_json::from_str::<Value>(group).ok()
+}
+
+/// This one hook, if it is ours.
+fn read(event: &str, hook: &str) -> Option<Registered> {
+    let hook: Value = serde_json::from_str(hook).ok()?;
+    let command = hook.get("command")?.as_str()?.to_owned();
+    let args = hook.get("args").and_then(Value::as_array).map(|args| {
+        args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned)).collect()
+    });
+    let timeout = hook.get("timeout").and_then(Value::as_f64);
+    let one = Registered { event: event.to_owned(), command, args, timeout, current: false };
+    let name = one.program().rsplit('/').next().unwrap_or_default();
+    let link = name.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('-'));
+    let ours = name == PROGRAM || link.is_some_and(|rest| EVENTS.iter().any(|kind| kind.name == rest));
+    ours.then_some(one)
+}
+
+pub(super) fn is_ours(hook: &str) -> bool {
+    read("", hook).is_some()
+}
+
+/// In exec form the command is a path, else the first word of a shell line.
+pub(super) fn program(command: &str, exec: bool) -> &str {
+    if exec || command.rsplit('/').next() == Some(PROGRAM) {
+        return command;
+    }
+    let line = command.trim_start();
+    match line.chars().next() {
+        Some(quote @ ('"' | '\'')) => line[1..].split(quote).next().unwrap_or_default(),
+        _ => line.split_whitespace().next().unwrap_or_default(),
+    }
+}

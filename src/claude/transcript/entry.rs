@@ -1,0 +1,256 @@
+//! One record of a transcript, and the lines of a file one after another.
+//!
+//! Reads one file from its beginning. Invariants: a line is held one at a time, and one longer than `LONGEST` is passed
+//! over; what a record holds beyond what we look at is skipped without a copy.
+
+use memchr::memchr;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Larger ones are pictures or the client's own bookkeeping.
+const LONGEST: usize = 16 << 20;
+
+/// Kinds that are known to hold nothing for us.
+const PASSED_OVER: &[&str] = &[
+    "attachment",
+    "atis-latch",
+    "cost-state",
+    "custom-title",
+    "agent-name",
+    "file-history-snapshot",
+    "last-prompt",
+    "progress",
+    "queue-operation",
+    "summary",
+    "system",
+    "tag",
+    "tools-used",
+];
+
+/// The fields of a record that we look at.
+#[derive(Debug, Deserialize)]
+pub struct Record<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub timestamp: Cow<'a, str>,
+    #[serde(borrow, default, rename = "agentId")]
+    pub agent_id: Cow<'a, str>,
+    #[serde(borrow, default, rename = "attributionAgent")]
+    pub agent: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub cwd: Cow<'a, str>,
+    #[serde(default, rename = "isMeta")]
+    pub is_meta: Option<bool>,
+    #[serde(default, rename = "isCompactSummary")]
+    pub is_summary: Option<bool>,
+    #[serde(default, rename = "isSidechain")]
+    pub is_sidechain: Option<bool>,
+    #[serde(borrow, default)]
+    pub message: Option<Message<'a>>,
+    #[serde(borrow, default, rename = "toolUseResult")]
+    pub result: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Message<'a> {
+    #[serde(borrow, default)]
+    pub id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub model: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub usage: Option<Used<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Used<'a> {
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub cache_creation_input_tokens: Option<u64>,
+    pub cache_read_input_tokens: Option<u64>,
+    pub cache_creation: Option<Written>,
+    pub server_tool_use: Option<Served>,
+    #[serde(borrow)]
+    pub inference_geo: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub speed: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub struct Written {
+    #[serde(default)]
+    pub ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub struct Served {
+    #[serde(default)]
+    pub web_search_requests: Option<u64>,
+}
+
+/// One piece of a message's content.
+#[derive(Debug, Deserialize)]
+pub struct Block<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub tool_use_id: Cow<'a, str>,
+    #[serde(default)]
+    pub is_error: Option<bool>,
+    #[serde(borrow, default)]
+    pub text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub thinking: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub content: Option<&'a RawValue>,
+}
+
+/// What a line is.
+#[derive(Debug)]
+pub enum Read<'a> {
+    Talk(Box<Record<'a>>),
+    /// Known, and nothing for us.
+    Other,
+    /// Of a kind or form that this version does not know.
+    Unknown,
+}
+
+impl<'a> Record<'a> {
+    pub fn read(line: &'a [u8]) -> Read<'a> {
+        let Ok(record) = serde_json::from_slice::<Record>(line) else { return Read::Unknown };
+        match record.kind.as_ref() {
+            "user" | "assistant" if record.message.is_some() => Read::Talk(Box::new(record)),
+            kind if PASSED_OVER.contains(&kind) || kind.starts_with("api-") => Read::Other,
+            _ => Read::Unknown,
+        }
+    }
+}
+
+impl Message<'_> {
+    /// The pieces of its content; none where it is plain text.
+    pub fn blocks(&self) -> Vec<Block<'_>> {
+        self.content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
+    }
+
+    /// Its content where that is plain text.
+    pub fn plain(&self) -> Option<String> {
+        self.content.and_then(text)
+    }
+}
+
+/// A JSON text without its escapes; lone surrogates become U+FFFD.
+pub fn text(raw: &RawValue) -> Option<String> {
+    let json = crate::text::json::read(raw.get()).ok()?;
+    Some(json.text()?.into_owned())
+}
+
+/// The lines of a file.
+#[derive(Debug)]
+pub struct Lines {
+    reader: BufReader<File>,
+    line: Vec<u8>,
+    /// Lines that were passed over for their length.
+    pub too_long: u64,
+}
+
+impl Lines {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        // No pipe is waited for.
+        let at_once = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let file = File::options().read(true).custom_flags(at_once).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+        }
+        Ok(Self { reader: BufReader::with_capacity(256 << 10, file), line: Vec::new(), too_long: 0 })
+    }
+
+    /// The next line that is not empty, without its line feed.
+    pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
+        loop {
+            self.line.clear();
+            if self.line.capacity() > 1 << 20 {
+                self.line.shrink_to(1 << 20);
+            }
+            let mut long = 0_usize;
+            let ended = loop {
+                let bytes = self.reader.fill_buf()?;
+                if bytes.is_empty() {
+                    break true;
+                }
+                let end = memchr(b'\n', bytes);
+                let piece = &bytes[..end.unwrap_or(bytes.len())];
+                long += piece.len();
+                if long <= LONGEST {
+                    self.line.extend_from_slice(piece);
+                }
+                let used = piece.len() + usize::from(end.is_some());
+                self.reader.consume(used);
+                if end.is_some() {
+                    break false;
+                }
+            };
+            if long > LONGEST {
+                self.too_long += 1;
+            } else if !self.line.trim_ascii().is_empty() {
+                return Ok(Some(&self.line));
+            }
+            if ended {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// A subagent's transcript beside its parent's.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    pub agent_id: String,
+    pub path: PathBuf,
+    /// From its description: the agent's kind, and the call that started it.
+    pub kind: String,
+    pub call: String,
+}
+
+/// More are not a session.
+const MOST_AGENTS: usize = 10_000;
+
+/// The transcripts of a session's subagents, by name.
+pub fn beside(transcript: &Path) -> Vec<Beside> {
+    let folder = transcript.with_extension("").join("subagents");
+    let names = std::fs::read_dir(&folder).into_iter().flatten().flatten().take(MOST_AGENTS * 2);
+    let mut found: Vec<Beside> = names
+        .filter_map(|item| {
+            let name = item.file_name().into_string().ok()?;
+            let agent_id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?.to_owned();
+            let (kind, call) = described(&folder.join(format!("agent-{agent_id}.meta.json")));
+            Some(Beside { agent_id, path: item.path(), kind, call })
+        })
+        .collect();
+    found.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
+    found
+}
+
+fn described(path: &Path) -> (String, String) {
+    let text = std::fs::symlink_metadata(path)
+        .ok()
+        .filter(|meta| meta.is_file() && meta.len() < 1 << 20)
+        .and_then(|_| std::fs::read_to_string(path).ok())
+        .unwrap_or_default();
+    let json = crate::text::json::read(&text).ok();
+    let field = |name: &str| json.as_ref().and_then(|json| json.text_of(name)).unwrap_or_default();
+    (field("agentType"), field("toolUseId"))
+}

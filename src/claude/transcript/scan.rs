@@ -1,0 +1,267 @@
+//! Goes through a whole transcript once: tokens and cost, and what was said and done where no ledger says it.
+//!
+//! Reads the session's file and those of its subagents. Invariants: usage counts once per message id, as the last record
+//! of that message has it; memory grows by eight bytes a message and by nothing else.
+
+use super::entry::{Lines, Message, Read, Record, Used, beside, text};
+use crate::claude::prices::Prices;
+use crate::claude::usage::{Tokens, Usage};
+use crate::session::prompt::Prompt;
+use crate::text::json::{self, cut};
+use crate::text::redact::redact;
+use crate::text::time;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+const MOST_PROMPTS: usize = 1000;
+
+/// The thread that is nobody's subagent.
+pub const MAIN: &str = "main";
+
+/// What the scan is told.
+#[derive(Debug, Default)]
+pub struct Lens<'a> {
+    pub prices: Prices,
+    /// When which phase began, oldest first.
+    pub phases: &'a [(i64, &'static str)],
+    /// Kinds of the agents that are known, by id.
+    pub agents: BTreeMap<String, String>,
+    /// Also look at prompts and calls.
+    pub deep: bool,
+    /// When the time is up the scan stops, and says so.
+    pub until: Option<Instant>,
+}
+
+/// What it found.
+#[derive(Debug, Default)]
+pub struct Scan {
+    pub tokens: Tokens,
+    pub records: u64,
+    pub unknown: u64,
+    /// Time stamps of the first and the last record that has one.
+    pub began: Option<String>,
+    pub ended: Option<String>,
+    pub cwd: String,
+    pub told: Told,
+    /// The time was up before the end.
+    pub cut_short: bool,
+    seen: HashSet<u64>,
+    last: Option<Pending>,
+    calls: BTreeMap<String, Option<String>>,
+}
+
+/// Where no ledger is: what the transcript says of prompts and calls.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub prompts: Vec<String>,
+    pub completed: u64,
+    pub failed: u64,
+    pub files: BTreeSet<String>,
+    /// Kinds of subagents, in the order they came.
+    pub subagents: Vec<String>,
+    pub subagent_count: u64,
+}
+
+/// A message that may still get a further record.
+#[derive(Debug)]
+struct Pending {
+    id: String,
+    model: String,
+    agent: String,
+    at_ms: Option<i64>,
+    usage: Usage,
+    region: String,
+    fast: bool,
+}
+
+/// The whole session. A missing file is an empty scan: a session may end before its first record.
+pub fn scan(transcript: &Path, lens: &Lens) -> io::Result<Scan> {
+    let mut scan = Scan::default();
+    if !transcript.is_absolute() {
+        return Ok(scan);
+    }
+    match scan.file(transcript, MAIN, lens) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        done => done?,
+    }
+    for other in beside(transcript) {
+        if scan.cut_short {
+            break;
+        }
+        let known = lens.agents.get(&other.agent_id).map(String::as_str);
+        let kind = known.or(Some(other.kind.as_str())).filter(|kind| !kind.is_empty()).unwrap_or_default();
+        scan.file(&other.path, kind, lens)?;
+    }
+    Ok(scan)
+}
+
+impl Scan {
+    /// `agent` is empty where only the records can say whose they are.
+    fn file(&mut self, path: &Path, agent: &str, lens: &Lens) -> io::Result<()> {
+        let mut lines = Lines::open(path)?;
+        while let Some(line) = lines.next_line()? {
+            self.records += 1;
+            if self.records.is_multiple_of(256) && lens.until.is_some_and(|end| Instant::now() > end) {
+                self.cut_short = true;
+                return Ok(());
+            }
+            match Record::read(line) {
+                Read::Talk(record) => self.take(&record, agent, lens),
+                Read::Other => {}
+                Read::Unknown => self.unknown += 1,
+            }
+        }
+        self.unknown += lines.too_long;
+        self.settle(lens);
+        Ok(())
+    }
+
+    fn take(&mut self, record: &Record, agent: &str, lens: &Lens) {
+        let Some(message) = &record.message else { return };
+        if !record.timestamp.is_empty() && agent == MAIN {
+            if self.began.is_none() {
+                self.began = Some(record.timestamp.to_string());
+            }
+            let last = self.ended.get_or_insert_default();
+            record.timestamp.as_ref().clone_into(last);
+        }
+        if self.cwd.is_empty() {
+            record.cwd.as_ref().clone_into(&mut self.cwd);
+        }
+        if let Some(used) = message.usage.as_ref().filter(|_| record.kind == "assistant") {
+            self.used(record, message, used, agent, lens);
+        }
+        if lens.deep {
+            self.look(record, message, agent);
+        }
+    }
+
+    fn used(&mut self, record: &Record, message: &Message, used: &Used, agent: &str, lens: &Lens) {
+        // The client's own words, which no model was asked for.
+        if message.model == "<synthetic>" {
+            return;
+        }
+        let usage = Usage {
+            input: used.input_tokens.unwrap_or(0),
+            output: used.output_tokens.unwrap_or(0),
+            cache_read: used.cache_read_input_tokens.unwrap_or(0),
+            cache_write: used.cache_creation_input_tokens.unwrap_or(0),
+            cache_write_1h: used
+                .cache_creation
+                .as_ref()
+                .and_then(|w| w.ephemeral_1h_input_tokens)
+                .unwrap_or(0),
+            web_searches: used.server_tool_use.as_ref().and_then(|s| s.web_search_requests).unwrap_or(0),
+        };
+        if let Some(last) = self.last.as_mut().filter(|last| !last.id.is_empty() && last.id == message.id) {
+            last.usage = usage;
+            return;
+        }
+        self.settle(lens);
+        if !message.id.is_empty() && !self.seen.insert(hash(&message.id)) {
+            return;
+        }
+        let agent = match agent {
+            MAIN if record.is_sidechain == Some(true) => by_record(record, lens),
+            "" => by_record(record, lens),
+            known => bare(known).to_owned(),
+        };
+        self.last = Some(Pending {
+            id: message.id.to_string(),
+            model: message.model.to_string(),
+            agent,
+            at_ms: time::parse(&record.timestamp),
+            usage,
+            region: used.inference_geo.as_deref().unwrap_or_default().to_owned(),
+            fast: used.speed.as_deref() == Some("fast"),
+        });
+    }
+
+    fn settle(&mut self, lens: &Lens) {
+        let Some(last) = self.last.take() else { return };
+        let cost = lens.prices.cost(&last.model, &last.usage, &last.region, last.fast);
+        let phase = last.at_ms.map_or("idle", |at| phase_at(lens.phases, at));
+        self.tokens.add([&last.model, &last.agent, phase], &last.usage, cost);
+    }
+
+    fn look(&mut self, record: &Record, message: &Message, agent: &str) {
+        let own = agent == MAIN && record.is_sidechain != Some(true);
+        let spoken =
+            record.kind == "user" && own && record.is_meta != Some(true) && record.is_summary != Some(true);
+        if let Some(words) = message.plain() {
+            if spoken {
+                self.prompted(&words);
+            }
+            return;
+        }
+        for block in message.blocks() {
+            match block.kind.as_ref() {
+                "text" if spoken => {
+                    if let Some(words) = block.text.and_then(text) {
+                        self.prompted(&words);
+                    }
+                }
+                "tool_use" => {
+                    let input = block.input.and_then(|input| json::read(input.get()).ok());
+                    let field = |name: &str| input.as_ref().and_then(|input| input.text_of(name));
+                    if matches!(block.name.as_ref(), "Agent" | "Task") {
+                        self.spawned(&field("subagent_type").unwrap_or_else(|| "general-purpose".to_owned()));
+                    }
+                    let edits =
+                        matches!(block.name.as_ref(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
+                    let path = field("file_path").or_else(|| field("notebook_path")).filter(|_| edits);
+                    self.calls.insert(block.id.to_string(), path);
+                }
+                "tool_result" => {
+                    let Some(path) = self.calls.remove(block.tool_use_id.as_ref()) else { continue };
+                    if block.is_error == Some(true) {
+                        self.told.failed += 1;
+                    } else {
+                        self.told.completed += 1;
+                        self.told.files.extend(path);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn prompted(&mut self, words: &str) {
+        if Prompt::of(words) != Prompt::Machine && self.told.prompts.len() < MOST_PROMPTS {
+            self.told.prompts.push(cut(&redact(words), 500).to_owned());
+        }
+    }
+
+    fn spawned(&mut self, kind: &str) {
+        let kind = bare(kind).to_owned();
+        self.told.subagent_count += 1;
+        if !self.told.subagents.contains(&kind) {
+            self.told.subagents.push(kind);
+        }
+    }
+}
+
+fn by_record(record: &Record, lens: &Lens) -> String {
+    let known = lens.agents.get(record.agent_id.as_ref()).map(String::as_str);
+    let named = known.unwrap_or(record.agent.as_ref());
+    bare(if named.is_empty() { "subagent" } else { named }).to_owned()
+}
+
+fn bare(kind: &str) -> &str {
+    kind.strip_prefix("aops:").unwrap_or(kind)
+}
+
+/// The phase at this time; before the first one it is idle.
+pub fn phase_at(phases: &[(i64, &'static str)], at_ms: i64) -> &'static str {
+    let after = phases.partition_point(|(began, _)| *began <= at_ms);
+    after.checked_sub(1).map_or("idle", |at| phases[at].1)
+}
+
+fn hash(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,141 @@
+//! Spells a verdict, or our own failure, the way each event wants it.
+//!
+//! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass; a refusal goes both ways (JSON
+//! and exit 2 with the same words); no escape byte and no endless text ever comes out; a guard that is broken refuses on
+//! guarding events and warns on all others.
+
+use crate::model::error::Failure;
+use crate::model::event::{EventKind, Refusal};
+use crate::model::verdict::{Ruling, Verdict};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+
+/// The host cuts context at 10,000 characters; we stay below and keep the end, where the next step is.
+const LONGEST: usize = 9_500;
+
+/// What the process says and how it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub stdout: String,
+    pub stderr: String,
+    pub exit: u8,
+}
+
+/// The answer to one event.
+pub fn spell(kind: &EventKind, verdict: &Verdict) -> Answer {
+    let mut top = Map::new();
+    let mut own = Map::new();
+    let mut answer = Answer::default();
+    let reason = clean(&verdict.reason);
+    let mut notice = clean(&verdict.notice);
+    match (verdict.ruling, kind.refusal) {
+        (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block) => {}
+        (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => {
+            notice = clean(&join(&notice, &reason));
+        }
+        (Ruling::Allow, Refusal::Permission) => permit(&mut own, "allow", &reason),
+        (Ruling::Allow, Refusal::Dialog) => drop(own.insert("decision".into(), json!({"behavior": "allow"}))),
+        (Ruling::Ask, Refusal::Permission) => permit(&mut own, "ask", &reason),
+        (Ruling::Defer, Refusal::Permission) => permit(&mut own, "defer", &reason),
+        (ruling, form) => {
+            debug_assert!(ruling >= Ruling::Ask);
+            answer.exit = 2;
+            answer.stderr = format!("{reason}\n");
+            refuse(form, &reason, &mut top, &mut own);
+        }
+    }
+    if verdict.halt {
+        top.insert("continue".into(), json!(false));
+        top.insert("stopReason".into(), json!(reason));
+    }
+    let context = clean(&verdict.context);
+    if !context.is_empty() && kind.context {
+        own.insert("additionalContext".into(), json!(context));
+    }
+    if let Some(input) = verdict.input.as_deref().and_then(|input| serde_json::from_str(input).ok())
+        && verdict.ruling != Ruling::Deny
+    {
+        own.insert("updatedInput".into(), input);
+    }
+    if !own.is_empty() {
+        own.insert("hookEventName".into(), json!(kind.name));
+        top.insert("hookSpecificOutput".into(), Value::Object(own));
+    }
+    if !notice.is_empty() {
+        top.insert("systemMessage".into(), json!(notice));
+    }
+    if !top.is_empty() {
+        answer.stdout = format!("{}\n", Value::Object(top));
+    }
+    answer
+}
+
+/// The answer when we are broken ourselves.
+pub fn fail(kind: &EventKind, failure: &Failure) -> Answer {
+    let way_out = failure.code.way_out();
+    if kind.guarding {
+        let words = format!(
+            "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {way_out}"
+        );
+        return spell(kind, &Verdict::deny("failure", words));
+    }
+    let words =
+        format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", kind.name);
+    let mut answer = spell(kind, &Verdict::notice("failure", &words));
+    if kind.name == "WorktreeCreate" || kind.name.is_empty() {
+        answer.stdout.clear(); // plain text on stdout would be taken for a path
+    }
+    answer.stderr = format!("{}\n", clean(&words));
+    answer
+}
+
+/// Says it. A refusal that stdout does not take still ends in exit 2; anything else that cannot be said on a guarding
+/// event is refused.
+pub fn deliver(kind: &EventKind, answer: &Answer) -> u8 {
+    let said = |mut to: Box<dyn Write>, text: &str| {
+        text.is_empty() || to.write_all(text.as_bytes()).and_then(|()| to.flush()).is_ok()
+    };
+    let heard = said(Box::new(std::io::stdout().lock()), &answer.stdout);
+    said(Box::new(std::io::stderr().lock()), &answer.stderr);
+    if heard || !kind.guarding { answer.exit } else { 2 }
+}
+
+fn permit(own: &mut Map<String, Value>, decision: &str, reason: &str) {
+    own.insert("permissionDecision".into(), json!(decision));
+    own.insert("permissionDecisionReason".into(), json!(reason));
+}
+
+fn refuse(form: Refusal, reason: &str, top: &mut Map<String, Value>, own: &mut Map<String, Value>) {
+    match form {
+        Refusal::Permission => permit(own, "deny", reason),
+        Refusal::Dialog => {
+            drop(own.insert("decision".into(), json!({"behavior": "deny", "message": reason})));
+        }
+        Refusal::Block => {
+            top.insert("decision".into(), json!("block"));
+            top.insert("reason".into(), json!(reason));
+        }
+        Refusal::None => {}
+    }
+}
+
+fn join(first: &str, second: &str) -> String {
+    if first.is_empty() { second.to_owned() } else { format!("{first}\n{second}") }
+}
+
+/// No control or direction-changing characters, and the middle left out of what is too long.
+pub fn clean(text: &str) -> String {
+    let harmless = |c: &char| {
+        !c.is_control()
+            && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\n' | '\t')
+    };
+    let text: String = text.chars().filter(harmless).collect();
+    let long = text.chars().count();
+    if long <= LONGEST {
+        return text;
+    }
+    let head: String = text.chars().take(LONGEST / 2).collect();
+    let tail: String = text.chars().skip(long - LONGEST / 2 + 20).collect();
+    format!("{head} … {tail}")
+}

@@ -1,0 +1,133 @@
+//! Turns the bytes on stdin into an [`Event`].
+//!
+//! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read, whatever else
+//! it holds or lacks; everything else is a failure, which the caller turns into a refusal or a warning.
+
+use crate::model::call::{CallKey, ToolCall};
+use crate::model::error::{Code, Failure};
+use crate::model::event::Event;
+use crate::text::json::{self, Json};
+use std::borrow::Cow;
+
+/// Longest text kept whole in the ledger, and the bound of one payload.
+pub const LONGEST_TEXT: usize = 2048;
+const LARGEST_PAYLOAD: usize = 12_000;
+
+/// In every event, and recorded apart from its own fields.
+const COMMON: [&str; 9] = [
+    "session_id",
+    "transcript_path",
+    "cwd",
+    "hook_event_name",
+    "prompt_id",
+    "permission_mode",
+    "agent_id",
+    "agent_type",
+    "effort",
+];
+
+/// The event called `name` in these bytes.
+pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
+    let invalid = |what: String| Failure::new(Code::InputInvalid, what);
+    let text = std::str::from_utf8(input).map_err(|e| invalid(format!("the event is not UTF-8: {e}")))?;
+    if text.trim().is_empty() {
+        return Err(invalid("the event is empty".to_owned()));
+    }
+    let json = json::read(text).map_err(|e| invalid(format!("the event is not JSON: {e}")))?;
+    let Json::Object(_) = json else { return Err(invalid("the event is not a JSON object".to_owned())) };
+    match json.text_of("hook_event_name") {
+        Some(said) if said == name => {}
+        Some(said) => {
+            return Err(invalid(format!(
+                "called for `{name}`, but the event says `{}`",
+                json::cut(&said, 64)
+            )));
+        }
+        None => return Err(invalid("`hook_event_name` is missing".to_owned())),
+    }
+    let session_id = json.text_of("session_id").filter(|id| !id.is_empty());
+    let session_id = session_id.ok_or_else(|| invalid("`session_id` is missing".to_owned()))?;
+    let named = json.text_of("tool_name").is_some_and(|tool| !tool.is_empty());
+    if matches!(name, "PreToolUse" | "PermissionRequest") && !named {
+        return Err(invalid("`tool_name` is missing".to_owned()));
+    }
+    Ok(event(name, session_id, &json))
+}
+
+fn event(name: &str, session_id: String, json: &Json) -> Event {
+    let some = |field: &str| json.text_of(field).filter(|text| !text.is_empty());
+    let call = json.get("tool_name").is_some().then(|| call(json));
+    Event {
+        name: name.to_owned(),
+        session_id,
+        transcript_path: some("transcript_path").unwrap_or_default(),
+        cwd: some("cwd").unwrap_or_default(),
+        prompt_id: some("prompt_id"),
+        permission_mode: some("permission_mode"),
+        agent_id: some("agent_id"),
+        agent_type: some("agent_type"),
+        prompt: some("prompt").unwrap_or_default(),
+        report: some("last_assistant_message").unwrap_or_default(),
+        busy: busy(json),
+        source: some("source").or_else(|| some("reason")).unwrap_or_default(),
+        file_path: some("file_path").unwrap_or_default(),
+        about: about(name, json),
+        call,
+    }
+}
+
+fn call(json: &Json) -> ToolCall {
+    let tool = json.text_of("tool_name").unwrap_or_default();
+    let input = json.get("tool_input").unwrap_or(&Json::Null);
+    let whole = input.canonical();
+    let input_sha256 = crate::text::sha256::sha256(&[whole.as_bytes()]);
+    // An old client sends no id: the same input is then the same call.
+    let id = json.text_of("tool_use_id").unwrap_or_else(|| format!("input-{}", &input_sha256[..16]));
+    ToolCall {
+        key: CallKey::of(&tool, json::cut(&id, 256)),
+        clipped: input.clipped(LONGEST_TEXT, LARGEST_PAYLOAD),
+        input_sha256,
+        duration_ms: json.number_of("duration_ms"),
+        error: json
+            .text_of("error")
+            .map(|e| json::cut(&crate::text::redact::redact(&e), 500).to_owned())
+            .unwrap_or_default(),
+        todos: todos(input),
+        input: whole,
+    }
+}
+
+/// An agent in the background will report later; a server or a watcher will not.
+fn busy(json: &Json) -> bool {
+    let Some(Json::List(tasks)) = json.get("background_tasks") else { return false };
+    let runs = |task: &Json| task.text_of("status").is_none_or(|status| status == "running");
+    tasks.iter().any(|task| task.text_of("type").as_deref() == Some("subagent") && runs(task))
+}
+
+fn todos(input: &Json) -> Option<(u64, u64)> {
+    let Some(Json::List(items)) = input.get("todos") else { return None };
+    let done = items.iter().filter(|item| item.text_of("status").as_deref() == Some("completed")).count();
+    Some((done as u64, items.len() as u64))
+}
+
+/// The event's own fields for the ledger. Steps of calls carry theirs apart; a batch is known by the ids in it.
+fn about(name: &str, json: &Json) -> String {
+    let Json::Object(members) = json else { return "{}".to_owned() };
+    if matches!(name, "PreToolUse" | "PostToolUse" | "PostToolUseFailure") {
+        return "{}".to_owned();
+    }
+    let own = members.iter().filter(|(name, _)| !COMMON.contains(&name.as_ref()));
+    let own = own.map(|(name, value)| {
+        (Cow::Borrowed(name.as_ref()), if name == "tool_calls" { ids(value) } else { value.clone() })
+    });
+    Json::Object(own.collect()).clipped(LONGEST_TEXT, LARGEST_PAYLOAD)
+}
+
+fn ids<'a>(calls: &Json<'a>) -> Json<'a> {
+    let Json::List(calls) = calls else { return calls.clone() };
+    let one = |call: &Json<'a>| {
+        let field = |name: &'static str| Some((Cow::Borrowed(name), call.get(name)?.clone()));
+        Json::Object(["tool_name", "tool_use_id"].into_iter().filter_map(field).collect())
+    };
+    Json::List(calls.iter().map(one).collect())
+}

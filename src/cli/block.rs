@@ -1,0 +1,42 @@
+//! Blocks a session: everything in it is refused until a person lifts it.
+//!
+//! Writes one entry and its head. Free to all, inside a tool call too: it only tightens.
+
+use super::{Command, Desk, Who, session, session_argument};
+use crate::ledger::open::Ledger;
+use crate::session::fact::{Blocked, Fact};
+use crate::text::redact::redact;
+use clap::{Arg, ArgMatches};
+use serde_json::json;
+
+pub const COMMAND: Command = Command {
+    name: "block",
+    about: "Block a session: refuse everything in it until a person lifts the block",
+    examples: &[
+        ("aops-hook block --reason 'wrong branch, let me look'", "block the newest session of this project"),
+        ("aops-hook block 3f2a --reason 'stop'", "block the session whose id begins with 3f2a"),
+    ],
+    who: Who::Anyone,
+    arguments: |command| {
+        let reason = Arg::new("reason").long("reason").value_name("TEXT").required(true);
+        session_argument(command).arg(reason.help("Why; the agent and the user are told"))
+    },
+    run,
+};
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let shelved = session(given, desk)?;
+    let reason =
+        given.get_one::<String>("reason").map(|reason| redact(reason).into_owned()).unwrap_or_default();
+    let by = if desk.env.inside_client { "a tool call" } else { "a person" }.to_owned();
+    let mut ledger = Ledger::at(desk.env, &shelved.path, &shelved.session_id)?;
+    let reason = crate::text::json::cut(&reason, 2000).to_owned();
+    ledger.append(desk.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
+    let id = &shelved.session_id;
+    if desk.json {
+        writeln!(desk.out, "{}", json!({"session_id": id, "blocked": true, "block_reason": reason}))?;
+    } else {
+        writeln!(desk.out, "blocked session {id}\nhint: `aops-hook clear-block {id}` lifts it")?;
+    }
+    Ok(0)
+}

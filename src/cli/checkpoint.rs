@@ -1,0 +1,94 @@
+//! Takes, lists, compares and checks checkpoints, and puts one back.
+//!
+//! Reads and writes the vault of the project one stands in. Invariants: a rollback that was interrupted is finished before
+//! anything else is done; what changes the tree or takes checkpoints away is a person's.
+
+mod create;
+mod diff;
+mod export;
+mod gc;
+mod list;
+mod rollback;
+mod show;
+mod verify;
+
+use super::{Command, Desk, Refused, Who, allowed, refused};
+use crate::checkpoint;
+use crate::checkpoint::form::Id;
+use crate::checkpoint::store::Vault;
+use crate::config::texts;
+use crate::model::error::{Code, Failure};
+use clap::{Arg, ArgAction, ArgMatches};
+use std::path::PathBuf;
+
+pub const COMMAND: Command = Command {
+    name: "checkpoint",
+    about: "Keep the working tree, compare, and roll it back byte for byte",
+    examples: &[
+        ("aops-hook checkpoint create", "keep the tree as it is now"),
+        ("aops-hook checkpoint list", "what was kept, the newest last"),
+        ("aops-hook checkpoint diff manual/POST_idle_v1", "what changed since then"),
+        ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what a rollback would do"),
+        ("aops-hook checkpoint rollback manual/POST_idle_v1", "do it; the present is archived first"),
+    ],
+    who: Who::Anyone,
+    arguments,
+    run,
+};
+
+static VERBS: &[Command] =
+    &[create::VERB, list::VERB, show::VERB, diff::VERB, rollback::VERB, verify::VERB, gc::VERB, export::VERB];
+
+fn arguments(row: clap::Command) -> clap::Command {
+    let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).global(true);
+    Command::verbs(VERBS, row.arg(yes.help("I am a person; do not ask for a terminal")))
+}
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let (verb, given) = Command::asked(VERBS, given)?;
+    allowed(&format!("checkpoint {}", verb.name), verb.who, desk)?;
+    if checkpoint::rollback::finish_pending(desk.env, &root(desk))? && !desk.json {
+        writeln!(desk.out, "a rollback that was interrupted is finished now")?;
+    }
+    match (verb.run)(given, desk) {
+        Err(error) => match error.downcast_ref::<Failure>() {
+            Some(failure) if failure.code == Code::InTheWay => {
+                refused(format!("{}\nhint: {}", failure.what, failure.code.way_out()))
+            }
+            _ => Err(error),
+        },
+        done => done,
+    }
+}
+
+/// The project one stands in.
+fn root(desk: &Desk) -> PathBuf {
+    texts::project(desk.env, &desk.env.cwd)
+}
+
+/// The vault there, for a look.
+fn vault(desk: &Desk) -> anyhow::Result<Vault> {
+    let none = "no checkpoint was taken in this project\nhint: `aops-hook checkpoint create` takes one";
+    Vault::look(&root(desk))?.map_or_else(|| refused(none), Ok)
+}
+
+fn id_argument(row: clap::Command) -> clap::Command {
+    let help = "A checkpoint's id as `checkpoint list` shows it, or the beginning of one";
+    row.arg(Arg::new("id").value_name("ID").required(true).help(help))
+}
+
+/// The checkpoint that is meant.
+fn picked(given: &ArgMatches, name: &str, vault: &Vault) -> anyhow::Result<Id> {
+    let text = given.get_one::<String>(name).map(String::as_str).unwrap_or_default();
+    Vault::pick(&vault.rows()?, text).map_err(|words| Refused { code: 2, words }.into())
+}
+
+/// `1.2 MB`, for people.
+fn size(bytes: u64) -> String {
+    let units = ["bytes", "KB", "MB", "GB"];
+    let (mut whole, mut rest, mut unit) = (bytes, 0, 0);
+    while whole >= 1024 && unit + 1 < units.len() {
+        (whole, rest, unit) = (whole / 1024, whole % 1024 * 10 / 1024, unit + 1);
+    }
+    if unit == 0 { format!("{whole} {}", units[0]) } else { format!("{whole}.{rest} {}", units[unit]) }
+}

@@ -1,0 +1,92 @@
+//! Takes a checkpoint of the tree as it is, in the run `manual`.
+
+use super::{Command, Desk, Who, root, size};
+use crate::checkpoint;
+use crate::checkpoint::capture::Limits;
+use crate::checkpoint::form::Kind;
+use crate::checkpoint::form::id::BY_HAND;
+use crate::checkpoint::rollback::{BRIEF, Wanted};
+use crate::checkpoint::store::Vault;
+use crate::config::in_force;
+use crate::ledger::open::Ledger;
+use crate::ledger::sessions::{self, Shelved};
+use crate::model::error::Code;
+use crate::model::phase::Phase;
+use crate::text::redact::redact;
+use clap::{Arg, ArgMatches};
+use serde_json::json;
+use std::path::Path;
+use std::time::Instant;
+
+pub(super) const VERB: Command = Command {
+    name: "create",
+    about: "Keep the working tree as it is now",
+    examples: &[
+        ("aops-hook checkpoint create", "a checkpoint by hand, in the run `manual`"),
+        ("aops-hook checkpoint create --note 'before the big rename'", "with a few words for later"),
+    ],
+    who: Who::Anyone,
+    arguments: |row| {
+        row.arg(
+            Arg::new("note").long("note").value_name("TEXT").help("A few words, kept with the checkpoint"),
+        )
+    },
+    run,
+};
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let (env, root, began) = (desk.env, root(desk), Instant::now());
+    let limits = Limits::of(&in_force::load(env, &root)?.policy);
+    let note = given.get_one::<String>("note").map(|note| ("note", redact(note).into_owned()));
+    let session = here(desk, &root);
+    let mut brief = session.is_some();
+    let taken = loop {
+        let mut ledger = match &session {
+            Some(shelved) => Some(Ledger::at(env, &shelved.path, &shelved.session_id)?),
+            None => None,
+        };
+        let vault = Vault::open(env, &root)?;
+        let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
+        let wanted = Wanted {
+            run: BY_HAND,
+            kind: Kind::Post,
+            phase,
+            trigger: "by hand",
+            about: note.clone().into_iter().collect(),
+            tokens: ledger.as_ref().map(checkpoint::rollback::tokens).unwrap_or_default(),
+            parent: None,
+            began,
+        };
+        let until = brief.then(|| Instant::now() + BRIEF);
+        let limits = Limits { until, ..limits.clone() };
+        match checkpoint::rollback::take(env, &vault, ledger.as_mut(), &limits, &wanted) {
+            // The long look first then, while nobody waits for us.
+            Err(failure) if brief && failure.code == Code::TimedOut => {
+                drop(ledger);
+                checkpoint::rollback::warm_up(env, &vault, &Limits { until: None, ..limits })?;
+                brief = false;
+            }
+            done => break done?,
+        }
+    };
+    let id = &taken.identity.checkpoint_id;
+    if desk.json {
+        writeln!(desk.out, "{}", json!({"id": id, "version": taken.version}))?;
+        return Ok(0);
+    }
+    let (files, bytes) = (taken.artifacts.files.len(), size(taken.artifacts.bytes()));
+    writeln!(desk.out, "{id}: {files} files, {bytes}, in {} ms", began.elapsed().as_millis())?;
+    let out = &taken.artifacts.left_out;
+    if !out.is_empty() {
+        writeln!(desk.out, "left out: {}; `aops-hook checkpoint show {id}` names them", out.len())?;
+    }
+    Ok(0)
+}
+
+/// The newest session of this tree.
+fn here(desk: &Desk, root: &Path) -> Option<Shelved> {
+    let of_tree = |shelved: &Shelved| {
+        sessions::session(shelved).is_some_and(|session| Path::new(&session.memory.root) == root)
+    };
+    sessions::pick(desk.env, None).ok().filter(of_tree)
+}

@@ -1,0 +1,63 @@
+//! Writes the tree of a checkpoint to a folder of its own, with the checkpoint beside it.
+
+use super::{Command, Desk, Who, id_argument, picked, refused, size, vault};
+use crate::checkpoint::restore::{self, Steps};
+use crate::checkpoint::tree::Artifacts;
+use crate::checkpoint::tree::delta::part;
+use crate::system::files;
+use anyhow::Context;
+use clap::{Arg, ArgMatches};
+use rustix::fs::{CWD, Mode, OFlags};
+use serde_json::json;
+use std::path::Path;
+
+pub(super) const VERB: Command = Command {
+    name: "export",
+    about: "Write the tree of a checkpoint to a new folder",
+    examples: &[(
+        "aops-hook checkpoint export manual/POST_idle_v1 --to ../before",
+        "`../before/tree` and `../before/checkpoint.json`",
+    )],
+    who: Who::OutsideClient,
+    arguments: |row| {
+        let to = Arg::new("to").long("to").value_name("FOLDER").required(true);
+        id_argument(row).arg(to.help("A folder that is not there yet"))
+    },
+    run,
+};
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let looked = vault(desk)?;
+    let id = picked(given, "id", &looked)?;
+    let one = looked.vouched(desk.env, &id)?;
+    let to =
+        desk.env.from_here(Path::new(given.get_one::<String>("to").map(String::as_str).unwrap_or_default()));
+    if to.symlink_metadata().is_ok() {
+        return refused(format!("`{}` is there already\nhint: name a folder that is not", to.display()));
+    }
+    let (nothing, tree) = (Artifacts::default(), to.join("tree"));
+    let parting = part(&nothing, &one.artifacts);
+    restore::rehearse(&looked, &parting)?;
+    let steps = Steps { parting, folders: one.artifacts.folders.iter().collect(), fresh: true };
+    files::make_folders(&tree, 0o755).with_context(|| tree.display().to_string())?;
+    let folder = rustix::fs::openat(
+        CWD,
+        &tree,
+        OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+    )?;
+    restore::apply(&looked, &folder, &steps)?.settle(&looked)?;
+    let text = serde_json::to_string_pretty(&one)? + "\n";
+    files::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
+    if desk.json {
+        writeln!(
+            desk.out,
+            "{}",
+            json!({"id": id.to_string(), "folder": to, "files": one.artifacts.files.len()})
+        )?;
+    } else {
+        let (files, bytes) = (one.artifacts.files.len(), size(one.artifacts.bytes()));
+        writeln!(desk.out, "{files} files, {bytes}, in `{}`", to.display())?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,44 @@
+//! Lists checkpoints, the newest last.
+
+use super::{Command, Desk, Who, root};
+use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::index::Row;
+use crate::cli::table::{Cell, Table, Tone};
+use crate::text::time;
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+pub(super) const VERB: Command = Command {
+    name: "list",
+    about: "List what was kept, the newest last",
+    examples: &[
+        ("aops-hook checkpoint list", "id, age and why it was taken"),
+        ("aops-hook checkpoint list --json", "the same for a program: id, version, phase, type, created_at"),
+    ],
+    who: Who::Anyone,
+    arguments: |row| row,
+    run,
+};
+
+fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let rows = Vault::look(&root(desk))?.map_or_else(|| Ok(Vec::new()), |vault| vault.rows())?;
+    if desk.json {
+        let rows: Vec<Value> = rows.iter().map(told).collect();
+        writeln!(desk.out, "{}", Value::from(rows))?;
+        return Ok(0);
+    }
+    if rows.is_empty() {
+        writeln!(desk.out, "no checkpoint was taken in this project yet")?;
+    }
+    let mut table = Table::new(&["checkpoint", "age", "why"]);
+    for row in &rows {
+        let age = time::parse(&row.created_at).map(|at| time::age(desk.env.now_ms - at)).unwrap_or_default();
+        let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
+        table.row([(&row.id).into(), Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone)]);
+    }
+    Ok(table.print(desk).map(|()| 0)?)
+}
+
+fn told(row: &Row) -> Value {
+    json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at})
+}

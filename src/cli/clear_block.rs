@@ -1,0 +1,57 @@
+//! Lifts a block: a person's verb, and the only way out of one.
+//!
+//! Writes one entry and its head. Works from the exported head where the folder is gone: the loss is then known to a
+//! person, and the session may begin anew.
+
+use super::{Command, Desk, Who, session, session_argument};
+use crate::ledger::heads::{self, Head};
+use crate::ledger::open::Ledger;
+use crate::ledger::sessions;
+use crate::session::fact::{Fact, Unblocked};
+use crate::text::sha256::NO_DIGEST;
+use clap::ArgMatches;
+use serde_json::json;
+
+pub const COMMAND: Command = Command {
+    name: "clear-block",
+    about: "Lift the block of a session (a person's verb)",
+    examples: &[
+        ("aops-hook clear-block", "lift the block of the newest session of this project"),
+        ("aops-hook clear-block 3f2a --yes", "the same for one session, from a script of yours"),
+    ],
+    who: Who::AtTerminal,
+    arguments: session_argument,
+    run,
+};
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let named = given.get_one::<String>("session");
+    let exported = named.and_then(|name| sessions::exported(desk.env, name));
+    let (id, was) = match (session(given, desk), exported) {
+        (Ok(shelved), _) => {
+            let mut ledger = Ledger::at(desk.env, &shelved.path, &shelved.session_id)?;
+            let was = ledger.session().blocked().is_some();
+            let facts =
+                if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
+            ledger.append(desk.env, facts)?;
+            (shelved.session_id, was)
+        }
+        (Err(_), Some(head)) => {
+            let was = head.blocked;
+            heads::export(
+                desk.env,
+                &Head { blocked: false, digest: NO_DIGEST.to_owned(), reason: None, seq: 0, ..head.clone() },
+            )?;
+            (head.session_id, was)
+        }
+        (Err(error), None) => return Err(error),
+    };
+    if desk.json {
+        writeln!(desk.out, "{}", json!({"session_id": id, "blocked": false, "was_blocked": was}))?;
+    } else if was {
+        writeln!(desk.out, "session {id} is free again")?;
+    } else {
+        writeln!(desk.out, "session {id} was not blocked")?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,103 @@
+//! Checks that what is registered is there, may be run, and is of this version; and that our texts are in place.
+//!
+//! Reads files and asks each registered program for its version.
+
+use super::registration::{level, or_well, several};
+use super::scene::Scene;
+use super::{Finding, shell_word};
+use crate::claude::settings::Registered;
+use crate::config::texts;
+use crate::system::files::Scratch;
+use crate::system::process::{Ending, Task, run};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Where a registered program is; a bare name is looked up as the client would.
+pub(super) fn path(scene: &Scene, one: &Registered) -> PathBuf {
+    let name = one.program();
+    if name.contains('/') { name.into() } else { scene.env.on_path(name).unwrap_or_else(|| name.into()) }
+}
+
+pub(super) fn executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+pub(super) fn programs(scene: &Scene) -> Vec<Finding> {
+    let paths: BTreeSet<_> = scene.ours().map(|(_, one)| path(scene, one)).collect();
+    let findings: Vec<_> = paths.iter().filter_map(|path| program(scene, path)).collect();
+    let shown: Vec<_> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    let well = if shown.is_empty() {
+        "none registered".to_owned()
+    } else {
+        format!("{VERSION}, {}", shown.join(", "))
+    };
+    or_well(findings, "program", &well)
+}
+
+fn program(scene: &Scene, path: &Path) -> Option<Finding> {
+    let shown = path.display();
+    let install = format!("run `aops-hook install{}`", level(scene));
+    if !path.is_file() {
+        return Some(Finding::bad("program", format!("`{shown}` is registered and not there"), install));
+    }
+    if !executable(path) {
+        let fix = format!("run `chmod +x {}`", shell_word(path));
+        return Some(Finding::bad("program", format!("`{shown}` has lost its execute bit"), fix));
+    }
+    match version(scene, path, "aops-hook ") {
+        Ok(theirs) if theirs == VERSION => None,
+        Ok(theirs) => {
+            let finding = format!("`{shown}` is version {theirs}, this is {VERSION}");
+            Some(Finding::bad("program", finding, install))
+        }
+        Err(words) => {
+            let fix = format!("build it anew with `./install.sh`, or {install} with a program that works");
+            Some(Finding::bad("program", format!("`{shown}` does not tell its version: {words}"), fix))
+        }
+    }
+}
+
+/// The first word a program says to `--version`, after this prefix.
+pub(super) fn version(scene: &Scene, path: &Path, prefix: &str) -> Result<String, String> {
+    let home = Scratch::new("version").map_err(|error| error.to_string())?;
+    let search = scene.env.search_path();
+    let asked = run(&Task {
+        program: path,
+        args: &["--version".to_owned()],
+        folder: &home.0,
+        variables: &[("HOME", home.0.as_os_str()), ("PATH", &search)],
+        input: b"",
+        timeout: Duration::from_secs(20),
+        keep: 4096,
+    })
+    .map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+    match (asked.ending, said.trim().strip_prefix(prefix)) {
+        (Ending::Exit(0), Some(rest)) => Ok(rest.split_whitespace().next().unwrap_or_default().to_owned()),
+        (Ending::Exit(0), None) => Err(format!("it says `{}`", said.trim())),
+        (Ending::Exit(code), _) => Err(format!("it exits with {code}")),
+        (Ending::Signal(signal), _) => Err(format!("signal {signal} killed it")),
+        (Ending::TimedOut, _) => Err("it does not end".to_owned()),
+    }
+}
+
+/// Our agents and commands are in the host's folder, unless the plugin brings them.
+pub(super) fn texts(scene: &Scene) -> Vec<Finding> {
+    if !scene.ours().any(|(place, _)| matches!(place.kind, super::scene::Kind::Settings(_))) {
+        return Vec::new();
+    }
+    let there = |path: &str, text: &str| {
+        std::fs::read(scene.env.config.join(path)).is_ok_and(|b| b == text.as_bytes())
+    };
+    let missing: Vec<_> = texts::placed().filter(|a| !there(a.path, a.text)).map(|a| a.path).collect();
+    if missing.is_empty() {
+        let well =
+            format!("{} agents and commands in `{}`", texts::placed().count(), scene.env.config.display());
+        return vec![Finding::well("texts", well)];
+    }
+    let finding = format!("missing or changed in `{}`: {}", scene.env.config.display(), several(&missing));
+    vec![Finding::bad("texts", finding, format!("run `aops-hook install{}`", level(scene)))]
+}

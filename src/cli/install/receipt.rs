@@ -1,0 +1,132 @@
+//! Remembers what the installer did, so that it can be undone to the byte.
+//!
+//! Reads and writes `<config>/aops/installed.json`, and the originals in `<config>/aops/backup/`. Invariant: it is written
+//! before the deeds it tells of, so a crash in between leaves nothing that nobody knows.
+
+use crate::system::env::Env;
+use crate::system::files::{self, Found};
+use crate::text::sha256::sha256;
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const SCHEMA: u32 = 1;
+
+/// All that is installed for this user.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Receipt {
+    schema: u32,
+    pub settings: Vec<Edited>,
+    pub files: Vec<Placed>,
+    /// Folders we made, the outermost first.
+    pub folders: Vec<PathBuf>,
+}
+
+/// A settings file with us in it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Edited {
+    pub path: PathBuf,
+    /// What we wrote: any other digest means that somebody edited since.
+    pub wrote_sha256: String,
+    /// Where the text from before us is kept; nothing if there was no file.
+    pub original: Option<PathBuf>,
+}
+
+/// A text of ours in the host's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placed {
+    pub path: PathBuf,
+    pub sha256: String,
+}
+
+impl Receipt {
+    fn path(env: &Env) -> PathBuf {
+        env.config.join("aops/installed.json")
+    }
+
+    /// What is installed; an empty one if nothing is.
+    pub fn read(env: &Env) -> anyhow::Result<Self> {
+        if !env.config.is_absolute() {
+            bail!(
+                "`HOME` is not set, so nobody knows where the settings are\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`"
+            );
+        }
+        let path = Self::path(env);
+        let named = || format!("`{}`", path.display());
+        let Some(bytes) = files::find(&path).with_context(named)?.bytes else {
+            return Ok(Self { schema: SCHEMA, settings: Vec::new(), files: Vec::new(), folders: Vec::new() });
+        };
+        let found: Self = serde_json::from_slice(&bytes).with_context(named)?;
+        if found.schema != SCHEMA {
+            bail!("{} is of another version\nhint: use the `aops-hook` that wrote it", named());
+        }
+        Ok(found)
+    }
+
+    /// Keep it.
+    pub fn write(&self, env: &Env) -> anyhow::Result<()> {
+        let path = Self::path(env);
+        let found = files::find(&path)?;
+        let text = format!("{}\n", serde_json::to_string_pretty(self)?);
+        if found.bytes.as_deref() == Some(text.as_bytes()) {
+            return Ok(());
+        }
+        found.replace(text.as_bytes(), 0o600).with_context(|| format!("`{}`", path.display()))
+    }
+
+    /// Keep it after something was undone; once nothing is installed any more, leave no trace.
+    pub fn close(mut self, env: &Env) -> anyhow::Result<()> {
+        let over = self.settings.is_empty() && self.files.is_empty();
+        let found = files::find(&Self::path(env))?;
+        if over && found.bytes.is_some() {
+            found.remove()?;
+        }
+        self.folders.reverse();
+        self.folders.retain(|folder| fs::remove_dir(folder).is_err() && folder.exists());
+        self.folders.reverse();
+        if over { Ok(()) } else { self.write(env) }
+    }
+
+    pub fn edited(&self, path: &Path) -> Option<&Edited> {
+        self.settings.iter().find(|edited| edited.path == path)
+    }
+
+    pub fn placed(&self, path: &Path) -> Option<&Placed> {
+        self.files.iter().find(|placed| placed.path == path)
+    }
+
+    /// Make a folder, and remember it if it was not there.
+    pub fn make_folders(&mut self, folder: &Path, mode: u32) -> anyhow::Result<()> {
+        let new = files::make_folders(folder, mode).with_context(|| format!("`{}`", folder.display()))?;
+        self.folders.extend(new);
+        Ok(())
+    }
+}
+
+impl Edited {
+    /// Nobody touched the file since we wrote it.
+    pub fn untouched(&self, found: &Found) -> bool {
+        found.bytes.as_ref().is_some_and(|bytes| sha256(&[bytes]) == self.wrote_sha256)
+    }
+
+    /// The bytes from before us; nothing if there was no file.
+    pub fn original(&self) -> anyhow::Result<Option<Vec<u8>>> {
+        let Some(path) = &self.original else { return Ok(None) };
+        fs::read(path).map(Some).with_context(|| format!("the original, `{}`", path.display()))
+    }
+}
+
+/// Keep a copy of a settings file from before us: where it is now.
+pub fn back_up(env: &Env, settings: &Path, bytes: &[u8]) -> anyhow::Result<PathBuf> {
+    let day =
+        chrono::DateTime::from_timestamp_millis(env.now_ms).unwrap_or_default().format("%Y%m%dT%H%M%SZ");
+    let name = settings.file_name().unwrap_or_default().to_string_lossy();
+    let digest = sha256(&[settings.as_os_str().as_encoded_bytes(), bytes]);
+    let path = env.config.join("aops/backup").join(format!("{name}.{day}-{}", &digest[..8]));
+    let found = files::find(&path)?;
+    if found.bytes.as_deref() != Some(bytes) {
+        found.replace(bytes, 0o600).with_context(|| format!("`{}`", path.display()))?;
+    }
+    Ok(path)
+}

@@ -1,0 +1,267 @@
+//! What a person can ask: one row in `COMMANDS`, one file in `command/` each.
+//!
+//! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
+//! command speaks JSON when asked.
+
+pub mod block;
+pub mod clear_block;
+pub mod completions;
+pub mod install;
+pub mod past;
+pub mod standing;
+pub mod table;
+pub mod demo;
+pub mod doctor;
+pub mod log;
+pub mod policy;
+pub mod replay;
+pub mod sessions;
+pub mod simulate;
+pub mod status;
+pub mod statusline;
+pub mod uninstall;
+pub mod verify;
+pub mod waive;
+pub mod checkpoint;
+pub mod range;
+pub mod export;
+pub mod report;
+pub mod run;
+pub mod resolve;
+pub mod resume;
+pub mod runs;
+pub mod transcript;
+pub mod insights;
+pub mod why;
+pub mod workflow;
+
+use crate::ledger;
+use crate::ledger::sessions::Shelved;
+use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
+use clap::{Arg, ArgAction, ArgMatches};
+use std::io::{self, IsTerminal, Write};
+
+/// One command for people, or one verb of a command that has several.
+pub struct Command {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Shown under EXAMPLES in `--help`: command line, what it does.
+    pub examples: &'static [(&'static str, &'static str)],
+    pub who: Who,
+    pub arguments: fn(clap::Command) -> clap::Command,
+    pub run: fn(&ArgMatches, &mut Desk) -> anyhow::Result<u8>,
+}
+
+impl Command {
+    /// Its row in `--help`, without arguments yet.
+    fn row(&self) -> clap::Command {
+        let examples = self.examples.iter().flat_map(|(line, what)| ["  ", line, "\n      ", what, "\n"]);
+        let examples: String = examples.collect();
+        clap::Command::new(self.name).about(self.about).after_help(format!("Examples:\n{examples}"))
+    }
+
+    /// The verbs of a command, each with its arguments.
+    fn verbs(verbs: &'static [Command], row: clap::Command) -> clap::Command {
+        let verbs = verbs.iter().map(|verb| (verb.arguments)(verb.row()));
+        row.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
+    }
+
+    /// The verb that was asked for, and its arguments.
+    fn asked<'a>(
+        verbs: &'static [Command],
+        given: &'a ArgMatches,
+    ) -> anyhow::Result<(&'static Self, &'a ArgMatches)> {
+        let asked = given.subcommand().and_then(|(name, given)| {
+            let verb = verbs.iter().find(|verb| verb.name == name)?;
+            Some((verb, given))
+        });
+        asked.map_or_else(|| refused("say what to do"), Ok)
+    }
+}
+
+/// Who may run a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    Anyone,
+    /// A person or a script of theirs: refused inside a tool call.
+    OutsideClient,
+    /// Changes who may do what: a person at a terminal, or `--yes`; refused inside a tool call all the same.
+    AtTerminal,
+}
+
+/// Where a command does its work: the world, the way out, and how to say it.
+pub struct Desk<'a> {
+    pub env: &'a Env,
+    pub out: &'a mut dyn Write,
+    pub json: bool,
+    pub terminal: bool,
+    /// Columns of the terminal; nothing when the output goes elsewhere.
+    pub width: Option<usize>,
+    pub color: bool,
+    pub yes: bool,
+}
+
+/// Every command, in the order of `--help`.
+pub static COMMANDS: &[Command] = &[
+    status::COMMAND,
+    sessions::COMMAND,
+    log::COMMAND,
+    verify::COMMAND,
+    why::COMMAND,
+    simulate::COMMAND,
+    replay::COMMAND,
+    block::COMMAND,
+    clear_block::COMMAND,
+    waive::COMMAND,
+    insights::COMMAND,
+    transcript::COMMAND,
+    report::COMMAND,
+    export::COMMAND,
+    workflow::COMMAND,
+    policy::COMMAND,
+    checkpoint::COMMAND,
+    run::COMMAND,
+    resume::COMMAND,
+    resolve::COMMAND,
+    runs::COMMAND,
+    install::COMMAND,
+    uninstall::COMMAND,
+    doctor::COMMAND,
+    demo::COMMAND,
+    statusline::COMMAND,
+    completions::COMMAND,
+];
+
+/// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
+pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
+    let matches = match parser().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let Some((name, given)) = matches.subcommand() else { return 2 };
+    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else { return 2 };
+    let terminal = io::stdout().is_terminal();
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut desk = Desk {
+        env,
+        out: &mut out,
+        json: given.get_flag("json"),
+        terminal,
+        width: terminal.then(|| width(io::stdout())).flatten(),
+        color: terminal && !env.no_color,
+        yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
+    };
+    let said = allowed(command.name, command.who, &desk).and_then(|()| (command.run)(given, &mut desk));
+    let flushed = out.flush();
+    match (said, flushed) {
+        (Err(error), _) if is_broken_pipe(&error) => 0,
+        (Err(error), _) => complain(&format!("{error:#}"), exit_code(&error)),
+        (Ok(_), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => complain(&error.to_string(), 1),
+        (Ok(code), _) => code,
+    }
+}
+
+/// An error that ends a command with a code of its own.
+#[derive(Debug)]
+pub struct Refused {
+    pub code: u8,
+    pub words: String,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// `Err` with exit code 2: refused, or asked wrongly.
+pub fn refused<T>(words: impl Into<String>) -> anyhow::Result<T> {
+    Err(Refused { code: 2, words: words.into() }.into())
+}
+
+/// Whoever read us has seen enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<Failure>() {
+        Some(failure) if failure.code.is_integrity() => 4,
+        Some(failure) if failure.code == Code::ConfigInvalid => 2,
+        _ => error.downcast_ref::<Refused>().map_or(1, |refused| refused.code),
+    }
+}
+
+/// Whether this is somebody who may. Also for a command of which only one flag is a person's.
+pub fn allowed(name: &str, who: Who, desk: &Desk) -> anyhow::Result<()> {
+    if who == Who::Anyone {
+        return Ok(());
+    }
+    if desk.env.inside_client {
+        return refused(format!(
+            "`{name}` is a person's to run, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in a terminal of their own"
+        ));
+    }
+    if who == Who::AtTerminal && !desk.yes && !io::stdin().is_terminal() {
+        return refused(format!(
+            "`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`"
+        ));
+    }
+    Ok(())
+}
+
+/// The argument of every command about one session.
+pub fn session_argument(command: clap::Command) -> clap::Command {
+    let help = "A session's id, the beginning of one, or nothing for the newest in this project";
+    command.arg(Arg::new("session").value_name("SESSION").help(help))
+}
+
+/// The session that argument means.
+pub fn session(given: &ArgMatches, desk: &Desk) -> anyhow::Result<Shelved> {
+    let name = given.get_one::<String>("session").map(String::as_str);
+    ledger::sessions::pick(desk.env, name).or_else(refused)
+}
+
+fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// The whole command line as clap sees it; also what completions are made from.
+pub fn parser() -> clap::Command {
+    let json = Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .global(true)
+        .help("Print JSON, for programs");
+    let yes = Arg::new("yes")
+        .long("yes")
+        .action(ArgAction::SetTrue)
+        .help("I am a person; do not ask for a terminal");
+    let rows = COMMANDS.iter().map(|command| {
+        let mut row = command.row().arg(json.clone());
+        if command.who == Who::AtTerminal {
+            row = row.arg(yes.clone());
+        }
+        (command.arguments)(row)
+    });
+    clap::Command::new("aops-hook")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("The guard and memory of Claude Code: every event a fact in a tamper-evident ledger")
+        .after_help("Called with an event's name (`aops-hook PreToolUse`) it is the hook itself and reads the event from stdin.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(rows)
+}
+
+#[expect(clippy::print_stderr, reason = "the one place where a command complains")]
+fn complain(words: &str, code: u8) -> u8 {
+    eprintln!("aops-hook: {words}");
+    code
+}

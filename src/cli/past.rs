@@ -1,0 +1,162 @@
+//! A whole ledger read back: what each batch asked, and what was answered.
+//!
+//! Reads one ledger, writes nothing. Invariants: one batch is one event; a line that is no entry ends the reading, and
+//! `verify` says more about it.
+
+use crate::gate::sandbox;
+use crate::ledger::entry::Line;
+use crate::ledger::open::Recent;
+use crate::ledger::recover::LEDGER_FILE;
+use crate::ledger::sessions::Shelved;
+use crate::model::call::{CallState, ToolCall};
+use crate::session::fact::{Fact, Said, Seen, Step};
+use crate::session::fold::Session;
+use crate::text::json::{self, Json};
+use anyhow::Context;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Entries that were committed together.
+pub type Batch = Vec<Recent>;
+
+/// Every batch, oldest first.
+pub fn batches(shelved: &Shelved) -> anyhow::Result<Vec<Batch>> {
+    let path = shelved.path.join(LEDGER_FILE);
+    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    let file = File::options().read(true).custom_flags(no_follow).open(&path);
+    let mut reader = BufReader::new(file.with_context(|| format!("`{}`", path.display()))?);
+    let (mut batches, mut batch, mut line) = (Vec::new(), Vec::new(), Vec::new());
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else { break };
+        let Some(fact) = Fact::read(entry.kind, entry.with) else { break };
+        batch.push(Recent { seq: entry.seq, ts: entry.ts.to_owned(), kind: entry.kind.to_owned(), fact });
+        if entry.mark.is_some() {
+            batches.push(std::mem::take(&mut batch));
+        }
+        line.clear();
+    }
+    Ok(batches)
+}
+
+/// Folds one batch. What a damaged ledger cannot fold is left out: this is for people who look back, not for gates.
+pub fn fold(session: &mut Session, trace: &str, batch: &Batch) {
+    for entry in batch {
+        let _ = session.apply(trace, &entry.ts, &entry.fact);
+    }
+}
+
+/// What was asked, and the answer to it.
+#[derive(Debug)]
+pub struct Answered<'a> {
+    /// The entry that holds the answer, and its time.
+    pub seq: u64,
+    pub ts: &'a str,
+    pub event: &'a str,
+    pub asked: Asked<'a>,
+    /// The agent inside which it was asked; nothing for the main one.
+    pub agent: Option<&'a str>,
+    pub ruling: &'a str,
+    pub gate: &'a str,
+    pub reason: &'a str,
+}
+
+/// By what it was asked.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked<'a> {
+    Call(&'a Step),
+    Event(&'a Seen),
+    /// A second call under the id of one that was running; its input was not kept.
+    Again,
+}
+
+impl Answered<'_> {
+    pub fn refused(&self) -> bool {
+        self.ruling == "deny"
+    }
+}
+
+/// The answer in this batch; nothing where nobody was asked: the end of a call, a person's verb, a repair.
+pub fn answered(batch: &Batch) -> Option<Answered<'_>> {
+    batch.iter().find_map(|entry| match &entry.fact {
+        Fact::Call(step) if step.from.is_none() => Some(call(batch, entry, step)),
+        Fact::Event(seen) => {
+            let agent = seen.agent_id.as_ref().and(seen.agent_type.as_deref());
+            Some(answer(entry, &seen.event, Asked::Event(seen), agent, seen.said.as_ref()))
+        }
+        Fact::Violation(second) if second.said.is_some() => {
+            Some(answer(entry, &second.event, Asked::Again, None, second.said.as_ref()))
+        }
+        _ => None,
+    })
+}
+
+fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a> {
+    let mut later = batch.iter().filter_map(|entry| match &entry.fact {
+        Fact::Call(step) if step.call == asked.call && step.from == Some(CallState::Pending) => {
+            Some((entry, step))
+        }
+        _ => None,
+    });
+    let (entry, step) = later.next_back().unwrap_or((first, asked));
+    let ruling = match step.to {
+        CallState::Denied => "deny",
+        CallState::Pending => "ask",
+        _ => "pass",
+    };
+    Answered {
+        seq: entry.seq,
+        ts: &entry.ts,
+        event: "PreToolUse",
+        asked: Asked::Call(asked),
+        agent: asked.agent_id.as_ref().and(asked.agent_type.as_deref()),
+        ruling,
+        gate: step.gate.as_deref().unwrap_or_default(),
+        reason: step.reason.as_deref().unwrap_or_default(),
+    }
+}
+
+fn answer<'a>(
+    entry: &'a Recent,
+    event: &'a str,
+    asked: Asked<'a>,
+    agent: Option<&'a str>,
+    said: Option<&'a Said>,
+) -> Answered<'a> {
+    Answered {
+        seq: entry.seq,
+        ts: &entry.ts,
+        event,
+        asked,
+        agent,
+        ruling: said.map_or("pass", |said| &said.ruling),
+        gate: said.map_or("", |said| &said.gate),
+        reason: said.map_or("", |said| &said.reason),
+    }
+}
+
+/// What was asked, on one line: `Write: src/a.rs`, `the end of the turn`.
+pub fn shown(answered: &Answered) -> String {
+    match answered.asked {
+        Asked::Call(step) => {
+            let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
+            sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() })
+        }
+        Asked::Event(seen) => match answered.event {
+            "Stop" => "the end of the turn".to_owned(),
+            "SubagentStop" => format!("the end of `{}`", answered.agent.unwrap_or("an agent")),
+            "UserPromptSubmit" => format!("the prompt: {}", text(seen, "prompt").unwrap_or_default()),
+            name => name.to_owned(),
+        },
+        Asked::Again => "a second call under the id of one that was running".to_owned(),
+    }
+}
+
+/// A text of the event; of a clipped one its beginning.
+pub fn text(seen: &Seen, name: &str) -> Option<String> {
+    let about = json::read(seen.about.get()).ok()?;
+    match about.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
+    }
+}

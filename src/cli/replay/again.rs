@@ -1,0 +1,210 @@
+//! Sets one recorded event before today's gates.
+//!
+//! Reads the ledger's entries and what the gates look at today. Invariant: an event is judged only where everything that
+//! a gate needs of then is in the ledger, or does not depend on then.
+
+use crate::claude::wire::read;
+use crate::cli::past::{Answered, Asked, Batch};
+use crate::config::in_force;
+use crate::config::policy::Policy;
+use crate::gate::{Scene, moved};
+use crate::hook;
+use crate::model::error::Failure;
+use crate::model::event::{Event, EventKind, Refusal};
+use crate::model::verdict::Verdict;
+use crate::model::worktree::Tree;
+use crate::observe;
+use crate::session::fact::{Checked, Fact, Seen, Step};
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::text::time;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What became of it.
+pub(super) enum Again {
+    Verdict(Verdict),
+    LeftOut(&'static str),
+    /// No gate has a say in this kind of event.
+    CannotBeRefused,
+}
+
+const CLIPPED: &str = "the ledger keeps only the beginning of a long input";
+const WORDS: &str = "a text in force cannot be read";
+const SECOND: &str = "the ledger does not keep the input of a second call under a running id";
+const SETTINGS: &str = "the ledger does not keep the settings that were changed";
+const MOVED: &str = "the ledger does not keep the variables a session was moved by";
+
+pub(super) struct Replay<'a> {
+    env: &'a Env,
+    session_id: &'a str,
+    cwd: &'a Path,
+    /// Today's; nothing where it is the shipped one.
+    policy: Option<Box<Policy>>,
+    /// How each call ended so far, by id, server and tool.
+    past: BTreeMap<(String, String, String), Step>,
+}
+
+impl<'a> Replay<'a> {
+    pub(super) fn new(env: &'a Env, session_id: &'a str, cwd: &'a Path) -> Result<Self, Failure> {
+        let policy = Some(in_force::load(env, cwd)?.policy).filter(|policy| *policy != Policy::default());
+        Ok(Self { env, session_id, cwd, policy: policy.map(Box::new), past: BTreeMap::new() })
+    }
+
+    /// Today's verdict, on the session as it stood.
+    pub(super) fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Again {
+        if EventKind::of(answered.event).refusal == Refusal::None {
+            return Again::CannotBeRefused;
+        }
+        if answered.reason.contains(moved::WHY) {
+            return Again::LeftOut(MOVED);
+        }
+        let payload = match answered.asked {
+            _ if answered.event == "ConfigChange" => Err(SETTINGS),
+            Asked::Again => Err(SECOND),
+            Asked::Call(step) => self.of_call(step),
+            Asked::Event(seen) => self.of_event(seen),
+        };
+        let event = payload.and_then(|payload| {
+            read::read(answered.event, payload.to_string().as_bytes()).map_err(|_| CLIPPED)
+        });
+        let event = match event {
+            Ok(event) if is_whole(&event, answered) => event,
+            Ok(_) => return Again::LeftOut(CLIPPED),
+            Err(why) => return Again::LeftOut(why),
+        };
+        let mut session = session.clone();
+        session.memory.policy.clone_from(&self.policy);
+        let then = time::parse(answered.ts).unwrap_or(self.env.now_ms);
+        let mut scene = observe::call::again(self.env, &session, &event, then);
+        // Whether somebody was there is not recorded; that they were asked is.
+        scene.attended |= answered.ruling == "ask";
+        self.recall(&mut scene, &event, answered, batch);
+        scene.checks = checks(&session, batch);
+        match hook::judged(self.env, &session, &event, &scene) {
+            Ok(verdict) => Again::Verdict(verdict),
+            Err(_) => Again::LeftOut(WORDS),
+        }
+    }
+
+    /// The calls of this batch that ended: the same id again is then no new call.
+    pub(super) fn ended(&mut self, batch: &Batch) {
+        for entry in batch {
+            if let Fact::Call(step) = &entry.fact
+                && step.to.is_terminal()
+            {
+                let key = (step.call.id.clone(), step.call.server.clone(), step.call.tool.clone());
+                self.past.insert(key, step.clone());
+            }
+        }
+    }
+
+    /// What the ledger knows of then: an earlier call of this id, the tree at Stop, a report too long to keep.
+    fn recall(&self, scene: &mut Scene, event: &Event, answered: &Answered, batch: &Batch) {
+        if let Some(call) = event.call.as_ref().filter(|_| event.name == "PreToolUse") {
+            let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
+            scene.past = self.past.get(&key).cloned();
+        }
+        let Asked::Event(seen) = answered.asked else { return };
+        if let Some(owed) = &seen.owed {
+            let owes = |name: &str| owed.iter().any(|owed| owed == name);
+            scene.tree = Tree {
+                uncommitted: owes("commit").then(|| "as then".to_owned()).into_iter().collect(),
+                push: owes("push").then(|| ("git push".to_owned(), "as then".to_owned())),
+                unknown: false,
+            };
+        }
+        let recorded = batch.iter().find_map(|entry| match &entry.fact {
+            Fact::Verdict(report) => Some(report),
+            _ => None,
+        });
+        if let Some(report) = recorded.filter(|_| event.report.is_empty()) {
+            let problem = || report.problem.clone().unwrap_or_default();
+            scene.report = Some(report.finding.clone().ok_or_else(problem));
+        }
+    }
+
+    fn of_call(&self, step: &Step) -> Result<Value, &'static str> {
+        let input: Value =
+            serde_json::from_str(step.input.as_ref().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
+        let mut payload = self.frame(
+            "PreToolUse",
+            [
+                ("agent_id", &step.agent_id),
+                ("agent_type", &step.agent_type),
+                ("permission_mode", &step.mode),
+                ("prompt_id", &step.prompt_id),
+            ],
+        );
+        payload.insert("tool_name".into(), json!(step.call.tool));
+        payload.insert("tool_use_id".into(), json!(step.call.id));
+        payload.insert("tool_input".into(), input);
+        Ok(Value::Object(payload))
+    }
+
+    fn of_event(&self, seen: &Seen) -> Result<Value, &'static str> {
+        let Ok(Value::Object(own)) = serde_json::from_str(seen.about.get()) else { return Err(CLIPPED) };
+        if own.get("tool_input").is_some_and(has_clip) {
+            return Err(CLIPPED);
+        }
+        let mut payload = self.frame(
+            &seen.event,
+            [
+                ("agent_id", &seen.agent_id),
+                ("agent_type", &seen.agent_type),
+                ("permission_mode", &seen.mode),
+                ("prompt_id", &seen.prompt_id),
+            ],
+        );
+        payload.extend(own);
+        Ok(Value::Object(payload))
+    }
+
+    fn frame(&self, event: &str, known: [(&str, &Option<String>); 4]) -> Map<String, Value> {
+        let known =
+            known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?))));
+        let fixed = [
+            ("session_id", json!(self.session_id)),
+            ("cwd", json!(self.cwd)),
+            ("hook_event_name", json!(event)),
+        ];
+        known.chain(fixed.map(|(name, value)| (name.to_owned(), value))).collect()
+    }
+}
+
+/// Checks are not run again: how they ended then, for those that are still asked for, with what that means today.
+fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
+    let asked = session.policy().checks;
+    let run = batch.iter().filter_map(|entry| match &entry.fact {
+        Fact::Check(run) => Some((run, asked.iter().find(|check| check.id == run.id && check.on == run.on)?)),
+        _ => None,
+    });
+    run.map(|(run, check)| {
+        let outcome = if run.failed() { check.outcome.word() } else { Checked::PASS };
+        Checked { outcome: outcome.to_owned(), ..run.clone() }
+    })
+    .collect()
+}
+
+/// The call is the one that was asked: its digest is over the whole input.
+fn is_whole(event: &Event, answered: &Answered) -> bool {
+    match (answered.asked, &event.call) {
+        (Asked::Call(step), Some(call)) => call.input_sha256 == step.input_sha256,
+        (Asked::Call(_), None) => false,
+        _ => true,
+    }
+}
+
+/// Somewhere in here stands the beginning of a text in the place of the text.
+fn has_clip(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.len() == 3
+                && ["clipped", "length", "sha256"].iter().all(|name| members.contains_key(*name))
+                || members.values().any(has_clip)
+        }
+        Value::Array(items) => items.iter().any(has_clip),
+        _ => false,
+    }
+}

@@ -1,0 +1,125 @@
+//! Writes one page about many sessions.
+//!
+//! Reads ledgers, insights and transcripts; writes the page where it is told. Invariant: a session that cannot be read is
+//! counted, and the others are told all the same.
+
+use super::range::{self, Found, since, since_argument};
+use super::{Command, Desk, Who, refused};
+use crate::insight::collect;
+use crate::insight::document::Insights;
+use crate::insight::report::{Card, Heading, Sums, page};
+use crate::system::env::Env;
+use crate::system::files;
+use crate::text::time;
+use anyhow::Context;
+use clap::{Arg, ArgMatches};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+pub const COMMAND: Command = Command {
+    name: "report",
+    about: "Write one self-contained HTML page about many sessions, or about one",
+    examples: &[
+        ("aops-hook report -o report.html", "every session on this machine; open the file in a browser"),
+        ("aops-hook report --since 7d -o week.html", "the sessions of the last week"),
+        ("aops-hook report --since 30d --json", "the same sums, for a program"),
+    ],
+    who: Who::Anyone,
+    arguments: |command| {
+        let help = "A session's id or the beginning of one; nothing for all";
+        let output = Arg::new("output").short('o').long("output").value_name("FILE");
+        since_argument(
+            command
+                .arg(Arg::new("session").value_name("SESSION").help(help))
+                .arg(output.help("Where to write the page; without it, it is printed")),
+        )
+    },
+    run,
+};
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let since = since(given, desk)?;
+    let output = given.get_one::<String>("output");
+    if output.is_none() && !desk.json && desk.terminal {
+        return refused("the page is long, and made for a browser\nhint: `aops-hook report -o report.html`");
+    }
+    let found = match given.get_one::<String>("session") {
+        Some(name) => vec![range::pick(desk.env, Some(name))?],
+        None => range::all(desk.env, since),
+    };
+    let mut cards = cards(desk.env, &found);
+    let unreadable = found.len() - cards.len();
+    let key = |card: &Card| (card.insights.started_at.clone(), card.insights.session_id.clone());
+    cards.sort_by_key(|card| std::cmp::Reverse(key(card)));
+    if desk.json {
+        writeln!(desk.out, "{}", serde_json::to_value(Sums::of(&cards))?)?;
+        return Ok(0);
+    }
+    let heading = Heading {
+        made_at: time::timestamp(desk.env.now_ms),
+        since: since.map(time::timestamp),
+        prices: collect::prices(desk.env)?.date,
+        unreadable,
+    };
+    let html = page(&cards, &heading);
+    let Some(output) = output else {
+        desk.out.write_all(html.as_bytes())?;
+        return Ok(0);
+    };
+    let path = desk.env.from_here(Path::new(output));
+    let written = files::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
+    written.with_context(|| format!("`{}`", path.display()))?;
+    let what =
+        if cards.len() == 1 { "1 session is".to_owned() } else { format!("{} sessions are", cards.len()) };
+    writeln!(desk.out, "{what} told in {}", path.display())?;
+    Ok(0)
+}
+
+/// All of them, a few at a time.
+fn cards(env: &Env, found: &[Found]) -> Vec<Card> {
+    let next = AtomicUsize::new(0);
+    let workers = thread::available_parallelism().map_or(2, usize::from).min(8);
+    let work = || {
+        let mut made = Vec::new();
+        while let Some(found) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
+            made.extend(card(env, found));
+        }
+        made
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+    })
+}
+
+fn card(env: &Env, found: &Found) -> Option<Card> {
+    let Some(shelved) = &found.shelved else {
+        let insights = collect::of_transcript(env, &found.transcript, &found.session_id).ok()?;
+        return Some(Card { insights, ..Card::default() });
+    };
+    let mut tally = collect::tally(&shelved.path, &shelved.session_id).ok()?;
+    if tally.session.is_new() {
+        return None;
+    }
+    let state = &tally.session.state;
+    let head = tally.session.head.clone();
+    let kept = collect::kept(&collect::file(env, &state.date, &state.session_id));
+    let kept = kept.and_then(|kept| serde_json::from_value::<Insights>(kept).ok());
+    let kept = kept.filter(|kept| kept.ledger_head.as_ref() == Some(&head));
+    let mut card = Card {
+        moments: std::mem::take(&mut tally.moments),
+        left_out: tally.moments_left_out,
+        phases: tally.phases.clone(),
+        last_ms: tally.last_ms,
+        tools: std::mem::take(&mut tally.tools),
+        followed: std::mem::take(&mut tally.followed),
+        ..Card::default()
+    };
+    card.insights = match kept {
+        // Nothing has happened since: the transcript was read then.
+        Some(kept) => kept,
+        None => collect::finish(env, tally, &found.transcript, None).ok()?,
+    };
+    Some(card)
+}

@@ -1,0 +1,167 @@
+//! Judges an event as the hook would, and records nothing.
+//!
+//! Reads a payload and the session it names; writes nothing. Invariant: the answer is made by the hook's own walk, in a
+//! dry world: there is no second opinion that could differ from the first.
+
+use super::table::{Tone, clean};
+use super::{Command, Desk, Who, refused};
+use crate::claude::wire::answer::{self, Answer};
+use crate::hook;
+use crate::ledger::session_folder::Whose;
+use crate::ledger::sessions;
+use crate::model::error::Failure;
+use crate::model::event::EventKind;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::system::env::Env;
+use crate::text::json;
+use anyhow::Context;
+use clap::{Arg, ArgAction, ArgMatches};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::path::Path;
+
+pub const COMMAND: Command = Command {
+    name: "simulate",
+    about: "Judge an event without recording anything",
+    examples: &[
+        ("aops-hook simulate payload.json", "what the hook would answer to this event, and why"),
+        ("aops-hook simulate - --json < payload.json", "the same from stdin, for a program"),
+    ],
+    who: Who::Anyone,
+    arguments: |row| {
+        let payload = Arg::new("payload").value_name("PAYLOAD").required(true);
+        let attended = Arg::new("attended").long("attended").action(ArgAction::SetTrue);
+        row.arg(payload.help("A file with the event's JSON, as the client sends it; `-` for stdin"))
+            .arg(attended.help("A person sits at the client, so that what asks can ask"))
+    },
+    run,
+};
+
+/// As much as the hook itself would read.
+const LARGEST_INPUT: u64 = 64 << 20;
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let name = given.get_one::<String>("payload").map(String::as_str).unwrap_or_default();
+    let payload = payload(desk.env, name)?;
+    let event = asked(&payload).or_else(refused)?;
+    let (mut env, known) = world(desk.env, &event);
+    env.attended |= given.get_flag("attended");
+    let kind = EventKind::of(&event.name);
+    let said = hook::walk(&event.name, payload.as_bytes(), &env);
+    let answer = match &said {
+        Ok(verdict) => answer::spell(kind, verdict),
+        Err(failure) => answer::fail(kind, failure),
+    };
+    if desk.json {
+        writeln!(desk.out, "{}", value(&event, known, &said, &answer))?;
+    } else {
+        print(desk, &event, known, &said, &answer)?;
+    }
+    Ok(0)
+}
+
+/// What of the payload is needed before the hook reads it.
+struct Asked {
+    name: String,
+    session_id: String,
+    transcript_path: String,
+    cwd: String,
+}
+
+fn payload(env: &Env, name: &str) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let read = if name == "-" {
+        std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut text)
+    } else {
+        let file = std::fs::File::open(env.from_here(Path::new(name)));
+        file.and_then(|file| file.take(LARGEST_INPUT).read_to_string(&mut text))
+    };
+    read.with_context(|| format!("`{name}` could not be read"))?;
+    Ok(text)
+}
+
+fn asked(payload: &str) -> Result<Asked, String> {
+    let hint = "hint: `aops-hook doctor` shows that hooks run; a payload is the JSON they get on stdin";
+    let json = json::read(payload).map_err(|e| format!("the payload is not JSON: {e}\n{hint}"))?;
+    let text = |name: &str| json.text_of(name).unwrap_or_default();
+    let name = text("hook_event_name");
+    if !EventKind::is_event_name(&name) {
+        return Err(format!("the payload names no event in `hook_event_name`\n{hint}"));
+    }
+    let (session_id, cwd) = (text("session_id"), text("cwd"));
+    Ok(Asked { name, session_id, transcript_path: text("transcript_path"), cwd })
+}
+
+/// The world as that session's hooks see it: its own folders, whatever this terminal has set; and whether it is known.
+fn world(env: &Env, event: &Asked) -> (Env, bool) {
+    let whose =
+        Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let session = sessions::find(env, whose);
+    let known = session.is_some();
+    let folders = session.map(|session| session.memory.folders.into_iter().collect());
+    let folders = folders.unwrap_or_else(|| env.folders.clone());
+    (Env { dry: true, inside_client: true, folders, ..env.clone() }, known)
+}
+
+fn value(event: &Asked, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {
+    let verdict = said.as_ref().ok();
+    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let text = |of: fn(&Verdict) -> &str| verdict.and_then(|verdict| some(of(verdict)));
+    json!({
+        "session_id": event.session_id,
+        "known": known,
+        "event": event.name,
+        "ruling": verdict.map(|verdict| verdict.ruling.name()),
+        "gate": text(|verdict| verdict.gate),
+        "reason": text(|verdict| &verdict.reason),
+        "context": text(|verdict| &verdict.context),
+        "notice": text(|verdict| &verdict.notice),
+        "ends_turn": verdict.is_some_and(|verdict| verdict.halt),
+        "failure": said.as_ref().err().map(ToString::to_string),
+        "answer": {"exit": answer.exit, "stdout": answer.stdout, "stderr": answer.stderr},
+    })
+}
+
+fn print(
+    desk: &mut Desk,
+    event: &Asked,
+    known: bool,
+    said: &Result<Verdict, Failure>,
+    answer: &Answer,
+) -> anyhow::Result<()> {
+    let (ruling, tone, gate) = match said {
+        Ok(verdict) => {
+            let (word, tone) = match verdict.ruling {
+                Ruling::Deny => ("refused", Tone::Bad),
+                Ruling::Ask => ("a person is asked", Tone::Warn),
+                Ruling::Defer => ("the run pauses for a person", Tone::Warn),
+                Ruling::Pass | Ruling::Allow => ("passes", Tone::Good),
+            };
+            let by = if verdict.gate.is_empty() { String::new() } else { format!(" by `{}`", verdict.gate) };
+            (word, tone, if verdict.ruling == Ruling::Pass { String::new() } else { by })
+        }
+        Err(_) => ("cannot be judged", Tone::Bad, String::new()),
+    };
+    let whose = if known { "session" } else { "a new session" };
+    let ruling = tone.paint(ruling, desk).into_owned();
+    writeln!(desk.out, "{} in {whose} {}: {ruling}{gate}", clean(&event.name), clean(&event.session_id))?;
+    let parts = match said {
+        Ok(verdict) => {
+            [("reason", &verdict.reason), ("context", &verdict.context), ("notice", &verdict.notice)]
+                .map(|(name, text)| (name, text.clone()))
+                .to_vec()
+        }
+        Err(failure) => vec![("failure", failure.to_string())],
+    };
+    for (name, text) in parts {
+        for (n, line) in text.lines().enumerate() {
+            writeln!(desk.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line))?;
+        }
+    }
+    writeln!(desk.out, "the hook would exit with {} and say", answer.exit)?;
+    for (name, text) in [("stdout", &answer.stdout), ("stderr", &answer.stderr)] {
+        let text = if text.is_empty() { "(nothing)" } else { text.trim_end() };
+        writeln!(desk.out, "  {name:8} {}", clean(text))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Says where a session stands in one line, for Claude Code's status line.
+//!
+//! Reads the client's JSON from stdin and one state file; writes nothing. Invariant: never a complaint and never an exit
+//! code but 0, since whatever goes wrong here would stand in a person's prompt; what is unknown is silence.
+
+use super::{Command, Desk, Who, standing, table};
+use crate::ledger::session_folder::Whose;
+use crate::ledger::sessions;
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::text::json::{self, Json};
+use crate::text::template::one_line;
+use clap::ArgMatches;
+use std::io::Read;
+
+pub const COMMAND: Command = Command {
+    name: "statusline",
+    about: "Say where a session stands in one line, for Claude Code's status line",
+    examples: &[
+        (
+            "aops-hook statusline < status.json",
+            "what the client shows when its settings have `\"statusLine\": {\"type\": \"command\", \"command\": \"aops-hook statusline\"}`",
+        ),
+        ("aops-hook statusline --json < status.json", "the same for a status line of your own"),
+    ],
+    who: Who::Anyone,
+    arguments: |row| row,
+    run,
+};
+
+/// More than the client ever sends.
+const LARGEST_INPUT: u64 = 1 << 20;
+
+fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let mut input = String::new();
+    let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut input);
+    let Some(session) = read.ok().and_then(|_| asked(desk.env, &input)) else { return Ok(0) };
+    // No look at the working tree: the client asks several times a second, and a tree can be large.
+    let owed = standing::owed(desk.env, &session, None);
+    if desk.json {
+        writeln!(desk.out, "{}", standing::value(desk.env, &session, &owed))?;
+    } else {
+        writeln!(desk.out, "{}", table::clean(&line(desk.env, &session, &owed)))?;
+    }
+    Ok(0)
+}
+
+/// The session the client asks about.
+fn asked(env: &Env, input: &str) -> Option<Session> {
+    let json = json::read(input).ok()?;
+    let session_id = json.text_of("session_id").filter(|id| !id.is_empty())?;
+    let transcript = json.text_of("transcript_path").unwrap_or_default();
+    // The folder a session began in names its project; the one it is in now may be another.
+    let workspace = json.get("workspace");
+    let folder = |name: &str| workspace.and_then(|at: &Json| at.text_of(name));
+    let folders = [folder("project_dir"), json.text_of("cwd"), folder("current_dir")].into_iter().flatten();
+    let find =
+        |cwd: &str| sessions::find(env, Whose { session_id: &session_id, transcript_path: &transcript, cwd });
+    folders.chain([String::new()]).find_map(|cwd| find(&cwd))
+}
+
+fn line(env: &Env, session: &Session, owed: &[String]) -> String {
+    if let Some(reason) = session.blocked() {
+        return format!("aops: blocked: {} · `aops-hook clear-block` lifts it", one_line(reason, 80));
+    }
+    let state = &session.state;
+    let mut parts = vec![
+        format!("aops: {}", standing::phase(state.phase)),
+        format!("sandbox {}", standing::sandbox(state.sandbox)),
+    ];
+    if !owed.is_empty() {
+        parts.push(format!("owes {}", owed.join(", ")));
+    }
+    match (state.audit.due, session.memory.course.auditing) {
+        (true, true) => parts.push("audit under way".to_owned()),
+        (true, false) => parts.push("audit due".to_owned()),
+        _ => {}
+    }
+    let by_person = standing::waivers(env, session);
+    let mut waived: Vec<String> =
+        by_person.iter().map(|w| format!("{} {}", w.gate, standing::left(env, w))).collect();
+    if state.task.as_ref().is_some_and(|task| task.waiver.is_some()) && !state.state.hydration_pending {
+        waived.insert(0, "loop".to_owned());
+    }
+    if !waived.is_empty() {
+        parts.push(format!("waived {}", waived.join(", ")));
+    }
+    parts.join(" · ")
+}

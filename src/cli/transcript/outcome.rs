@@ -1,0 +1,81 @@
+//! A first pass over the transcripts: how each call ended, and which of them started which subagent.
+//!
+//! Reads the session's file and those of its subagents. Invariant: keeps a few words per call and nothing of what it said.
+
+use crate::claude::transcript::entry::{Beside, Lines, Read, Record, beside};
+use crate::text::time;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) is_error: Option<bool>,
+    called_ms: Option<i64>,
+    ended_ms: Option<i64>,
+}
+
+impl Outcome {
+    /// From the call to its result; with the time a person took to allow it.
+    pub(super) fn took_ms(&self) -> Option<u64> {
+        u64::try_from(self.ended_ms? - self.called_ms?).ok()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Outcomes {
+    pub(super) calls: HashMap<String, Outcome>,
+    /// Subagents, and the calls that started them.
+    pub(super) agents: Vec<Beside>,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    #[serde(default, rename = "agentId")]
+    agent_id: Option<String>,
+}
+
+impl Outcomes {
+    pub(super) fn of(transcript: &Path) -> io::Result<Self> {
+        let mut outcomes = Self { agents: beside(transcript), ..Self::default() };
+        outcomes.file(transcript)?;
+        for path in outcomes.agents.iter().map(|agent| agent.path.clone()).collect::<Vec<_>>() {
+            outcomes.file(&path)?;
+        }
+        Ok(outcomes)
+    }
+
+    fn file(&mut self, path: &Path) -> io::Result<()> {
+        let mut lines = Lines::open(path)?;
+        while let Some(line) = lines.next_line()? {
+            if let Read::Talk(record) = Record::read(line) {
+                self.take(&record);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, record: &Record) {
+        let at = time::parse(&record.timestamp);
+        for block in record.message.iter().flat_map(crate::claude::transcript::entry::Message::blocks) {
+            match block.kind.as_ref() {
+                "tool_use" => self.calls.entry(block.id.to_string()).or_default().called_ms = at,
+                "tool_result" => {
+                    let id = block.tool_use_id.to_string();
+                    let outcome = self.calls.entry(id.clone()).or_default();
+                    (outcome.is_error, outcome.ended_ms) = (Some(block.is_error == Some(true)), at);
+                    let started =
+                        record.result.and_then(|raw| serde_json::from_str::<Started>(raw.get()).ok());
+                    let agent_id = started.and_then(|started| started.agent_id);
+                    let found =
+                        self.agents.iter_mut().find(|agent| Some(&agent.agent_id) == agent_id.as_ref());
+                    if let Some(agent) = found.filter(|agent| agent.call.is_empty()) {
+                        agent.call = id;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Takes us out of a settings file, which is then as if we had never been there, and removes the texts we placed.
+//!
+//! Reads the receipt; writes the settings file and the host's folder. Invariant: what somebody edited since is theirs:
+//! of a settings file only our entries go, and an edited text stays.
+
+use super::install::plan::{named, read_settings, unreadable, writable};
+use super::install::{Level, dry_run};
+use super::{Command, Desk, Who};
+use crate::claude::settings::unregister;
+use crate::cli::install::receipt::{Edited, Receipt};
+use crate::system::env::Env;
+use crate::system::files::{self, Found};
+use crate::text::diff::unified;
+use crate::text::sha256::sha256;
+use anyhow::Context;
+use clap::ArgMatches;
+use serde_json::json;
+use std::fs;
+
+pub const COMMAND: Command = Command {
+    name: "uninstall",
+    about: "Take us out of Claude Code's settings, byte for byte; ledgers and reports stay",
+    examples: &[
+        ("aops-hook uninstall", "For this user"),
+        ("aops-hook uninstall --project", "For this project"),
+        ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
+    ],
+    who: Who::AtTerminal,
+    arguments,
+    run,
+};
+
+fn arguments(row: clap::Command) -> clap::Command {
+    Level::arguments(row).arg(dry_run())
+}
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let undo = Undo::make(desk.env, Level::given(given))?;
+    let dry = given.get_flag("dry-run");
+    let told = if desk.json { undo.json(dry) } else { undo.words(dry) };
+    if !dry {
+        undo.carry_out(desk.env)?;
+    }
+    writeln!(desk.out, "{}", told.trim_end())?;
+    Ok(0)
+}
+
+/// One removal, decided.
+struct Undo {
+    settings: Found,
+    old: String,
+    /// Nothing: the file goes.
+    new: Option<String>,
+    edited: Option<Edited>,
+    /// The original came back to the byte, so its copy is not needed any more.
+    exact: bool,
+    texts: Vec<Found>,
+    /// Edited by somebody, so theirs.
+    left: Vec<Found>,
+    receipt: Receipt,
+}
+
+impl Undo {
+    fn make(env: &Env, level: Level) -> anyhow::Result<Self> {
+        let mut receipt = Receipt::read(env)?;
+        let (settings, old) = read_settings(&level.path(env))?;
+        let edited = receipt.edited(&settings.path).cloned();
+        let exact = edited.as_ref().filter(|edited| edited.untouched(&settings)).and_then(|edited| {
+            // A copy that is gone or broken is no original.
+            match edited.original().ok()? {
+                Some(bytes) => String::from_utf8(bytes).ok().map(Some),
+                None => Some(None),
+            }
+        });
+        let is_exact = exact.is_some();
+        let new = match exact {
+            Some(original) => original,
+            None => Self::without(&settings, &old, edited.as_ref())?,
+        };
+        receipt.settings.retain(|other| other.path != settings.path);
+        let (texts, left) = if receipt.settings.is_empty() { texts(&receipt)? } else { Default::default() };
+        let changed = settings.bytes.is_some() && new.as_ref() != Some(&old);
+        for found in texts.iter().chain(changed.then_some(&settings)) {
+            writable(found)?;
+        }
+        Ok(Self { settings, old, new, edited, exact: is_exact, texts, left, receipt })
+    }
+
+    /// The file without our entries; no file if there was none and nothing is left.
+    fn without(settings: &Found, old: &str, edited: Option<&Edited>) -> anyhow::Result<Option<String>> {
+        let original = edited.map(Edited::original).transpose().unwrap_or_default().flatten();
+        let original = original.and_then(|bytes| String::from_utf8(bytes).ok());
+        let text =
+            unregister(old, original.as_deref()).map_err(|error| unreadable(&settings.path, &error))?;
+        let was_absent = edited.is_some_and(|edited| edited.original.is_none());
+        let empty = text.split_whitespace().collect::<String>() == "{}";
+        Ok((!(was_absent && empty)).then_some(text))
+    }
+
+    fn changed(&self) -> bool {
+        self.settings.bytes.is_some() && self.new.as_ref() != Some(&self.old)
+    }
+
+    fn diff(&self) -> String {
+        let path = self.settings.path.display().to_string();
+        let after = if self.new.is_some() { path.as_str() } else { "/dev/null" };
+        unified(&path, after, &self.old, self.new.as_deref().unwrap_or_default())
+    }
+
+    fn json(&self, dry: bool) -> String {
+        json!({
+            "settings": self.settings.path, "changed": self.changed(), "restored": self.exact,
+            "removed": paths(&self.texts), "left": paths(&self.left), "dry_run": dry, "diff": self.diff(),
+        })
+        .to_string()
+    }
+
+    fn words(&self, dry: bool) -> String {
+        let path = self.settings.path.display();
+        let would = if dry { "would be " } else { "" };
+        let mut lines = vec![match (self.changed(), &self.new, self.exact) {
+            (false, ..) => format!("not registered in `{path}`"),
+            (true, None, _) => format!("`{path}` {would}removed: there was none before us"),
+            (true, _, true) => format!("`{path}` {would}restored as it was before us"),
+            (true, _, false) => {
+                format!("our entries {would}taken out of `{path}`; what was edited since stays")
+            }
+        }];
+        if !self.texts.is_empty() {
+            lines.push(format!("{} agents and commands {would}removed", self.texts.len()));
+        }
+        lines.extend(paths(&self.left).iter().map(|path| format!("left `{path}`: somebody edited it")));
+        let others = self.receipt.settings.iter();
+        lines.extend(others.map(|other| format!("still registered in `{}`", other.path.display())));
+        format!("{}{}", if dry { self.diff() } else { String::new() }, lines.join("\n"))
+    }
+
+    fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {
+        let context = || named(&self.settings.path);
+        match &self.new {
+            Some(new) if self.changed() => self.settings.replace(new.as_bytes(), 0o666),
+            None if self.changed() => self.settings.remove(),
+            _ => Ok(()),
+        }
+        .with_context(context)?;
+        for found in &self.texts {
+            found.remove().with_context(|| named(&found.path))?;
+        }
+        if self.receipt.settings.is_empty() {
+            self.receipt.files.clear();
+        }
+        if let Some(copy) = self.edited.filter(|_| self.exact).and_then(|edited| edited.original) {
+            let shared = self.receipt.settings.iter().any(|other| other.original.as_ref() == Some(&copy));
+            if !shared {
+                let _ = fs::remove_file(copy);
+            }
+        }
+        self.receipt.close(env)
+    }
+}
+
+/// Our texts that are still as we wrote them, and those that are not.
+fn texts(receipt: &Receipt) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
+    let (mut ours, mut left) = (Vec::new(), Vec::new());
+    for placed in &receipt.files {
+        let found = files::find(&placed.path).with_context(|| named(&placed.path))?;
+        match &found.bytes {
+            Some(bytes) if sha256(&[bytes]) == placed.sha256 => ours.push(found),
+            Some(_) => left.push(found),
+            None => {}
+        }
+    }
+    Ok((ours, left))
+}
+
+fn paths(found: &[Found]) -> Vec<String> {
+    found.iter().map(|found| found.path.display().to_string()).collect()
+}

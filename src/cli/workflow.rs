@@ -1,0 +1,111 @@
+//! Lists, shows, draws and checks workflows.
+//!
+//! Reads the texts in force, writes nothing. Invariant: a workflow with a problem is never shown as if it were whole.
+
+mod boxes;
+mod check;
+mod dot;
+mod list;
+mod show;
+mod svg;
+mod graph;
+#[cfg(test)]
+mod tests;
+
+use super::{Command, Desk, Refused, Who, refused};
+use crate::config::texts::{self, Library};
+use crate::config::workflow::{Gate, Held, Problem, Step, meant};
+use clap::{Arg, ArgMatches};
+
+pub const COMMAND: Command = Command {
+    name: "workflow",
+    about: "List, show, draw and check workflows",
+    examples: &[
+        ("aops-hook workflow list", "what there is, with gates and whose it is"),
+        ("aops-hook workflow show feature-dev", "the text, and every workflow it contains"),
+        ("aops-hook workflow graph project", "its steps, drawn in the terminal"),
+        ("aops-hook workflow check", "everything wrong with workflows in force, by file and line"),
+    ],
+    who: Who::Anyone,
+    arguments,
+    run,
+};
+
+static VERBS: &[Command] = &[list::VERB, show::VERB, graph::VERB, check::VERB];
+
+fn arguments(row: clap::Command) -> clap::Command {
+    Command::verbs(VERBS, row)
+}
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let (verb, given) = Command::asked(VERBS, given)?;
+    (verb.run)(given, desk)
+}
+
+fn id_argument(row: clap::Command) -> clap::Command {
+    row.arg(
+        Arg::new("id").value_name("ID").required(true).help("The workflow's id, as `workflow list` shows it"),
+    )
+}
+
+fn library(desk: &Desk) -> Library {
+    Library::read(desk.env, &texts::project(desk.env, &desk.env.cwd))
+}
+
+/// The workflow that was asked for, if it and all it contains are whole.
+fn whole<'a>(library: &'a Library, id: &str, desk: &Desk) -> anyhow::Result<&'a Held> {
+    let catalogue = &library.catalogue;
+    let Some(held) = catalogue.get(id) else {
+        if let Some(file) = library.broken.get(id) {
+            return broken(id, library.problems.iter().filter(|problem| problem.file == *file), desk);
+        }
+        let near = meant(id, catalogue.ids());
+        return refused(format!(
+            "there is no workflow `{id}`{near}\nhint: `aops-hook workflow list` shows what there is"
+        ));
+    };
+    let contained = catalogue.contained(id);
+    let files: Vec<_> = std::iter::once(held).chain(contained).map(|held| &held.file).collect();
+    let mut wrong = library.problems.iter().filter(|problem| files.contains(&&problem.file)).peekable();
+    if wrong.peek().is_some() {
+        return broken(id, wrong, desk);
+    }
+    Ok(held)
+}
+
+fn broken<'p, T>(id: &str, problems: impl Iterator<Item = &'p Problem>, desk: &Desk) -> anyhow::Result<T> {
+    let lines: Vec<_> = problems.map(|problem| shown(problem, desk)).collect();
+    let hint = "hint: repair it, then run `aops-hook workflow check`";
+    let words = format!("`{id}` cannot be used\n{}\n{hint}", lines.join("\n"));
+    Err(Refused { code: 1, words }.into())
+}
+
+/// The problem with its file as a person here would name it, safe on a terminal.
+fn shown(problem: &Problem, desk: &Desk) -> String {
+    let Problem { line, what, .. } = problem;
+    super::table::clean(&format!("{}:{line}: {what}", file_from_here(&problem.file, desk))).into_owned()
+}
+
+fn file_from_here<'a>(file: &'a str, desk: &Desk) -> &'a str {
+    let here = format!("{}/", desk.env.cwd.display());
+    file.strip_prefix(&here).unwrap_or(file)
+}
+
+fn gates(gates: &[Gate]) -> String {
+    let names: Vec<_> = gates.iter().map(|gate| gate.name()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Who or what does a step.
+fn done_by(step: &Step) -> String {
+    let run = step.run.as_ref().map(|run| format!("$ {run}"));
+    let agent = step.agent.as_ref().map(|agent| agent.to.clone());
+    let inner = step.workflow.as_ref().map(|inner| format!("as in {}", inner.to));
+    let parts: Vec<_> = [run, agent, inner].into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+fn phase(step: &Step) -> String {
+    let name = step.phase.and_then(|phase| serde_json::to_value(phase).ok());
+    name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}

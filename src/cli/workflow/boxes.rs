@@ -1,0 +1,230 @@
+//! Draws a workflow with box characters.
+//!
+//! Reads a layout, writes nothing. Invariants: a line never runs through a box; where the lines between two rows could be
+//! read in more than one way, the boxes below say in words what they come after.
+
+use super::super::table::clean;
+use super::{done_by, phase};
+use crate::config::workflow::{Layout, Slot, Workflow};
+use canvas::Canvas;
+
+mod canvas;
+
+/// Columns between two boxes. Odd, as every width here, so that whatever is centred meets in one column.
+const GAP: usize = 3;
+/// No line in a box is longer.
+const LONGEST: usize = 30;
+
+/// A finished drawing: for each line the phase in the margin, and the rest.
+#[derive(Debug)]
+pub(super) struct Drawing {
+    labels: Vec<String>,
+    canvas: Canvas,
+}
+
+impl Drawing {
+    fn margin(&self) -> usize {
+        self.labels.iter().map(|label| label.chars().count()).max().map_or(0, |widest| widest + 2)
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.margin() + self.canvas.width()
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = (String, String)> {
+        let margin = self.margin();
+        self.labels
+            .iter()
+            .zip(self.canvas.lines())
+            .map(move |(label, line)| (format!("{label:<margin$}"), line))
+    }
+}
+
+/// One slot, placed.
+struct Place {
+    left: usize,
+    width: usize,
+    /// What stands in the box; nothing for a line that passes.
+    words: Vec<String>,
+}
+
+impl Place {
+    fn middle(&self) -> usize {
+        self.left + self.width / 2
+    }
+}
+
+pub(super) fn draw(workflow: &Workflow) -> Drawing {
+    let layout = Layout::of(workflow);
+    let bands: Vec<_> = layout.lines.iter().map(|lines| bundles(lines)).collect();
+    let rows = places(workflow, &layout, &bands);
+    let width = rows.iter().flatten().map(|place| place.left + place.width).max().unwrap_or(0);
+    let mut drawing = Drawing { labels: Vec::new(), canvas: Canvas::new(width) };
+    let mut last = String::new();
+    for (n, row) in rows.iter().enumerate() {
+        let top = drawing.canvas.height();
+        let tall = row.iter().map(|place| place.words.len()).max().unwrap_or(0) + 2;
+        drawing.canvas.grow(tall);
+        for place in row {
+            draw_slot(&mut drawing.canvas, place, top, tall);
+        }
+        let label = phases(workflow, &layout.rows[n]);
+        drawing.labels.resize(top + tall, String::new());
+        if label != last {
+            drawing.labels[top + 1].clone_from(&label);
+            last = label;
+        }
+        if let Some(band) = bands.get(n) {
+            draw_band(&mut drawing.canvas, row, &rows[n + 1], band);
+            drawing.labels.resize(drawing.canvas.height(), String::new());
+        }
+    }
+    drawing
+}
+
+fn draw_slot(canvas: &mut Canvas, place: &Place, top: usize, tall: usize) {
+    if place.words.is_empty() {
+        canvas.down(place.middle(), top, top + tall - 1, usize::MAX);
+        return;
+    }
+    canvas.frame(place.left, top, place.width, tall);
+    for (n, words) in place.words.iter().enumerate() {
+        canvas.write(place.left + 2, top + 1 + n, words);
+    }
+}
+
+/// Lines that hang together: those that share an end, directly or through others.
+struct Bundle {
+    from: Vec<usize>,
+    to: Vec<usize>,
+    /// Every one of `from` leads to every one of `to`: the drawing says it all.
+    full: bool,
+}
+
+fn bundles(lines: &[(usize, usize)]) -> Vec<Bundle> {
+    let mut left = lines.to_vec();
+    let mut bundles = Vec::new();
+    while let Some(first) = left.first().copied() {
+        let (mut from, mut to) = (vec![first.0], vec![first.1]);
+        loop {
+            type Lines = Vec<(usize, usize)>;
+            let (near, far): (Lines, Lines) =
+                left.iter().copied().partition(|(a, b)| from.contains(a) || to.contains(b));
+            from.extend(near.iter().map(|line| line.0));
+            to.extend(near.iter().map(|line| line.1));
+            left = far;
+            if near.is_empty() {
+                break;
+            }
+        }
+        for ends in [&mut from, &mut to] {
+            ends.sort_unstable();
+            ends.dedup();
+        }
+        let own = lines.iter().filter(|(a, _)| from.contains(a)).count();
+        bundles.push(Bundle { full: own == from.len() * to.len(), from, to });
+    }
+    bundles
+}
+
+fn draw_band(canvas: &mut Canvas, above: &[Place], below: &[Place], bundles: &[Bundle]) {
+    let reach = |bundle: &Bundle| {
+        let from = bundle.from.iter().map(|n| above[*n].middle());
+        let ends: Vec<_> = from.chain(bundle.to.iter().map(|n| below[*n].middle())).collect();
+        (ends.iter().copied().min().unwrap_or(0), ends.iter().copied().max().unwrap_or(0))
+    };
+    let reaches: Vec<_> = bundles.iter().map(reach).collect();
+    let tracks = tracks(&reaches);
+    let top = canvas.height();
+    let turning = reaches.iter().zip(&tracks).filter(|((first, last), _)| first < last);
+    let bottom = top + turning.map(|(_, track)| track + 1).max().unwrap_or(0);
+    canvas.grow(bottom - top + 1);
+    for (owner, (bundle, track)) in bundles.iter().zip(&tracks).enumerate() {
+        let (first, last) = reaches[owner];
+        let line = top + track;
+        for n in &bundle.from {
+            canvas.down(above[*n].middle(), top - 1, line, owner);
+        }
+        canvas.across(first, last, line, owner);
+        for n in &bundle.to {
+            canvas.down(below[*n].middle(), line, bottom, owner);
+            if !below[*n].words.is_empty() {
+                canvas.write(below[*n].middle(), bottom, "▼");
+            }
+        }
+    }
+}
+
+/// On which line each bundle turns, so that no two share a stretch of one. A straight one turns nowhere.
+fn tracks(reaches: &[(usize, usize)]) -> Vec<usize> {
+    let mut tracks: Vec<usize> = Vec::new();
+    for (n, (first, last)) in reaches.iter().enumerate() {
+        let meets = |(a, b): (usize, usize)| a < b && first < last && a <= *last && b >= *first;
+        let taken = |track: usize| (0..n).any(|m| tracks[m] == track && meets(reaches[m]));
+        let free = (0..n).find(|track| !taken(*track)).unwrap_or(n);
+        tracks.push(free);
+    }
+    tracks
+}
+
+fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Vec<Place>> {
+    let vague = |row: usize, slot: usize| {
+        let band = row.checked_sub(1).and_then(|above| bands.get(above));
+        band.is_some_and(|band| band.iter().any(|bundle| !bundle.full && bundle.to.contains(&slot)))
+    };
+    let words = |row: usize, (n, slot): (usize, &Slot)| match slot {
+        Slot::Step(step) => words(workflow, *step, vague(row, n)),
+        Slot::Pass(..) => Vec::new(),
+    };
+    let rows = layout.rows.iter().enumerate();
+    let rows: Vec<Vec<_>> =
+        rows.map(|(row, slots)| slots.iter().enumerate().map(|slot| words(row, slot)).collect()).collect();
+    // All boxes of a row are as wide as its widest: then the middle one stands in the middle.
+    let width =
+        |words: &Vec<String>| words.iter().map(|line| line.chars().count() + 4).max().unwrap_or(1) | 1;
+    let widest = |row: &[Vec<String>]| row.iter().map(width).max().unwrap_or(1);
+    let own = |words: &Vec<String>, widest: usize| if words.is_empty() { 1 } else { widest };
+    let whole = |row: &Vec<Vec<String>>| {
+        row.iter().map(|words| own(words, widest(row)) + GAP).sum::<usize>().saturating_sub(GAP)
+    };
+    let sheet = rows.iter().map(whole).max().unwrap_or(0);
+    let place = |row: Vec<Vec<String>>| {
+        let (mut left, widest) = ((sheet - whole(&row)) / 2, widest(&row));
+        let place = |words: Vec<String>| {
+            let place = Place { left, width: own(&words, widest), words };
+            left += place.width + GAP;
+            place
+        };
+        row.into_iter().map(place).collect()
+    };
+    rows.into_iter().map(place).collect()
+}
+
+/// What a box says.
+fn words(workflow: &Workflow, step: usize, vague: bool) -> Vec<String> {
+    let step = &workflow.steps[step];
+    let after =
+        || format!("after {}", step.needs.iter().map(|need| need.to.as_str()).collect::<Vec<_>>().join(", "));
+    let lines = [step.name.clone(), done_by(step), if vague { after() } else { String::new() }];
+    lines.iter().filter(|line| !line.is_empty()).map(|line| short(&clean(line))).collect()
+}
+
+fn short(text: &str) -> String {
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+/// The phases of a row, each once.
+fn phases(workflow: &Workflow, row: &[Slot]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for slot in row {
+        let Slot::Step(step) = slot else { continue };
+        let name = phase(&workflow.steps[*step]);
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}

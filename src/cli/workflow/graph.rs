@@ -1,0 +1,95 @@
+//! Draws the steps of a workflow: in the terminal, as DOT, as SVG.
+//!
+//! Reads the texts in force, writes nothing. Invariant: the same workflow gives the same drawing, byte for byte.
+
+use super::super::table::{Cell, Table, Tone, clean};
+use super::super::{Desk, refused};
+use super::{Command, Who, boxes, done_by, dot, gates, id_argument, library, phase, svg, whole};
+use crate::config::workflow::{Workflow, meant};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches};
+use serde_json::json;
+
+pub(super) const VERB: Command = Command {
+    name: "graph",
+    about: "Draw the steps of a workflow: in the terminal, as DOT, as SVG",
+    examples: &[
+        ("aops-hook workflow graph project", "boxes in the terminal, a line for each step when piped"),
+        ("aops-hook workflow graph project --variant webapp", "without what that project type skips"),
+        ("aops-hook workflow graph project --format svg > project.svg", "a picture, light and dark"),
+        ("aops-hook workflow graph project --format dot | dot -Tpng -o project.png", "for graphviz"),
+    ],
+    who: Who::Anyone,
+    arguments: |row| {
+        let format = Arg::new("format").long("format").value_name("FORMAT").default_value("text");
+        let variant = Arg::new("variant").long("variant").value_name("NAME");
+        id_argument(row)
+            .arg(
+                format.value_parser(PossibleValuesParser::new(["text", "dot", "svg"])).help("How to draw it"),
+            )
+            .arg(variant.help("One of its variants, such as a project type"))
+    },
+    run,
+};
+
+fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+    let library = library(desk);
+    let id = given.get_one::<String>("id").map_or("", String::as_str);
+    let workflow = &whole(&library, id, desk)?.workflow;
+    let workflow = match given.get_one::<String>("variant") {
+        Some(name) => &variant(workflow, name)?,
+        None => workflow,
+    };
+    let format = given.get_one::<String>("format").map_or("text", String::as_str);
+    match format {
+        _ if desk.json => writeln!(desk.out, "{}", value(workflow))?,
+        "dot" => write!(desk.out, "{}", dot::draw(workflow))?,
+        "svg" => write!(desk.out, "{}", svg::draw(workflow))?,
+        _ => text(desk, workflow)?,
+    }
+    Ok(0)
+}
+
+fn variant(workflow: &Workflow, name: &str) -> anyhow::Result<Workflow> {
+    let known: Vec<_> = workflow.variants.iter().map(|variant| variant.name.as_str()).collect();
+    match workflow.variant(name) {
+        Some(workflow) => Ok(workflow),
+        None if known.is_empty() => refused(format!("`{}` has no variants", workflow.id)),
+        None => {
+            let near = meant(name, known.iter().copied());
+            let hint = format!("hint: there are {}", known.join(", "));
+            refused(format!("`{}` has no variant `{name}`{near}\n{hint}", workflow.id))
+        }
+    }
+}
+
+fn value(workflow: &Workflow) -> serde_json::Value {
+    let order = workflow.order();
+    let edges =
+        order.iter().flat_map(|step| step.needs.iter().map(|need| [need.to.as_str(), step.id.as_str()]));
+    let edges: Vec<_> = edges.collect();
+    json!({"id": workflow.id, "gates": workflow.gates, "steps": order, "edges": edges})
+}
+
+/// Boxes where they fit on a terminal; otherwise a line for each step, in the order they are walked.
+fn text(desk: &mut Desk, workflow: &Workflow) -> anyhow::Result<()> {
+    let drawn = desk.terminal.then(|| boxes::draw(workflow));
+    if let Some(drawn) = drawn.filter(|drawn| desk.width.is_none_or(|width| drawn.width() <= width)) {
+        let head = format!("{}  gates: {}", workflow.title, gates(&workflow.gates));
+        writeln!(desk.out, "{}\n", Tone::Strong.paint(&clean(&head), desk))?;
+        for (label, line) in drawn.lines() {
+            let tone = if label.trim().is_empty() { Tone::Plain } else { Tone::Quiet };
+            let label = tone.paint(&label, desk).into_owned();
+            writeln!(desk.out, "{}", format!("{label}{line}").trim_end())?;
+        }
+        return Ok(());
+    }
+    let mut table = Table::new(&["step", "phase", "after", "by", "name"]);
+    for step in workflow.order() {
+        let needs: Vec<_> = step.needs.iter().map(|need| need.to.as_str()).collect();
+        let cells = [step.id.clone(), phase(step), needs.join(","), done_by(step), step.name.clone()];
+        table.row(cells.map(Cell::from));
+    }
+    table.print(desk)?;
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Whole drawings, as they must look.
+
+use super::{boxes, dot, svg};
+use crate::config::texts::{ASSETS, Kind};
+use crate::config::workflow::{Workflow, read};
+
+fn shipped(id: &str) -> Workflow {
+    let asset = ASSETS.iter().find(|asset| asset.kind() == Kind::Workflow && asset.id() == id).unwrap();
+    read(asset.path, asset.text).unwrap()
+}
+
+/// Lines that skip rows and cross, a step alone, a text that wants to get out.
+fn knotty() -> Workflow {
+    let step =
+        |id: &str, name: &str, more: &str| format!("  - {{id: {id}, name: {name}, description: d{more}}}\n");
+    let steps = [
+        step("a", "Freeze", ""),
+        step("b", "'<Build> & \"sign\"'", ", needs: [a], run: make a-very-long-target of-the-dist"),
+        step("c", "Sign", ", needs: [b], phase: verify"),
+        step("d", "Notes", ", needs: [a], phase: execute"),
+        step("e", "Upload", ", needs: [c, a]"),
+        step("f", "Announce", ", needs: [d, e]"),
+        step("g", "\"Ar\\e[31mchive\"", ", needs: [d, c]"),
+        step("h", "Alone", ""),
+    ];
+    let text = format!(
+        "---\nid: x\ntitle: 'A \"knot\" <b>'\ntype: workflow\ncategory: t\ngates: []\nsteps:\n{}---\n",
+        steps.concat()
+    );
+    read("x.md", &text).unwrap()
+}
+
+fn drawn(workflow: &Workflow) -> String {
+    let line = |(label, line): (String, String)| format!("{}\n", format!("{label}{line}").trim_end());
+    boxes::draw(workflow).lines().map(line).collect()
+}
+
+#[test]
+fn boxes_of_a_chain_and_of_a_graph() {
+    insta::assert_snapshot!("boxes-feature-dev", drawn(&shipped("feature-dev")));
+    insta::assert_snapshot!("boxes-project-webapp", drawn(&shipped("project").variant("webapp").unwrap()));
+    insta::assert_snapshot!("boxes-knotty", drawn(&knotty()));
+}
+
+#[test]
+fn dot_and_svg() {
+    insta::assert_snapshot!("dot-project", dot::draw(&shipped("project")));
+    insta::assert_snapshot!("svg-project", svg::draw(&shipped("project")));
+    insta::assert_snapshot!("dot-knotty", dot::draw(&knotty()));
+    insta::assert_snapshot!("svg-knotty", svg::draw(&knotty()));
+}
+
+#[test]
+fn a_drawing_is_as_wide_as_it_says_and_ours_fit_a_small_terminal() {
+    let ours: Vec<_> = ASSETS
+        .iter()
+        .filter(|asset| asset.kind() == Kind::Workflow)
+        .map(|asset| shipped(asset.id()))
+        .collect();
+    for workflow in ours.iter().chain([&knotty()]) {
+        let drawing = boxes::draw(workflow);
+        let widest = drawing.lines().map(|(label, line)| label.chars().count() + line.chars().count()).max();
+        assert_eq!(widest, Some(drawing.width()), "{}", workflow.id);
+        assert!(drawing.width() <= 80 || workflow.id == "x", "`{}` is {} wide", workflow.id, drawing.width());
+    }
+}
+
+/// Each `<x …>` is closed, each text is escaped: read with the least parser that can tell.
+#[test]
+fn svg_is_well_formed_and_needs_nothing_else() {
+    for workflow in [shipped("project"), shipped("simple-question"), knotty()] {
+        let svg = svg::draw(&workflow);
+        let mut open = Vec::new();
+        for tag in svg.split('<').skip(1) {
+            let (tag, text) = tag.split_once('>').unwrap();
+            match tag.strip_prefix('/') {
+                Some(name) => assert_eq!(open.pop(), Some(name)),
+                None if tag.ends_with('/') => {}
+                None => open.push(tag.split(' ').next().unwrap()),
+            }
+            assert!(!text.contains(['"', '\'']) || open.last() == Some(&"style"), "{text}");
+        }
+        assert!(open.is_empty(), "{open:?}");
+        let links = svg.matches("http").count();
+        assert_eq!(links, 1, "the name of the format is the only address");
+        assert!(!svg.contains('\u{1b}') && !svg.contains("<script") && !svg.contains("<b>"));
+        assert!(svg.contains("prefers-color-scheme:dark"));
+    }
+}

@@ -1,0 +1,111 @@
+//! What is in force here and now: the policy of the configuration files, the texts, and one hash over both.
+//!
+//! Reads the user's configuration folder and the project's `.aops`; `keep` writes below `<config>/aops/policies`.
+//! Invariants: the same texts give the same hash on every machine; a file that cannot be read or understood is a problem,
+//! never a fallback to less.
+
+use crate::config::policy::{self, Origins, Policy, Problem, Source};
+use crate::config::texts::{self, Texts, read_text};
+use crate::model::error::{Code, Failure};
+use crate::system::env::Env;
+use crate::system::files::{self, make_all};
+use crate::text::stored::{canonical, digest_of};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub const CONFIG_FILE: &str = "config.toml";
+
+/// Everything that decides what we do.
+#[derive(Clone, Debug)]
+pub struct InForce {
+    pub policy: Policy,
+    /// 64 hex digits over `Form`.
+    pub hash: String,
+    pub origins: Origins,
+    pub texts: Texts,
+    /// The folder whose `.aops` counts.
+    pub project: PathBuf,
+}
+
+/// What the hash is over. Stored type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    pub policy: Policy,
+    /// The digest of every agent, workflow, axiom and template by its name.
+    pub texts: BTreeMap<String, String>,
+}
+
+/// The policy in force for work in this folder.
+pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
+    look(env, cwd).map_err(|problems| {
+        let mut words: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
+        if problems.len() > words.len() {
+            words.push(format!("and {} more", problems.len() - words.len()));
+        }
+        Failure::new(Code::ConfigInvalid, words.join("\n"))
+    })
+}
+
+/// The same, with every problem.
+pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
+    let project = texts::project(env, cwd);
+    let user = config(&env.user_config, None)?;
+    let own = config(&project.join(".aops"), Some(&project))?;
+    let (policy, origins) = policy::read(
+        user.as_ref().map(|(file, text)| Source { file, text }),
+        own.as_ref().map(|(file, text)| Source { file, text }),
+    )?;
+    let texts = texts::in_force(env, &project);
+    if !texts.problems.is_empty() {
+        return Err(texts.problems.into_iter().map(|odd| Problem::whole(odd.file, odd.what)).collect());
+    }
+    let hash = digest_of(&Form { policy: policy.clone(), texts: texts.digests() });
+    Ok(InForce { policy, hash, origins, texts, project })
+}
+
+impl InForce {
+    pub fn form(&self) -> Form {
+        Form { policy: self.policy.clone(), texts: self.texts.digests() }
+    }
+
+    /// Remember what this hash stands for, so that a later one can be compared with it.
+    pub fn keep(&self, env: &Env) -> Result<(), Failure> {
+        let is_kept = || kept(env, &self.hash).is_some();
+        if env.dry || is_kept() {
+            return Ok(());
+        }
+        let path = kept_at(env, &self.hash);
+        path.parent().map_or(Ok(()), make_all)?;
+        let form = canonical(&self.form());
+        match files::find(&path).and_then(|file| file.replace(form.as_bytes(), 0o600)) {
+            // Sessions that begin at once write the same file; whoever was first wrote what we would have.
+            Err(error) if !is_kept() => Err(Failure::storage(path.display(), error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a hash stood for when it was kept; nothing where nobody kept it or the file is not what it says.
+pub fn kept(env: &Env, hash: &str) -> Option<Form> {
+    let bytes = files::find(&kept_at(env, hash)).ok()?.bytes?;
+    let form: Form = serde_json::from_slice(&bytes).ok()?;
+    (digest_of(&form) == hash).then_some(form)
+}
+
+fn kept_at(env: &Env, hash: &str) -> PathBuf {
+    env.config.join("aops/policies").join(format!("{hash}.json"))
+}
+
+/// Name and text of a folder's configuration file, where there is one.
+fn config(folder: &Path, within: Option<&Path>) -> Result<Option<(String, String)>, Vec<Problem>> {
+    let path = folder.join(CONFIG_FILE);
+    let file = path.display().to_string();
+    match read_text(&path, within) {
+        Ok(text) => Ok(text.map(|text| (file, text))),
+        Err(why) => Err(vec![Problem::whole(file, why)]),
+    }
+}
+
+#[cfg(test)]
+mod tests;

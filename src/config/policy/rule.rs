@@ -1,0 +1,148 @@
+//! `[[rule]]`: what the user or the project denies, asks about or warns of.
+//!
+//! Reads a call as it is described to it, writes nothing. Invariants: every condition that a rule names must hold, any
+//! one of its alternatives is enough; a rule without a condition is refused when it is read.
+
+use super::field::Parts;
+use super::key::Part;
+use super::value::{EFFECTS, Form, effect_word};
+use super::{glob, words};
+use crate::model::call::Effect;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    pub action: Action,
+    pub command: Vec<String>,
+    pub effect: Vec<Effect>,
+    pub examples: Vec<String>,
+    pub id: String,
+    pub path: Vec<String>,
+    pub reason: String,
+    pub tool: Vec<String>,
+}
+
+words! {
+    /// What becomes of a call that a rule matches.
+    Action {
+        Warn = "warn",
+        Ask = "ask",
+        #[default]
+        Deny = "deny",
+    }
+}
+
+/// The fields of a `[[rule]]`.
+pub static PARTS: &[Part] = &[
+    Part::needed("id", Form::Id, "its name, in refusals and in the ledger"),
+    Part::optional("tool", Form::Names, "tools, by name or glob"),
+    Part::optional("path", Form::Names, "paths the call touches, as globs"),
+    Part::optional("command", Form::Names, "words of a command, in order; others may stand between"),
+    Part::optional("effect", Form::SomeOf(EFFECTS), "what the call does"),
+    Part::needed("action", Form::OneOf(Action::WORDS), "what becomes of the call"),
+    Part::needed("reason", Form::Text, "told to whoever is refused"),
+    Part::optional("examples", Form::Names, "calls it must match; with a leading `!`, must not"),
+];
+
+/// A call as rules see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Called<'a> {
+    pub tool: &'a str,
+    pub effect: Effect,
+    /// Absolute, resolved.
+    pub paths: &'a [String],
+    /// The words of each simple command.
+    pub commands: &'a [Vec<String>],
+    pub project: &'a str,
+    pub home: &'a str,
+}
+
+impl Rule {
+    pub fn matches(&self, call: &Called) -> bool {
+        let tool = |pattern: &String| glob::name(pattern, call.tool);
+        let path = |pattern: &String| {
+            call.paths.iter().any(|path| glob::covers(pattern, path, call.project, call.home))
+        };
+        let command = |wanted: &String| call.commands.iter().any(|words| has_words(wanted, words));
+        let effect = |wanted: &Effect| effect_word(*wanted) == effect_word(call.effect);
+        (self.tool.is_empty() || self.tool.iter().any(tool))
+            && (self.path.is_empty() || self.path.iter().any(path))
+            && (self.command.is_empty() || self.command.iter().any(command))
+            && (self.effect.is_empty() || self.effect.iter().any(effect))
+    }
+
+    /// Why it matches, condition by condition: its name, the pattern, and what that was held against.
+    pub fn found(&self, call: &Called) -> Vec<(&'static str, String, String)> {
+        let path = |pattern: &String| {
+            let hit = call.paths.iter().find(|path| glob::covers(pattern, path, call.project, call.home))?;
+            Some(("path", pattern.clone(), hit.clone()))
+        };
+        let command = |wanted: &String| {
+            let hit = call.commands.iter().find(|words| has_words(wanted, words))?;
+            Some(("command", wanted.clone(), hit.join(" ")))
+        };
+        let tool = self.tool.iter().find(|pattern| glob::name(pattern, call.tool));
+        let tool = tool.map(|pattern| ("tool", pattern.clone(), call.tool.to_owned()));
+        let word = effect_word(call.effect);
+        let effect = self.effect.iter().find(|wanted| effect_word(**wanted) == word);
+        let effect = effect.map(|_| ("effect", word.to_owned(), word.to_owned()));
+        let (path, command) = (self.path.iter().find_map(path), self.command.iter().find_map(command));
+        tool.into_iter().chain(path).chain(command).chain(effect).collect()
+    }
+
+    /// Made of its fields; what is wrong comes back with the field it concerns.
+    pub(super) fn of(parts: &mut Parts) -> Result<Self, (&'static str, String)> {
+        let rule = Self {
+            action: parts.word("action", Action::of).unwrap_or_default(),
+            command: parts.take("command").unwrap_or_default(),
+            effect: parts.take("effect").unwrap_or_default(),
+            examples: parts.take("examples").unwrap_or_default(),
+            id: parts.take("id").unwrap_or_default(),
+            path: parts.take("path").unwrap_or_default(),
+            reason: parts.take("reason").unwrap_or_default(),
+            tool: parts.take("tool").unwrap_or_default(),
+        };
+        let conditions = [&rule.tool, &rule.path, &rule.command];
+        if conditions.iter().all(|condition| condition.is_empty()) && rule.effect.is_empty() {
+            return Err(("id", "a rule needs `tool`, `path`, `command` or `effect`".to_owned()));
+        }
+        match rule.examples.iter().find(|example| Example::of(example).is_none()) {
+            Some(odd) => {
+                Err(("examples", format!("a call as `Tool(argument)` or `!Tool(argument)`, not {odd:?}")))
+            }
+            None => Ok(rule),
+        }
+    }
+}
+
+/// The program by its last part; then the other words in order, with anything between.
+fn has_words(wanted: &str, words: &[String]) -> bool {
+    let mut wanted = wanted.split_whitespace();
+    let Some((program, rest)) = words.split_first() else { return false };
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let mut rest = rest.iter();
+    wanted.next().is_some_and(|first| glob::name(first, program))
+        && wanted.all(|word| rest.any(|given| glob::name(word, given)))
+}
+
+/// A call a rule is tried on: `Bash(git push)`, `Write(src/lib.rs)`, `mcp__jira__get`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example<'a> {
+    /// Whether the rule is meant to match it.
+    pub meant: bool,
+    pub tool: &'a str,
+    pub argument: &'a str,
+}
+
+impl<'a> Example<'a> {
+    pub fn of(text: &'a str) -> Option<Self> {
+        let bare = text.strip_prefix('!');
+        let (meant, text) = (bare.is_none(), bare.unwrap_or(text));
+        let (tool, argument) = match text.split_once('(') {
+            Some((tool, rest)) => (tool, rest.strip_suffix(')')?),
+            None => (text, ""),
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        (!tool.is_empty() && tool.chars().all(plain)).then_some(Self { meant, tool, argument })
+    }
+}

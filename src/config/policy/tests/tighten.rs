@@ -1,0 +1,227 @@
+//! A project may only tighten: each key both ways, and any two files.
+
+use super::source;
+use crate::config::policy::key::{KEYS, Key, Project};
+use crate::config::policy::rule::Action;
+use crate::config::policy::value::Form;
+use crate::config::policy::{Layer, Policy, Share, Source, read};
+use crate::model::call::Effect;
+use proptest::prelude::*;
+
+/// Each key, what the user has, what a project asks for, and what comes of it (`Err` is a refusal).
+const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
+    ("mode.observe", "true", "false", Ok("false")),
+    ("mode.observe", "false", "true", Err(())),
+    ("mode.observe", "", "true", Err(())),
+    ("mode.observe", "", "false", Ok("false")),
+    ("gates.sandbox", "\"off\"", "\"warn\"", Ok("\"warn\"")),
+    ("gates.sandbox", "\"off\"", "\"enforce\"", Ok("\"enforce\"")),
+    ("gates.sandbox", "\"warn\"", "\"off\"", Err(())),
+    ("gates.sandbox", "", "\"warn\"", Err(())),
+    ("gates.critic", "\"warn\"", "\"enforce\"", Ok("\"enforce\"")),
+    ("gates.critic", "", "\"off\"", Err(())),
+    ("gates.audit", "\"off\"", "\"warn\"", Ok("\"warn\"")),
+    ("gates.audit", "\"enforce\"", "\"warn\"", Err(())),
+    ("gates.checks", "\"warn\"", "\"warn\"", Ok("\"warn\"")),
+    ("gates.checks", "", "\"off\"", Err(())),
+    ("gates.qa", "\"off\"", "\"enforce\"", Ok("\"enforce\"")),
+    ("gates.qa", "\"enforce\"", "\"off\"", Err(())),
+    ("gates.reflect", "\"off\"", "\"warn\"", Ok("\"warn\"")),
+    ("gates.reflect", "", "\"warn\"", Err(())),
+    ("gates.close", "\"warn\"", "\"enforce\"", Ok("\"enforce\"")),
+    ("gates.close", "", "\"off\"", Err(())),
+    ("audit.rate", "", "1", Ok("1")),
+    ("audit.rate", "0", "0.000001", Ok("0.000001")),
+    ("audit.rate", "", "0.099999", Err(())),
+    ("audit.rate", "0.5", "0", Err(())),
+    ("audit.at_least_every", "", "1", Ok("1")),
+    ("audit.at_least_every", "100", "99", Ok("99")),
+    ("audit.at_least_every", "", "26", Err(())),
+    ("audit.grace", "", "0", Ok("0")),
+    ("audit.grace", "0", "1", Err(())),
+    ("stop.refusals", "", "10", Ok("10")),
+    ("stop.refusals", "", "2", Err(())),
+    ("hydration.deadline_ms", "", "5000", Ok("5000")),
+    ("hydration.deadline_ms", "", "399", Err(())),
+    ("effects.read", "[\"a\", \"b\"]", "[\"b\"]", Ok("[\"a\", \"b\"]")),
+    ("effects.read", "[\"a\"]", "[\"a\", \"b\"]", Err(())),
+    ("effects.read", "", "\"*\"", Err(())),
+    ("effects.write", "[\"b\"]", "[\"a\", \"b\"]", Ok("[\"a\", \"b\"]")),
+    ("effects.write", "", "\"a\"", Ok("[\"a\"]")),
+    ("effects.write", "[\"a\"]", "[]", Ok("[\"a\"]")),
+    ("tracker.command", "", "\"bd\"", Ok("\"bd\"")),
+    ("tracker.command", "", "\"./evil\"", Err(())),
+    ("tracker.command", "\"bd2\"", "\"bd\"", Err(())),
+    ("memory.server", "\"http://[::1]:8/\"", "\"http://[::1]:8/\"", Ok("\"http://[::1]:8/\"")),
+    ("memory.server", "", "\"http://[::1]:8/\"", Err(())),
+    ("insights.command", "\"gemini\"", "\"gemini\"", Ok("\"gemini\"")),
+    ("insights.command", "", "\"./evil\"", Err(())),
+    ("checkpoint.interactive", "\"off\"", "\"execute\"", Ok("\"execute\"")),
+    ("checkpoint.interactive", "", "\"all\"", Ok("\"all\"")),
+    ("checkpoint.interactive", "", "\"off\"", Err(())),
+    ("checkpoint.max_file_mb", "", "51", Ok("51")),
+    ("checkpoint.max_file_mb", "", "49", Err(())),
+    ("checkpoint.max_tree_mb", "", "2049", Ok("2049")),
+    ("checkpoint.max_tree_mb", "", "2047", Err(())),
+    ("checkpoint.intervene", "", "\"rollback\"", Err(())),
+    ("checkpoint.intervene", "\"rollback\"", "\"rollback\"", Ok("\"rollback\"")),
+    ("checkpoint.keep", "", "21", Ok("21")),
+    ("checkpoint.keep", "", "19", Err(())),
+    ("run.claude", "\"claude\"", "\"claude\"", Ok("\"claude\"")),
+    ("run.claude", "", "\"claude\"", Err(())),
+    ("run.notify", "\"beep\"", "\"beep\"", Ok("\"beep\"")),
+    ("run.notify", "", "\"./evil\"", Err(())),
+    ("run.on_pause", "\"continue\"", "\"stop\"", Ok("\"stop\"")),
+    ("run.on_pause", "", "\"continue\"", Err(())),
+];
+
+#[test]
+fn a_project_may_only_tighten() {
+    let line =
+        |key: &str, value: &str| if value.is_empty() { String::new() } else { format!("{key} = {value}") };
+    for (name, of_user, of_project, want) in TIGHTENING {
+        let (one, other) = (line(name, of_user), line(name, of_project));
+        let project = Some(Source { file: "p.toml", text: &other });
+        let case = format!("{one} then {other}");
+        match (read(source(&one), project), want) {
+            (Ok((policy, _)), Ok(want)) => {
+                assert_eq!((Key::of(name).unwrap().get)(&policy).to_string(), *want, "{case}");
+            }
+            (Err(problems), Err(())) => {
+                let [problem] = problems.as_slice() else { panic!("{case}: {problems:?}") };
+                let place = (problem.file.as_str(), problem.line, problem.column, problem.key.as_str());
+                assert_eq!(place, ("p.toml", 1, name.len() + 4, *name), "{case}");
+            }
+            (got, want) => panic!("{case}: {got:?}, not {want:?}"),
+        }
+    }
+    for key in KEYS {
+        let both = |ok: bool| TIGHTENING.iter().any(|row| row.0 == key.name && row.3.is_ok() == ok);
+        assert!(
+            both(true) && (both(false) || key.project == Project::Add),
+            "{} is tried both ways",
+            key.name
+        );
+    }
+}
+
+#[test]
+fn a_project_adds_rules_and_never_replaces_one() {
+    let rule = |id: &str, action: &str| {
+        format!("[[rule]]\nid = \"{id}\"\ntool = \"X\"\naction = \"{action}\"\nreason = \"r\"\n")
+    };
+    let (one, same, other) = (rule("a", "deny"), rule("a", "warn"), rule("b", "warn"));
+    let project = |text| Some(Source { file: "p.toml", text });
+    let (policy, origins) = read(source(&one), project(&other)).unwrap();
+    assert_eq!(policy.rules.iter().map(|rule| rule.action).collect::<Vec<_>>(), [Action::Deny, Action::Warn]);
+    assert_eq!((origins.of("rule.b")[0].layer, origins.of("rule.b")[0].line), (Layer::Project, 2));
+    let problems = read(source(&one), project(&same)).unwrap_err();
+    assert_eq!(problems[0].to_string(), "p.toml:2:6: `rule.id`: `a` is taken by f.toml:2");
+    let check = "[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n";
+    let problems = read(source(check), project(check)).unwrap_err();
+    assert_eq!(problems[0].to_string(), "p.toml:2:6: `check.id`: `a` is taken by f.toml:2");
+}
+
+/// Written out by hand, apart from the table that the parser follows.
+fn no_laxer(new: &Policy, old: &Policy) -> bool {
+    let gates = |p: &Policy| {
+        let g = p.gates.clone();
+        [g.sandbox, g.critic, g.audit, g.checks, g.qa, g.reflect, g.close]
+    };
+    let tool = |p: &Policy, name: &str| p.effects.of(name);
+    let tools = ["a", "b", "ab", "x"];
+    gates(new).iter().zip(gates(old)).all(|(new, old)| *new >= old)
+        && (!new.mode.observe || old.mode.observe)
+        && new.audit.rate >= old.audit.rate
+        && new.audit.at_least_every <= old.audit.at_least_every
+        && new.audit.grace <= old.audit.grace
+        && new.stop.refusals >= old.stop.refusals
+        && new.hydration.deadline_ms >= old.hydration.deadline_ms
+        && tools.iter().all(|t| tool(new, t) == tool(old, t) || tool(new, t) == Some(Effect::Write))
+        && old.rules.iter().all(|rule| new.rules.contains(rule))
+        && old.checks.iter().all(|check| new.checks.contains(check))
+        && (&new.tracker, &new.memory) == (&old.tracker, &old.memory)
+        && (&new.run.claude, &new.run.notify) == (&old.run.claude, &old.run.notify)
+        && new.run.on_pause >= old.run.on_pause
+        && new.checkpoint.interactive >= old.checkpoint.interactive
+        && new.checkpoint.max_file_mb >= old.checkpoint.max_file_mb
+        && new.checkpoint.max_tree_mb >= old.checkpoint.max_tree_mb
+        && new.checkpoint.intervene == old.checkpoint.intervene
+        && new.checkpoint.keep >= old.checkpoint.keep
+}
+
+/// A value of a form, as it stands in a file; good ones near each other, so that files agree and differ.
+fn any_value(form: Form) -> BoxedStrategy<String> {
+    let quoted = |word: &&str| format!("{word:?}");
+    match form {
+        Form::Flag => any::<bool>().prop_map(|flag| flag.to_string()).boxed(),
+        Form::OneOf(words) | Form::SomeOf(words) => {
+            prop::sample::select(words.iter().map(quoted).collect::<Vec<_>>()).boxed()
+        }
+        Form::Whole(least, most) => (least..=most.min(least + 60)).prop_map(|n| n.to_string()).boxed(),
+        Form::Share => (0_u32..=20).prop_map(|n| Share::millionths(n * 50_000).to_string()).boxed(),
+        Form::Server => {
+            prop::sample::select(vec!["\"http://127.0.0.1\"".to_owned(), "\"http://localhost\"".to_owned()])
+                .boxed()
+        }
+        Form::Text | Form::Id => prop::sample::select(vec!["\"bd\"".to_owned(), "\"b\"".to_owned()]).boxed(),
+        Form::Names => {
+            let name = prop::sample::select(vec!["a", "b", "a*", "*"]);
+            prop::collection::vec(name, 0..3).prop_map(|names| format!("{names:?}")).boxed()
+        }
+    }
+}
+
+/// `often` is the share of keys it sets.
+fn any_file(often: f64) -> impl Strategy<Value = String> {
+    let keys: Vec<_> = KEYS
+        .iter()
+        .map(|key| {
+            prop::option::weighted(
+                often,
+                any_value(key.form).prop_map(move |v| format!("{} = {v}\n", key.name)),
+            )
+        })
+        .collect();
+    let entry = (any::<bool>(), 0..4, prop::sample::select(Action::WORDS)).prop_map(|(rule, id, action)| {
+        if rule {
+            format!("[[rule]]\nid = \"r{id}\"\ntool = \"X\"\naction = \"{action}\"\nreason = \"r\"\n")
+        } else {
+            format!("[[check]]\nid = \"c{id}\"\non = \"stop\"\nrun = \"{action}\"\n")
+        }
+    });
+    (keys, prop::collection::vec(entry, 0..2))
+        .prop_map(|(keys, entries)| keys.into_iter().flatten().chain(entries).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_project_loosens(one in any_file(0.5), other in any_file(0.1)) {
+        let Ok((old, _)) = read(source(&one), None) else { return Ok(()) };
+        if let Ok((new, _)) = read(source(&one), source(&other)) {
+            prop_assert!(no_laxer(&new, &old), "{one}---\n{other}");
+        }
+    }
+
+    /// What is refused was really looser, or not allowed at all: a file that only repeats the user's is fine.
+    #[test]
+    fn a_project_may_repeat_the_users_values(one in any_file(0.3)) {
+        let plain: String = one.split("[[").next().unwrap_or_default().to_owned();
+        let Ok((old, _)) = read(source(&plain), None) else { return Ok(()) };
+        let again = read(source(&plain), source(&plain));
+        prop_assert_eq!(again.map(|(policy, _)| policy), Ok(old));
+    }
+
+    #[test]
+    fn any_text_is_answered(text in "\\PC*", file in any_file(0.3), at in 0_usize..400) {
+        let at = file.char_indices().map(|(at, _)| at).nth(at).unwrap_or(file.len());
+        let torn = format!("{}{text}{}", &file[..at], &file[at..]);
+        for text in [&text, &torn] {
+            if let Err(problems) = read(None, source(text)) {
+                prop_assert!(problems.iter().all(|p| p.line > 0 && p.column > 0 && !p.to_string().contains('\n')));
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A value of the configuration: how it is written, how it is read, which of two is the larger.
+//!
+//! Reads parsed TOML, writes nothing. Invariant: what `Form::read` accepts fits its field, so setting it cannot fail.
+
+use super::address::Address;
+use crate::model::call::Effect;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// Entries of a list, characters of a text: more is no configuration.
+const LONGEST_LIST: usize = 256;
+const LONGEST_TEXT: usize = 1000;
+
+/// What a key or field may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Flag,
+    /// One of these, in rising order where there is one.
+    OneOf(&'static [&'static str]),
+    /// One of these or a list of them.
+    SomeOf(&'static [&'static str]),
+    Whole(u64, u64),
+    /// 0 to 1, in millionths.
+    Share,
+    Text,
+    /// Letters, digits and dashes.
+    Id,
+    /// A URL without credentials.
+    Server,
+    /// A text or a list of texts.
+    Names,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Nothing,
+    Flag(bool),
+    Whole(u64),
+    Share(Share),
+    Text(String),
+    Names(Vec<String>),
+}
+
+/// A share between 0 and 1, kept as millionths: stored forms hold no fractions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Share(u32);
+
+impl Share {
+    pub const ONE: u32 = 1_000_000;
+
+    pub fn millionths(n: u32) -> Self {
+        Self(n.min(Self::ONE))
+    }
+
+    pub fn in_millionths(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (whole, rest) = (self.0 / Self::ONE, format!("{:06}", self.0 % Self::ONE));
+        match rest.trim_end_matches('0') {
+            "" => write!(f, "{whole}"),
+            digits => write!(f, "{whole}.{digits}"),
+        }
+    }
+}
+
+impl Form {
+    /// The value as this form has it, or what is wrong and where.
+    pub fn read(self, given: &Spanned<DeValue>) -> Result<Value, (usize, String)> {
+        self.accept(given.get_ref()).map_err(|what| (given.span().start, what)).and_then(|value| {
+            let (Form::Names | Form::SomeOf(_), DeValue::Array(items)) = (self, given.get_ref()) else {
+                return Ok(value);
+            };
+            let names = items.iter().map(|item| match self.one().accept(item.get_ref()) {
+                Ok(Value::Text(text)) => Ok(text),
+                Ok(_) => Ok(String::new()),
+                Err(what) => Err((item.span().start, what)),
+            });
+            Ok(Value::Names(names.collect::<Result<_, _>>()?))
+        })
+    }
+
+    /// The form of one entry of a list.
+    fn one(self) -> Self {
+        if let Form::SomeOf(words) = self { Form::OneOf(words) } else { Form::Text }
+    }
+
+    fn accept(self, given: &DeValue) -> Result<Value, String> {
+        match (self, given) {
+            (Form::Flag, DeValue::Boolean(flag)) => Ok(Value::Flag(*flag)),
+            (Form::OneOf(words), DeValue::String(word)) => one_of(words, word),
+            (Form::Whole(least, most), DeValue::Integer(n)) => whole(n.as_str(), n.radix(), least, most),
+            (Form::Share, DeValue::Float(n)) => share(n.as_str()),
+            (Form::Share, DeValue::Integer(n)) if n.radix() == 10 => share(n.as_str()),
+            (Form::Text, DeValue::String(text)) => plain(text),
+            (Form::Id, DeValue::String(text)) => id(text),
+            (Form::Server, DeValue::String(text)) => server(text),
+            (Form::Names | Form::SomeOf(_), DeValue::String(_)) => {
+                let Value::Text(text) = self.one().accept(given)? else { return Err(self.wanted()) };
+                Ok(Value::Names(vec![text]))
+            }
+            (Form::Names | Form::SomeOf(_), DeValue::Array(items)) if items.len() > LONGEST_LIST => {
+                Err(format!("at most {LONGEST_LIST} entries"))
+            }
+            (Form::Names | Form::SomeOf(_), DeValue::Array(_)) => Ok(Value::Nothing),
+            (_, other) => Err(format!("{}, not {}", self.wanted(), kind(other))),
+        }
+    }
+
+    /// What is wanted, in words.
+    pub fn wanted(self) -> String {
+        match self {
+            Form::Flag => "`true` or `false`".to_owned(),
+            Form::OneOf(words) => listed(words),
+            Form::SomeOf(words) => format!("{}, or a list of them", listed(words)),
+            Form::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Form::Share => "a number from 0 to 1".to_owned(),
+            Form::Text | Form::Id => "a text".to_owned(),
+            Form::Server => "a URL".to_owned(),
+            Form::Names => "a text or a list of texts".to_owned(),
+        }
+    }
+}
+
+impl Value {
+    /// Its place among the values of its form; nothing where they have no order.
+    pub fn rank(&self, form: Form) -> Option<u64> {
+        match (self, form) {
+            (Value::Flag(flag), _) => Some(u64::from(*flag)),
+            (Value::Whole(n), _) => Some(*n),
+            (Value::Share(share), _) => Some(share.in_millionths().into()),
+            (Value::Text(word), Form::OneOf(words)) => {
+                words.iter().position(|w| w == word).and_then(|n| n.try_into().ok())
+            }
+            _ => None,
+        }
+    }
+
+    /// The value for programs. A share is a number there, as in the file.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            Value::Nothing => serde_json::Value::Null,
+            Value::Flag(flag) => (*flag).into(),
+            Value::Whole(n) => (*n).into(),
+            Value::Share(share) => (f64::from(share.in_millionths()) / f64::from(Share::ONE)).into(),
+            Value::Text(text) => text.clone().into(),
+            Value::Names(names) => names.clone().into(),
+        }
+    }
+}
+
+/// As it would stand in the file.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Value::Nothing => f.write_str("not set"),
+            Value::Flag(flag) => write!(f, "{flag}"),
+            Value::Whole(n) => write!(f, "{n}"),
+            Value::Share(share) => write!(f, "{share}"),
+            Value::Text(text) => write!(f, "{text:?}"),
+            Value::Names(names) => write!(f, "{names:?}"),
+        }
+    }
+}
+
+fn one_of(words: &[&str], given: &str) -> Result<Value, String> {
+    if words.contains(&given) {
+        return Ok(Value::Text(given.to_owned()));
+    }
+    let meant = super::problem::nearest(given, words.iter().copied());
+    Err(format!("{}, not {given:?}{}", listed(words), super::problem::did_you_mean(meant)))
+}
+
+fn whole(digits: &str, radix: u32, least: u64, most: u64) -> Result<Value, String> {
+    let number = u64::from_str_radix(digits.trim_start_matches('+'), radix).ok();
+    let within = number.filter(|n| (least..=most).contains(n));
+    within.map(Value::Whole).ok_or_else(|| format!("a whole number from {least} to {most}, not {digits}"))
+}
+
+fn share(digits: &str) -> Result<Value, String> {
+    let number: f64 = digits.parse().unwrap_or(f64::NAN);
+    if !(0.0..=1.0).contains(&number) {
+        return Err(format!("a number from 0 to 1, not {digits}"));
+    }
+    let scaled = number * f64::from(Share::ONE);
+    if (scaled - scaled.round()).abs() > 1e-6 {
+        return Err(format!("at most six decimals, not {digits}"));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a million")]
+    Ok(Value::Share(Share::millionths(scaled.round() as u32)))
+}
+
+fn plain(text: &str) -> Result<Value, String> {
+    match text.chars().count() {
+        0 => Err("a text that is not empty".to_owned()),
+        long if long > LONGEST_TEXT => Err(format!("at most {LONGEST_TEXT} characters, not {long}")),
+        // What stands here is shown to people and models: no escape sequences.
+        _ if text.chars().any(char::is_control) => {
+            Err("a text on one line, without control characters".to_owned())
+        }
+        _ => Ok(Value::Text(text.to_owned())),
+    }
+}
+
+fn id(text: &str) -> Result<Value, String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=64).contains(&text.len()) && text.chars().all(plain) {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    Err("up to 64 lower-case letters, digits and dashes".to_owned())
+}
+
+fn server(text: &str) -> Result<Value, String> {
+    Address::read(text).and_then(|_| plain(text))
+}
+
+fn listed(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+fn kind(value: &DeValue) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "a yes or no",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// Effects by the words of a configuration. What only closes the work is a write there too.
+pub static EFFECTS: &[&str] = &["read", "write", "spawn", "tracker", "control"];
+
+pub fn effect_of(word: &str) -> Option<Effect> {
+    Some(match word {
+        "read" => Effect::Read,
+        "write" => Effect::Write,
+        "spawn" => Effect::Spawn,
+        "tracker" => Effect::Tracker,
+        "control" => Effect::Control,
+        _ => return None,
+    })
+}
+
+pub fn effect_word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Write | Effect::Close => "write",
+        Effect::Spawn => "spawn",
+        Effect::Tracker => "tracker",
+        Effect::Control => "control",
+    }
+}

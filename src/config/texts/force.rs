@@ -1,0 +1,364 @@
+//! Says which texts are in force: ours, or what the user or the project puts in their place.
+//!
+//! Reads `workflows/`, `agents/`, `templates/`, `AXIOMS.md` and `WORKFLOWS.md` of the user, and `workflows/` and
+//! `AXIOMS.md` of the project's `.aops`. Invariants: a text that is there and cannot be read is a problem, never silently
+//! ours; the same folders give the same list in the same order.
+
+use super::open::{list, read_text};
+use super::{ASSETS, Kind, Origin};
+use crate::config::workflow::{Problem, is_plain, meant};
+use crate::system::env::Env;
+use crate::text::sha256::sha256;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// One text in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    pub kind: Kind,
+    pub id: String,
+    pub origin: Origin,
+    /// What to call it in a message: its path, or `embedded:` and the path in the repository.
+    pub file: String,
+    pub text: Cow<'static, str>,
+}
+
+/// All texts in force, by kind and id, and whatever is there and cannot be used.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    pub texts: Vec<Text>,
+    pub problems: Vec<Problem>,
+}
+
+impl Text {
+    /// `workflow/tdd-cycle`; axioms add up, so theirs says whose they are.
+    pub fn name(&self) -> String {
+        let whose = if self.kind == Kind::Axioms { format!("@{}", self.origin) } else { String::new() };
+        format!("{}/{}{whose}", format!("{:?}", self.kind).to_lowercase(), self.id)
+    }
+}
+
+impl Texts {
+    /// What the policy hash is made of: the digest of each text by its name. Whose it is does not count, where only one
+    /// is in force.
+    pub fn digests(&self) -> BTreeMap<String, String> {
+        self.texts.iter().map(|text| (text.name(), sha256(&[text.text.as_bytes()]))).collect()
+    }
+
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Text> {
+        self.texts.iter().filter(move |text| text.kind == kind)
+    }
+}
+
+/// Where people keep texts of their own.
+struct Shelf<'a> {
+    origin: Origin,
+    folder: PathBuf,
+    within: Option<&'a Path>,
+}
+
+/// Every text in force in this project. Axioms add up; of anything else the nearest one counts.
+pub fn in_force(env: &Env, project: &Path) -> Texts {
+    let mut all = Gathered::default();
+    let ours = ASSETS.iter().filter(|asset| asset.kind() != Kind::Command);
+    ours.for_each(|asset| all.add(embedded(asset)));
+    for shelf in shelves(env, Some(project)) {
+        for kind in
+            [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(shelf.origin, *kind))
+        {
+            all.take_folder(&shelf, kind);
+        }
+        for kind in [Kind::Axioms, Kind::Index].into_iter().filter(|kind| may(shelf.origin, *kind)) {
+            all.take_file(&shelf, kind, name(kind), &shelf.folder.join(file_of(kind, name(kind))));
+        }
+    }
+    all.problems.sort();
+    Texts { texts: all.texts.into_values().collect(), problems: all.problems }
+}
+
+/// The one text of this name in force; `None` where nobody has one.
+pub fn find(env: &Env, project: Option<&Path>, kind: Kind, id: &str) -> Result<Option<Text>, Problem> {
+    let plain = id.split('/').all(is_plain) || id == name(kind);
+    for shelf in shelves(env, project).into_iter().rev().filter(|shelf| plain && may(shelf.origin, kind)) {
+        let path = shelf.folder.join(file_of(kind, id));
+        if let Some(text) = text_at(&shelf, kind, id, &path)? {
+            return Ok(Some(text));
+        }
+    }
+    Ok(ASSETS.iter().find(|asset| asset.kind() == kind && asset.id() == id).map(embedded))
+}
+
+/// All axioms, ours first: a long text of a project must not push ours out of what is injected, and one that cannot be
+/// read must not take ours along.
+pub fn axioms(env: &Env, project: &Path) -> Texts {
+    let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Axioms).map(embedded).collect();
+    let mut all = Texts { texts, problems: Vec::new() };
+    for shelf in shelves(env, Some(project)) {
+        let path = shelf.folder.join(file_of(Kind::Axioms, "AXIOMS"));
+        match text_at(&shelf, Kind::Axioms, "AXIOMS", &path) {
+            Ok(text) => all.texts.extend(text),
+            Err(problem) => all.problems.push(problem),
+        }
+    }
+    all
+}
+
+/// From the farthest to the nearest.
+fn shelves<'a>(env: &Env, project: Option<&'a Path>) -> Vec<Shelf<'a>> {
+    let user = Shelf { origin: Origin::User, folder: env.user_config.clone(), within: None };
+    let own = project.map(|project| Shelf {
+        origin: Origin::Project,
+        folder: project.join(".aops"),
+        within: Some(project),
+    });
+    std::iter::once(user).chain(own).filter(|shelf| shelf.folder.is_absolute()).collect()
+}
+
+/// A repository must not bring its own critic, nor what we say, nor how a workflow is chosen.
+fn may(origin: Origin, kind: Kind) -> bool {
+    match origin {
+        Origin::Project => matches!(kind, Kind::Workflow | Kind::Axioms),
+        _ => kind != Kind::Command,
+    }
+}
+
+/// The one text of a kind that has only one.
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Axioms => "AXIOMS",
+        Kind::Index => "WORKFLOWS",
+        _ => "",
+    }
+}
+
+fn file_of(kind: Kind, id: &str) -> String {
+    match kind {
+        Kind::Axioms | Kind::Index => format!("{id}.md"),
+        _ => format!("{}/{id}.md", folder_of(kind)),
+    }
+}
+
+fn folder_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Agent => "agents",
+        Kind::Template => "templates",
+        Kind::Command => "commands",
+        _ => "workflows",
+    }
+}
+
+fn embedded(asset: &super::Asset) -> Text {
+    Text {
+        kind: asset.kind(),
+        id: asset.id().to_owned(),
+        origin: Origin::Embedded,
+        file: format!("embedded:{}", asset.path),
+        text: Cow::Borrowed(asset.text),
+    }
+}
+
+fn text_at(shelf: &Shelf, kind: Kind, id: &str, path: &Path) -> Result<Option<Text>, Problem> {
+    let file = path.display().to_string();
+    let found = read_text(path, shelf.within).map_err(|why| Problem::new(&file, 1, why))?;
+    Ok(found.map(|text| Text { kind, id: id.to_owned(), origin: shelf.origin, file, text: Cow::Owned(text) }))
+}
+
+/// Texts by kind, id and, for those that add up, whose they are.
+#[derive(Default)]
+struct Gathered {
+    texts: BTreeMap<(Kind, String, Option<Origin>), Text>,
+    problems: Vec<Problem>,
+}
+
+impl Gathered {
+    /// A nearer text takes the place of a farther one.
+    fn add(&mut self, text: Text) {
+        let adds_up = (text.kind == Kind::Axioms).then_some(text.origin);
+        self.texts.insert((text.kind, text.id.clone(), adds_up), text);
+    }
+
+    fn take_folder(&mut self, from: &Shelf, kind: Kind) {
+        let folder = from.folder.join(folder_of(kind));
+        let files = match list(&folder, from.within, kind == Kind::Template) {
+            Ok(files) => files.unwrap_or_default(),
+            Err(why) => return self.problems.push(Problem::new(folder.display().to_string(), 1, why)),
+        };
+        for path in files {
+            let below = path.strip_prefix(&folder).unwrap_or(&path).with_extension("");
+            self.take_file(from, kind, &below.to_string_lossy(), &path);
+        }
+    }
+
+    fn take_file(&mut self, from: &Shelf, kind: Kind, id: &str, path: &Path) {
+        // A template under a name of its own would never be said: most likely it was meant for another.
+        let unknown = kind == Kind::Template && !self.texts.contains_key(&(kind, id.to_owned(), None));
+        if unknown {
+            let known = ASSETS.iter().filter(|asset| asset.kind() == kind).map(super::Asset::id);
+            let what = format!("there is no template `{id}` to take the place of{}", meant(id, known));
+            return self.problems.push(Problem::new(path.display().to_string(), 1, what));
+        }
+        match text_at(from, kind, id, path) {
+            Ok(text) => text.into_iter().for_each(|text| self.add(text)),
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    struct World {
+        root: TempDir,
+        env: Env,
+    }
+
+    impl World {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let root = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                let path = root.path().join(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            let env = Env { user_config: root.path().join("user"), ..Env::default() };
+            Self { root, env }
+        }
+
+        fn project(&self) -> PathBuf {
+            self.root.path().join("project")
+        }
+
+        /// Whatever is not ours, and all problems without the folder they are in.
+        fn foreign(&self) -> (Vec<String>, Vec<String>) {
+            let Texts { texts, problems } = in_force(&self.env, &self.project());
+            let foreign = texts.iter().filter(|text| text.origin != Origin::Embedded);
+            let root = format!("{}/", self.root.path().display());
+            (
+                foreign
+                    .map(|text| format!("{:?} {} {}: {}", text.kind, text.id, text.origin, text.text))
+                    .collect(),
+                problems.iter().map(|problem| problem.to_string().replace(&root, "")).collect(),
+            )
+        }
+    }
+
+    #[test]
+    fn ours_alone() {
+        let world = World::new(&[]);
+        let Texts { texts, problems } = in_force(&world.env, &world.project());
+        assert_eq!(
+            (texts.len(), problems),
+            (ASSETS.iter().filter(|a| a.kind() != Kind::Command).count(), vec![])
+        );
+    }
+
+    #[test]
+    fn the_nearest_counts_and_axioms_add_up() {
+        let world = World::new(&[
+            ("user/workflows/tdd-cycle.md", "user's"),
+            ("user/workflows/qa-demo.md", "user's"),
+            ("user/agents/critic.md", "user's"),
+            ("user/agents/scribe.md", "user's"),
+            ("user/templates/refusals/rule.md", "user's"),
+            ("user/AXIOMS.md", "user's"),
+            ("user/WORKFLOWS.md", "user's"),
+            ("project/.aops/workflows/tdd-cycle.md", "project's"),
+            ("project/.aops/workflows/release.md", "project's"),
+            ("project/.aops/workflows/.release.md.swp", "an editor's"),
+            ("project/.aops/workflows/README.md", "a note"),
+            ("project/.aops/agents/critic.md", "never"),
+            ("project/.aops/templates/refusals/rule.md", "never"),
+            ("project/.aops/WORKFLOWS.md", "never"),
+            ("project/.aops/AXIOMS.md", "project's"),
+        ]);
+        let wanted = [
+            "Axioms AXIOMS user: user's",
+            "Axioms AXIOMS project: project's",
+            "Agent critic user: user's",
+            "Agent scribe user: user's",
+            "Workflow qa-demo user: user's",
+            "Workflow release project: project's",
+            "Workflow tdd-cycle project: project's",
+            "Index WORKFLOWS user: user's",
+            "Template refusals/rule user: user's",
+        ];
+        assert_eq!(world.foreign(), (wanted.map(str::to_owned).to_vec(), vec![]));
+        let origins: Vec<_> =
+            axioms(&world.env, &world.project()).texts.iter().map(|text| text.origin).collect();
+        assert_eq!(origins, [Origin::Embedded, Origin::User, Origin::Project]);
+        for text in
+            in_force(&world.env, &world.project()).texts.iter().filter(|text| text.kind != Kind::Axioms)
+        {
+            let one = find(&world.env, Some(&world.project()), text.kind, &text.id).unwrap();
+            assert_eq!(one.as_ref(), Some(text), "one by one it is the same as all at once");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told() {
+        let world = World::new(&[
+            ("user/templates/refusals/rules.md", "x"),
+            ("project/.aops/workflows/good.md", "x"),
+        ]);
+        let outside = world.root.path().join("secret.md");
+        fs::write(&outside, "secret").unwrap();
+        let folder = world.project().join(".aops/workflows");
+        std::os::unix::fs::symlink(&outside, folder.join("out.md")).unwrap();
+        fs::create_dir(folder.join("folder.md")).unwrap();
+        let wanted = [
+            "project/.aops/workflows/folder.md:1: is not a plain file",
+            "project/.aops/workflows/out.md:1: is a link out of the project",
+            "user/templates/refusals/rules.md:1: there is no template `refusals/rules` to take the place of; did you mean `refusals/rule`?",
+        ];
+        assert_eq!(world.foreign().1, wanted);
+        let Texts { texts, .. } = in_force(&world.env, &world.project());
+        assert!(texts.iter().all(|text| text.text != "secret"));
+        let alone = find(&world.env, Some(&world.project()), Kind::Workflow, "out").unwrap_err();
+        assert_eq!(alone.what, "is a link out of the project");
+    }
+
+    #[test]
+    fn a_folder_that_leads_out_of_the_project_is_not_read() {
+        let world = World::new(&[("elsewhere/workflows/evil.md", "evil"), ("project/README.md", "")]);
+        std::os::unix::fs::symlink("../elsewhere", world.project().join(".aops")).unwrap();
+        let wanted = ["project/.aops/workflows:1: is a link out of the project"];
+        assert_eq!(world.foreign(), (vec![], wanted.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn no_name_reaches_outside_its_folder() {
+        let world = World::new(&[("user/config.md", "x"), ("user/workflows/a.md", "a")]);
+        for id in ["../config", "..", "", "/etc/passwd", "a/../../config", "A"] {
+            assert_eq!(find(&world.env, None, Kind::Workflow, id), Ok(None), "{id:?}");
+        }
+        assert_eq!(find(&world.env, None, Kind::Workflow, "a").unwrap().unwrap().text, "a");
+    }
+
+    #[test]
+    fn every_change_moves_a_digest() {
+        let digests = |files: &[(&str, &str)]| {
+            let world = World::new(files);
+            in_force(&world.env, &world.project()).digests()
+        };
+        let bare = digests(&[]);
+        assert_eq!(bare, digests(&[]), "the same folders elsewhere give the same digests");
+        assert!(
+            bare.contains_key("workflow/tdd-cycle") && bare.contains_key("axioms/AXIOMS@embedded"),
+            "{bare:?}"
+        );
+        for file in ["user/AXIOMS.md", "user/templates/refusals/rule.md", "project/.aops/workflows/x.md"] {
+            assert_ne!(digests(&[(file, "x")]), bare, "{file}");
+            assert_ne!(digests(&[(file, "x")]), digests(&[(file, "y")]), "{file}");
+        }
+        let same = ASSETS.iter().find(|asset| asset.path == "workflows/tdd-cycle.md").unwrap().text;
+        assert_eq!(
+            digests(&[("user/workflows/tdd-cycle.md", same)]),
+            bare,
+            "the same text is the same, whoever has it"
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! Reads all workflows in force, each with whose it is and which gates it may not drop.
+//!
+//! Reads texts through `force`. Invariant: a workflow that cannot be read as one is told, never replaced by the one it
+//! stood for.
+
+use super::{Kind, Origin, Text, Texts, find, in_force};
+use crate::config::workflow::{self, Catalogue, Gate, Held, Problem, Workflow};
+use crate::system::env::Env;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The workflows in force and everything wrong with them.
+#[derive(Debug, Default)]
+pub struct Library {
+    pub catalogue: Catalogue,
+    /// Of every workflow, be it whole or broken.
+    pub origins: BTreeMap<String, Origin>,
+    /// Of texts that cannot be read or do not fit together, by file and line.
+    pub problems: Vec<Problem>,
+    /// Ids of workflows that cannot be read, with their files.
+    pub broken: BTreeMap<String, String>,
+}
+
+impl Library {
+    pub fn read(env: &Env, project: &Path) -> Self {
+        Self::of(env, &in_force(env, project))
+    }
+
+    /// The same out of texts that were gathered before.
+    pub fn of(env: &Env, texts: &Texts) -> Self {
+        let mut library = Self { problems: texts.problems.clone(), ..Self::default() };
+        let mut held = Vec::new();
+        for text in texts.of(Kind::Workflow) {
+            library.origins.insert(text.id.clone(), text.origin);
+            match workflow::read(&text.file, &text.text) {
+                Ok(mut workflow) => {
+                    let owed = owed(env, text).unwrap_or_else(|| {
+                        // Nothing of ours or the user's stands behind it: a project does not choose what it skips.
+                        workflow.gates = Gate::ALL.to_vec();
+                        Vec::new()
+                    });
+                    held.push(Held { file: text.file.clone(), owed, workflow });
+                }
+                Err(problems) => {
+                    library.broken.insert(text.id.clone(), text.file.clone());
+                    library.problems.extend(problems);
+                }
+            }
+        }
+        library.catalogue = Catalogue::new(held, library.broken.keys().cloned());
+        let agents: BTreeSet<_> = texts.of(Kind::Agent).map(|text| text.id.clone()).collect();
+        library.problems.extend(library.catalogue.problems(&agents));
+        for index in texts.of(Kind::Index) {
+            library.problems.extend(library.catalogue.dangling(&index.file, &index.text));
+        }
+        library.problems.sort();
+        library.problems.dedup();
+        library
+    }
+
+    pub fn workflow(&self, id: &str) -> Option<&Workflow> {
+        self.catalogue.get(id).map(|held| &held.workflow)
+    }
+}
+
+/// The gates of the workflow that a project's one takes the place of; `None` where there is no such. The user's own may
+/// drop what they like.
+fn owed(env: &Env, text: &Text) -> Option<Vec<Gate>> {
+    if text.origin != Origin::Project {
+        return Some(Vec::new());
+    }
+    let beneath = match find(env, None, Kind::Workflow, &text.id) {
+        Ok(None) => return None,
+        Ok(Some(beneath)) => workflow::read(&beneath.file, &beneath.text).ok(),
+        Err(_) => None,
+    };
+    // One that cannot be read might have had any gate.
+    Some(beneath.map_or(Gate::ALL.to_vec(), |workflow| workflow.gates))
+}

@@ -1,0 +1,168 @@
+//! Opens texts that somebody else wrote.
+//!
+//! Reads folders and files, writes nothing. Invariants: nothing blocks on a FIFO or device, nothing longer than `LONGEST`
+//! is read, and no link leads out of a project.
+
+use crate::system::env::Env;
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// No text of ours is longer than a tenth of this.
+const LONGEST: u64 = 64 << 10;
+/// More files than this in one folder are no texts of ours.
+const MOST: usize = 100;
+
+/// Where the project begins: from where the client was started, else from `cwd`, the nearest folder with an `.aops` within
+/// its repository; else the repository's root; outside a repository the folder itself, since what lies above may belong to
+/// anybody. Never above the user's home.
+pub fn project(env: &Env, cwd: &Path) -> PathBuf {
+    let start = if env.project.as_os_str().is_empty() { cwd } else { &env.project };
+    let owner = fs::metadata(start).ok().map(|about| about.uid());
+    // Anybody may make a `/tmp/.git`, and a configuration may start programs.
+    let has = |folder: &Path, name: &str| {
+        let ours = |uid: u32| folder == start || uid == 0 || Some(uid) == owner;
+        fs::symlink_metadata(folder.join(name)).is_ok_and(|about| ours(about.uid()))
+    };
+    let above_home = |folder: &Path| env.home.starts_with(folder) && folder != env.home;
+    let mut folders = start.ancestors().take_while(|folder| !above_home(folder));
+    let Some(root) = folders.find(|folder| has(folder, ".git")) else { return start.to_owned() };
+    let mut inside = start.ancestors().take_while(|folder| folder.starts_with(root));
+    inside.find(|folder| has(folder, ".aops")).unwrap_or(root).to_owned()
+}
+
+/// The text of a file; `None` where there is none. `within`: the folder its links must stay in.
+pub fn read_text(path: &Path, within: Option<&Path>) -> Result<Option<String>, String> {
+    let Some(real) = resolve(path, within)? else { return Ok(None) };
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let file =
+        rustix::fs::openat(CWD, &real, flags, Mode::empty()).map_err(|e| format!("cannot be read: {e}"))?;
+    let stat = rustix::fs::fstat(&file).map_err(|e| format!("cannot be read: {e}"))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err("is not a plain file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let mut file = fs::File::from(file).take(LONGEST + 1);
+    file.read_to_end(&mut bytes).map_err(|e| format!("cannot be read: {e}"))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(format!("is longer than {} KB", LONGEST >> 10));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8".to_owned())
+}
+
+/// The markdown files of a folder and of those in it, by name; `None` where there is no folder.
+pub(super) fn list(folder: &Path, within: Option<&Path>, deep: bool) -> Result<Option<Vec<PathBuf>>, String> {
+    let Some(real) = resolve(folder, within)? else { return Ok(None) };
+    let items = fs::read_dir(&real).map_err(|e| format!("cannot be listed: {e}"))?;
+    let mut found = Vec::new();
+    for item in items {
+        let name = item.map_err(|e| format!("cannot be listed: {e}"))?.file_name();
+        let path = folder.join(&name);
+        let Some(name) = name.to_str() else { return Err("holds a name that is not UTF-8".to_owned()) };
+        if name.starts_with('.') || name == "README.md" {
+            continue; // an editor's file, a note to people
+        }
+        if path.extension().is_some_and(|end| end == "md") {
+            found.push(path);
+        } else if deep && path.is_dir() {
+            found.extend(list(&path, within, false)?.unwrap_or_default());
+        }
+        if found.len() > MOST {
+            return Err(format!("holds more than {MOST} texts"));
+        }
+    }
+    found.sort();
+    Ok(Some(found))
+}
+
+/// The path behind all links; `None` where there is nothing.
+fn resolve(path: &Path, within: Option<&Path>) -> Result<Option<PathBuf>, String> {
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let there = fs::symlink_metadata(path).is_ok();
+            return if there { Err("is a link that leads nowhere".to_owned()) } else { Ok(None) };
+        }
+        Err(error) => return Err(format!("cannot be read: {error}")),
+    };
+    let inside = |folder: &Path| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder));
+    if within.is_none_or(inside) {
+        return Ok(Some(real));
+    }
+    Err("is a link out of the project".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_text_or_why_not() {
+        let home = tempfile::tempdir().unwrap();
+        let (project, outside) = (home.path().join("project"), home.path().join("outside.md"));
+        fs::create_dir(&project).unwrap();
+        fs::write(&outside, "secret").unwrap();
+        let at = |name: &str| project.join(name);
+        fs::write(at("good.md"), "text").unwrap();
+        fs::write(at("bytes.md"), b"\xff").unwrap();
+        fs::write(at("long.md"), vec![b'a'; 64 * 1024 + 1]).unwrap();
+        fs::write(at("full.md"), vec![b'a'; 64 * 1024]).unwrap();
+        fs::create_dir(at("folder.md")).unwrap();
+        rustix::fs::mknodat(CWD, at("pipe.md"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        symlink(&outside, at("out.md")).unwrap();
+        symlink("good.md", at("in.md")).unwrap();
+        symlink("nowhere", at("lost.md")).unwrap();
+        symlink("ring.md", at("ring.md")).unwrap();
+        let read = |name: &str| read_text(&at(name), Some(&project));
+        assert_eq!(read("good.md"), Ok(Some("text".to_owned())));
+        assert_eq!(read("in.md"), Ok(Some("text".to_owned())));
+        assert_eq!(read("none.md"), Ok(None));
+        assert_eq!(read("full.md").map(|text| text.unwrap().len()), Ok(64 * 1024));
+        let why = |name: &str| read(name).unwrap_err();
+        assert_eq!(why("out.md"), "is a link out of the project");
+        assert_eq!(why("lost.md"), "is a link that leads nowhere");
+        assert_eq!(why("bytes.md"), "is not UTF-8");
+        assert_eq!(why("long.md"), "is longer than 64 KB");
+        assert_eq!(why("folder.md"), "is not a plain file");
+        assert_eq!(why("pipe.md"), "is not a plain file");
+        assert!(why("ring.md").starts_with("cannot be read: "));
+        assert_eq!(
+            read_text(&at("out.md"), None),
+            Ok(Some("secret".to_owned())),
+            "a person's own links are followed"
+        );
+    }
+
+    #[test]
+    fn where_a_project_begins() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let make = |name: &str| fs::create_dir_all(home.join(name)).unwrap();
+        make(".aops");
+        make("loose/sub");
+        make("repo/.git");
+        make("repo/.aops");
+        make("repo/a/.aops");
+        make("repo/a/b");
+        make("repo/c");
+        make("bare/.git");
+        make("bare/x");
+        let begins = |cwd: &str| {
+            project(&Env::default(), &home.join(cwd)).strip_prefix(home).unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(begins("loose/sub"), "loose/sub", "an `.aops` above may be anybody's");
+        assert_eq!(begins("repo"), "repo");
+        assert_eq!(begins("repo/c"), "repo");
+        assert_eq!(begins("repo/a/b"), "repo/a");
+        assert_eq!(begins("bare/x"), "bare");
+        let env = Env { project: home.join("repo"), ..Env::default() };
+        assert_eq!(project(&env, &home.join("repo/a/b")), home.join("repo"), "where the client was started");
+        let env = Env { home: home.join("repo/a"), ..Env::default() };
+        assert_eq!(project(&env, &home.join("repo/a/b")), home.join("repo/a/b"), "nothing above home");
+        let env = Env { home: home.join("repo"), ..Env::default() };
+        assert_eq!(project(&env, &home.join("repo/c")), home.join("repo"), "home itself may be one");
+    }
+}

@@ -1,0 +1,166 @@
+//! The table is what is shipped, and what is shipped is as the contract says.
+
+use super::*;
+use crate::config::workflow::{Layout, Slot, Workflow, read};
+use std::fs;
+use std::path::Path;
+
+fn shipped() -> Vec<Workflow> {
+    let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Workflow);
+    texts
+        .map(|asset| read(asset.path, asset.text).unwrap_or_else(|problems| panic!("{problems:?}")))
+        .collect()
+}
+
+#[test]
+fn gates_of_the_shipped_workflows() {
+    let gates =
+        |workflow: &Workflow| workflow.gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(" ");
+    let table: Vec<_> =
+        shipped().iter().map(|workflow| format!("{}: {}", workflow.id, gates(workflow))).collect();
+    let wanted = [
+        "batch-processing: critic qa",
+        "build-loop: critic qa",
+        "debugging: qa",
+        "direct-skill: ",
+        "feature-dev: critic qa",
+        "minor-edit: qa",
+        "project: critic qa",
+        "qa-demo: qa",
+        "simple-question: ",
+        "spec-review: critic",
+        "tdd-cycle: qa",
+    ];
+    assert_eq!(table, wanted);
+}
+
+#[test]
+fn shipped_workflows_have_their_parts() {
+    for workflow in shipped() {
+        for heading in ["## Overview", "## When to Use", "## Steps", "## Success Metrics"] {
+            assert!(workflow.body.contains(&format!("\n{heading}\n")), "`{}` has no {heading}", workflow.id);
+        }
+        assert!(workflow.steps.iter().all(|step| step.phase.is_some()), "{}", workflow.id);
+        let mut listed: Vec<_> = workflow.dependencies.iter().map(|mention| mention.to.as_str()).collect();
+        let mut named: Vec<_> = workflow.mentions().iter().map(|mention| mention.to.as_str()).collect();
+        listed.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(listed, named, "`dependencies` of `{}` are what it names", workflow.id);
+    }
+}
+
+#[test]
+fn the_index_tells_the_gates_as_they_are() {
+    let index = ASSETS.iter().find(|asset| asset.kind() == Kind::Index).unwrap().text;
+    for Workflow { id, gates, .. } in shipped() {
+        let row = index.lines().find(|line| line.starts_with(&format!("| [[{id}]] |")));
+        let cell = row.unwrap_or_else(|| panic!("no row for {id}")).split('|').nth(2).unwrap().trim();
+        let wanted: Vec<_> = gates.iter().map(|gate| gate.name()).collect();
+        let wanted = if wanted.is_empty() { "none".to_owned() } else { wanted.join(", ") };
+        assert_eq!(cell.split(", sandbox").next(), Some(wanted.as_str()), "{id}");
+        assert!(index.contains(&format!("→ `{id}`")), "the decision tree never leads to `{id}`");
+    }
+}
+
+#[test]
+fn rows_of_the_canonical_phase_graph() {
+    let project = shipped().into_iter().find(|workflow| workflow.id == "project").unwrap();
+    let rows = |workflow: &Workflow| -> Vec<String> {
+        let name = |slot: &Slot| match slot {
+            Slot::Step(step) => workflow.steps[*step].id.clone(),
+            Slot::Pass(..) => "|".to_owned(),
+        };
+        Layout::of(workflow)
+            .rows
+            .iter()
+            .map(|row| row.iter().map(name).collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    let wanted = [
+        "intake",
+        "planning",
+        "data arch security",
+        "consensus-plan",
+        "develop",
+        "qa",
+        "consensus-build",
+        "docs review hygiene",
+        "complete",
+    ];
+    assert_eq!(rows(&project), wanted);
+    for (variant, row) in [
+        ("analytics", "data arch"),
+        ("ml", "data arch security"),
+        ("webapp", "arch security"),
+        ("optimization", "data arch security"),
+    ] {
+        assert_eq!(rows(&project.variant(variant).unwrap())[2], row, "{variant}");
+    }
+}
+
+fn in_folder(folder: &str, found: &mut Vec<String>) {
+    for item in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap().flatten() {
+        let path = format!("{folder}/{}", item.file_name().to_str().unwrap());
+        if item.path().is_dir() {
+            in_folder(&path, found);
+        } else if !path.ends_with("/README.md") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_table_is_what_the_folders_hold() {
+    let mut found = vec!["AXIOMS.md".to_owned(), "WORKFLOWS.md".to_owned()];
+    for folder in ["agents", "commands", "templates", "workflows"] {
+        in_folder(folder, &mut found);
+    }
+    found.sort();
+    let table: Vec<_> = ASSETS.iter().map(|asset| asset.path).collect();
+    assert_eq!(table, found);
+}
+
+#[test]
+fn kinds_and_ids() {
+    let of = |path| ASSETS.iter().find(|a| a.path == path).map(|a| (a.kind(), a.id())).unwrap();
+    assert_eq!(of("AXIOMS.md"), (Kind::Axioms, "AXIOMS"));
+    assert_eq!(of("WORKFLOWS.md"), (Kind::Index, "WORKFLOWS"));
+    assert_eq!(of("agents/critic.md"), (Kind::Agent, "critic"));
+    assert_eq!(of("templates/refusals/rule.md"), (Kind::Template, "refusals/rule"));
+    assert!(placed().all(|asset| asset.path.starts_with("agents/") || asset.path.starts_with("commands/")));
+}
+
+#[test]
+fn nobody_else_can_silence_our_words() {
+    let root = tempfile::tempdir().unwrap();
+    let (user, project) = (root.path().join("user"), root.path().join("project"));
+    fs::create_dir_all(user.join("templates/refusals")).unwrap();
+    fs::create_dir_all(project.join(".aops")).unwrap();
+    let env = crate::system::env::Env { user_config: user.clone(), ..Default::default() };
+    let ours = |path: &str| ASSETS.iter().find(|asset| asset.path == path).unwrap().text.trim_end();
+    assert_eq!(axioms_text(&env, &project), ours("AXIOMS.md"));
+    assert_eq!(workflows_text(&env, &project).trim_end(), ours("WORKFLOWS.md"));
+    assert_eq!(template(&env, "refusals/rule.md").unwrap().trim_end(), ours("templates/refusals/rule.md"));
+
+    std::os::unix::fs::symlink("/dev/null", project.join(".aops/AXIOMS.md")).unwrap();
+    for name in ["AXIOMS.md", "WORKFLOWS.md", "templates/refusals/rule.md"] {
+        fs::write(user.join(name), b"\xff").unwrap();
+    }
+    let said = axioms_text(&env, &project);
+    assert!(said.starts_with(ours("AXIOMS.md")), "{said}");
+    assert!(
+        said.contains("AXIOMS.md` is not UTF-8") && said.contains("is a link out of the project"),
+        "{said}"
+    );
+    let said = workflows_text(&env, &project);
+    assert!(said.starts_with(ours("WORKFLOWS.md")) && said.contains("is not UTF-8"), "{said}");
+    let why = template(&env, "refusals/rule.md").unwrap_err().to_string();
+    assert!(why.contains("templates/refusals/rule.md` is not UTF-8"), "{why}");
+
+    fs::write(user.join("templates/refusals/rule.md"), "mine").unwrap();
+    assert_eq!(template(&env, "refusals/rule.md").unwrap(), "mine");
+    fs::remove_file(project.join(".aops/AXIOMS.md")).unwrap();
+    fs::write(project.join(".aops/AXIOMS.md"), "project's").unwrap();
+    fs::write(user.join("AXIOMS.md"), "mine").unwrap();
+    assert_eq!(axioms_text(&env, &project), format!("{}\n\nmine\n\nproject's", ours("AXIOMS.md")));
+}

@@ -1,0 +1,185 @@
+//! Workflows: what kinds of work there are, which gates each has, and its steps in order.
+//!
+//! Reads markdown with YAML frontmatter, writes nothing. Invariants: a `Workflow` is whole (ids are plain, steps are
+//! unique, `needs` resolve and form no ring); everything wrong with a text is told at once, each with its line.
+
+mod catalogue;
+mod frontmatter;
+mod layout;
+mod link;
+mod step;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use catalogue::{Catalogue, Held};
+pub use layout::{Layout, Slot};
+pub use link::{Piece, links, pieces};
+pub use read::read;
+
+use crate::model::phase::Phase;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// One kind of work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Workflow {
+    pub id: String,
+    pub title: String,
+    pub category: String,
+    pub dependencies: Vec<Mention>,
+    pub gates: Vec<Gate>,
+    /// Where the gates are said, or the frontmatter begins.
+    #[serde(skip)]
+    pub gates_line: usize,
+    /// As written.
+    pub steps: Vec<Step>,
+    pub variants: Vec<Variant>,
+    pub body: String,
+    /// What the body names in double brackets.
+    pub links: Vec<Mention>,
+}
+
+/// A gate that a workflow can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gate {
+    /// The plan is reviewed before anything may be changed.
+    Critic,
+    /// The result is verified before the turn may end.
+    Qa,
+}
+
+impl Gate {
+    pub const ALL: [Gate; 2] = [Gate::Critic, Gate::Qa];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Gate::Critic => "critic",
+            Gate::Qa => "qa",
+        }
+    }
+}
+
+/// One step of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    pub id: String,
+    pub name: String,
+    pub description: String,
+    /// The workflow this step is done by.
+    pub workflow: Option<Mention>,
+    pub needs: Vec<Mention>,
+    pub agent: Option<Mention>,
+    /// A command instead of an agent.
+    pub run: Option<String>,
+    /// What the step may use; `None`: as its agent says.
+    pub tools: Option<Vec<String>>,
+    pub phase: Option<Phase>,
+    #[serde(skip)]
+    pub line: usize,
+}
+
+/// The same workflow with some steps left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Variant {
+    pub name: String,
+    pub skip: Vec<Mention>,
+}
+
+/// A name of something else, and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    pub to: String,
+    pub line: usize,
+}
+
+impl Serialize for Mention {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to)
+    }
+}
+
+/// Something wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Problem {
+    pub file: String,
+    pub line: usize,
+    pub what: String,
+}
+
+impl Problem {
+    pub fn new(file: impl Into<String>, line: usize, what: impl Into<String>) -> Self {
+        Self { file: file.into(), line, what: what.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.what)
+    }
+}
+
+impl Workflow {
+    /// Every other workflow it names, by the line of the first mention.
+    pub fn mentions(&self) -> Vec<&Mention> {
+        let steps = self.steps.iter().filter_map(|step| step.workflow.as_ref());
+        let mut all: Vec<_> = self.dependencies.iter().chain(steps).chain(&self.links).collect();
+        all.sort_by_key(|mention| mention.line);
+        let mut seen = BTreeSet::new();
+        all.retain(|mention| seen.insert(mention.to.as_str()));
+        all
+    }
+
+    /// The steps as they are walked: one at a time, each after what it needs, otherwise as written.
+    pub fn order(&self) -> Vec<&Step> {
+        let mut done = BTreeSet::new();
+        let mut order = Vec::new();
+        while let Some(step) = self.steps.iter().find(|step| {
+            !done.contains(step.id.as_str()) && step.needs.iter().all(|need| done.contains(need.to.as_str()))
+        }) {
+            done.insert(step.id.as_str());
+            order.push(step);
+        }
+        order
+    }
+
+    /// This workflow without what the variant skips; whoever needed a skipped step needs what that one needed.
+    #[must_use]
+    pub fn variant(&self, name: &str) -> Option<Self> {
+        let skip = &self.variants.iter().find(|variant| variant.name == name)?.skip;
+        let mut whole = self.clone();
+        for gone in skip {
+            let at = whole.steps.iter().position(|step| step.id == gone.to)?;
+            let needed = whole.steps.remove(at).needs;
+            for step in &mut whole.steps {
+                let Some(at) = step.needs.iter().position(|need| need.to == gone.to) else { continue };
+                step.needs.remove(at);
+                let new = needed.iter().filter(|n| step.needs.iter().all(|have| have.to != n.to));
+                let new: Vec<_> = new.cloned().collect();
+                step.needs.splice(at..at, new);
+            }
+        }
+        Some(whole)
+    }
+}
+
+/// An id that is safe as a file name, in a graph and in a sentence.
+pub fn is_plain(id: &str) -> bool {
+    let fits = (1..=64).contains(&id.len()) && !id.starts_with('-');
+    fits && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// The known name that somebody may have meant.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = |name: &&str| strsim::jaro_winkler(given, name);
+    let best = known.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))?;
+    let one_slip = given.len() > 2 && strsim::damerau_levenshtein(given, best) == 1;
+    (one_slip || near(&best) > 0.8).then_some(best)
+}
+
+/// `; did you mean …?`, where something comes near.
+pub fn meant<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(given, known).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}

@@ -1,0 +1,107 @@
+//! What goes into the ledger for one judged event.
+//!
+//! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
+//! settled by some later event; what was answered stands beside what was asked.
+
+mod settle;
+mod call;
+
+pub use settle::{abandoned, rejected};
+
+use crate::gate::Scene;
+use crate::gate::owed::{debts, without_git};
+use crate::model::agent::ours;
+use crate::model::call::CallState::{Completed, Failed};
+use crate::model::event::Event;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fact::{Blocked, Checked, Fact, Reported, Said, Seen};
+use crate::session::fold::Session;
+use crate::text::json::cut;
+use crate::text::redact::redact;
+use call::{asked, ended};
+use serde_json::value::RawValue;
+use settle::settled;
+
+/// The facts of this event.
+pub fn facts(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+    let run = scene.checks.iter().filter(|run| run.ending != Checked::NOT_CONCERNED);
+    let checks = run.cloned().map(Fact::Check);
+    checks.chain(of_event(session, event, verdict, scene)).collect()
+}
+
+fn of_event(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+    match (event.name.as_str(), &event.call) {
+        ("PreToolUse", Some(call)) => asked(session, event, call, verdict, scene),
+        ("PostToolUse", Some(call)) => ended(session, event, call, Completed, scene),
+        ("PostToolUseFailure", Some(call)) => ended(session, event, call, Failed, scene),
+        _ => {
+            let mut facts = settled(session, event);
+            let mut seen = seen(event, scene, said(verdict));
+            if event.name == "Stop" && !scene.busy {
+                seen.owed = Some(debts(session, scene).iter().map(|debt| debt.name.to_owned()).collect());
+                seen.no_git = without_git(session, scene);
+            }
+            facts.push(Fact::Event(seen));
+            facts.extend(reported(session, event, verdict, scene));
+            facts
+        }
+    }
+}
+
+/// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
+fn reported(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+    let (Some(report), Some(id)) = (&scene.report, event.agent_id.as_deref()) else { return Vec::new() };
+    let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
+    if session.awaited(id, agent.name).is_none() {
+        return Vec::new();
+    }
+    let (finding, problem) = match report {
+        Ok(finding) => (Some(finding.clone()), None),
+        Err(problem) => (None, Some(cut(problem, 600).to_owned())),
+    };
+    let blocks = finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let block = blocks.map(|finding| {
+        Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") })
+    });
+    let sent_on = verdict.ruling == Ruling::Deny;
+    let fact = Reported { agent: agent.name.to_owned(), agent_id: id.to_owned(), finding, problem, sent_on };
+    [Fact::Verdict(fact)].into_iter().chain(block).collect()
+}
+
+fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
+    Seen {
+        about: raw(&event.about).unwrap_or_default(),
+        agent_id: event.agent_id.clone(),
+        agent_type: event.agent_type.clone(),
+        baseline: None,
+        boot: None,
+        event: cut(&event.name, 64).to_owned(),
+        folders: None,
+        foreign: scene.shadowed.clone(),
+        held: None,
+        linked: None,
+        marks: None,
+        mode: event.permission_mode.clone(),
+        no_git: false,
+        owed: None,
+        policy: None,
+        policy_hash: None,
+        prompt_id: event.prompt_id.clone(),
+        root: None,
+        run: scene.stage.as_ref().map(|stage| stage.run_id.clone()),
+        said,
+    }
+}
+
+fn said(verdict: &Verdict) -> Option<Said> {
+    let silent = verdict.ruling == Ruling::Pass && verdict.notice.is_empty() && verdict.context.is_empty();
+    (!silent).then(|| Said {
+        gate: verdict.gate.to_owned(),
+        reason: cut(&redact(&verdict.reason), 2048).to_owned(),
+        ruling: verdict.ruling.name().to_owned(),
+    })
+}
+
+fn raw(canonical: &str) -> Option<Box<RawValue>> {
+    RawValue::from_string(canonical.to_owned()).ok()
+}

@@ -1,0 +1,246 @@
+//! Makes a session's insights out of its ledger and its transcript, and keeps them in the data folder.
+//!
+//! Reads ledgers, transcripts, the user's prices; writes `sessions/insights/` below the data folder. Invariants: a file
+//! appears whole or not at all; what an analysis found is never lost to a later write; a session whose transcript is too
+//! long for the time there is keeps the tokens it was last known to have used.
+
+use crate::claude::prices::Prices;
+use crate::claude::transcript::scan::{Lens, Scan, scan};
+use crate::claude::usage::Tokens;
+use crate::insight::document::Insights;
+use crate::insight::tally::Tally;
+use crate::ledger::entry::Line;
+use crate::ledger::open::Ledger;
+use crate::ledger::recover::LEDGER_FILE;
+use crate::ledger::session_folder::dashed;
+use crate::ledger::sessions::{self, Shelved};
+use crate::model::error::{Code, Failure};
+use crate::session::fact::{Concluded, Fact};
+use crate::system::env::Env;
+use crate::system::files::{self, make_all};
+use crate::text::json;
+use crate::text::sha256::file_name;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A session that nobody has touched for so long will not write its own insights.
+const QUIET: Duration = Duration::from_mins(2);
+/// No insights of ours are longer.
+const LARGEST: u64 = 16 << 20;
+/// Sessions looked at in one sweep.
+const MOST_SWEPT: usize = 50;
+
+/// Where the insights of all sessions are.
+pub fn folder(env: &Env) -> PathBuf {
+    env.data.join("sessions/insights")
+}
+
+pub fn file(env: &Env, date: &str, session_id: &str) -> PathBuf {
+    folder(env).join(format!("{}-{}.json", json::cut(date, 10), file_name(session_id)))
+}
+
+/// The prices in force: ours, with the user's before them.
+pub fn prices(env: &Env) -> Result<Prices, Failure> {
+    let path = env.user_config.join("prices.json");
+    let bad = |words: String| Failure::new(Code::ConfigInvalid, format!("`{}`: {words}", path.display()));
+    let own = match files::find(&path) {
+        Ok(found) => found.bytes.map(String::from_utf8).transpose().map_err(|e| bad(e.to_string()))?,
+        Err(error) => return Err(bad(error.to_string())),
+    };
+    Prices::read(own.as_deref()).map_err(bad)
+}
+
+/// Every entry of a ledger, oldest first. A line that is no entry ends it: `verify` says more about that.
+pub fn entries(ledger: &Path, mut visit: impl FnMut(&Line, &Fact)) -> io::Result<()> {
+    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    let file = File::options().read(true).custom_flags(no_follow).open(ledger)?;
+    let mut reader = BufReader::with_capacity(256 << 10, file);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else { break };
+        // Derived from the others, and large.
+        if !matches!(entry.kind, "snapshot" | "insights") {
+            let Some(fact) = Fact::read(entry.kind, entry.with) else { break };
+            visit(&entry, &fact);
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// All of a session's ledger, counted.
+pub fn tally(folder: &Path, trace: &str) -> io::Result<Tally> {
+    let mut tally = Tally::new();
+    entries(&folder.join(LEDGER_FILE), |line, fact| tally.add(trace, line, fact))?;
+    Ok(tally)
+}
+
+/// A session's transcript, where the host keeps it.
+pub fn transcript_of(shelved: &Shelved) -> PathBuf {
+    let project = shelved.path.parent().unwrap_or(Path::new("/"));
+    project.join(format!("{}.jsonl", shelved.session_id))
+}
+
+/// What this session came to. `until`: when the transcript must be done.
+pub fn gather(
+    env: &Env,
+    folder: &Path,
+    trace: &str,
+    transcript: &Path,
+    until: Option<Instant>,
+) -> Result<Insights, Failure> {
+    let tally = tally(folder, trace).map_err(|e| Failure::storage(folder.display(), e))?;
+    finish(env, tally, transcript, until)
+}
+
+/// The same from a ledger that was counted before.
+pub fn finish(
+    env: &Env,
+    tally: Tally,
+    transcript: &Path,
+    until: Option<Instant>,
+) -> Result<Insights, Failure> {
+    let (mut insights, phases, agents) = tally.conclude();
+    let old = kept(&file(env, &insights.date, &insights.session_id));
+    let lens = Lens { prices: prices(env)?, phases: &phases, agents, deep: false, until };
+    let found = scan(transcript, &lens).map_err(|e| Failure::storage(transcript.display(), e))?;
+    let known =
+        old.as_ref().and_then(|old| serde_json::from_value::<Tokens>(old.get("tokens")?.clone()).ok());
+    if found.cut_short {
+        insights.tokens = known.unwrap_or_default();
+        insights.cost_usd = old.as_ref().and_then(|old| old.get("cost_usd")?.as_f64());
+    } else {
+        insights.cost_usd = found.tokens.cost();
+        insights.tokens = found.tokens;
+    }
+    if let Some(old) = old {
+        insights.keep_rich(&old);
+    }
+    Ok(insights)
+}
+
+/// A session that only has a transcript.
+pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<Insights, Failure> {
+    let lens = Lens { prices: prices(env)?, deep: true, ..Lens::default() };
+    let found = scan(transcript, &lens).map_err(|e| Failure::storage(transcript.display(), e))?;
+    let mut insights = Insights::new();
+    let Scan { tokens, began, ended, cwd, told, .. } = found;
+    insights.cost_usd = tokens.cost();
+    insights.tokens = tokens;
+    session_id.clone_into(&mut insights.session_id);
+    began.as_deref().map_or("1970-01-01", |at| json::cut(at, 10)).clone_into(&mut insights.date);
+    (insights.started_at, insights.ended_at) = (began, ended);
+    cwd.rsplit('/').next().unwrap_or_default().clone_into(&mut insights.project);
+    "partial".clone_into(&mut insights.outcome);
+    insights.summary = told.prompts.last().map(|prompt| crate::text::template::one_line(prompt, 300));
+    insights.user_prompts = told.prompts;
+    (insights.tool_calls.completed, insights.tool_calls.failed) = (told.completed, told.failed);
+    let relative = |path: String| path.strip_prefix(&format!("{cwd}/")).map(str::to_owned).unwrap_or(path);
+    insights.files_changed = told
+        .files
+        .into_iter()
+        .map(|path| crate::text::redact::redact(&path).into_owned())
+        .map(relative)
+        .collect();
+    (insights.subagents_invoked, insights.subagent_count) = (told.subagents, told.subagent_count);
+    if let Some(old) = kept(&file(env, &insights.date, session_id)) {
+        insights.keep_rich(&old);
+    }
+    Ok(insights)
+}
+
+/// The file as it is there, if it is one.
+pub fn kept(path: &Path) -> Option<Value> {
+    let plain = fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() < LARGEST);
+    serde_json::from_slice(&plain.and_then(|_| fs::read(path).ok())?).ok()
+}
+
+/// Put the file in its place; what it says, redacted and in canonical order.
+pub fn write(env: &Env, insights: &Insights) -> Result<PathBuf, Failure> {
+    let path = file(env, &insights.date, &insights.session_id);
+    make_all(&folder(env))?;
+    let text = serde_json::to_string_pretty(insights).unwrap_or_default() + "\n";
+    replace(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))?;
+    Ok(path)
+}
+
+/// Whole or not at all; of two that come at once the last has seen more.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let spare = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&spare)?;
+    // Whatever the umask says: it may take the owner's own bits away.
+    let done = file
+        .set_permissions(Permissions::from_mode(0o600))
+        .and_then(|()| file.write_all(bytes))
+        .and_then(|()| file.sync_data())
+        .and_then(|()| fs::rename(&spare, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&spare);
+    }
+    done
+}
+
+/// Writes the file, and records in the ledger what the state is to say.
+pub fn conclude(
+    env: &Env,
+    ledger: &mut Ledger,
+    transcript: &Path,
+    until: Option<Instant>,
+) -> Result<Insights, Failure> {
+    let trace = ledger.session().state.session_id.clone();
+    let insights = gather(env, &ledger.place().path, &trace, transcript, until)?;
+    write(env, &insights)?;
+    record(env, ledger, &insights)?;
+    Ok(insights)
+}
+
+/// What the state is to say.
+pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(), Failure> {
+    let short = RawValue::from_string(insights.short().text());
+    let insights = short.map_err(|e| Failure::new(Code::InputInvalid, format!("insights: {e}")))?;
+    ledger.append(env, vec![Fact::Insights(Concluded { insights })])
+}
+
+/// The head that this ledger's insights were made of, if they are its last word.
+pub fn concluded_head(folder: &Path) -> Option<String> {
+    let mut file = File::open(folder.join(LEDGER_FILE)).ok()?;
+    let long = file.metadata().ok()?.len();
+    let from = long.saturating_sub(64 << 10);
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(from)).ok()?;
+    file.take(64 << 10).read_to_end(&mut bytes).ok()?;
+    let mut lines = bytes.strip_suffix(b"\n")?.rsplit(|b| *b == b'\n');
+    let mut last = Line::read(lines.next()?)?;
+    if last.kind == "snapshot" {
+        last = Line::read(lines.next()?)?;
+    }
+    (last.kind == "insights").then(|| last.prev.to_owned())
+}
+
+/// Insights of this project's sessions that ended without a word: the client was killed, or the machine.
+pub fn sweep(env: &Env, project: &str) {
+    let mut sessions = sessions::in_project(env.projects().join(dashed(project)));
+    sessions.sort_by_key(|shelved| std::cmp::Reverse(shelved.changed));
+    let quiet = |shelved: &&Shelved| {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(env.now_ms.cast_unsigned()) > shelved.changed + QUIET
+    };
+    for shelved in sessions.iter().filter(quiet).take(MOST_SWEPT) {
+        if concluded_head(&shelved.path).is_some() || shelved.session_id.is_empty() {
+            continue;
+        }
+        let Ok(tally) = tally(&shelved.path, &shelved.session_id) else { continue };
+        let state = &tally.session.state;
+        let known = kept(&file(env, &state.date, &state.session_id));
+        let head = known.as_ref().and_then(|known| known.get("ledger_head")?.as_str());
+        if tally.session.is_new() || head == Some(tally.session.head.as_str()) {
+            continue;
+        }
+        let _ = finish(env, tally, &transcript_of(shelved), None).and_then(|insights| write(env, &insights));
+    }
+}

@@ -1,0 +1,276 @@
+//! Many sessions on one page: what they came to, where the time and the money went, what was refused.
+//!
+//! Reads what it is given, gives back HTML; touches nothing. Invariants: the page needs nothing but itself (no script from
+//! elsewhere, no font, no picture); every text from outside is escaped; its length is bounded by `LARGEST`, whatever the
+//! sessions hold.
+
+mod chart;
+mod card;
+mod sums;
+
+pub use sums::Sums;
+
+use crate::insight::document::Calls;
+use crate::insight::document::Insights;
+use crate::insight::tally::Followed;
+use crate::insight::timeline::Moment;
+use chart::{Part, bars, columns, escape, legend};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("report/page.css");
+const SCRIPT: &str = include_str!("report/page.js");
+
+/// Bytes that the sessions may take in all.
+const LARGEST: usize = 2_500_000;
+
+/// One session, with what only its ledger tells.
+#[derive(Debug, Default)]
+pub struct Card {
+    pub insights: Insights,
+    pub moments: Vec<Moment>,
+    /// Moments that are not among them.
+    pub left_out: u64,
+    /// When which phase began, and when the last one ended.
+    pub phases: Vec<(i64, &'static str)>,
+    pub last_ms: i64,
+    pub tools: BTreeMap<String, Calls>,
+    pub followed: BTreeMap<String, Followed>,
+}
+
+/// What the page says of itself.
+#[derive(Debug, Default)]
+pub struct Heading {
+    pub made_at: String,
+    pub since: Option<String>,
+    pub prices: String,
+    /// Sessions that could not be read.
+    pub unreadable: usize,
+}
+
+/// The whole page; cards newest first.
+pub fn page(cards: &[Card], heading: &Heading) -> String {
+    let sums = Sums::of(cards);
+    let mut out = String::with_capacity(64 << 10);
+    out.push_str("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
+    out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    out.push_str(
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n",
+    );
+    let _ = write!(
+        out,
+        "<title>aops report: {}</title>\n<style>{STYLE}</style></head><body>\n",
+        count(cards.len() as u64, "session")
+    );
+    head(&mut out, &sums, heading);
+    out.push_str("<main id=\"main\">\n<section class=\"charts\" aria-label=\"All sessions\">\n");
+    outcomes(&mut out, &sums);
+    phases(&mut out, &sums);
+    refusals(&mut out, &sums);
+    audits(&mut out, &sums);
+    tools(&mut out, &sums);
+    tokens(&mut out, &sums);
+    files(&mut out, &sums);
+    out.push_str("</section>\n");
+    sessions(&mut out, cards);
+    let _ = write!(
+        out,
+        "</main>\n<footer>Prices of {}. Times are UTC.</footer>\n<script>{SCRIPT}</script>\n</body></html>\n",
+        escape(&heading.prices)
+    );
+    out
+}
+
+fn head(out: &mut String, sums: &Sums, heading: &Heading) {
+    out.push_str("<a class=\"skip\" href=\"#sessions\">To the sessions</a>\n<header><h1>What the sessions came to</h1>\n<p class=\"quiet\">");
+    let since = heading.since.as_ref().map(|since| format!(" since {}", escape(since))).unwrap_or_default();
+    let _ = write!(out, "{}{since} · made {}", count(sums.sessions, "session"), escape(&heading.made_at));
+    if heading.unreadable > 0 {
+        let _ = write!(out, " · {} could not be read", heading.unreadable);
+    }
+    out.push_str("</p>\n<dl class=\"tiles\">");
+    let cost = sums.cost_usd.map_or("–".to_owned(), |cost| format!("${cost:.2}"));
+    let share =
+        |n: u64| (n * 100).checked_div(sums.sessions).map_or("–".to_owned(), |share| format!("{share}%"));
+    for (name, value) in [
+        ("verified and closed", share(sums.outcome("success"))),
+        ("halted", sums.outcome("failure").to_string()),
+        ("refusals", sums.refusals.values().sum::<u64>().to_string()),
+        ("files changed", sums.files.len().to_string()),
+        ("tokens", short(sums.tokens)),
+        ("cost", cost),
+    ] {
+        let _ = write!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+    }
+    out.push_str("</dl></header>\n");
+}
+
+fn outcomes(out: &mut String, sums: &Sums) {
+    open(out, "outcomes", "Outcome over time");
+    legend(out, &[("success", "success"), ("partial", "partial"), ("failure", "failure")]);
+    columns(out, &sums.days);
+    out.push_str("</figure>\n");
+}
+
+fn phases(out: &mut String, sums: &Sums) {
+    open(out, "phases", "Time in each phase");
+    let rows: Vec<_> =
+        sums.phases.iter().map(|(name, ms)| (name.clone(), vec![Part::plain(*ms)], span(*ms))).collect();
+    bars(out, &rows, "no session has spent any time yet");
+    out.push_str("</figure>\n");
+}
+
+fn refusals(out: &mut String, sums: &Sums) {
+    open(out, "refusals", "Refusals by gate, and what followed");
+    legend(
+        out,
+        &[
+            ("agent", "an agent of the loop"),
+            ("worked", "other work"),
+            ("again", "the same again"),
+            ("ended", "the end"),
+        ],
+    );
+    let rows: Vec<_> = sums
+        .refusals
+        .iter()
+        .map(|(gate, n)| {
+            let next = sums.followed.get(gate).cloned().unwrap_or_default();
+            let known = next.agent + next.worked + next.again + next.ended;
+            let parts = vec![
+                Part::new("agent", next.agent),
+                Part::new("worked", next.worked),
+                Part::new("again", next.again),
+                Part::new("ended", next.ended + n.saturating_sub(known)),
+            ];
+            (gate.clone(), parts, n.to_string())
+        })
+        .collect();
+    bars(out, &rows, "nothing was refused");
+    out.push_str("</figure>\n");
+}
+
+fn audits(out: &mut String, sums: &Sums) {
+    open(out, "audits", "Audits, blocks and verdicts");
+    let mut rows = vec![
+        ("audits drawn".to_owned(), vec![Part::plain(sums.drawn)], sums.drawn.to_string()),
+        ("audits done".to_owned(), vec![Part::plain(sums.done)], sums.done.to_string()),
+        ("blocks".to_owned(), vec![Part::new("failure", sums.blocks)], sums.blocks.to_string()),
+    ];
+    rows.extend(sums.verdicts.iter().map(|(name, n)| (name.clone(), vec![Part::plain(*n)], n.to_string())));
+    bars(out, &rows, "");
+    out.push_str("</figure>\n");
+}
+
+fn tools(out: &mut String, sums: &Sums) {
+    open(out, "tools", "Tool calls");
+    legend(out, &[("plain", "completed"), ("failure", "failed"), ("denied", "denied")]);
+    let rows: Vec<_> = sums
+        .top_tools(12)
+        .into_iter()
+        .map(|(name, calls)| {
+            let all = calls.completed + calls.failed + calls.denied;
+            let bad = if calls.failed > 0 { format!(" ({} failed)", calls.failed) } else { String::new() };
+            let parts = vec![
+                Part::plain(calls.completed),
+                Part::new("failure", calls.failed),
+                Part::new("denied", calls.denied),
+            ];
+            (name, parts, format!("{all}{bad}"))
+        })
+        .collect();
+    bars(out, &rows, "no tool was called");
+    out.push_str("</figure>\n");
+}
+
+fn tokens(out: &mut String, sums: &Sums) {
+    for (id, title, by) in [
+        ("models", "Tokens and cost by model", &sums.by_model),
+        ("agents", "Tokens and cost by agent", &sums.by_agent),
+    ] {
+        open(out, id, title);
+        legend(
+            out,
+            &[
+                ("input", "input"),
+                ("output", "output"),
+                ("cache_read", "cache read"),
+                ("cache_write", "cache written"),
+            ],
+        );
+        let mut sorted: Vec<_> = by.iter().collect();
+        sorted.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.tokens()));
+        let rows: Vec<_> = sorted
+            .into_iter()
+            .take(12)
+            .map(|(name, sum)| {
+                let cost = sum.cost_usd.map_or("no price".to_owned(), |cost| format!("${cost:.2}"));
+                let parts = vec![
+                    Part::new("input", sum.input),
+                    Part::new("output", sum.output),
+                    Part::new("cache_read", sum.cache_read),
+                    Part::new("cache_write", sum.cache_write),
+                ];
+                (name.clone(), parts, format!("{} · {cost}", short(sum.tokens())))
+            })
+            .collect();
+        bars(out, &rows, "no transcript was found");
+        out.push_str("</figure>\n");
+    }
+}
+
+fn files(out: &mut String, sums: &Sums) {
+    open(out, "files", "Files changed in most sessions");
+    let mut sorted: Vec<_> = sums.files.iter().collect();
+    sorted.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), (*name).clone()));
+    let rows: Vec<_> = sorted
+        .into_iter()
+        .take(12)
+        .map(|(name, n)| (name.clone(), vec![Part::plain(*n)], n.to_string()))
+        .collect();
+    bars(out, &rows, "no file was changed with an edit tool");
+    out.push_str("</figure>\n");
+}
+
+fn sessions(out: &mut String, cards: &[Card]) {
+    out.push_str("<section id=\"sessions\"><h2>Sessions</h2>\n");
+    out.push_str("<p class=\"find\"><label>Find <input id=\"find\" type=\"search\" placeholder=\"words, a project, an outcome\"></label> <span id=\"found\" role=\"status\"></span></p>\n");
+    if cards.is_empty() {
+        out.push_str("<p class=\"quiet\">There is none yet.</p>\n");
+    }
+    let room = LARGEST / cards.len().max(1);
+    for card in cards {
+        card::write(out, card, room.min(40_000));
+    }
+    out.push_str("</section>\n");
+}
+
+fn open(out: &mut String, id: &str, title: &str) {
+    let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
+}
+
+fn count(n: u64, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// `1.2 M`
+fn short(n: u64) -> String {
+    match n {
+        0..10_000 => n.to_string(),
+        10_000..1_000_000 => format!("{} k", n / 1000),
+        1_000_000..1_000_000_000 => format!("{}.{} M", n / 1_000_000, n % 1_000_000 / 100_000),
+        _ => format!("{}.{} G", n / 1_000_000_000, n % 1_000_000_000 / 100_000_000),
+    }
+}
+
+/// `2 h 5 min`
+fn span(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}

@@ -1,0 +1,170 @@
+//! What all sessions of a report come to together.
+//!
+//! Reads cards, gives sums; touches nothing. Invariant: money is added in whole millionths, so the order does not matter.
+
+use super::Card;
+use crate::claude::usage::Sum;
+use crate::insight::document::Calls;
+use crate::insight::tally::Followed;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default, Serialize)]
+pub struct Sums {
+    pub sessions: u64,
+    pub outcomes: BTreeMap<String, u64>,
+    /// Success, partial, failure of each day that had a session, and of the days between.
+    pub days: Vec<(String, [u64; 3])>,
+    /// In the order of the loop.
+    pub phases: Vec<(String, u64)>,
+    pub refusals: BTreeMap<String, u64>,
+    pub followed: BTreeMap<String, Followed>,
+    pub drawn: u64,
+    pub done: u64,
+    pub blocks: u64,
+    pub verdicts: BTreeMap<String, u64>,
+    pub tools: BTreeMap<String, Calls>,
+    pub calls: Calls,
+    pub by_model: BTreeMap<String, Sum>,
+    pub by_agent: BTreeMap<String, Sum>,
+    pub tokens: u64,
+    pub cost_usd: Option<f64>,
+    pub files: BTreeMap<String, u64>,
+}
+
+const PHASES: [&str; 10] =
+    ["idle", "hydrate", "review", "execute", "verify", "intervene", "reflect", "close", "done", "halted"];
+const OUTCOMES: [&str; 3] = ["success", "partial", "failure"];
+/// More columns are no longer seen.
+const MOST_DAYS: u64 = 366;
+
+impl Sums {
+    pub fn of(cards: &[Card]) -> Self {
+        let mut sums = Self { sessions: cards.len() as u64, ..Self::default() };
+        let (mut phases, mut days) = (BTreeMap::<&str, u64>::new(), BTreeMap::<String, [u64; 3]>::new());
+        let mut millionths: Option<u64> = None;
+        for card in cards {
+            let insights = &card.insights;
+            *sums.outcomes.entry(insights.outcome.clone()).or_default() += 1;
+            let outcome = OUTCOMES.iter().position(|name| *name == insights.outcome).unwrap_or(1);
+            days.entry(insights.date.clone()).or_default()[outcome] += 1;
+            for (name, ms) in &insights.phase_ms {
+                if let Some(phase) = PHASES.iter().find(|phase| *phase == name) {
+                    *phases.entry(phase).or_default() += ms;
+                }
+            }
+            sums.count(card);
+            millionths = match (millionths, insights.cost_usd) {
+                (known, None) => known,
+                (known, Some(cost)) => Some(known.unwrap_or(0) + in_millionths(cost)),
+            };
+        }
+        sums.cost_usd = millionths.map(from_millionths);
+        sums.tokens = sums.by_model.values().map(Sum::tokens).fold(0, u64::saturating_add);
+        sums.phases =
+            PHASES.iter().filter_map(|name| Some(((*name).to_owned(), *phases.get(name)?))).collect();
+        sums.days = filled(days);
+        sums
+    }
+
+    fn count(&mut self, card: &Card) {
+        let insights = &card.insights;
+        for (gate, n) in &insights.gates {
+            *self.refusals.entry(gate.clone()).or_default() += n;
+        }
+        for (gate, next) in &card.followed {
+            let sum = self.followed.entry(gate.clone()).or_default();
+            sum.agent += next.agent;
+            sum.worked += next.worked;
+            sum.again += next.again;
+            sum.ended += next.ended;
+        }
+        self.drawn += insights.audits.drawn;
+        self.done += insights.audits.done;
+        self.blocks += insights.custodiet_blocks;
+        for (agent, verdict) in [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)]
+        {
+            if let Some(verdict) = verdict {
+                *self.verdicts.entry(format!("{agent} {verdict}")).or_default() += 1;
+            }
+        }
+        for (tool, calls) in &card.tools {
+            add_calls(self.tools.entry(tool.clone()).or_default(), calls);
+        }
+        add_calls(&mut self.calls, &insights.tool_calls);
+        for (to, from) in
+            [(&mut self.by_model, &insights.tokens.by_model), (&mut self.by_agent, &insights.tokens.by_agent)]
+        {
+            for (name, sum) in from {
+                add_sum(to.entry(name.clone()).or_default(), sum);
+            }
+        }
+        for file in &insights.files_changed {
+            *self.files.entry(file.clone()).or_default() += 1;
+        }
+    }
+
+    pub fn outcome(&self, name: &str) -> u64 {
+        self.outcomes.get(name).copied().unwrap_or(0)
+    }
+
+    /// The tools that were called most; the rest together.
+    pub(super) fn top_tools(&self, most: usize) -> Vec<(String, Calls)> {
+        let all = |calls: &Calls| calls.completed + calls.failed + calls.denied;
+        let mut sorted: Vec<(String, Calls)> =
+            self.tools.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        sorted.sort_by_key(|(_, calls)| std::cmp::Reverse(all(calls)));
+        if sorted.len() > most {
+            let mut rest = Calls::default();
+            sorted.drain(most - 1..).for_each(|(_, calls)| add_calls(&mut rest, &calls));
+            sorted.push(("all others".to_owned(), rest));
+        }
+        sorted
+    }
+}
+
+fn add_calls(to: &mut Calls, from: &Calls) {
+    to.completed += from.completed;
+    to.failed += from.failed;
+    to.denied += from.denied;
+}
+
+fn add_sum(to: &mut Sum, from: &Sum) {
+    to.input = to.input.saturating_add(from.input);
+    to.output = to.output.saturating_add(from.output);
+    to.cache_read = to.cache_read.saturating_add(from.cache_read);
+    to.cache_write = to.cache_write.saturating_add(from.cache_write);
+    to.messages += from.messages;
+    if let Some(cost) = from.cost_usd {
+        to.cost_usd = Some(from_millionths(to.cost_usd.map_or(0, in_millionths) + in_millionths(cost)));
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "sums of money are not negative, and small"
+)]
+fn in_millionths(dollars: f64) -> u64 {
+    (dollars * 1e6).round() as u64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a sum of money that a double cannot hold is not one of ours")]
+fn from_millionths(n: u64) -> f64 {
+    n as f64 / 1e6
+}
+
+/// The days between the first and the last one too, as far as they can be shown.
+fn filled(mut days: BTreeMap<String, [u64; 3]>) -> Vec<(String, [u64; 3])> {
+    const DAY: i64 = 86_400_000;
+    let at = |day: &String| crate::text::time::parse(&format!("{day}T00:00:00Z"));
+    let ends = days.keys().next().and_then(at).zip(days.keys().next_back().and_then(at));
+    if let Some((first, last)) = ends {
+        for n in 0..=((last - first) / DAY).min(MOST_DAYS.cast_signed() - 1) {
+            let stamp = crate::text::time::timestamp(last - n * DAY);
+            days.entry(crate::text::json::cut(&stamp, 10).to_owned()).or_default();
+        }
+    }
+    let skipped = days.len().saturating_sub(usize::try_from(MOST_DAYS).unwrap_or(usize::MAX));
+    days.into_iter().skip(skipped).collect()
+}

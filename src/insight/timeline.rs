@@ -1,0 +1,110 @@
+//! The moments of a session that are worth a line: prompts, verdicts, refusals, audits, blocks, ends.
+//!
+//! Reads one fact at a time, writes nothing. Invariant: a call that simply worked is no moment; what it was refused for
+//! is.
+
+use crate::model::call::CallState;
+use crate::session::fact::{Fact, Seen};
+use crate::session::prompt::Prompt;
+use crate::text::json::{self, Json};
+use crate::text::template::one_line;
+
+/// One line of a timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub at_ms: i64,
+    pub kind: Kind,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Prompt,
+    Verdict,
+    Refusal,
+    Failure,
+    Audit,
+    Block,
+    End,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Prompt => "prompt",
+            Kind::Verdict => "verdict",
+            Kind::Refusal => "refusal",
+            Kind::Failure => "failure",
+            Kind::Audit => "audit",
+            Kind::Block => "block",
+            Kind::End => "end",
+        }
+    }
+}
+
+const LONGEST: usize = 160;
+
+/// The reason without the way out.
+fn first(reason: &str) -> &str {
+    reason.lines().next().unwrap_or_default()
+}
+
+pub fn moment(at_ms: i64, fact: &Fact) -> Option<Moment> {
+    let (kind, text) = match fact {
+        Fact::Event(seen) => match &seen.said {
+            Some(said) if said.ruling == "deny" => {
+                (Kind::Refusal, format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))
+            }
+            _ => match seen.event.as_str() {
+                "UserPromptSubmit" => {
+                    let prompt = words(seen, "prompt")?;
+                    if Prompt::of(&prompt) == Prompt::Machine {
+                        return None;
+                    }
+                    (Kind::Prompt, prompt)
+                }
+                "Stop" => (Kind::End, "the turn ended".to_owned()),
+                "StopFailure" => (
+                    Kind::Failure,
+                    format!("the turn broke off: {}", words(seen, "error").unwrap_or_default()),
+                ),
+                "SessionEnd" => (Kind::End, "the session ended".to_owned()),
+                _ => return None,
+            },
+        },
+        Fact::Call(step) => match (step.to, &step.gate) {
+            (CallState::Denied, Some(gate)) => {
+                let reason = first(step.reason.as_deref().unwrap_or_default());
+                (Kind::Refusal, format!("{gate}: {}: {reason}", step.call.tool))
+            }
+            (CallState::Failed, _) => {
+                let reason = step.reason.as_deref().unwrap_or_default();
+                (Kind::Failure, format!("{}: {reason}", step.call.tool))
+            }
+            _ if step.drawn == Some(true) => (Kind::Audit, "an audit was drawn".to_owned()),
+            _ => return None,
+        },
+        Fact::Verdict(report) if !report.sent_on => {
+            let finding = report.finding.as_ref()?;
+            let said = finding.verdict.as_deref().or(finding.workflow.as_deref());
+            let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
+            let more = finding.problems.first().or(finding.intent.as_ref());
+            let more = more.map(|more| format!(": {more}")).unwrap_or_default();
+            (Kind::Verdict, format!("{} {said}{more}", report.agent))
+        }
+        Fact::Block(block) => (Kind::Block, format!("blocked by {}: {}", block.by, block.reason)),
+        Fact::Unblock(by) => (Kind::Block, format!("block lifted by {}", by.by)),
+        Fact::Waive(waiver) => (Kind::Block, format!("{} waived: {}", waiver.gate, waiver.reason)),
+        _ => return None,
+    };
+    Some(Moment { at_ms, kind, text: one_line(&text, LONGEST) })
+}
+
+/// A text of the event; of a clipped one its beginning.
+pub fn words(seen: &Seen, name: &str) -> Option<String> {
+    let about = json::read(seen.about.get()).ok()?;
+    match about.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
+    }
+}

@@ -1,0 +1,59 @@
+//! A ledger that is only looked at: everything is judged as it would be, and nothing is written.
+//!
+//! Reads the session folder; makes no folder, file, index or lock. Invariant: what is appended is folded and forgotten
+//! with the process, so that an answer on top of it is the one the hook would give.
+
+use super::lock::Lock;
+use super::open::{Ledger, load};
+use super::recover::LEDGER_FILE;
+use crate::ledger::session_folder::{self, Place, Whose};
+use crate::model::error::Failure;
+use crate::system::env::Env;
+use crate::system::folder;
+use crate::text::sha256::{sha256, trace_id};
+use crate::text::time::day;
+use rustix::fs::{CWD, Mode, OFlags};
+use std::fs::File;
+use std::path::Path;
+
+impl Ledger {
+    /// The ledger as `lock` would find or make it.
+    pub(super) fn rehearse(env: &Env, whose: Whose, thorough: bool) -> Result<Self, Failure> {
+        let mut width = 8;
+        for tried in [8, 16] {
+            if let Some(place) = session_folder::find(env, whose, tried)? {
+                match Self::look_at(env, whose, place, thorough)? {
+                    Some(ledger) => return Ok(ledger),
+                    None => width = 16,
+                }
+            }
+        }
+        let hash = &sha256(&[whose.session_id.as_bytes()])[..width];
+        let path = whose.projects(env).swap_remove(0).join(format!("{}-{hash}", day(env.now_ms)));
+        // A folder that is not there yet is stood for by one that always is; nobody looks into it.
+        let dir = rustix::fs::openat(CWD, "/", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let dir = dir.map_err(|e| Failure::storage("/", e))?;
+        let made = Self::look_at(env, whose, Place { dir, path }, thorough)?;
+        made.ok_or_else(|| Failure::storage("/", "holds a session's state"))
+    }
+
+    fn look_at(env: &Env, whose: Whose, place: Place, thorough: bool) -> Result<Option<Self>, Failure> {
+        let lock = Lock::of_reader(&place.dir)?;
+        let (file, long) = match folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? {
+            Some(found) => found,
+            None => (nothing()?, 0),
+        };
+        let trace = trace_id(whose.session_id);
+        let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
+        let mut ledger = Self { place, file, _lock: lock, trace, standing, dry: true };
+        if !ledger.session().is_new() {
+            ledger.append(env, Vec::new())?;
+        }
+        Ok(Some(ledger))
+    }
+}
+
+fn nothing() -> Result<File, Failure> {
+    let path = Path::new("/dev/null");
+    File::open(path).map_err(|e| Failure::storage(path.display(), e))
+}

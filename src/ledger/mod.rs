@@ -1,0 +1,16 @@
+//! The ledger of a session: a chain of entries on disk, its lock, its recovery, and the list of all ledgers.
+//!
+//! Only this folder writes `ledger.jsonl` and `session-state.json`. The format is in `docs/ledger.md`.
+
+pub mod entry;
+pub mod chain;
+pub mod state_file;
+pub mod session_folder;
+pub mod heads;
+pub mod lock;
+pub mod recover;
+pub mod index;
+pub mod sessions;
+pub mod open;
+pub mod dry_run;
+pub mod append;

@@ -1,0 +1,183 @@
+//! Finds the folder of a session, or makes it.
+//!
+//! Reads and makes folders below a project's folder; touches no file in them. Invariants: a name that comes from outside
+//! is used only as one part of a path; the session's own folder is never a symlink; a session found once is found again,
+//! on whatever day.
+
+use crate::model::error::Failure;
+use crate::system::env::Env;
+use crate::system::files::{make, make_all};
+use crate::system::lock;
+use crate::text::sha256::sha256;
+use crate::text::time::day;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// With the wait for the session's own lock this stays below the host's time-out.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// An open session folder.
+#[derive(Debug)]
+pub struct Place {
+    pub dir: OwnedFd,
+    pub path: PathBuf,
+}
+
+/// Whose folder: the fields of an event that say so.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose<'a> {
+    pub session_id: &'a str,
+    pub transcript_path: &'a str,
+    pub cwd: &'a str,
+}
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+const DAY_MS: i64 = 86_400_000;
+
+impl Whose<'_> {
+    /// The project folders it can be in: the transcript's where that is well-formed, then the one of the working folder.
+    pub fn projects(&self, env: &Env) -> Vec<PathBuf> {
+        let by_cwd = env.projects().join(dashed(self.cwd));
+        match well_formed(self.transcript_path, self.session_id) {
+            Some(by_transcript) if by_transcript == by_cwd => vec![by_cwd],
+            Some(by_transcript) => vec![by_transcript, by_cwd],
+            None => vec![by_cwd],
+        }
+    }
+}
+
+/// The folder that exists for this session, its name made with `width` digits of the hash.
+pub fn find(env: &Env, whose: Whose, width: usize) -> Result<Option<Place>, Failure> {
+    let hash = &sha256(&[whose.session_id.as_bytes()])[..width];
+    let projects = whose.projects(env);
+    for project in &projects {
+        // Today's and yesterday's are opened without listing a folder that may hold thousands.
+        for ago in [0, DAY_MS] {
+            if let Some(place) = open(project.join(format!("{}-{hash}", day(env.now_ms - ago))))? {
+                return Ok(Some(place));
+            }
+        }
+    }
+    for project in &projects {
+        if let Some(place) = older(project, hash)? {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
+}
+
+/// A new folder for this session. Two processes that come at once get the same one.
+pub fn create(env: &Env, whose: Whose, width: usize) -> Result<Place, Failure> {
+    let project = whose.projects(env).swap_remove(0);
+    make_all(&project)?;
+    let storage = |e: Errno| Failure::storage(project.display(), e);
+    let guard = rustix::fs::openat(CWD, &project, FOLDER, Mode::empty()).map_err(storage)?;
+    let _guard = lock::take(guard.into(), &project.to_string_lossy(), PATIENCE)?;
+    if let Some(place) = find(env, whose, width)? {
+        return Ok(place);
+    }
+    let hash = &sha256(&[whose.session_id.as_bytes()])[..width];
+    let path = project.join(format!("{}-{hash}", day(env.now_ms)));
+    make(&path)?;
+    open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "vanished as it was made"))
+}
+
+/// An existing folder, never through a symlink.
+pub fn open(path: PathBuf) -> Result<Option<Place>, Failure> {
+    match rustix::fs::openat(CWD, &path, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(dir) => Ok(Some(Place { dir, path })),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP | Errno::NOTDIR) => Err(Failure::storage(path.display(), "is not a folder of ours")),
+        Err(error) => Err(Failure::storage(path.display(), error)),
+    }
+}
+
+fn older(project: &Path, hash: &str) -> Result<Option<Place>, Failure> {
+    let Ok(names) = std::fs::read_dir(project) else { return Ok(None) };
+    let ours = |name: &str| is_session_folder(name) && name[9..] == *hash;
+    let mut found: Vec<_> =
+        names.flatten().filter_map(|n| n.file_name().into_string().ok()).filter(|n| ours(n)).collect();
+    found.sort();
+    found.first().map_or(Ok(None), |name| open(project.join(name)))
+}
+
+/// `{YYYYMMDD}-{8 or 16 hex}`
+pub fn is_session_folder(name: &str) -> bool {
+    let Some((day, hash)) = name.split_once('-') else { return false };
+    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    day.len() == 8
+        && day.bytes().all(|b| b.is_ascii_digit())
+        && matches!(hash.len(), 8 | 16)
+        && hash.bytes().all(hex)
+}
+
+/// `/…/projects/<name>/<session_id>.jsonl`, absolute and plain: its folder.
+fn well_formed(transcript: &str, session_id: &str) -> Option<PathBuf> {
+    let parts: Vec<&str> = transcript.strip_prefix('/')?.split('/').collect();
+    let plain = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains('\0');
+    let [.., projects, _, file] = parts.as_slice() else { return None };
+    let named = *projects == "projects" && file.strip_suffix(".jsonl") == Some(session_id);
+    (named && parts.iter().all(plain)).then(|| Path::new(transcript).parent().map(Path::to_path_buf))?
+}
+
+/// The client's name for a project: every character but letters and digits is a dash.
+pub fn dashed(cwd: &str) -> String {
+    const LONGEST: usize = 200;
+    let name: String = cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    match name.len() {
+        0 => "-".to_owned(),
+        1..=LONGEST => name,
+        _ => format!("{}-{}", &name[..LONGEST], &sha256(&[cwd.as_bytes()])[..8]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_transcripts_name_a_folder() {
+        let id = "abc";
+        assert_eq!(
+            well_formed("/h/.claude/projects/-p/abc.jsonl", id),
+            Some("/h/.claude/projects/-p".into())
+        );
+        let bad = [
+            "",
+            "x/projects/p/abc.jsonl",
+            "/projects/abc.jsonl",
+            "/a/../projects/p/abc.jsonl",
+            "/a/./projects/p/abc.jsonl",
+            "/projects/../abc.jsonl",
+            "/projects/p/abd.jsonl",
+            "/p/p/abc.jsonl",
+            "/projects//abc.jsonl",
+            "/projects/a\0b/abc.jsonl",
+            "/projects/p/abc",
+        ];
+        for bad in bad {
+            assert_eq!(well_formed(bad, id), None, "{bad}");
+        }
+        assert_eq!(well_formed("/projects/p/../x.jsonl", "../x"), None);
+    }
+
+    #[test]
+    fn folder_names() {
+        assert!(is_session_folder("20260113-0123abcd") && is_session_folder("20260113-0123abcd0123abcd"));
+        for bad in [
+            "20260113-0123abc",
+            "2026011-0123abcd",
+            "20260113-0123ABCD",
+            "20260113-0123abcd.broken-1",
+            "x",
+            "",
+        ] {
+            assert!(!is_session_folder(bad), "{bad}");
+        }
+        assert_eq!(dashed("/home/ü/a b"), "-home---a-b");
+        assert!(dashed(&"/x".repeat(3000)).len() < 255);
+    }
+}

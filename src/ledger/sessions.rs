@@ -1,0 +1,223 @@
+//! The sessions on disk, as people ask for them: by id, by the beginning of one, or the newest in this project.
+//!
+//! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session whose folder
+//! is gone is still known by its exported head.
+
+use crate::ledger::chain::{Ready, Walk, end_of_last_batch, is_tear, prepare};
+use crate::ledger::entry::Line;
+use crate::ledger::heads::{self, Head};
+use crate::ledger::lock::Lock;
+use crate::ledger::recover::{Found, LEDGER_FILE, failure};
+use crate::ledger::session_folder::{self, Place, Whose, dashed, is_session_folder};
+use crate::ledger::state_file::{self, Kept};
+use crate::model::error::{Code, Failure};
+use crate::session::fold::Session;
+use crate::session::state::State;
+use crate::system::env::{Env, boot_id};
+use crate::system::folder;
+use crate::text::json;
+use crate::text::sha256::trace_id;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+use std::time::SystemTime;
+
+/// A session folder and whose it is.
+#[derive(Clone, Debug)]
+pub struct Shelved {
+    pub session_id: String,
+    pub path: PathBuf,
+    pub changed: SystemTime,
+}
+
+/// What a full walk over a ledger found.
+#[derive(Debug)]
+pub struct Checked {
+    pub session: Session,
+    pub torn_bytes: u64,
+    pub failure: Option<Failure>,
+    /// The entry the damage begins at.
+    pub seq: Option<u64>,
+}
+
+/// Every session folder of every project, newest last.
+pub fn all(env: &Env) -> Vec<Shelved> {
+    let projects = std::fs::read_dir(env.projects()).into_iter().flatten().flatten();
+    let mut found: Vec<Shelved> = projects.flat_map(|project| in_project(project.path())).collect();
+    found.sort_by_key(|shelved| shelved.changed);
+    found
+}
+
+/// The sessions of one project's folder.
+pub fn in_project(project: PathBuf) -> Vec<Shelved> {
+    let names = std::fs::read_dir(project).into_iter().flatten().flatten();
+    let ours = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder));
+    ours.filter_map(|item| shelved(item.path())).collect()
+}
+
+fn shelved(path: PathBuf) -> Option<Shelved> {
+    let place = session_folder::open(path.clone()).ok()??;
+    let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
+    let session_id = match Kept::read(&place.dir).ok()? {
+        Kept::Whole(state, _) => Some(state.session_id),
+        _ => first_name(&place),
+    };
+    // Opened and given up before its first entry: nothing was acknowledged, so there is nothing to show.
+    if session_id.is_none() && std::fs::symlink_metadata(path.join(LEDGER_FILE)).is_ok_and(|m| m.len() == 0) {
+        return None;
+    }
+    Some(Shelved {
+        session_id: session_id.unwrap_or_default(),
+        path,
+        changed: changed.unwrap_or(SystemTime::UNIX_EPOCH),
+    })
+}
+
+/// The name in the first entry.
+fn first_name(place: &Place) -> Option<String> {
+    let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
+    let bytes = folder::read_at(&file, LEDGER_FILE, 0, long.min(64 << 10)).ok()?;
+    let line = Line::read(bytes.split(|b| *b == b'\n').next()?)?;
+    Some(json::read(line.trace_id).ok()?.text()?.into_owned())
+}
+
+/// The session a person means. Without a name: the newest of the project they stand in.
+pub fn pick(env: &Env, given: Option<&str>) -> Result<Shelved, String> {
+    let Some(given) = given else { return newest_here(env) };
+    let trace = trace_id(given);
+    let mut found = all(env);
+    if let Some(exact) = found.iter().position(|shelved| shelved.session_id == trace) {
+        return Ok(found.swap_remove(exact));
+    }
+    found.retain(|shelved| !given.is_empty() && shelved.session_id.starts_with(given));
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(format!("no session `{given}`\nhint: `aops-hook sessions` lists them")),
+        many => Err(format!(
+            "`{given}` begins {} session ids\nhint: type more of it; `aops-hook sessions` lists them",
+            many.len()
+        )),
+    }
+}
+
+fn newest_here(env: &Env) -> Result<Shelved, String> {
+    for folder in env.cwd.ancestors() {
+        let project = env.projects().join(dashed(&folder.to_string_lossy()));
+        if let Some(newest) = in_project(project).into_iter().max_by_key(|shelved| shelved.changed) {
+            return Ok(newest);
+        }
+    }
+    Err("no session in this project yet\nhint: `aops-hook sessions` lists those of all projects".to_owned())
+}
+
+/// The session's head, where its folder may be gone.
+pub fn exported(env: &Env, given: &str) -> Option<Head> {
+    let trace = trace_id(given);
+    heads::all(env).ok()?.into_iter().find(|head| head.session_id == trace)
+}
+
+/// The state file as it is, if it can be trusted.
+pub fn state(shelved: &Shelved) -> Option<State> {
+    Some(session(shelved)?.state)
+}
+
+/// The same, with what the gates remember.
+pub fn session(shelved: &Shelved) -> Option<Session> {
+    in_place(&session_folder::open(shelved.path.clone()).ok()??)
+}
+
+/// The session that a hook with these fields would find, without listing what all others left.
+pub fn find(env: &Env, whose: Whose) -> Option<Session> {
+    let trace = trace_id(whose.session_id);
+    [8, 16].into_iter().find_map(|width| {
+        let place = session_folder::find(env, whose, width).ok()??;
+        in_place(&place).filter(|session| session.state.session_id == trace)
+    })
+}
+
+fn in_place(place: &Place) -> Option<Session> {
+    // Read without the lock: a hook may swap the file under us, so what is odd once gets a second look.
+    (0..3).find_map(|_| match Kept::read(&place.dir) {
+        Ok(Kept::Whole(state, witness)) => Some(state_file::session(*state, &witness)),
+        _ => None,
+    })
+}
+
+/// Walks the whole ledger and holds it against the state and the exported head. Writes nothing.
+pub fn check(env: &Env, shelved: &Shelved) -> Result<Checked, Failure> {
+    let gone = || Failure::storage(shelved.path.display(), "is gone");
+    let place = session_folder::open(shelved.path.clone())?.ok_or_else(gone)?;
+    let (kept, opened) = {
+        // Only while the two are read: what is appended later is not our business.
+        let _lock = Lock::of_reader(&place.dir)?;
+        (Kept::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
+    };
+    let (file, long) = opened.ok_or_else(gone)?;
+    let (trace, boot) = (shelved.session_id.as_str(), boot_id());
+    let head = heads::of(env, trace)?;
+    let found = Found { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry: true };
+    let mut walk = Walk::new(Session::default(), trace, 0);
+    found.vouch(&kept, &mut walk);
+    let mut bad = None;
+    let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, &mut bad) {
+        Ok(torn) => (torn, found.witnessed(&kept, &walk).err()),
+        Err(failure) => (0, Some(failure)),
+    };
+    let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.session.seq + 1));
+    Ok(Checked { session: walk.session, torn_bytes, failure, seq })
+}
+
+/// Every entry up to `long`, a few megabytes at a time; how many torn bytes stand after the last mark. `bad` is the entry
+/// a damage begins at, which can stand behind good ones of a batch without its mark.
+fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> Result<u64, Failure> {
+    thread::scope(|scope| {
+        let (send, chunks) = mpsc::sync_channel::<Piece>(2);
+        // Digests and facts of the next lines, while this thread folds the ones before.
+        scope.spawn(move || read_ahead(file, long, &send));
+        for chunk in chunks {
+            let (bytes, ready) = chunk?;
+            let done = walk.take(&bytes, ready, |_, _, _| {}).map_err(|damage| {
+                *bad = Some(damage.seq);
+                failure(&damage)
+            })?;
+            if !is_tear(&bytes[done..]) {
+                let what = format!("after entry {} stand bytes that are no entry", walk.session.seq);
+                return Err(Failure::new(Code::ChecksumMismatch, what));
+            }
+            if walk.bytes + (bytes.len() - done) as u64 == long {
+                return Ok((bytes.len() - done) as u64);
+            }
+        }
+        Ok(0)
+    })
+}
+
+/// Some lines, and what can be said of each.
+type Piece = Result<(Vec<u8>, Vec<Ready>), Failure>;
+
+/// Hands on the ledger in pieces that end with a batch, prepared; stops when nobody listens any more.
+fn read_ahead(file: &File, long: u64, send: &mpsc::SyncSender<Piece>) {
+    const CHUNK: u64 = 1 << 20;
+    let (mut at, mut window) = (0, CHUNK);
+    while at < long {
+        let want = (long - at).min(window);
+        let mut bytes = match folder::read_at(file, LEDGER_FILE, at, want) {
+            Ok(bytes) => bytes,
+            Err(failure) => return drop(send.send(Err(failure))),
+        };
+        if at + want < long {
+            let Some(end) = end_of_last_batch(&bytes) else {
+                window *= 2; // a batch longer than the window
+                continue;
+            };
+            bytes.truncate(end);
+        }
+        at += bytes.len() as u64;
+        let ready = prepare(&bytes);
+        if send.send(Ok((bytes, ready))).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a gate says, and how several sayings become one: the strictest wins.
+//!
+//! Reads nothing, writes nothing. Invariant: joining never makes anything laxer, and `Pass` is silence.
+
+use crate::text::template::Phrase;
+
+/// One thing a task owes: its name, and the shipped line that says how to give it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Debt {
+    pub name: &'static str,
+    pub line: Phrase,
+}
+
+/// From silence to refusal. The order is the strictness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ruling {
+    #[default]
+    Pass,
+    /// Skips the user's own permission prompt, so it needs a reason. No gate of ours says it today.
+    Allow,
+    /// A person decides.
+    Ask,
+    /// A person decides later: the run pauses with the call undone.
+    Defer,
+    Deny,
+}
+
+impl Ruling {
+    pub fn name(self) -> &'static str {
+        match self {
+            Ruling::Pass => "pass",
+            Ruling::Allow => "allow",
+            Ruling::Ask => "ask",
+            Ruling::Defer => "defer",
+            Ruling::Deny => "deny",
+        }
+    }
+}
+
+/// One ruling with its reason, and what goes to the model and the user beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    pub ruling: Ruling,
+    /// The gate that spoke; empty on silence.
+    pub gate: &'static str,
+    /// For the model: what was refused and the next step.
+    pub reason: String,
+    /// For the model, beside any ruling.
+    pub context: String,
+    /// For the user only.
+    pub notice: String,
+    /// Would be a refusal if its gate were enforced.
+    pub softened: bool,
+    /// Ends the turn.
+    pub halt: bool,
+    /// Where the reason, or without one the notice, is a shipped text: filled in by the door.
+    pub phrase: Option<Phrase>,
+    /// What a task still owes: name and line of each, for the reason's list.
+    pub debts: Vec<Debt>,
+    /// The whole new input of the call.
+    pub input: Option<String>,
+}
+
+impl Verdict {
+    pub fn pass() -> Self {
+        Self::default()
+    }
+
+    pub fn deny(gate: &'static str, reason: impl Into<String>) -> Self {
+        Self { ruling: Ruling::Deny, gate, reason: reason.into(), ..Self::default() }
+    }
+
+    /// A refusal in the words of a shipped text.
+    pub fn refuse(gate: &'static str, phrase: Phrase) -> Self {
+        Self { ruling: Ruling::Deny, gate, phrase: Some(phrase), ..Self::default() }
+    }
+
+    /// A refusal that also ends the turn.
+    pub fn halt(gate: &'static str, reason: impl Into<String>) -> Self {
+        Self { halt: true, ..Self::deny(gate, reason) }
+    }
+
+    pub fn notice(gate: &'static str, text: impl Into<String>) -> Self {
+        Self { gate, notice: text.into(), ..Self::default() }
+    }
+
+    pub fn context(gate: &'static str, text: impl Into<String>) -> Self {
+        Self { gate, context: text.into(), ..Self::default() }
+    }
+
+    /// A refusal as a mere warning.
+    #[must_use]
+    pub fn soften(self) -> Self {
+        if self.ruling < Ruling::Ask {
+            return self;
+        }
+        let notice = if self.reason.is_empty() {
+            String::new()
+        } else {
+            format!("not enforced here, or this would be refused: {}", self.reason)
+        };
+        Self { ruling: Ruling::Pass, reason: String::new(), notice, halt: false, softened: true, ..self }
+    }
+
+    /// The stricter of the two speaks; at equal strictness the first. Context and notices add up.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        let (mut first, second) = if other.ruling > self.ruling { (other, self) } else { (self, other) };
+        if first.gate.is_empty() {
+            first.gate = second.gate;
+        }
+        first.halt |= second.halt;
+        first.softened |= second.softened && first.ruling == Ruling::Pass;
+        if first.phrase.is_none() && first.reason.is_empty() {
+            (first.phrase, first.debts) = (second.phrase, second.debts);
+        }
+        first.input = first.input.or(second.input);
+        add(&mut first.context, &second.context);
+        add(&mut first.notice, &second.notice);
+        first
+    }
+}
+
+fn add(to: &mut String, more: &str) {
+    if !more.is_empty() && to != more {
+        if !to.is_empty() {
+            to.push('\n');
+        }
+        to.push_str(more);
+    }
+}

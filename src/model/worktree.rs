@@ -1,0 +1,13 @@
+//! What a working tree owes: uncommitted files, commits to push.
+//!
+//! Reads nothing, writes nothing.
+
+/// What is not yet committed or pushed of what this session changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    pub uncommitted: Vec<String>,
+    /// How to push, and what is ahead; nothing where there is nowhere to push to.
+    pub push: Option<(String, String)>,
+    /// Nobody can say: no repository, or no git.
+    pub unknown: bool,
+}

@@ -1,0 +1,186 @@
+//! Runs the user's checks, one after another, each so long and no longer.
+//!
+//! Starts `sh` in the project's folder, reads the file a save is about, asks `git` what changed. Invariants: a check that
+//! is out of time is killed with everything it started; of what it said only the end is kept, redacted and clipped; one
+//! that cannot be started has failed. The session is not locked meanwhile.
+
+mod proposed;
+
+use crate::config::policy::Check;
+use crate::config::policy::check::Moment;
+use crate::config::texts;
+use crate::gate::Scene;
+use crate::model::event::Event;
+use crate::session::fact::Checked;
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::system::git;
+use crate::system::process::{self, Ending};
+use crate::text::redact::redact;
+use crate::text::template::one_line;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Bytes of output kept in mind, and what of that is told: the last lines, and no more than these characters.
+const KEPT: usize = 64 << 10;
+const MOST_LINES: usize = 20;
+const MOST_TOLD: usize = 1500;
+
+/// What the checks are about.
+#[derive(Debug)]
+pub struct About {
+    cwd: PathBuf,
+    root: String,
+    baseline: BTreeMap<String, String>,
+    /// The file that would be saved, and what would be in it.
+    saves: Option<(String, Vec<u8>)>,
+}
+
+impl About {
+    pub fn of(session: &Session, event: &Event, scene: &Scene) -> Self {
+        let text = |path: &String| {
+            let call = event.call.as_ref()?;
+            proposed::text(&call.key.tool, &call.input, Path::new(path))
+        };
+        Self {
+            cwd: PathBuf::from(&event.cwd),
+            root: session.memory.root.clone(),
+            baseline: session.memory.baseline.clone(),
+            saves: scene.saves.as_ref().map(|path| (path.clone(), text(path).unwrap_or_default())),
+        }
+    }
+
+    /// The files a check can be about; nothing where nobody can say, and then it is about them.
+    fn files(&self, env: &Env, on: Moment) -> Option<Vec<String>> {
+        match on {
+            Moment::Save => self.saves.as_ref().map(|(path, _)| vec![path.clone()]),
+            Moment::Commit => git::dirty(env, &self.cwd),
+            Moment::Stop => git::changed(env, &self.cwd, &self.baseline),
+        }
+    }
+}
+
+/// Run those of them that are about what happens here. One that is not has passed, and takes no time.
+pub fn run(env: &Env, about: &About, checks: &[Check]) -> Vec<Checked> {
+    let folder = match about.root.as_str() {
+        "" => texts::project(env, &about.cwd),
+        root => PathBuf::from(root),
+    };
+    let mut files = None;
+    let mut concerns = |check: &Check| {
+        if check.paths.is_empty() {
+            return true;
+        }
+        let files: &Option<Vec<String>> = files.get_or_insert_with(|| about.files(env, check.on));
+        let (root, home) = (folder.to_string_lossy(), env.home.to_string_lossy());
+        files.as_ref().is_none_or(|files| files.iter().any(|file| check.concerns(file, &root, &home)))
+    };
+    checks
+        .iter()
+        .map(|check| {
+            if concerns(check) {
+                return one(env, about, check, &folder);
+            }
+            Checked { ending: Checked::NOT_CONCERNED.to_owned(), ..checked(check, Checked::PASS) }
+        })
+        .collect()
+}
+
+fn checked(check: &Check, outcome: &str) -> Checked {
+    Checked {
+        id: check.id.clone(),
+        on: check.on,
+        outcome: outcome.to_owned(),
+        run: redact(&check.run).into_owned(),
+        timeout_ms: check.timeout_ms,
+        ..Checked::default()
+    }
+}
+
+fn one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
+    let began = Instant::now();
+    // Both streams in the order they were written in; `eval` keeps the line as it stands in the configuration.
+    let args = ["-c", "exec 2>&1; eval \"$1\"", "sh", &check.run].map(str::to_owned);
+    let inherited = env.variables(|_| true);
+    let (path, input) = about.saves.as_ref().map_or(("", &[][..]), |(path, text)| (path, text));
+    let ours = [("AOPS_CHECK", OsStr::new(&check.id)), ("AOPS_PATH", OsStr::new(path))];
+    let variables: Vec<_> =
+        inherited.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).chain(ours).collect();
+    let task = process::Task {
+        program: Path::new("/bin/sh"),
+        args: &args,
+        folder,
+        variables: &variables,
+        input,
+        timeout: Duration::from_millis(check.timeout_ms),
+        keep: KEPT,
+    };
+    let outcome = process::run_for_its_end(&task);
+    let (ending, said) = match outcome {
+        Ok(outcome) => (
+            match outcome.ending {
+                Ending::Exit(code) => format!("exit {code}"),
+                Ending::Signal(signal) => format!("signal {signal}"),
+                Ending::TimedOut => Checked::CUT_OFF.to_owned(),
+            },
+            outcome.stdout,
+        ),
+        Err(error) => (one_line(&format!("did not start: {error}"), 200), Vec::new()),
+    };
+    let passed = ending == "exit 0";
+    Checked {
+        ending,
+        ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
+        output: if passed { String::new() } else { told(&said) },
+        path: about.saves.as_ref().map(|(path, _)| path.clone()),
+        ..checked(check, if passed { Checked::PASS } else { check.outcome.word() })
+    }
+}
+
+/// The last lines, without colours and secrets.
+fn told(said: &[u8]) -> String {
+    let plain = redact(&without_escapes(&String::from_utf8_lossy(said))).into_owned();
+    let lines: Vec<&str> = plain.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(MOST_LINES)..].join("\n");
+    match last.chars().count().saturating_sub(MOST_TOLD) {
+        0 => last,
+        more => ['…'].into_iter().chain(last.chars().skip(more)).collect(),
+    }
+}
+
+/// Terminal sequences and other control characters out of a text.
+fn without_escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\x1b' if rest.peek() == Some(&'[') => {
+                rest.next();
+                while rest.next().is_some_and(|c| !('@'..='~').contains(&c)) {}
+            }
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_was_said_the_end_is_told() {
+        let long = (0..100).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
+        let said = told(long.as_bytes());
+        assert!(said.starts_with("line 80\n") && said.ends_with("line 99"), "{said}");
+        assert_eq!(told(b"\x1b[31mred\x1b[0m\r\n\n  \nend\x07\n"), "red\nend");
+        let wide = told("x".repeat(9000).as_bytes());
+        assert!(wide.chars().count() <= MOST_TOLD + 1 && wide.starts_with('…'), "{}", wide.len());
+        let token = format!("token ghp_{}", "a1B2".repeat(9));
+        assert!(!told(token.as_bytes()).contains("a1B2a1B2"), "a secret is told");
+    }
+}

@@ -1,0 +1,9 @@
+//! Looks at the world for one event before the gates decide: real paths, tampering, foreign agents, checks.
+//!
+//! Reads files and runs the user's checks; decides nothing.
+
+pub mod real_paths;
+pub mod tampering;
+pub mod foreign_agents;
+pub mod checks;
+pub mod call;

@@ -1,0 +1,304 @@
+//! A path as the disk sees it: symlinks and `..` followed as far as it exists, the rest as written.
+//!
+//! Reads the file system, creates nothing. Invariant: at most three system calls for a file that exists; a few more for
+//! one that does not; none for a call that writes nothing.
+
+use crate::gate::guard::{self, Place, Protected};
+use crate::model::verdict::Ruling;
+use crate::shell::syntax::{Bit, Word};
+use crate::shell::targets::{Act, Reach};
+use crate::system::env::Env;
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+/// A chain of links longer than this is a trap.
+const LINKS: usize = 16;
+
+/// What the guard stands before, in this world.
+pub fn protected(env: &Env, project: &str, binaries: Vec<String>) -> Protected {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    Protected {
+        home: text(&env.home),
+        config: text(&env.config),
+        user_config: text(&env.user_config),
+        project: project.to_owned(),
+        binaries,
+        ..Protected::default()
+    }
+}
+
+/// The variables of a call whose values we know.
+pub fn variables(protected: &Protected) -> Vec<(String, String)> {
+    let xdg = Path::new(&protected.user_config).parent().map(|path| path.to_string_lossy().into_owned());
+    let known = [
+        ("CLAUDE_CONFIG_DIR", Some(protected.config.clone())),
+        ("CLAUDE_PROJECT_DIR", Some(protected.project.clone())),
+        ("XDG_CONFIG_HOME", xdg),
+    ];
+    known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// Fill in where each target really is, and which protected places exist where that decides.
+pub fn settle(reach: &mut Reach, protected: &mut Protected) {
+    if reach.over {
+        return;
+    }
+    // The same path touched in several ways is looked up once.
+    let mut seen: BTreeMap<Vec<Bit>, Option<Word>> = BTreeMap::new();
+    for target in &mut reach.targets {
+        let known = seen.entry(target.path.bits.clone()).or_insert_with(|| real_word(&target.path));
+        // Whoever removes a link means the link, but what it leads to may be the goal: both are judged.
+        target.real.clone_from(known);
+        if target.act == Act::Become {
+            let path = target.path.literal();
+            target.stands = path.map(|path| std::fs::metadata(path).is_ok());
+        }
+    }
+    // Whether a place exists matters only where its absence would acquit.
+    let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
+    let sweeping = reach.targets.iter().any(|target| target.act == Act::Whole || sweeps(&target.path.bits));
+    if sweeping && guard::judge(protected, reach).ruling == Ruling::Deny {
+        let places = protected.places().into_iter().map(|place| place.path);
+        protected.standing = Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
+    }
+}
+
+/// The protected places that the disk knows under another name, and that name. Looked up once per session.
+pub fn links(protected: &Protected) -> BTreeMap<String, String> {
+    let elsewhere = |place: Place| {
+        let real = real(Path::new(&place.path))?.into_os_string().into_string().ok()?;
+        (real != place.path).then_some((place.path, real))
+    };
+    protected.places().into_iter().filter_map(elsewhere).collect()
+}
+
+/// The same places, where those links lead.
+pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<Place> {
+    let real = |place: Place| Some(Place { path: links.get(&place.path)?.clone(), ..place });
+    if links.is_empty() { Vec::new() } else { protected.places().into_iter().filter_map(real).collect() }
+}
+
+/// Where this path leads, whether or not its end exists.
+pub fn real(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS {
+        if let Some(whole) = existing(&path) {
+            return Some(whole);
+        }
+        // Not there: perhaps a link that leads nowhere yet.
+        let folder = path.parent()?.to_path_buf();
+        match (std::fs::read_link(&path), path.file_name()) {
+            (Ok(next), _) => path = folder.join(next),
+            (Err(_), Some(name)) => return Some(real_folder(&folder).join(name)),
+            // Ends in `..` below something that does not exist.
+            (Err(_), None) => return Some(lexical(&path)),
+        }
+    }
+    None
+}
+
+/// The longest part of a folder's path that exists, as the disk names it, and the rest as written.
+fn real_folder(folder: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut at = folder;
+    loop {
+        if let Some(whole) = existing(at) {
+            let joined =
+                rest.iter().rev().fold(whole, |path: PathBuf, part: &std::ffi::OsString| path.join(part));
+            return lexical(&joined);
+        }
+        match (at.components().next_back(), at.parent()) {
+            (Some(last), Some(parent)) => {
+                rest.push(last.as_os_str().to_owned());
+                at = parent;
+            }
+            _ => return lexical(folder),
+        }
+    }
+}
+
+/// A path or pattern with the certain part of it followed; `None` if the disk has nothing to add.
+fn real_word(word: &Word) -> Option<Word> {
+    let certain = word.bits.iter().position(|bit| !matches!(bit, Bit::Char(_))).unwrap_or(word.bits.len());
+    if certain == word.bits.len() {
+        let found = real(Path::new(&word.literal()?))?;
+        return found.to_str().map(Word::of).filter(|found| found != word);
+    }
+    let cut = word.bits[..certain].iter().rposition(|bit| *bit == Bit::Char('/'))?;
+    let folder = Word { bits: word.bits[..cut].to_vec(), ..Word::default() }.literal()?;
+    let found = existing(Path::new(&folder))?;
+    let found = Word::of(found.to_str().filter(|found| *found != folder)?);
+    Some(word.after(cut + 1).from_folder(&found))
+}
+
+/// The path of something that exists, every link followed.
+#[cfg(target_os = "linux")]
+fn existing(path: &Path) -> Option<PathBuf> {
+    use rustix::fs::{Mode, OFlags};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::ffi::OsStringExt;
+    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut name = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
+    let digits = opened.as_raw_fd().to_string();
+    name[14..14 + digits.len()].copy_from_slice(digits.as_bytes());
+    let link = std::str::from_utf8(&name[..14 + digits.len()]).ok()?;
+    match rustix::fs::readlink(link, Vec::with_capacity(256)) {
+        Ok(real) => Some(PathBuf::from(std::ffi::OsString::from_vec(real.into_bytes()))),
+        // No /proc here.
+        Err(_) => std::fs::canonicalize(path).ok(),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn existing(path: &Path) -> Option<PathBuf> {
+    std::fs::canonicalize(path).ok()
+}
+
+/// Without `.` and `..`, by the letters alone.
+fn lexical(path: &Path) -> PathBuf {
+    let mut all = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                all.pop();
+            }
+            Component::CurDir => {}
+            other => all.push(other),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::syntax::Ground;
+    use crate::shell::targets;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    struct World {
+        dir: tempfile::TempDir,
+        root: String,
+    }
+
+    impl World {
+        /// A home that is itself reached through a link, with settings kept in another folder and linked.
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap().to_string_lossy().into_owned();
+            for folder in [
+                "data/u/.claude",
+                "data/u/.config/aops",
+                "data/u/proj/src",
+                "data/u/dotfiles",
+                "data/u/other",
+            ] {
+                fs::create_dir_all(format!("{root}/{folder}")).unwrap();
+            }
+            symlink(format!("{root}/data"), format!("{root}/home")).unwrap();
+            fs::write(format!("{root}/data/u/dotfiles/claude.json"), "{}").unwrap();
+            symlink("../dotfiles/claude.json", format!("{root}/data/u/.claude/settings.json")).unwrap();
+            Self { dir, root }
+        }
+
+        fn protected(&self) -> Protected {
+            let home = format!("{}/home/u", self.root);
+            let mut protected = Protected {
+                config: format!("{home}/.claude"),
+                user_config: format!("{home}/.config/aops"),
+                project: format!("{home}/proj"),
+                home,
+                ..Protected::default()
+            };
+            protected.real = behind(&protected, &links(&protected));
+            protected
+        }
+
+        fn bash(&self, line: &str) -> Ruling {
+            let input = serde_json::json!({ "command": line }).to_string();
+            self.ruling("Bash", &input)
+        }
+
+        fn ruling(&self, tool: &str, input: &str) -> Ruling {
+            let mut protected = self.protected();
+            let cwd = protected.project.clone();
+            let (variables, home) = (variables(&protected), protected.home.clone());
+            let ground = Ground { cwd: &cwd, home: &home, variables: &variables };
+            let line = targets::line(tool, input, &ground);
+            let mut reach = targets::reach(tool, input, line.as_ref(), &ground);
+            settle(&mut reach, &mut protected);
+            guard::judge(&protected, &reach).ruling
+        }
+    }
+
+    #[test]
+    fn links_do_not_hide_what_they_lead_to() {
+        let world = World::new();
+        let root = &world.root;
+        symlink("../.claude", format!("{root}/data/u/proj/innocent")).unwrap();
+        symlink("../.claude/settings.json", format!("{root}/data/u/proj/file")).unwrap();
+        symlink("innocent/settings.local.json", format!("{root}/data/u/proj/nowhere-yet")).unwrap();
+        symlink("file", format!("{root}/data/u/proj/twice")).unwrap();
+        symlink("loop", format!("{root}/data/u/proj/loop")).unwrap();
+        let rows = [
+            ("deny", "echo > innocent/settings.json".to_owned()),
+            ("deny", "echo > innocent/settings.local.json".to_owned()),
+            ("deny", "echo > file".to_owned()),
+            ("deny", "echo > twice".to_owned()),
+            ("deny", "echo > nowhere-yet".to_owned()),
+            ("deny", "rm -rf innocent/".to_owned()),
+            ("deny", "rm innocent/set*".to_owned()),
+            ("deny", "cd innocent && rm settings.json".to_owned()),
+            ("deny", format!("echo > {root}/data/u/.config/aops/config.toml")),
+            ("deny", format!("echo > {root}/data/u/dotfiles/claude.json")),
+            ("deny", format!("rm -rf {root}/data/u/.config")),
+            ("deny", format!("rm -rf {root}/data")),
+            ("deny", format!("echo > {root}/home/../data/u/.config/aops/new/file")),
+            ("deny", format!("echo > {root}/data/u/proj/innocent/../.claude.json")),
+            ("pass", "echo > src/file".to_owned()),
+            ("pass", "echo > loop".to_owned()),
+            ("pass", "echo > new/folder/file".to_owned()),
+            ("pass", "cat file innocent/settings.json".to_owned()),
+            ("pass", "echo > innocent/CLAUDE.md".to_owned()),
+            ("pass", format!("rm -rf {root}/data/u/other")),
+            ("pass", format!("echo > {root}/data/u/dotfiles/vimrc")),
+        ];
+        let wrong: Vec<_> = rows.iter().filter(|(wanted, line)| world.bash(line).name() != *wanted).collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        let written = format!(r#"{{"file_path":"{root}/data/u/proj/file","content":""}}"#);
+        assert_eq!(world.ruling("Write", &written), Ruling::Deny);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_swept_away() {
+        let world = World::new();
+        let project = format!("{}/data/u/proj", world.root);
+        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R 000 ."] {
+            assert_eq!(world.bash(line), Ruling::Pass, "{line}");
+        }
+        fs::create_dir(format!("{project}/.aops")).unwrap();
+        for line in ["git clean -fdx", "find . -type f -delete", "rm -rf ./", "chmod -R 000 ."] {
+            assert_eq!(world.bash(line), Ruling::Deny, "{line}");
+        }
+        assert_eq!(world.bash("find . -name '*.o' -delete"), Ruling::Pass);
+    }
+
+    #[test]
+    fn a_path_is_followed_as_far_as_it_exists() {
+        let world = World::new();
+        let root = &world.root;
+        let real = |path: &str| {
+            real(Path::new(&format!("{root}/{path}"))).map(|path| path.to_string_lossy().replace(root, ""))
+        };
+        assert_eq!(real("home/u"), Some("/data/u".to_owned()));
+        assert_eq!(real("home/u/.claude/settings.json"), Some("/data/u/dotfiles/claude.json".to_owned()));
+        assert_eq!(real("home/u/new/file"), Some("/data/u/new/file".to_owned()));
+        assert_eq!(real("home/u/new/../file"), Some("/data/u/file".to_owned()));
+        assert_eq!(real("home/../x"), Some("/x".to_owned()));
+        let before = fs::read_dir(format!("{root}/data/u")).unwrap().count();
+        let _ = real("home/u/never/made");
+        assert_eq!(fs::read_dir(format!("{root}/data/u")).unwrap().count(), before);
+        drop(world.dir);
+    }
+}

@@ -1,0 +1,178 @@
+//! What runs leave in a project: packets, summaries and the attempt ledger below `artifacts/`.
+//!
+//! Reads and writes that folder. Invariants: one driver at a time; a file appears whole; what `append` returned for is on
+//! the disk; a ledger that does not verify is a failure, never a shorter ledger.
+
+use crate::model::error::{Code, Failure};
+use crate::run::attempt::{self, Deed, Link, Told};
+use crate::run::packet::{End, Pause, Summary};
+use crate::run::state::{Record, fold};
+use crate::system::env::{Env, now_ms};
+use crate::system::files;
+use crate::system::git;
+use crate::text::time::timestamp;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const FOLDER: &str = "artifacts";
+const LEDGER: &str = "loop_state/attempt_ledger.jsonl";
+const LOCK: &str = "loop_state/driver.lock";
+/// A driver that was killed as it started a program lives on in that program until it is loaded.
+const PATIENCE: Duration = Duration::from_millis(600);
+
+#[derive(Clone, Debug)]
+pub struct Artifacts {
+    folder: PathBuf,
+}
+
+impl Artifacts {
+    pub fn of(project: &Path) -> Self {
+        Self { folder: project.join(FOLDER) }
+    }
+
+    /// Makes the folder, out of git's sight.
+    pub fn prepare(&self, env: &Env, project: &Path) -> Result<(), Failure> {
+        let hidden = git::exclude(env, project, FOLDER);
+        hidden.ok_or_else(|| Failure::storage(".git/info/exclude", "cannot be written"))?;
+        let made = |name: &str| {
+            let path = self.folder.join(name);
+            fs::create_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))
+        };
+        ["terminal", "checkpoints", "steps", "loop_state"].iter().try_for_each(|name| made(name))
+    }
+
+    pub fn pause_file(&self, checkpoint_id: &str) -> PathBuf {
+        self.folder.join("checkpoints").join(format!("{checkpoint_id}.yaml"))
+    }
+
+    pub fn end_file(&self, run_id: &str) -> PathBuf {
+        self.folder.join("terminal").join(format!("TP_{run_id}.yaml"))
+    }
+
+    pub fn keep_pause(&self, pause: &Pause) -> Result<PathBuf, Failure> {
+        keep(self.pause_file(&pause.checkpoint_id), &pause.text())
+    }
+
+    pub fn keep_end(&self, end: &End) -> Result<PathBuf, Failure> {
+        keep(self.end_file(&end.run_id), &end.text())
+    }
+
+    pub fn keep_summary(&self, run_id: &str, summary: &Summary) -> Result<PathBuf, Failure> {
+        let name = format!("{run_id}_{}.json", summary.step_name);
+        keep(self.folder.join("steps").join(name), &summary.text())
+    }
+
+    /// The packet of a pause as it is now; only what a person may edit can differ from what was written.
+    pub fn pause(&self, record: &Record) -> Result<Pause, Failure> {
+        let odd = |code, what: String| Failure::new(code, what);
+        let Some(paused) = &record.paused else {
+            return Err(odd(Code::RecoveryFailed, format!("run {} has no packet", record.run_id)));
+        };
+        let path = self.pause_file(&paused.checkpoint_id);
+        let shown = path.display();
+        let text = fs::read_to_string(&path)
+            .map_err(|e| odd(Code::RecoveryFailed, format!("the packet `{shown}` cannot be read: {e}")))?;
+        let packet = Pause::read(&text)
+            .map_err(|e| odd(Code::ChecksumMismatch, format!("the packet `{shown}` is damaged: {e}")))?;
+        if packet.digest_with(&paused.tree) != paused.digest || packet.digest != paused.digest {
+            let what = format!(
+                "the packet `{shown}` was changed; only `resolved` and `resolution_decision` are a person's to edit"
+            );
+            return Err(odd(Code::ChecksumMismatch, what));
+        }
+        Ok(packet)
+    }
+
+    /// Every run of this project, oldest first.
+    pub fn runs(&self) -> Result<Vec<Record>, Failure> {
+        let path = self.folder.join(LEDGER);
+        match fs::read_to_string(&path) {
+            Ok(text) => self.parse(&text).map(|(told, ..)| fold(&told)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(Failure::storage(path.display(), error)),
+        }
+    }
+
+    /// One more line. A torn one that a killed driver left is cut off: nobody was told of it.
+    pub fn append(&self, run_id: &str, deed: Deed) -> Result<Told, Failure> {
+        let path = self.folder.join(LEDGER);
+        let storage = |e| Failure::storage(path.display(), e);
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(storage)?;
+        file.lock().map_err(storage)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(storage)?;
+        let (_, last, torn) = self.parse(&text)?;
+        let now = timestamp(now_ms());
+        let (line, _) = attempt::line(&last, run_id, &now, &deed);
+        let end = (text.len() - torn) as u64;
+        file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(storage)?;
+        file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
+        Ok(Told { run_id: run_id.to_owned(), ts: now, deed })
+    }
+
+    /// The newest digest of the ledger.
+    pub fn head(&self) -> String {
+        let text = fs::read_to_string(self.folder.join(LEDGER)).unwrap_or_default();
+        attempt::read(&text).map_or_else(|_| Link::default().digest, |(_, link, _)| link.digest)
+    }
+
+    fn parse(&self, text: &str) -> Result<(Vec<Told>, Link, usize), Failure> {
+        attempt::read(text).map_err(|what| {
+            Failure::new(Code::ChecksumMismatch, format!("`{}`: {what}", self.folder.join(LEDGER).display()))
+        })
+    }
+
+    /// This project's one driver, until the file is dropped.
+    pub fn drive(&self) -> Result<File, Failure> {
+        let path = self.folder.join(LOCK);
+        let opened = OpenOptions::new().append(true).create(true).open(&path);
+        let file = opened.map_err(|e| Failure::storage(path.display(), e))?;
+        if within(PATIENCE, || file.try_lock().is_ok()) {
+            self.tidy();
+            return Ok(file);
+        }
+        let what = "another driver is at work in this project, and one task runs at a time";
+        Err(Failure::new(Code::ConcurrentExecution, what))
+    }
+
+    /// Files that a killed driver had not put in their place yet: nobody reads them.
+    fn tidy(&self) {
+        let folders = ["terminal", "checkpoints", "steps"].map(|name| self.folder.join(name));
+        for item in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
+            let name = item.file_name();
+            if files::is_unfinished(&name.to_string_lossy()) {
+                let _ = fs::remove_file(item.path());
+            }
+        }
+    }
+
+    /// A driver is at work.
+    pub fn is_driven(&self) -> bool {
+        let Ok(file) = File::open(self.folder.join(LOCK)) else { return false };
+        !within(PATIENCE, || file.try_lock_shared().is_ok())
+    }
+}
+
+/// Whether it comes true in time.
+fn within(patience: Duration, comes: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + patience;
+    loop {
+        if comes() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn keep(path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
+    let kept = files::find(&path).and_then(|found| found.replace(text.as_bytes(), 0o644));
+    kept.map_err(|e| Failure::storage(path.display(), e))?;
+    Ok(path)
+}

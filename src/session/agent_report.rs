@@ -1,0 +1,212 @@
+//! Reads the one fenced block that an agent of ours must end its report with.
+//!
+//! Reads nothing, writes nothing. Invariants: exactly one fence with the info string `aops`, white space after it and
+//! nothing else; a missing or ill-typed key makes it invalid, an unknown one is kept out of the way. What is invalid says
+//! what is wrong, for the agent to mend.
+
+use crate::model::agent::Agent;
+use crate::text::json::{self, Json};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What an agent of ours found. Stored: fields in sorted order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acceptance_criteria: Vec<String>,
+    /// Hydrator: the workflow's gates, as they were then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
+    /// Critic's problems, the verifier's issues, custodiet's violation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reflection: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// `new` or `continue`, from the hydrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// PROCEED, REVISE, HALT, OK, BLOCK, VERIFIED, ISSUES.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+}
+
+const REFLECTION: [&str; 7] = [
+    "request",
+    "guidance_received",
+    "followed",
+    "outcome",
+    "accomplishment",
+    "root_cause",
+    "proposed_change",
+];
+/// Longest text and list kept of a finding; an agent that writes a book is heard by its beginning.
+const LONGEST: usize = 2000;
+const MOST: usize = 40;
+
+/// What this agent's report says. `workflows` are the ids and gates a hydrator may choose from.
+pub fn read(
+    agent: &Agent,
+    report: &str,
+    workflows: &BTreeMap<String, Vec<String>>,
+) -> Result<Finding, String> {
+    let block = fenced(report)?;
+    let json = json::read(block).map_err(|e| format!("the `aops` block is not JSON: {e}"))?;
+    let Json::Object(_) = json else { return Err("the `aops` block is not one JSON object".to_owned()) };
+    match agent.name {
+        "prompt-hydrator" => hydration(&json, workflows),
+        "critic" => critic(&json),
+        "custodiet" => custodiet(&json),
+        "qa-verifier" => qa(&json),
+        _ => reflection(&json),
+    }
+}
+
+/// The text inside the only `aops` fence, which must end the report.
+fn fenced(report: &str) -> Result<&str, String> {
+    let mut found: Option<(usize, usize)> = None;
+    let mut open: Option<(usize, bool, usize)> = None; // ticks, ours, where its text begins
+    let mut at = 0;
+    let mut after = "";
+    for line in report.split_inclusive('\n') {
+        let (text, end) = (line.trim(), at + line.len());
+        let ticks = text.bytes().take_while(|b| *b == b'`').count();
+        match open {
+            None if ticks >= 3 && !text[ticks..].contains('`') => {
+                let ours = text[ticks..].trim() == "aops";
+                if ours && found.is_some() {
+                    return Err(
+                        "the report has more than one `aops` block; it must have exactly one".to_owned()
+                    );
+                }
+                open = Some((ticks, ours, end));
+            }
+            Some((width, ours, from)) if ticks >= width && text[ticks..].is_empty() => {
+                if ours {
+                    found = Some((from, at));
+                    after = &report[end..];
+                }
+                open = None;
+            }
+            _ => {}
+        }
+        at = end;
+    }
+    match (found, open) {
+        (None, Some((_, true, _))) => Err("the `aops` block is not closed".to_owned()),
+        (None, _) => Err("the report has no block fenced with the info string `aops`".to_owned()),
+        (Some(_), _) if !after.trim().is_empty() => {
+            Err("something stands after the `aops` block; it must come last".to_owned())
+        }
+        (Some((from, to)), _) => Ok(&report[from..to]),
+    }
+}
+
+fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<Finding, String> {
+    let workflow = text(json, "workflow")?;
+    let Some(gates) = workflows.get(&workflow) else {
+        let known: Vec<&str> = workflows.keys().map(String::as_str).collect();
+        return Err(format!(
+            "there is no workflow `{}`; choose one of: {}",
+            json::cut(&workflow, 64),
+            known.join(", ")
+        ));
+    };
+    Ok(Finding {
+        acceptance_criteria: texts(json, "acceptance_criteria")?,
+        gates: gates.clone(),
+        intent: Some(text(json, "intent")?),
+        steps: texts(json, "steps")?,
+        task: Some(one_of(json, "task", &["new", "continue"])?),
+        workflow: Some(workflow),
+        ..Finding::default()
+    })
+}
+
+fn critic(json: &Json) -> Result<Finding, String> {
+    Ok(Finding {
+        acceptance_criteria: texts(json, "acceptance_criteria")?,
+        problems: texts(json, "problems")?,
+        verdict: Some(one_of(json, "verdict", &["PROCEED", "REVISE", "HALT"])?),
+        ..Finding::default()
+    })
+}
+
+fn custodiet(json: &Json) -> Result<Finding, String> {
+    let verdict = one_of(json, "verdict", &["OK", "BLOCK"])?;
+    let problems = match json.get("violation") {
+        None | Some(Json::Null) if verdict == "OK" => Vec::new(),
+        _ => vec![text(json, "violation")?],
+    };
+    if verdict == "BLOCK" && problems.iter().all(|violation| violation.trim().is_empty()) {
+        return Err("`violation` is empty; BLOCK must say what was violated".to_owned());
+    }
+    Ok(Finding { problems, verdict: Some(verdict), ..Finding::default() })
+}
+
+fn qa(json: &Json) -> Result<Finding, String> {
+    let verdict = one_of(json, "verdict", &["VERIFIED", "ISSUES"])?;
+    let problems = match json.get("issues") {
+        None if verdict == "VERIFIED" => Vec::new(),
+        _ => texts(json, "issues")?,
+    };
+    if verdict == "ISSUES" && problems.is_empty() {
+        return Err("`issues` is empty; ISSUES must list at least one".to_owned());
+    }
+    Ok(Finding { problems, verdict: Some(verdict), ..Finding::default() })
+}
+
+fn reflection(json: &Json) -> Result<Finding, String> {
+    let Some(fields @ Json::Object(_)) = json.get("reflection") else {
+        return Err("`reflection` is missing".to_owned());
+    };
+    let mut reflection = BTreeMap::new();
+    for name in REFLECTION {
+        reflection.insert(name.to_owned(), text(fields, name)?);
+    }
+    let begins = |name: &str, words: &[&str]| {
+        let said = reflection[name].trim().to_lowercase();
+        words.iter().any(|word| said.starts_with(word))
+    };
+    if !begins("followed", &["yes", "no", "partial"]) {
+        return Err("`followed` must begin with Yes, No or Partial".to_owned());
+    }
+    let outcome = reflection["outcome"].trim().to_lowercase();
+    if !matches!(outcome.as_str(), "success" | "partial" | "failure") {
+        return Err("`outcome` must be success, partial or failure".to_owned());
+    }
+    Ok(Finding { reflection, ..Finding::default() })
+}
+
+fn text(json: &Json, name: &str) -> Result<String, String> {
+    let text = json.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
+    let text = text.text().ok_or_else(|| format!("`{name}` must be text"))?;
+    Ok(json::cut(&crate::text::redact::redact(&text), LONGEST).to_owned())
+}
+
+fn texts(json: &Json, name: &str) -> Result<Vec<String>, String> {
+    let list = json.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
+    let Json::List(items) = list else { return Err(format!("`{name}` must be a list of texts")) };
+    let text = |item: &Json| {
+        item.text().map(|t| json::cut(&crate::text::redact::redact(&t), LONGEST / 4).to_owned())
+    };
+    let texts: Option<Vec<String>> = items.iter().take(MOST).map(text).collect();
+    texts.ok_or_else(|| format!("`{name}` must be a list of texts"))
+}
+
+fn one_of(json: &Json, name: &str, words: &[&str]) -> Result<String, String> {
+    let said = text(json, name)?;
+    if words.contains(&said.as_str()) {
+        Ok(said)
+    } else {
+        Err(format!("`{name}` must be one of {}", words.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

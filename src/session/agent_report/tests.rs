@@ -1,0 +1,92 @@
+use super::*;
+use crate::model::agent::ours;
+
+fn flows() -> BTreeMap<String, Vec<String>> {
+    BTreeMap::from([("feature-dev".to_owned(), vec!["critic".to_owned(), "qa".to_owned()])])
+}
+
+fn check(agent: &str, report: &str) -> Result<Finding, String> {
+    read(ours(agent).unwrap(), report, &flows())
+}
+
+fn fence(block: &str) -> String {
+    format!("My report.\n\n```aops\n{block}\n```\n")
+}
+
+#[test]
+fn one_fence_at_the_end() {
+    let ok = r#"{"verdict": "OK"}"#;
+    assert!(check("custodiet", &fence(ok)).is_ok());
+    assert!(check("custodiet", &format!("````aops\n{ok}\n````  \n\n \t")).is_ok());
+    assert!(check("custodiet", &format!("```json\n{{}}\n```\n{}", fence(ok))).is_ok());
+    let wrong = [
+        ("", "no block"),
+        ("```aops\n{\"verdict\": \"OK\"}\n", "not closed"),
+        (&format!("{}and so on", fence(ok)), "after the"),
+        (&format!("{}{}", fence(ok), fence(ok)), "more than one"),
+        (&fence("[]"), "one JSON object"),
+        (&fence("{"), "not JSON"),
+        (&format!("```json\n{ok}\n```"), "no block"),
+        (&format!("```aopsx\n{ok}\n```"), "no block"),
+        // A fence inside a longer fence is an example, not a verdict.
+        (&format!("````\n{}````\n", fence(ok)), "no block"),
+    ];
+    for (report, why) in wrong {
+        let said = check("custodiet", report).unwrap_err();
+        assert!(said.contains(why), "{report:?} says {said:?}");
+    }
+}
+
+#[test]
+fn each_agents_form() {
+    let good = [
+        (
+            "prompt-hydrator",
+            r#"{"workflow":"feature-dev","intent":"i","task":"new","acceptance_criteria":["a"],"steps":[],"extra":1}"#,
+        ),
+        ("aops:critic", r#"{"verdict":"REVISE","acceptance_criteria":[],"problems":["p"]}"#),
+        ("custodiet", r#"{"verdict":"BLOCK","violation":"v"}"#),
+        ("qa-verifier", r#"{"verdict":"VERIFIED"}"#),
+        ("qa-verifier", r#"{"verdict":"ISSUES","issues":["i"]}"#),
+        (
+            "framework",
+            r#"{"reflection":{"request":"r","guidance_received":"g","followed":"Partial - no","outcome":"SUCCESS","accomplishment":"a","root_cause":"c","proposed_change":"p"}}"#,
+        ),
+    ];
+    for (agent, block) in good {
+        assert!(check(agent, &fence(block)).is_ok(), "{agent}: {:?}", check(agent, &fence(block)));
+    }
+    let bad = [
+        (
+            "prompt-hydrator",
+            r#"{"workflow":"nope","intent":"i","task":"new","acceptance_criteria":[],"steps":[]}"#,
+            "feature-dev",
+        ),
+        (
+            "prompt-hydrator",
+            r#"{"workflow":"feature-dev","intent":"i","task":"old","acceptance_criteria":[],"steps":[]}"#,
+            "task",
+        ),
+        (
+            "prompt-hydrator",
+            r#"{"workflow":"feature-dev","intent":"i","task":"new","acceptance_criteria":"a","steps":[]}"#,
+            "acceptance_criteria",
+        ),
+        ("critic", r#"{"verdict":"proceed","acceptance_criteria":[],"problems":[]}"#, "PROCEED"),
+        ("critic", r#"{"verdict":"PROCEED","problems":[]}"#, "acceptance_criteria"),
+        ("custodiet", r#"{"verdict":"BLOCK"}"#, "violation"),
+        ("custodiet", r#"{"verdict":"BLOCK","violation":" "}"#, "violation"),
+        ("qa-verifier", r#"{"verdict":"ISSUES","issues":[]}"#, "issues"),
+        ("qa-verifier", r#"{"verdict":"ISSUES","issues":[1]}"#, "issues"),
+        ("framework", r#"{"reflection":{"request":"r"}}"#, "guidance_received"),
+        (
+            "framework",
+            r#"{"reflection":{"request":"r","guidance_received":"g","followed":"mostly","outcome":"success","accomplishment":"a","root_cause":"c","proposed_change":"p"}}"#,
+            "followed",
+        ),
+    ];
+    for (agent, block, why) in bad {
+        let said = check(agent, &fence(block)).unwrap_err();
+        assert!(said.contains(why), "{agent} {block} says {said:?}");
+    }
+}

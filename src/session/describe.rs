@@ -1,0 +1,65 @@
+//! One fact in a few words, for people and reviewers.
+//!
+//! Reads nothing, writes nothing. Invariant: one line, whatever the fact holds.
+
+use crate::session::fact::{Fact, Said, Step};
+use crate::session::state::{Stage, Undone};
+use crate::text::json::cut;
+use crate::text::template::one_line;
+
+/// The fact on one line of at most so many characters.
+pub fn told(fact: &Fact, longest: usize) -> String {
+    let text = match fact {
+        Fact::Open(open) => format!("aops-hook {}, project {}", open.binary, open.project),
+        Fact::Event(seen) => {
+            let who = seen.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+            format!("{}{who}{}", seen.event, seen.said.as_ref().map(spoken).unwrap_or_default())
+        }
+        Fact::Call(step) => stepped(step),
+        Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
+        Fact::Unblock(unblock) => format!("by {}", unblock.by),
+        Fact::Verdict(report) => {
+            let said = report.finding.as_ref().and_then(|f| f.verdict.clone().or_else(|| f.workflow.clone()));
+            let said = said.or_else(|| report.problem.clone()).unwrap_or_else(|| "a reflection".to_owned());
+            format!("{}: {said}", report.agent)
+        }
+        Fact::Run(staged) => match &staged.stage {
+            Some(stage) => format!("{} begins step {}", staged.run_id, stage.step),
+            None => format!("{} ends its step", staged.run_id),
+        },
+        Fact::Waive(waiver) => format!("{}: {}", waiver.gate, waiver.reason),
+        Fact::Check(run) => {
+            format!("{} before {}: {} ({}, {} ms)", run.id, run.on.word(), run.outcome, run.ending, run.ms)
+        }
+        Fact::Violation(violation) => format!("{}: {}", violation.event, violation.violation),
+        Fact::Recovery(recovery) => recovery.what.clone(),
+        Fact::Checkpoint(taken) => format!("{} ({})", taken.id, taken.trigger),
+        Fact::Rollback(undone) => undone_to(undone),
+        Fact::Insights(_) => "the session's insights so far".to_owned(),
+        Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
+    };
+    one_line(&text, longest)
+}
+
+fn undone_to(undone: &Undone) -> String {
+    let how = match undone.stage {
+        Stage::Begun => "begun",
+        Stage::Done => "done",
+        Stage::Dropped => "dropped before anything was changed",
+        Stage::Told => "told to the session",
+    };
+    format!("to {} by {}, {how}; the present is kept as {}", undone.target, undone.by, undone.archive)
+}
+
+fn spoken(said: &Said) -> String {
+    let reason = said.reason.replace("\nhint: ", "; ");
+    format!("  {} {}{}{reason}", said.gate, said.ruling, if reason.is_empty() { "" } else { ": " })
+}
+
+fn stepped(step: &Step) -> String {
+    let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 300))).unwrap_or_default();
+    let why =
+        step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
+    format!("{} {} {}{who}{input}{why}", step.to.name(), step.call.tool, step.call.id)
+}

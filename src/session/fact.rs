@@ -1,0 +1,359 @@
+//! What one entry of the ledger holds: a fact, with its stored form.
+//!
+//! Reads nothing, writes nothing. Stored types: fields in sorted order (the plain serialisation is the canonical form)
+//! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
+//! the fact; nothing is looked up or recomputed later.
+
+use crate::config::policy::Policy;
+use crate::config::policy::check::Moment;
+use crate::model::call::{CallKey, CallState, Effect};
+use crate::session::agent_report::Finding;
+use crate::session::state::{Memory, RunStep, Stage, State, Undone, Waiver};
+use crate::text::stored::canonical;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// One fact. A new kind is a variant here, a row in `FACTS` and an arm in the fold.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    Open(Opened),
+    Event(Seen),
+    Call(Step),
+    Block(Blocked),
+    Unblock(Unblocked),
+    Verdict(Reported),
+    Waive(Waiver),
+    Check(Checked),
+    Run(Staged),
+    Violation(Violation),
+    Recovery(Recovered),
+    Checkpoint(Taken),
+    Rollback(Undone),
+    Insights(Concluded),
+    Snapshot(Box<Snapshot>),
+}
+
+/// The first entry.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Opened {
+    /// Version of the program.
+    pub binary: String,
+    pub boot: String,
+    pub folders: BTreeMap<String, String>,
+    /// Version of the ledger's form.
+    pub format: u32,
+    /// The configuration in force, where it is not the shipped one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Box<Policy>>,
+    pub policy_hash: String,
+    /// The ledger this one continues: set aside by a person, or lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Previous>,
+    /// Name of the project's folder.
+    pub project: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Previous {
+    pub folder: String,
+    /// Its last good digest and sequence number.
+    pub head: String,
+    pub seq: u64,
+}
+
+/// An event of the host that is not a step of a call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// The event's own fields: canonical, redacted, clipped.
+    pub about: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+    /// `SessionStart` only: what was uncommitted then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BTreeMap<String, String>>,
+    /// `SessionStart` only: the boot and the folders it found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+    pub event: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folders: Option<BTreeMap<String, String>>,
+    /// `SessionStart`, `SubagentStart`: the file that is not ours and defines one of our agents' names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<String>,
+    /// `SessionStart` only: settings files that register us, with their events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<BTreeMap<String, Vec<String>>>,
+    /// `SessionStart` only: protected places that are links, or lie behind one, and where they really are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linked: Option<BTreeMap<String, String>>,
+    /// Settings, configuration and binary as they are now, where they were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Stop only: the user was told that there is no git to close the work in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_git: bool,
+    /// Stop only: what was still owed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owed: Option<Vec<String>>,
+    /// Beside a new hash: the configuration it stands for, where it is not the shipped one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Box<Policy>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    /// `SessionStart` only: the root of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// The run whose driver started the client, where that is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Said>,
+}
+
+/// What we answered, where it was not silence.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Said {
+    pub gate: String,
+    pub reason: String,
+    pub ruling: String,
+}
+
+/// One step of a call through its machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Step {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+    pub call: CallKey,
+    /// With PENDING: a run pauses for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred: Option<bool>,
+    /// With the end of a write: whether the audit's lot fell on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// With PENDING, where it is not plain reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<CallState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
+    /// With PENDING: the input, canonical, redacted, clipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Box<RawValue>>,
+    pub input_sha256: String,
+    /// With a terminal step: settings, configuration and binary as they are now, where they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub to: CallState,
+    /// A todo list that this call set: done, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todos: Option<(u64, u64)>,
+}
+
+/// The verdict of one of our agents, or that it ended without one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reported {
+    pub agent: String,
+    pub agent_id: String,
+    /// Left out where the agent was sent on or given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Finding>,
+    /// What was wrong with its report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// It goes on and will report again.
+    pub sent_on: bool,
+}
+
+/// One run of a `[[check]]` of the user's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
+    pub ending: String,
+    pub id: String,
+    pub ms: u64,
+    pub on: Moment,
+    /// One of the four: `PASS`, or what its failure means.
+    pub outcome: String,
+    /// The end of what it said, where it failed: redacted and clipped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// The file it was asked about, before a save.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub run: String,
+    pub timeout_ms: u64,
+}
+
+impl Checked {
+    pub const PASS: &str = "PASS";
+    /// How one ended that used up its time.
+    pub const CUT_OFF: &str = "cut off";
+
+    /// How one "ended" that is about other files, and was not run.
+    pub const NOT_CONCERNED: &str = "not concerned";
+
+    pub fn failed(&self) -> bool {
+        self.outcome != Self::PASS
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Blocked {
+    pub by: String,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Unblocked {
+    pub by: String,
+}
+
+/// A run's driver begins a step in this session, or ends it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Staged {
+    pub run_id: String,
+    /// Nothing: no step is under way any more.
+    pub stage: Option<RunStep>,
+    pub task: String,
+}
+
+/// The reason of a call that ended without anybody hearing of it.
+pub const NO_EFFECT: &str = "no_effect_observed";
+
+/// Something happened that a sound host and a sound hook do not let happen.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Violation {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallKey>,
+    pub event: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Said>,
+    pub violation: String,
+}
+
+/// What was mended on the way in.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Recovered {
+    /// Calls that were executing when the tear happened: listed, never run again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executing: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_after: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torn_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torn_file: Option<String>,
+    pub what: String,
+}
+
+/// A checkpoint was taken. One whose digest is another now was edited.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Taken {
+    pub digest: String,
+    pub id: String,
+    pub trigger: String,
+}
+
+/// What the session came to so far, for the state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Concluded {
+    /// Canonical and redacted; long lists are cut.
+    pub insights: Box<RawValue>,
+}
+
+/// The whole fold, so that a lost state is rebuilt from here.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub memory: Memory,
+    pub state: State,
+}
+
+impl Fact {
+    /// The entry's `type` and `with`.
+    pub fn stored(&self) -> (&'static str, String) {
+        match self {
+            Fact::Open(fact) => ("open", canonical(fact)),
+            Fact::Event(fact) => ("event", canonical(fact)),
+            Fact::Call(fact) => ("call", canonical(fact)),
+            Fact::Block(fact) => ("block", canonical(fact)),
+            Fact::Unblock(fact) => ("unblock", canonical(fact)),
+            Fact::Verdict(fact) => ("verdict", canonical(fact)),
+            Fact::Waive(fact) => ("waive", canonical(fact)),
+            Fact::Check(fact) => ("check", canonical(fact)),
+            Fact::Run(fact) => ("run", canonical(fact)),
+            Fact::Violation(fact) => ("violation", canonical(fact)),
+            Fact::Recovery(fact) => ("recovery", canonical(fact)),
+            Fact::Checkpoint(fact) => ("checkpoint", canonical(fact)),
+            Fact::Rollback(fact) => ("rollback", canonical(fact)),
+            Fact::Insights(fact) => ("insights", canonical(fact)),
+            Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
+        }
+    }
+
+    /// The fact of a stored entry; `None` for a type or a form that this version does not know.
+    pub fn read(kind: &str, with: &str) -> Option<Fact> {
+        Some(match kind {
+            "open" => Fact::Open(parse(with)?),
+            "event" => Fact::Event(parse(with)?),
+            "call" => Fact::Call(parse(with)?),
+            "block" => Fact::Block(parse(with)?),
+            "unblock" => Fact::Unblock(parse(with)?),
+            "verdict" => Fact::Verdict(parse(with)?),
+            "waive" => Fact::Waive(parse(with)?),
+            "check" => Fact::Check(parse(with)?),
+            "run" => Fact::Run(parse(with)?),
+            "violation" => Fact::Violation(parse(with)?),
+            "recovery" => Fact::Recovery(parse(with)?),
+            "checkpoint" => Fact::Checkpoint(parse(with)?),
+            "rollback" => Fact::Rollback(parse(with)?),
+            "insights" => Fact::Insights(parse(with)?),
+            "snapshot" => Fact::Snapshot(parse(with)?),
+            _ => return None,
+        })
+    }
+
+    /// Must survive a power loss: flushed to the disk before it is answered.
+    pub fn must_sync(&self) -> bool {
+        match self {
+            Fact::Open(_)
+            | Fact::Block(_)
+            | Fact::Unblock(_)
+            | Fact::Verdict(_)
+            | Fact::Waive(_)
+            | Fact::Run(_)
+            | Fact::Recovery(_)
+            | Fact::Checkpoint(_) => true,
+            Fact::Rollback(undone) => undone.stage != Stage::Told,
+            Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
+            _ => false,
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(with: &str) -> Option<T> {
+    serde_json::from_str(with).ok()
+}
+
+#[cfg(test)]
+mod tests;

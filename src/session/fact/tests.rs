@@ -1,0 +1,143 @@
+use super::*;
+use crate::model::phase::Phase;
+use crate::session::state::{Course, Sandbox};
+use crate::text::json;
+
+fn undone() -> Undone {
+    Undone {
+        archive: "a".to_owned(),
+        by: "b".to_owned(),
+        id: "i".to_owned(),
+        own: true,
+        phase: Phase::Execute,
+        result: "r".to_owned(),
+        sandbox: Sandbox::Open,
+        stage: Stage::Begun,
+        state_only: false,
+        target: "t".to_owned(),
+        task: 1,
+    }
+}
+
+/// One of each kind with every optional field set.
+fn all() -> Vec<Fact> {
+    let text = || Some("x".to_owned());
+    let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+    let raw = || RawValue::from_string("{}".to_owned()).unwrap();
+    let said = || Some(Said { gate: "g".to_owned(), reason: "r".to_owned(), ruling: "deny".to_owned() });
+    let step = Step {
+        agent_id: text(),
+        agent_type: text(),
+        call: CallKey::of("Bash", "t"),
+        deferred: Some(true),
+        drawn: Some(true),
+        duration_ms: Some(1),
+        effect: Some(Effect::Write),
+        from: Some(CallState::Pending),
+        gate: text(),
+        input: Some(raw()),
+        input_sha256: "s".to_owned(),
+        marks: Some(map()),
+        mode: text(),
+        prompt_id: text(),
+        reason: text(),
+        to: CallState::Denied,
+        todos: Some((1, 2)),
+    };
+    let seen = Seen {
+        about: raw(),
+        agent_id: text(),
+        agent_type: text(),
+        baseline: Some(map()),
+        boot: text(),
+        event: "Stop".to_owned(),
+        folders: Some(map()),
+        foreign: text(),
+        held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
+        linked: Some(map()),
+        marks: Some(map()),
+        mode: text(),
+        no_git: true,
+        owed: Some(vec!["commit".to_owned()]),
+        policy: Some(Box::default()),
+        policy_hash: text(),
+        prompt_id: text(),
+        root: text(),
+        run: text(),
+        said: said(),
+    };
+    let finding = Finding {
+        acceptance_criteria: vec!["c".to_owned()],
+        gates: vec!["qa".to_owned()],
+        intent: text(),
+        problems: vec!["p".to_owned()],
+        reflection: map(),
+        steps: vec!["s".to_owned()],
+        task: text(),
+        verdict: text(),
+        workflow: text(),
+    };
+    let previous = Previous { folder: "f".to_owned(), head: "h".to_owned(), seq: 3 };
+    let recovered = Recovered {
+        executing: vec!["t".to_owned()],
+        lost_after: Some(1),
+        torn_bytes: Some(2),
+        torn_file: text(),
+        what: "w".to_owned(),
+    };
+    let (memory, state) = (Memory { course: Course::default(), ..Memory::default() }, State::empty());
+    vec![
+        Fact::Open(Opened {
+            folders: map(),
+            policy: Some(Box::default()),
+            previous: Some(previous),
+            ..Opened::default()
+        }),
+        Fact::Event(seen),
+        Fact::Call(step),
+        Fact::Block(Blocked { by: "b".to_owned(), reason: "r".to_owned() }),
+        Fact::Unblock(Unblocked { by: "b".to_owned() }),
+        Fact::Verdict(Reported {
+            agent: "critic".to_owned(),
+            agent_id: "a".to_owned(),
+            finding: Some(finding),
+            problem: text(),
+            sent_on: true,
+        }),
+        Fact::Waive(Waiver::default()),
+        Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
+        Fact::Run(Staged { stage: Some(RunStep::default()), ..Staged::default() }),
+        Fact::Violation(Violation {
+            agent_id: text(),
+            call: Some(CallKey::of("Bash", "t")),
+            event: "e".to_owned(),
+            said: said(),
+            violation: "v".to_owned(),
+        }),
+        Fact::Recovery(recovered),
+        Fact::Checkpoint(Taken { digest: "d".to_owned(), id: "i".to_owned(), trigger: "t".to_owned() }),
+        Fact::Rollback(undone()),
+        Fact::Insights(Concluded { insights: raw() }),
+        Fact::Snapshot(Box::new(Snapshot { memory, state })),
+    ]
+}
+
+#[test]
+fn the_plain_serialisation_is_the_canonical_form_and_comes_back() {
+    for fact in all() {
+        let (kind, with) = fact.stored();
+        let json = json::read(&with).unwrap();
+        assert_eq!(json.canonical(), with, "{kind}");
+        let again = Fact::read(kind, &with).unwrap_or_else(|| panic!("{kind} does not come back: {with}"));
+        assert_eq!(again.stored(), (kind, with));
+    }
+}
+
+#[test]
+fn a_commit_mark_sorts_last() {
+    for fact in all() {
+        let (kind, with) = fact.stored();
+        let json::Json::Object(members) = json::read(&with).unwrap() else { panic!("{kind} is no object") };
+        assert!(members.iter().all(|(name, _)| name.as_ref() < "working_digest"), "{kind}: {with}");
+    }
+}

@@ -1,0 +1,249 @@
+//! All entries of a ledger folded into what we know now: the only state a gate sees.
+//!
+//! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same session, at once or
+//! in parts; what the machine of calls forbids is an error, never a state.
+
+mod course;
+mod findings;
+mod stage;
+
+use crate::config::policy::Policy;
+use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::error::Code;
+use crate::model::phase::Phase;
+use crate::session::fact::{Fact, Seen, Step};
+use crate::session::state::{Memory, OpenCall, Sandbox, State};
+use crate::text::json::{self, Json};
+use crate::text::sha256::NO_DIGEST;
+
+/// Names kept in `subagents`; a host that makes up more gets no further ones.
+const MOST_SUBAGENTS: usize = 64;
+
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub state: State,
+    pub memory: Memory,
+    /// The last entry.
+    pub seq: u64,
+    pub head: String,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { state: State::empty(), memory: Memory::default(), seq: 0, head: NO_DIGEST.to_owned() }
+    }
+}
+
+impl Session {
+    pub fn is_new(&self) -> bool {
+        self.seq == 0
+    }
+
+    pub fn blocked(&self) -> Option<&str> {
+        let flags = &self.state.state;
+        flags.custodiet_blocked.then(|| flags.custodiet_block_reason.as_deref().unwrap_or("no reason given"))
+    }
+
+    /// The configuration in force.
+    pub fn policy(&self) -> Policy {
+        self.memory.policy.as_deref().cloned().unwrap_or_default()
+    }
+
+    pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
+        self.memory.calls.iter().find(|open| open.call == *key)
+    }
+
+    /// Folding this can change the state that people see. Most steps of a call change only what gates remember.
+    pub fn may_show(&self, fact: &Fact) -> bool {
+        let Fact::Call(step) = fact else { return true };
+        let writes =
+            || self.open_call(&step.call).is_some_and(|open| open.effect.is_some_and(Effect::is_write));
+        step.todos.is_some() || step.to.is_terminal() && writes()
+    }
+
+    /// One more entry: its number, its time, its fact. `trace` is the session's name.
+    pub fn apply(&mut self, trace: &str, ts: &str, fact: &Fact) -> Result<(), Code> {
+        if self.is_new() != matches!(fact, Fact::Open(_)) {
+            return Err(Code::InvalidTransition);
+        }
+        self.seq += 1;
+        match fact {
+            Fact::Open(open) => {
+                trace.clone_into(&mut self.state.session_id);
+                ts.clone_into(&mut self.state.started_at);
+                json::cut(ts, 10).clone_into(&mut self.state.date);
+                self.state.policy_hash.clone_from(&open.policy_hash);
+                self.memory.boot.clone_from(&open.boot);
+                self.memory.folders.clone_from(&open.folders);
+                self.memory.policy.clone_from(&open.policy);
+            }
+            Fact::Event(seen) => self.saw(ts, seen),
+            Fact::Call(step) => self.stepped(step)?,
+            Fact::Block(block) => self.block(Some(block.reason.clone())),
+            Fact::Unblock(_) => self.block(None),
+            Fact::Verdict(report) => self.reported(ts, report),
+            Fact::Waive(waiver) => {
+                self.memory.course.waivers.retain(|old| old.gate != waiver.gate);
+                self.memory.course.waivers.push(waiver.clone());
+            }
+            Fact::Check(checked) => self.checked(checked),
+            Fact::Run(staged) => self.staged(staged),
+            Fact::Violation(_) | Fact::Recovery(_) | Fact::Checkpoint(_) => {}
+            Fact::Rollback(undone) => self.undone(undone),
+            Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
+            Fact::Snapshot(snapshot) => {
+                if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
+                    return Err(Code::ChecksumMismatch);
+                }
+            }
+        }
+        if fact.must_sync() {
+            self.memory.synced = self.seq;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, reason: Option<String>) {
+        self.state.phase = if reason.is_some() { Phase::Halted } else { Phase::Idle };
+        self.state.sandbox = Sandbox::Shut;
+        self.state.state.custodiet_blocked = reason.is_some();
+        self.state.state.custodiet_block_reason = reason;
+    }
+
+    fn saw(&mut self, ts: &str, seen: &Seen) {
+        let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
+        if let Some(hash) = &seen.policy_hash {
+            self.state.policy_hash.clone_from(hash);
+            self.memory.policy.clone_from(&seen.policy);
+        }
+        if let Some(marks) = &seen.marks {
+            self.memory.marks.clone_from(marks);
+        }
+        if seen.event == "SessionStart" || seen.foreign.is_some() {
+            self.memory.shadowed.clone_from(&seen.foreign);
+        }
+        match seen.event.as_str() {
+            "SessionStart" => {
+                self.state.ended_at = None;
+                self.memory.boot = seen.boot.clone().unwrap_or_default();
+                if let Some(baseline) = seen.baseline.as_ref().filter(|_| self.memory.baseline.is_empty()) {
+                    self.memory.baseline.clone_from(baseline);
+                }
+                if let Some(root) = seen.root.as_ref().filter(|_| self.memory.root.is_empty()) {
+                    self.memory.root.clone_from(root);
+                }
+                if let Some(held) = &seen.held {
+                    self.memory.held.clone_from(held);
+                }
+                if let Some(linked) = &seen.linked {
+                    self.memory.linked.clone_from(linked);
+                }
+                if let Some(folders) = &seen.folders {
+                    self.memory.folders.clone_from(folders);
+                }
+            }
+            "SessionEnd" => self.state.ended_at = Some(ts.to_owned()),
+            "UserPromptSubmit" if seen.run.is_some() => self.step_prompted(),
+            "UserPromptSubmit" if !refused => self.prompted(&words(seen, "prompt").unwrap_or_default()),
+            "Stop" => self.stopped(seen, refused),
+            "CwdChanged" => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
+            "TaskCreated" if !refused => self.state.main_agent.todos_total += 1,
+            "TaskCompleted" if !refused => {
+                let todos = &mut self.state.main_agent;
+                todos.todos_completed = (todos.todos_completed + 1).min(todos.todos_total);
+            }
+            "SubagentStart" => self.invoked(ts, seen),
+            "SubagentStop" => self.told(seen),
+            _ => {}
+        }
+    }
+
+    fn invoked(&mut self, ts: &str, seen: &Seen) {
+        let Some(name) = bare_name(seen) else { return };
+        let (id, kind) = (seen.agent_id.as_deref(), seen.agent_type.as_deref());
+        if seen.foreign.is_none() {
+            self.agent_started(id.unwrap_or_default(), kind.unwrap_or_default());
+        }
+        let known = &mut self.state.subagents;
+        if known.len() < MOST_SUBAGENTS || known.contains_key(&name) {
+            ts.clone_into(&mut known.entry(name).or_default().last_invoked);
+        }
+    }
+
+    fn invoked_tool(&mut self, agent: Option<&str>) {
+        let name = agent.map(bare).unwrap_or_default();
+        let known = &mut self.memory.invocations;
+        if known.len() <= MOST_SUBAGENTS || known.contains_key(&name) {
+            *known.entry(name).or_default() += 1;
+        }
+    }
+
+    fn told(&mut self, seen: &Seen) {
+        let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
+        if let (Some(agent), Some(report)) = (agent, words(seen, "last_assistant_message")) {
+            agent.result = Some(json::cut(&report, 200).to_owned());
+        }
+    }
+
+    fn stepped(&mut self, step: &Step) -> Result<(), Code> {
+        let at = self.memory.calls.iter().position(|open| open.call == step.call);
+        match (step.from, at) {
+            (None, None) if step.to == CallState::Pending => self.memory.calls.push(OpenCall {
+                agent_id: step.agent_id.clone(),
+                call: step.call.clone(),
+                deferred: step.deferred == Some(true),
+                effect: step.effect,
+                input_sha256: step.input_sha256.clone(),
+                prompt_id: step.prompt_id.clone(),
+                reason: step.reason.clone(),
+                state: step.to,
+            }),
+            (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
+                if step.to.is_terminal() {
+                    let open = self.memory.calls.remove(at);
+                    self.step_of_run(&open, step);
+                    if step.to != CallState::Denied {
+                        self.invoked_tool(step.agent_type.as_deref().filter(|_| step.agent_id.is_some()));
+                    }
+                    if let Some(effect) = open.effect.filter(|_| step.to != CallState::Denied) {
+                        self.worked(effect, step);
+                    }
+                } else {
+                    self.memory.calls[at].state = step.to;
+                }
+            }
+            _ => return Err(Code::InvalidTransition),
+        }
+        if let Some((done, all)) = step.todos {
+            self.state.main_agent.todos_completed = done;
+            self.state.main_agent.todos_total = all;
+        }
+        if let Some(marks) = &step.marks {
+            self.memory.marks.clone_from(marks);
+        }
+        Ok(())
+    }
+}
+
+fn same(one: &State, other: &State) -> bool {
+    crate::text::stored::canonical(one) == crate::text::stored::canonical(other)
+}
+
+/// A text field of the event; a clipped one by its beginning.
+fn words(seen: &Seen, name: &str) -> Option<String> {
+    let about = json::read(seen.about.get()).ok()?;
+    match about.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
+    }
+}
+
+/// `aops:critic` and `critic` are the same agent. Characters that would sort differently in UTF-16 are left out.
+fn bare_name(seen: &Seen) -> Option<String> {
+    seen.agent_type.as_deref().filter(|name| !name.is_empty()).map(bare)
+}
+
+fn bare(name: &str) -> String {
+    let bare = name.strip_prefix("aops:").unwrap_or(name);
+    bare.chars().filter(|c| *c < '\u{D7FF}').take(64).collect()
+}

@@ -1,0 +1,194 @@
+//! How the loop moves: what prompts, work and stops do to phase, sandbox and what is owed.
+//!
+//! Reads and changes a session; nothing else. Pure: the fold calls it with facts. Invariant: what was verified is so until
+//! something is written.
+
+use crate::config::policy::Level;
+use crate::model::agent::ours;
+use crate::model::call::{CallState, Effect};
+use crate::model::phase::Phase;
+use crate::session::fact::{Checked, Seen, Step};
+use crate::session::fold::Session;
+use crate::session::prompt::Prompt;
+use crate::session::state::{Course, LastRun, Sandbox, Stage, Stopping, Task, Undone};
+use crate::text::json::cut;
+
+impl Session {
+    /// A person's prompt that was not refused.
+    pub(super) fn prompted(&mut self, prompt: &str) {
+        match Prompt::of(prompt) {
+            Prompt::Machine => {}
+            Prompt::Ordinary => {
+                let course = &mut self.memory.course;
+                course.epoch += 1;
+                course.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
+                course.before.get_or_insert((self.state.phase, self.state.sandbox));
+                self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
+                self.state.state.hydration_pending = true;
+                (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+            }
+            Prompt::Waived => self.waived(prompt, "prompt", None),
+            Prompt::Command => self.waived(prompt, "command", Some("direct-skill")),
+        }
+    }
+
+    /// A task without the loop, on the user's authority.
+    fn waived(&mut self, prompt: &str, waiver: &str, workflow: Option<&str>) {
+        self.memory.course.epoch += 1;
+        self.begin_task(cut(prompt, 500));
+        self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
+        self.state.state.current_workflow = workflow.map(str::to_owned);
+        if let Some(task) = &mut self.state.task {
+            task.waiver = Some(waiver.to_owned());
+        }
+        (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
+    }
+
+    /// The working folder left the project: what was planned there does not hold here.
+    pub(super) fn moved(&mut self, cwd: &str) {
+        let root = &self.memory.root;
+        let inside =
+            cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut {
+            return;
+        }
+        if let Some(stage) = &mut self.memory.run {
+            stage.sandbox = Sandbox::Shut;
+        }
+        self.memory.course.before.get_or_insert((self.state.phase, self.state.sandbox));
+        self.state.state.hydration_pending = true;
+        (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+    }
+
+    /// The working tree went back to a checkpoint. What was found about the tree of before holds no longer; the loop goes
+    /// back too where the checkpoint is of the task in hand, but never past a prompt that waits or a block.
+    pub(super) fn undone(&mut self, undone: &Undone) {
+        match undone.stage {
+            Stage::Begun => self.memory.undoing = Some(Box::new(undone.clone())),
+            Stage::Dropped => self.memory.undoing = None,
+            Stage::Told => self.memory.undone = None,
+            Stage::Done => {
+                self.memory.undoing = None;
+                self.memory.undone = Some(Box::new(undone.clone()));
+                (self.memory.course.verified, self.memory.course.reflected) = (false, false);
+                self.memory.course.checks.clear();
+                self.state.stop = Stopping::default();
+                let same_task = self.state.task.as_ref().map_or(0, |task| task.n) == undone.task;
+                let held = self.state.state.hydration_pending || self.state.phase == Phase::Halted;
+                if undone.own && same_task && !held && self.blocked().is_none() {
+                    (self.state.phase, self.state.sandbox) = (undone.phase, undone.sandbox);
+                }
+            }
+        }
+    }
+
+    pub(super) fn begin_task(&mut self, intent: &str) {
+        let n = self.state.task.as_ref().map_or(0, |task| task.n) + 1;
+        self.state.task = Some(Task { intent: Some(intent.to_owned()), n, waiver: None, writes: 0 });
+        self.state.main_agent.current_task = Some(intent.to_owned());
+        self.state.stop = Stopping::default();
+        self.state.hydration.hydrated_intent = None;
+        self.state.hydration.acceptance_criteria.clear();
+        self.state.hydration.critic_verdict = None;
+        self.state.state.hydration_pending = false;
+        let old = std::mem::take(&mut self.memory.course);
+        self.memory.course = Course {
+            agents: old.agents,
+            auditing: old.auditing,
+            epoch: old.epoch,
+            task_epoch: old.epoch,
+            told_no_git: old.told_no_git,
+            waivers: old.waivers,
+            writes_since_draw: old.writes_since_draw,
+            ..Course::default()
+        };
+    }
+
+    /// A check of the user's was run; one that failed sends the work back, or ends it.
+    pub(super) fn checked(&mut self, checked: &Checked) {
+        self.step_checked(checked);
+        let run = LastRun { ending: checked.ending.clone(), outcome: checked.outcome.clone() };
+        self.memory.course.checks.insert(checked.id.clone(), run);
+        let policy = self.policy();
+        let held = policy.gates.checks == Level::Enforce && !policy.mode.observe;
+        match checked.outcome.as_str() {
+            _ if !held => {}
+            "HALT" => {
+                self.memory.course.problems = vec![format!("check `{}` failed", checked.id)];
+                (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
+            }
+            "INTERVENTION_REQUIRED"
+                if matches!(
+                    self.state.phase,
+                    Phase::Execute | Phase::Verify | Phase::Reflect | Phase::Close
+                ) =>
+            {
+                self.state.phase = Phase::Intervene;
+            }
+            _ => {}
+        }
+    }
+
+    /// Work began where nobody had to plan it: the prompt is the intent. The hydrator may still speak.
+    fn begin_unplanned(&mut self) {
+        let pending = self.state.state.hydration_pending;
+        let prompt = self.state.hydration.original_prompt.clone().unwrap_or_default();
+        self.begin_task(cut(&prompt, 500));
+        self.state.state.hydration_pending = pending;
+    }
+
+    /// A call of anyone but our agents that changed something has ended.
+    pub(super) fn worked(&mut self, effect: Effect, step: &Step) {
+        if !effect.is_write()
+            || step.agent_type.as_deref().is_some_and(|name| ours(name).is_some() && step.agent_id.is_some())
+        {
+            return;
+        }
+        if self.state.task.is_none() && self.memory.run.is_none() {
+            self.begin_unplanned();
+        }
+        if let Some(task) = &mut self.state.task {
+            task.writes += 1;
+        }
+        self.state.audit.writes_since += 1;
+        self.memory.course.writes_since_draw += 1;
+        if step.drawn == Some(true) {
+            self.state.audit.drawn += 1;
+            self.state.audit.due = true;
+            self.state.audit.writes_since = 0;
+            self.memory.course.writes_since_draw = 0;
+        }
+        if effect == Effect::Write {
+            self.memory.course.verified = false;
+            self.memory.course.reflected = false;
+        }
+        debug_assert!(matches!(step.to, CallState::Completed | CallState::Failed));
+    }
+
+    /// The end of a turn: refused with what is owed, or allowed.
+    pub(super) fn stopped(&mut self, seen: &Seen, refused: bool) {
+        let Some(owed) = &seen.owed else { return };
+        self.memory.course.told_no_git |= seen.no_git;
+        let stop = &mut self.state.stop;
+        if owed.len() < stop.owed.len() {
+            stop.refusals = 0;
+        }
+        stop.owed.clone_from(owed);
+        if refused {
+            stop.refusals += 1;
+            self.state.phase = match owed.first().map(String::as_str) {
+                Some("checks") => Phase::Intervene,
+                Some("qa-verifier") => Phase::Verify,
+                Some("framework") => Phase::Reflect,
+                _ => Phase::Close,
+            };
+        } else if owed.is_empty() {
+            let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
+            if worked && !matches!(self.state.phase, Phase::Halted | Phase::Hydrate) {
+                self.state.phase = Phase::Done;
+            }
+        } else {
+            self.memory.course.let_go = true;
+        }
+    }
+}

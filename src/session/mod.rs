@@ -1,0 +1,10 @@
+//! One session as a value: its state, the facts that change it, and the fold from facts to state.
+//!
+//! Pure: no module here touches files, the clock, the environment or a process.
+
+pub mod state;
+pub mod agent_report;
+pub mod fact;
+pub mod prompt;
+pub mod fold;
+pub mod describe;

@@ -1,0 +1,345 @@
+//! `session-state.json`: what a person or another program may know of a session, with exactly the contract's keys.
+//!
+//! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so the plain
+//! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
+
+use crate::config::policy::Policy;
+use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::phase::Phase;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Version of this file's form.
+pub const SCHEMA: u32 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct State {
+    pub audit: Audit,
+    pub date: String,
+    /// Over everything else in the file; left out while it is computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    pub ended_at: Option<String>,
+    pub hydration: Hydration,
+    pub insights: Option<Box<RawValue>>,
+    /// Which ledger this belongs to; not part of what the ledger commits to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Witness>,
+    pub main_agent: MainAgent,
+    pub phase: Phase,
+    pub policy_hash: String,
+    pub sandbox: Sandbox,
+    pub schema: u32,
+    pub session_id: String,
+    pub started_at: String,
+    pub state: Flags,
+    pub stop: Stopping,
+    pub subagents: BTreeMap<String, Subagent>,
+    pub task: Option<Task>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    pub done: u64,
+    pub drawn: u64,
+    pub due: bool,
+    pub writes_since: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hydration {
+    pub acceptance_criteria: Vec<String>,
+    pub critic_verdict: Option<String>,
+    pub hydrated_intent: Option<String>,
+    pub original_prompt: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MainAgent {
+    pub current_task: Option<String>,
+    pub todos_completed: u64,
+    pub todos_total: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    #[default]
+    Shut,
+    Open,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flags {
+    pub current_workflow: Option<String>,
+    pub custodiet_block_reason: Option<String>,
+    pub custodiet_blocked: bool,
+    pub hydration_pending: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopping {
+    pub owed: Vec<String>,
+    pub refusals: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subagent {
+    pub last_invoked: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub intent: Option<String>,
+    pub n: u64,
+    pub waiver: Option<String>,
+    pub writes: u64,
+}
+
+/// What this file proves about the ledger beside it, and the part of the fold that is ours alone.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Witness {
+    /// Length of the ledger.
+    pub bytes: u64,
+    /// Digest of its last entry.
+    pub head: String,
+    /// Length of its last line.
+    pub last: u64,
+    pub memory: Memory,
+    pub seq: u64,
+    /// Where the last snapshot ended: bytes, sequence number.
+    pub snapshot: (u64, u64),
+}
+
+/// What gates need to remember and nobody else reads. The ledger commits to it by `working_digest`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// What was uncommitted as the session began.
+    pub baseline: BTreeMap<String, String>,
+    /// The boot the ledger was last opened in: only another one explains a lost tail.
+    pub boot: String,
+    pub calls: Vec<OpenCall>,
+    /// Where the loop stands beyond what the state says.
+    pub course: Course,
+    /// Variables that decide where we live, as the session began.
+    pub folders: BTreeMap<String, String>,
+    /// Settings files that register us, with the events they do it for.
+    pub held: BTreeMap<String, Vec<String>>,
+    /// Calls that ran, by agent; the main agent has no name.
+    pub invocations: BTreeMap<String, u64>,
+    /// Protected places that are links, or lie behind one, and where they really were as the session began.
+    #[serde(default)]
+    pub linked: BTreeMap<String, String>,
+    /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
+    pub marks: BTreeMap<String, String>,
+    /// The configuration in force, where it is not the shipped one.
+    pub policy: Option<Box<Policy>>,
+    /// The project's root, as the session began.
+    pub root: String,
+    /// The step of a run this session is in, as its driver said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunStep>,
+    /// A file that is not ours and defines one of our agents' names: only prefixed names count then.
+    pub shadowed: Option<String>,
+    /// The last entry known to be on the disk itself.
+    pub synced: u64,
+    /// A rollback of this tree that began and has not ended: the next event looks after it.
+    pub undoing: Option<Box<Undone>>,
+    /// A rollback this session's agent has not been told of.
+    pub undone: Option<Box<Undone>>,
+}
+
+/// The course of the task in hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Course {
+    /// Our agents that were started, newest last.
+    pub agents: Vec<Started>,
+    /// An audit is under way: custodiet was started and has not ended.
+    pub auditing: bool,
+    /// Phase and sandbox that a prompt interrupted; a hydrator that says `continue` gives them back.
+    pub before: Option<(Phase, Sandbox)>,
+    /// How the user's checks ended when they were last run in this task, by id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, LastRun>,
+    /// Prompts of a person so far.
+    pub epoch: u64,
+    /// Gates of the workflow in force.
+    pub gates: Vec<String>,
+    /// Stop was let go although something was owed.
+    pub let_go: bool,
+    /// What the last reviewer found wrong.
+    pub problems: Vec<String>,
+    pub reflected: bool,
+    /// How often the verifier found issues.
+    pub rounds: u64,
+    pub steps: Vec<String>,
+    /// The prompt that began the task in hand.
+    pub task_epoch: u64,
+    /// The user knows that there is no git here to close the work in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_no_git: bool,
+    pub verified: bool,
+    pub waivers: Vec<Waiver>,
+    /// What the task in hand had written when the last prompt came.
+    #[serde(default)]
+    pub writes_at_prompt: u64,
+    /// Write-class calls since the last draw.
+    pub writes_since_draw: u64,
+}
+
+/// The last run of one of the user's checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastRun {
+    /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
+    pub ending: String,
+    /// One of the four.
+    pub outcome: String,
+}
+
+/// One of our agents, from its start on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub agent_id: String,
+    /// It has ended, with its one verdict or without.
+    pub done: bool,
+    pub epoch: u64,
+    pub name: String,
+    /// How often it was sent on for want of a valid block.
+    pub sent_on: u64,
+    pub task: u64,
+}
+
+/// A gate a person lifted for a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiver {
+    pub gate: String,
+    pub reason: String,
+    /// Milliseconds since 1970.
+    pub until_ms: i64,
+}
+
+/// One step of a run, as its driver began it and as it went so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStep {
+    /// The agent of ours whose verdict the step owes.
+    pub agent: Option<String>,
+    /// The deferred call that a person approved.
+    pub approved: Option<String>,
+    /// What was done is committed and pushed here.
+    pub closes: bool,
+    /// Checks of the user that failed and have not passed since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
+    /// Of what only the driver and the client it started know.
+    pub key_sha256: String,
+    /// What the person who decided wants said.
+    pub note: Option<String>,
+    pub phase: Phase,
+    /// The step's prompt was seen.
+    pub prompted: bool,
+    /// The last refusal, as long as nothing was done after it.
+    pub refused: Option<String>,
+    /// The gate that said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_by: Option<String>,
+    pub run_id: String,
+    pub sandbox: Sandbox,
+    pub step: String,
+    /// What the step's agent said.
+    pub verdict: Option<String>,
+    /// What was changed since the last verification is verified here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verifies: bool,
+    /// Checks that a person lets this step go without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waived: Vec<String>,
+}
+
+/// A rollback of the working tree this session is in, by whoever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    /// The checkpoint that keeps what was there before.
+    pub archive: String,
+    pub by: String,
+    /// The rollback's own name.
+    pub id: String,
+    /// The restored checkpoint is of this session: the loop goes back with it.
+    pub own: bool,
+    pub phase: Phase,
+    /// The checkpoint that stands for the restored tree.
+    pub result: String,
+    pub sandbox: Sandbox,
+    pub stage: Stage,
+    /// The loop went back, the tree did not.
+    pub state_only: bool,
+    /// The checkpoint that was restored.
+    pub target: String,
+    /// Its task's number.
+    pub task: u64,
+}
+
+/// How far a rollback is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    Begun,
+    Done,
+    /// It was interrupted before anything was changed.
+    Dropped,
+    /// The session's agent knows.
+    Told,
+}
+
+/// A call that has not ended yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    pub call: CallKey,
+    /// A run paused for it: it comes up again under the same id.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
+    /// It changes something, and so counts as work when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    pub input_sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    /// Why a person was asked; what is answered again when the host asks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub state: CallState,
+}
+
+impl State {
+    pub fn empty() -> Self {
+        Self {
+            audit: Audit::default(),
+            date: String::new(),
+            digest: None,
+            ended_at: None,
+            hydration: Hydration::default(),
+            insights: None,
+            ledger: None,
+            main_agent: MainAgent::default(),
+            phase: Phase::Idle,
+            policy_hash: String::new(),
+            sandbox: Sandbox::Shut,
+            schema: SCHEMA,
+            session_id: String::new(),
+            started_at: String::new(),
+            state: Flags::default(),
+            stop: Stopping::default(),
+            subagents: BTreeMap::new(),
+            task: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+use super::*;
+use crate::text::json;
+use crate::text::stored::canonical;
+
+fn undone() -> Undone {
+    let text = |text: &str| text.to_owned();
+    Undone {
+        archive: text("a"),
+        by: text("b"),
+        id: text("i"),
+        own: true,
+        phase: Phase::Execute,
+        result: text("r"),
+        sandbox: Sandbox::Open,
+        stage: Stage::Begun,
+        state_only: false,
+        target: text("t"),
+        task: 1,
+    }
+}
+
+/// Every optional field set, every list with something in it: what is not in sorted order shows.
+fn full() -> (State, Memory) {
+    let text = || Some("x".to_owned());
+    let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+    let memory = Memory {
+        baseline: map(),
+        boot: "b".to_owned(),
+        calls: vec![OpenCall {
+            agent_id: text(),
+            call: CallKey::of("Bash", "t"),
+            deferred: true,
+            effect: Some(Effect::Write),
+            input_sha256: "s".to_owned(),
+            prompt_id: text(),
+            reason: text(),
+            state: CallState::Pending,
+        }],
+        course: Course {
+            agents: vec![Started::default()],
+            before: Some((Phase::Done, Sandbox::Open)),
+            waivers: vec![Waiver::default()],
+            ..Course::default()
+        },
+        folders: map(),
+        held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
+        invocations: BTreeMap::from([("a".to_owned(), 1)]),
+        linked: map(),
+        marks: map(),
+        policy: Some(Box::default()),
+        root: "r".to_owned(),
+        run: Some(RunStep {
+            agent: text(),
+            approved: text(),
+            failing: vec!["f".to_owned()],
+            note: text(),
+            refused: text(),
+            refused_by: text(),
+            verifies: true,
+            waived: vec!["w".to_owned()],
+            ..RunStep::default()
+        }),
+        shadowed: text(),
+        synced: 1,
+        undoing: Some(Box::new(undone())),
+        undone: Some(Box::new(undone())),
+    };
+    let subagent = Subagent { last_invoked: "l".to_owned(), result: text(), verdict: text() };
+    let mut state = State::empty();
+    state.digest = text();
+    state.ledger = Some(Witness { memory: memory.clone(), ..Witness::default() });
+    state.subagents = BTreeMap::from([("critic".to_owned(), subagent)]);
+    state.task = Some(Task::default());
+    (state, memory)
+}
+
+#[test]
+fn the_plain_serialisation_is_the_canonical_form() {
+    let (state, memory) = full();
+    for text in [canonical(&state), canonical(&memory)] {
+        assert_eq!(json::read(&text).unwrap().canonical(), text);
+    }
+}

@@ -1,0 +1,154 @@
+//! `sed`: reads its program letter by letter; one that writes a file, runs a program or is not known is a write.
+
+use super::line::Said;
+use super::table::Command;
+use crate::model::call::Effect;
+use crate::shell::syntax::{Bit, Line, Word};
+use std::iter::Peekable;
+use std::str::Chars;
+
+pub(super) fn judge(command: &Command) -> Said {
+    let sorted = command.sorted(&[
+        "-nErsuz -e= -l= --quiet --silent --regexp-extended --null-data --separate --unbuffered --debug --posix --sandbox --expression= --version --help",
+    ])?;
+    let mut scripts: Vec<&Word> = sorted.values(&["-e", "--expression"]).collect();
+    let shown = sorted.has(&["--version", "--help"]);
+    if scripts.is_empty() && !shown {
+        scripts.extend(sorted.operands.first());
+    }
+    let texts: Option<Vec<String>> = scripts.iter().map(|word| text(word, command.line)).collect();
+    match texts {
+        Some(texts) if shown || !texts.is_empty() && only_reads(&texts.join("\n")) => Ok(Effect::Read),
+        _ => Err("the `sed` program is not known to only read".to_owned()),
+    }
+}
+
+/// A program's text; numbers stand in for what is only known to be one.
+pub(super) fn text(word: &Word, line: &Line) -> Option<String> {
+    let number = |name: &String| line.variables.get(name).is_some_and(|held| held.number);
+    if !word.filled.iter().chain(&word.unknown).all(number) || word.shifts.is_some() && word.splits {
+        return None;
+    }
+    let unknown = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
+    // A variable that holds a sum is as unknown as the sum itself, and a number all the same.
+    let numbers = word.sums + word.filled.len();
+    if unknown > numbers {
+        return None;
+    }
+    let letter = |bit: &Bit| match bit {
+        Bit::Char(c) => Some(*c),
+        Bit::Any => Some('1'),
+        Bit::One | Bit::Star => None,
+    };
+    word.bits.iter().map(letter).collect()
+}
+
+fn only_reads(script: &str) -> bool {
+    let mut rest = script.chars().peekable();
+    loop {
+        while rest.next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}')).is_some() {}
+        if rest.peek().is_none() {
+            return true;
+        }
+        if !address(&mut rest) || !function(&mut rest) {
+            return false;
+        }
+    }
+}
+
+/// None, one or two addresses, and `!`.
+fn address(rest: &mut Peekable<Chars>) -> bool {
+    while let Some(&c) = rest.peek() {
+        match c {
+            '0'..='9' | '$' | ',' | '+' | '~' | ' ' | '\t' | '!' => {
+                rest.next();
+            }
+            '/' => {
+                rest.next();
+                if !delimited(rest, '/', true) {
+                    return false;
+                }
+                while rest.next_if(|c| matches!(c, 'I' | 'M')).is_some() {}
+            }
+            '\\' => {
+                rest.next();
+                let Some(sign) = rest.next() else { return false };
+                if !delimited(rest, sign, true) {
+                    return false;
+                }
+            }
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// Text up to an unescaped sign. In brackets the sign may or may not count, so that is not known.
+fn delimited(rest: &mut Peekable<Chars>, sign: char, is_pattern: bool) -> bool {
+    let (mut bracket, mut odd) = (false, false);
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => {
+                rest.next();
+            }
+            '[' => bracket = is_pattern,
+            ']' => bracket = false,
+            '\n' if sign != '\n' => odd = true,
+            _ if c == sign => return !bracket && !odd,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// One function with its arguments.
+fn function(rest: &mut Peekable<Chars>) -> bool {
+    match rest.next() {
+        Some('{' | '}') => true,
+        Some('p' | 'P' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'x' | 'n' | 'N' | '=' | 'z' | 'F') => {
+            ended(rest)
+        }
+        Some('q' | 'Q' | 'l') => {
+            while rest.next_if(|c| c.is_ascii_digit() || *c == ' ').is_some() {}
+            ended(rest)
+        }
+        Some(sign @ ('s' | 'y')) => {
+            let Some(mark) = rest.next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '\\')
+            else {
+                return false;
+            };
+            if !delimited(rest, mark, sign == 's') || !delimited(rest, mark, false) {
+                return false;
+            }
+            while rest
+                .next_if(|c| sign == 's' && matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9'))
+                .is_some()
+            {}
+            ended(rest)
+        }
+        Some('#' | 'r') => {
+            while rest.next_if(|c| *c != '\n').is_some() {}
+            true
+        }
+        Some(':' | 'b' | 't' | 'T') => {
+            while rest.next_if(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '.' | '-')).is_some() {}
+            ended(rest)
+        }
+        // Text to the end of the line; a backslash takes the next line along.
+        Some('a' | 'i' | 'c') => {
+            while let Some(c) = rest.next_if(|c| *c != '\n') {
+                if c == '\\' {
+                    rest.next();
+                }
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A function without arguments ends here.
+fn ended(rest: &mut Peekable<Chars>) -> bool {
+    while rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+    matches!(rest.peek(), None | Some(';' | '\n' | '}' | '#'))
+}

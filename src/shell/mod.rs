@@ -1,0 +1,8 @@
+//! What a shell line or a tool call does, read from its text alone.
+//!
+//! `syntax` cuts a line into simple commands, `targets` says which files each may write, `effect` says which class the
+//! call is in. Pure: no module here touches files, the clock, the environment or a process.
+
+pub mod syntax;
+pub mod targets;
+pub mod effect;

@@ -1,0 +1,82 @@
+//! Reads a tool's input: the few fields that matter, or every string literal; and a string as a path.
+
+use super::foreign::decoded;
+use crate::shell::syntax::{Ground, Word};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// The fields of built-in tools that name files or commands.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Fields<'a> {
+    #[serde(borrow, default)]
+    pub(super) file_path: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) notebook_path: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) path: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) command: Option<Cow<'a, str>>,
+}
+
+/// No system takes a longer path.
+pub(super) const LONGEST_PATH: usize = 4096;
+
+/// Every string literal in text that is nearly JSON, read leniently.
+pub(super) fn literals(input: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut chars = input.chars();
+    while chars.any(|c| c == '"') {
+        let mut text = String::new();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' => break,
+                '\\' => match chars.next() {
+                    Some('u') => {
+                        let code: String = chars.by_ref().take(4).collect();
+                        let value = u32::from_str_radix(&code, 16).ok().and_then(char::from_u32);
+                        text.push(value.unwrap_or('\u{fffd}'));
+                    }
+                    Some('n') => text.push('\n'),
+                    Some('t') => text.push('\t'),
+                    Some(other) => text.push(other),
+                    None => {}
+                },
+                _ => text.push(c),
+            }
+        }
+        all.push(text);
+    }
+    all
+}
+
+/// A string as a path: a `file:` address without its scheme, `~` and the variables we know filled in.
+pub(super) fn path(text: &str, ground: &Ground) -> Word {
+    let text = text.trim();
+    let address = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:")).map(|_| &text[5..]);
+    if let Some(address) = address {
+        // `file:///x`, `file:/x`, `file://localhost/x`.
+        let path = address.strip_prefix("//").and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+        let path = path.unwrap_or(address);
+        let path = path.split(['?', '#']).next().unwrap_or(path);
+        return tidy(Word { bits: decoded(path), ..Word::default() });
+    }
+    let variables = ground.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in variables.chain([("HOME", ground.home), ("PWD", ground.cwd)]) {
+        let plain = text.strip_prefix('$').and_then(|rest| rest.strip_prefix(name));
+        let braced = text.strip_prefix("${").and_then(|rest| rest.strip_prefix(name)?.strip_prefix('}'));
+        if let Some(rest) = plain.or(braced).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return tidy(Word::of(&format!("{value}{rest}")));
+        }
+    }
+    match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            tidy(Word::of(&format!("{}{rest}", ground.home)))
+        }
+        _ => tidy(Word::of(text)),
+    }
+}
+
+/// A path too long for any system reaches it only if somebody shortens it first.
+fn tidy(word: Word) -> Word {
+    if word.bits.len() > LONGEST_PATH { word.tidied() } else { word }
+}
