@@ -38,8 +38,8 @@ fn main() {
             .map(|_| {
                 let began = Instant::now();
                 let event = read::read("PreToolUse", payload.as_bytes()).expect("a payload");
-                let scene = observe::call::again(&env, &session, &event, 0);
-                black_box(gate::judge(&session, &event, &scene));
+                let context = observe::call::again(&env, &session, &event, 0);
+                black_box(gate::judge(&session, &event, &context));
                 began.elapsed()
             })
             .collect();

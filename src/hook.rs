@@ -14,16 +14,16 @@ use crate::config::in_force;
 use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::gate::facts;
-use crate::gate::{self, Scene, repeat};
+use crate::gate::{self, Context, repeat};
 use crate::insight::collect;
 use crate::ledger::open::Ledger;
-use crate::ledger::session_folder::Whose;
+use crate::ledger::session_folder::SessionKey;
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::{self, real_paths};
-use crate::session::agent_report::Finding;
+use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Blocked, Fact, Opened};
 use crate::session::fold::Session;
 use crate::system::env::{Env, boot_id};
@@ -59,32 +59,35 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     #[cfg(debug_assertions)]
     crate::system::env::panic_if_wanted();
-    let whose =
-        Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let whose = SessionKey {
+        session_id: &event.session_id,
+        transcript_path: &event.transcript_path,
+        cwd: &event.cwd,
+    };
     let thorough = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit");
     let mut checks = Vec::new();
-    let (mut ledger, scene, begins, before, verdict) = loop {
+    let (mut ledger, context, begins, before, verdict) = loop {
         let mut ledger = Ledger::lock(env, whose, thorough)?;
-        if ledger.session().memory.undoing.is_some() && !env.dry {
+        if ledger.session().memory.undoing.is_some() && !env.dry_run {
             checkpoint::rollback::resume(env, &mut ledger)?;
         }
         let before = Before::of(ledger.session());
-        let scene = Scene { checks: checks.clone(), ..observe::call::look(env, &ledger, &event)? };
+        let context = Context { checks: checks.clone(), ..observe::call::look(env, &ledger, &event)? };
         let begins = ledger.session().is_new();
         if begins {
-            open(env, &mut ledger, &event, &scene)?;
+            open(env, &mut ledger, &event, &context)?;
         }
-        let verdict = judged(env, ledger.session(), &event, &scene)?;
-        let wanted = gate::checks::wanted(ledger.session(), &event, &scene, &verdict);
-        if wanted.is_empty() || env.dry {
+        let verdict = judged(env, ledger.session(), &event, &context)?;
+        let wanted = gate::checks::wanted(ledger.session(), &event, &context, &verdict);
+        if wanted.is_empty() || env.dry_run {
             let verdict = wanted.iter().fold(verdict, |verdict, check| {
                 verdict.join(Verdict::notice("checks", format!("check `{}` would be run first", check.id)))
             });
             // Never dropped: the process ends with the answer, and the system closes files and lock faster than we do.
-            break (ManuallyDrop::new(ledger), scene, begins, before, verdict);
+            break (ManuallyDrop::new(ledger), context, begins, before, verdict);
         }
         // A check takes its time, so nobody else has to wait for it; what it found is judged with what is known then.
-        let about = About::of(ledger.session(), &event, &scene);
+        let about = About::of(ledger.session(), &event, &context);
         drop(ledger);
         checks.extend(observe::checks::run(env, &about, &wanted));
     };
@@ -95,16 +98,16 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
         ledger.append(env, Vec::new())?;
         return Ok(same);
     }
-    let mut verdict = offer(env, &ledger, &event, &scene, verdict)?;
+    let mut verdict = offer(env, &ledger, &event, &context, verdict)?;
     if event.name == "SessionStart" {
         briefing::session_start::export(env, &ledger)?;
         if ledger.session().blocked().is_none() {
-            let words = briefing::session_start::context(env, ledger.session(), &event, &scene)?;
+            let words = briefing::session_start::context(env, ledger.session(), &event, &context)?;
             verdict = verdict.join(Verdict::context("hydrate", words));
         }
     }
     let (mut verdict, told) = checkpoint::rollback::tell(ledger.session(), &event, verdict);
-    let mut facts = facts(env, ledger.session(), &event, &verdict, &scene, begins)?;
+    let mut facts = facts(env, ledger.session(), &event, &verdict, &context, begins)?;
     facts.extend(told);
     let blocked = facts.iter().any(|fact| matches!(fact, Fact::Block(_)));
     let reflected = facts.iter().find_map(reflection);
@@ -114,20 +117,20 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     }
     // One that came too early does not count, and teaches nothing.
     let counts =
-        !env.dry && ledger.session().memory.course.reflected && tracker_of(ledger.session()).is_some();
+        !env.dry_run && ledger.session().memory.progress.reflected && tracker_of(ledger.session()).is_some();
     if let Some(finding) = reflected.filter(|_| counts) {
         // The reflection is in the ledger; a queue that takes nothing more is told by the next context.
         let project = texts::project(env, Path::new(&event.cwd));
         let _ = reflections::reflected(env, &project, &ledger.session().state.session_id, &finding);
     }
-    if !env.dry && concludes(&event, &verdict) {
+    if !env.dry_run && concludes(&event, &verdict) {
         verdict = verdict.join(conclude(env, &mut ledger, &event));
     }
-    if !env.dry && wants_refresh(&event, &scene) {
+    if !env.dry_run && wants_refresh(&event, &context) {
         look_at_tracker(env, ledger.session(), &event);
     }
     // A run keeps checkpoints around its steps by itself.
-    if scene.stage.is_some() {
+    if context.stage.is_some() {
         return Ok(verdict);
     }
     Ok(verdict.join(checkpoint::rollback::at_phase_change(env, &mut ledger, &event, before)))
@@ -166,19 +169,19 @@ fn tracker_of(session: &Session) -> Option<String> {
 }
 
 /// A reflection that counts.
-fn reflection(fact: &Fact) -> Option<Finding> {
+fn reflection(fact: &Fact) -> Option<AgentReport> {
     let Fact::Verdict(report) = fact else { return None };
     report.finding.clone().filter(|finding| !report.sent_on && !finding.reflection.is_empty())
 }
 
 /// The tracker may say something else now: a session began or a turn ended, or somebody just talked to it.
-fn wants_refresh(event: &Event, scene: &Scene) -> bool {
-    matches!(event.name.as_str(), "SessionStart" | "Stop") || scene.tracked
+fn wants_refresh(event: &Event, context: &Context) -> bool {
+    matches!(event.name.as_str(), "SessionStart" | "Stop") || context.tracked
 }
 
 /// What the gates say together, in words.
-pub fn judged(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Result<Verdict, Failure> {
-    worded(env, gate::judge(session, event, scene))
+pub fn judged(env: &Env, session: &Session, event: &Event, context: &Context) -> Result<Verdict, Failure> {
+    worded(env, gate::judge(session, event, context))
 }
 
 /// Shipped texts in the place of their names.
@@ -204,9 +207,9 @@ fn worded(env: &Env, mut verdict: Verdict) -> Result<Verdict, Failure> {
 }
 
 /// Begins the ledger before anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
-fn open(env: &Env, ledger: &mut Ledger, event: &Event, scene: &Scene) -> Result<(), Failure> {
+fn open(env: &Env, ledger: &mut Ledger, event: &Event, context: &Context) -> Result<(), Failure> {
     let opened = opened(env, Path::new(&event.cwd), ledger.project())?;
-    let inherited = scene.blocked_beside.first().filter(|_| event.source == "fork").map(|(id, reason)| {
+    let inherited = context.blocked_beside.first().filter(|_| event.source == "fork").map(|(id, reason)| {
         Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
     });
     ledger.append(env, [Fact::Open(opened)].into_iter().chain(inherited).collect())
@@ -233,15 +236,15 @@ fn facts(
     session: &Session,
     event: &Event,
     verdict: &Verdict,
-    scene: &Scene,
+    context: &Context,
     begins: bool,
 ) -> Result<Vec<Fact>, Failure> {
-    let mut facts = facts::facts(session, event, verdict, scene);
+    let mut facts = facts::facts(session, event, verdict, context);
     let Some(Fact::Event(seen)) = facts.iter_mut().find(|fact| matches!(fact, Fact::Event(_))) else {
         return Ok(facts);
     };
     if event.name == "SessionStart" {
-        (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+        (seen.boot, seen.folders) = (Some(boot_id()), Some(context.folders.clone()));
         seen.root = Some(texts::project(env, Path::new(&event.cwd)).display().to_string());
         let protected = observe::call::protected(env, event);
         (seen.marks, seen.held) =
@@ -265,7 +268,7 @@ fn facts(
 /// one, and the hash of it all.
 fn policy(env: &Env, cwd: &Path) -> Result<(Option<Box<Policy>>, String), Failure> {
     let in_force = in_force::load(env, cwd)?;
-    if !env.dry {
+    if !env.dry_run {
         in_force.keep(env)?;
     }
     let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());

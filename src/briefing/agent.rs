@@ -14,7 +14,7 @@ use crate::ledger::open::Recent;
 use crate::model::agent::Agent;
 use crate::model::error::Failure;
 use crate::model::event::Event;
-use crate::session::describe::told;
+use crate::session::describe::describe_fact;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -75,7 +75,7 @@ fn values(
 ) -> Vec<(&'static str, String)> {
     let session = ledger.session();
     let project = texts::project(env, Path::new(&event.cwd));
-    let (state, course) = (&session.state, &session.memory.course);
+    let (state, course) = (&session.state, &session.memory.progress);
     let list = |items: &[String]| {
         quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))
     };
@@ -147,7 +147,7 @@ fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
             entry.seq,
             entry.ts.get(11..19).unwrap_or(""),
             entry.kind,
-            told(&entry.fact, 200)
+            describe_fact(&entry.fact, 200)
         )
     };
     let drawn =
@@ -204,7 +204,7 @@ fn task(session: &Session) -> String {
 fn waivers(session: &Session) -> String {
     let mut all: Vec<String> = session
         .memory
-        .course
+        .progress
         .waivers
         .iter()
         .map(|w| format!("{}: {}", w.gate, one_line(&w.reason, 100)))
@@ -256,7 +256,7 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     let text = Phrase::new("halt-report.md", values).fill(&texts::template(env, "halt-report.md")?) + "\n";
     ledger.write_beside("halt-report.md", text.as_bytes())?;
     let project = texts::project(env, Path::new(&event.cwd));
-    if !env.dry && tracker::snapshot(env, &project).tool.is_some() {
+    if !env.dry_run && tracker::snapshot(env, &project).tool.is_some() {
         let title = format!("Halt: {}", one_line(session.blocked().unwrap_or_default(), 120));
         let labels = vec!["aops-halt".to_owned()];
         queue::enqueue(

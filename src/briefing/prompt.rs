@@ -5,7 +5,7 @@
 
 use crate::briefing::agent::brief;
 use crate::config::texts;
-use crate::gate::Scene;
+use crate::gate::Context;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{meant, ours};
 use crate::model::error::Failure;
@@ -24,13 +24,13 @@ pub fn offer(
     env: &Env,
     ledger: &Ledger,
     event: &Event,
-    scene: &Scene,
+    context: &Context,
     verdict: Verdict,
 ) -> Result<Verdict, Failure> {
     if verdict.ruling != Ruling::Pass || ledger.session().blocked().is_some() {
         return Ok(verdict);
     }
-    if let Some(file) = scene.shadowed.as_ref().filter(|_| event.name == "SessionStart") {
+    if let Some(file) = context.shadowed.as_ref().filter(|_| event.name == "SessionStart") {
         let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let values = vec![("file", crate::text::template::one_line(file, 300)), ("agent", name)];
         let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
@@ -38,26 +38,28 @@ pub fn offer(
     }
     let agent = event.agent_type.as_deref().and_then(ours);
     let extra = match (event.name.as_str(), agent) {
-        ("UserPromptSubmit", _) if scene.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary => {
+        ("UserPromptSubmit", _)
+            if context.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary =>
+        {
             let Some(hydrator) = ours("prompt-hydrator") else { return Ok(verdict) };
             let file = brief(env, ledger, event, hydrator)?.file;
-            let values = vec![("agent", scene.agent(hydrator.name)), ("context_file", file)];
+            let values = vec![("agent", context.agent(hydrator.name)), ("context_file", file)];
             let words = Phrase::new("hydration-instruction.md", values)
                 .fill(&texts::template(env, "hydration-instruction.md")?);
             Verdict::context("hydrate", words)
         }
-        ("SubagentStart", Some(agent)) if scene.shadowed.is_none() => {
+        ("SubagentStart", Some(agent)) if context.shadowed.is_none() => {
             Verdict::context("hydrate", brief(env, ledger, event, agent)?.text)
         }
         ("PreToolUse", _) => match prompt_of_ours(event) {
             Some(input) => Verdict { input: Some(input), ..Verdict::pass() },
             None => return Ok(verdict),
         },
-        ("PostToolUse" | "PostToolUseFailure", _) if scene.drawn == Some(true) => {
+        ("PostToolUse" | "PostToolUseFailure", _) if context.drawn == Some(true) => {
             let words = format!(
                 "an audit was drawn for this task\nhint: start the agent `{}` now; {} more changes are free before it must have begun",
-                scene.agent("custodiet"),
-                scene.grace,
+                context.agent("custodiet"),
+                context.grace,
             );
             Verdict::context("audit", words)
         }

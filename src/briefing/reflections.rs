@@ -6,7 +6,7 @@
 use crate::briefing::tracker::{self, Item, Why, queue};
 use crate::insight::tally::says_something;
 use crate::model::error::Failure;
-use crate::session::agent_report::Finding;
+use crate::session::agent_report::AgentReport;
 use crate::system::env::Env;
 use crate::text::template::one_line;
 use serde_json::Value;
@@ -28,7 +28,7 @@ const FIELDS: [(&str, &str); 7] = [
 ];
 
 /// A reflection, and the change it proposes as an issue of its own.
-pub fn reflected(env: &Env, project: &Path, session_id: &str, finding: &Finding) -> Result<(), Failure> {
+pub fn reflected(env: &Env, project: &Path, session_id: &str, finding: &AgentReport) -> Result<(), Failure> {
     if !tracked(env, project) {
         return Ok(());
     }

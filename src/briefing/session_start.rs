@@ -4,7 +4,7 @@
 //! the file the host names. Invariant: the long text comes once, and again only where the host has forgotten it.
 
 use crate::config::texts;
-use crate::gate::Scene;
+use crate::gate::Context;
 use crate::ledger::open::Ledger;
 use crate::model::error::Failure;
 use crate::model::event::Event;
@@ -25,16 +25,16 @@ const LONGEST: usize = 6_000;
 const CORE: usize = 1_800;
 
 /// The context for the start of a session.
-pub fn context(env: &Env, session: &Session, event: &Event, scene: &Scene) -> Result<String, Failure> {
-    if let Some(stage) = &scene.stage {
+pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -> Result<String, Failure> {
+    if let Some(stage) = &context.stage {
         return Ok(step(env, stage, event));
     }
     let standing = standing(session);
     if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
         return Ok(standing.unwrap_or_default());
     }
-    let names =
-        ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"].map(|name| scene.agent(name));
+    let names = ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"]
+        .map(|name| context.agent(name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
     let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
         .fill(&texts::template(env, "AGENTS.md")?);
@@ -90,7 +90,7 @@ fn core(cwd: &Path) -> Option<String> {
 
 /// `AOPS`, `AOPS_SESSION`, `ACA_DATA` and `PYTHONPATH` for every later shell call of the session.
 pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
-    let Some(file) = env.env_file.as_ref().filter(|_| !env.dry) else { return Ok(()) };
+    let Some(file) = env.env_file.as_ref().filter(|_| !env.dry_run) else { return Ok(()) };
     let texts = written_out(env)?;
     let lines = format!(
         "export AOPS={}\nexport AOPS_SESSION={}\nexport ACA_DATA={}\nexport PYTHONPATH=\"$AOPS${{PYTHONPATH:+:$PYTHONPATH}}\"\n",

@@ -10,7 +10,7 @@ mod content;
 
 pub use walk::{Walked, everything_below, walk};
 
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::checkpoint::store::cache::Outside;
 use crate::checkpoint::tree::{Artifacts, Folder, LeftOut, find};
 use crate::config::policy::Policy;
@@ -78,7 +78,7 @@ pub enum SightKind {
 /// that are not looked at.
 pub fn capture(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     limits: &Limits,
     besides: &[String],
     alone: &[LeftOut],
@@ -88,7 +88,7 @@ pub fn capture(
 
 /// The second half of it: what was seen, with its contents in the vault.
 pub fn keep(
-    vault: &Vault,
+    vault: &Store,
     limits: &Limits,
     Walked { mut sights, mut left_out }: Walked,
     alone: &[LeftOut],

@@ -7,8 +7,8 @@
 mod ground;
 mod sparse;
 
-use crate::checkpoint::store::Vault;
-use crate::checkpoint::tree::delta::Parting;
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::delta::Delta;
 use crate::checkpoint::tree::{File, Folder, name};
 use crate::model::error::Failure;
 use ground::Ground;
@@ -30,8 +30,8 @@ pub struct Applied {
 }
 
 /// Everything that will be written is there and whole: nothing is begun that cannot be finished.
-pub fn rehearse(vault: &Vault, parting: &Parting) -> Result<(), Failure> {
-    for file in written(parting) {
+pub fn open_dry(vault: &Store, delta: &Delta) -> Result<(), Failure> {
+    for file in written(delta) {
         if file.target.is_none() {
             vault.unpack(&file.sha256.0, &mut std::io::sink())?;
         }
@@ -39,15 +39,15 @@ pub fn rehearse(vault: &Vault, parting: &Parting) -> Result<(), Failure> {
     Ok(())
 }
 
-fn written<'a>(parting: &'a Parting<'a>) -> impl Iterator<Item = &'a File> {
-    let changed = parting.changed.iter().map(|(_, new)| *new);
-    parting.added.iter().copied().chain(changed)
+fn written<'a>(delta: &'a Delta<'a>) -> impl Iterator<Item = &'a File> {
+    let changed = delta.changed.iter().map(|(_, new)| *new);
+    delta.added.iter().copied().chain(changed)
 }
 
 /// What is to be done to a tree.
 #[derive(Debug)]
 pub struct Steps<'a> {
-    pub parting: Parting<'a>,
+    pub delta: Delta<'a>,
     /// Sorted; each has its mode afterwards.
     pub folders: Vec<&'a Folder>,
     /// Nobody can have changed the tree since it was looked at: where only a mode differs, the content is right.
@@ -55,15 +55,15 @@ pub struct Steps<'a> {
 }
 
 /// Takes these steps in the tree at `root`.
-pub fn apply(vault: &Vault, root: &OwnedFd, steps: &Steps) -> Result<Applied, Failure> {
-    let parting = &steps.parting;
+pub fn apply(vault: &Store, root: &OwnedFd, steps: &Steps) -> Result<Applied, Failure> {
+    let delta = &steps.delta;
     let mut made = Vec::new();
     let mut ground = Ground::new(root);
     let mut applied = Applied::default();
-    for file in parting.removed.iter().rev() {
+    for file in delta.removed.iter().rev() {
         remove(&mut ground, file)?;
     }
-    for folder in parting.gone_folders.iter().rev() {
+    for folder in delta.gone_folders.iter().rev() {
         match ground.at(&folder.path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)) {
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
             Err(Errno::NOTEMPTY | Errno::EXIST) => applied.kept_folders.push(folder.path.clone()),
@@ -71,20 +71,20 @@ pub fn apply(vault: &Vault, root: &OwnedFd, steps: &Steps) -> Result<Applied, Fa
         }
         ground.forget();
     }
-    for folder in &parting.new_folders {
+    for folder in &delta.new_folders {
         match ground.at(&folder.path, |dir, name| rustix::fs::mkdirat(dir, name, Mode::RWXU)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(failed(&folder.path, error)),
         }
     }
-    for (old, new) in &parting.changed {
+    for (old, new) in &delta.changed {
         let same = steps.fresh && old.sha256 == new.sha256 && old.target.is_none() && new.target.is_none();
         if !same || !set_mode(&mut ground, new)? {
             made.extend(write(vault, &mut ground, new)?);
         }
         made.truncate(FEW + 1);
     }
-    for file in &parting.added {
+    for file in &delta.added {
         made.extend(write(vault, &mut ground, file)?);
         made.truncate(FEW + 1);
     }
@@ -97,7 +97,7 @@ pub fn apply(vault: &Vault, root: &OwnedFd, steps: &Steps) -> Result<Applied, Fa
 
 impl Applied {
     /// Everything that was made is on the disk itself: until then whoever comes next takes the steps again.
-    pub fn settle(&self, vault: &Vault) -> Result<(), Failure> {
+    pub fn settle(&self, vault: &Store) -> Result<(), Failure> {
         if self.made.len() > FEW {
             vault.sync();
             return Ok(());
@@ -140,7 +140,7 @@ fn set_mode(ground: &mut Ground, file: &File) -> Result<bool, Failure> {
 }
 
 /// Made whole in the spare folder, then moved into place. The file, where it is one.
-fn write(vault: &Vault, ground: &mut Ground, file: &File) -> Result<Option<std::fs::File>, Failure> {
+fn write(vault: &Store, ground: &mut Ground, file: &File) -> Result<Option<std::fs::File>, Failure> {
     let (spare, made) = if let Some(target) = &file.target {
         let spare = vault.spare_name();
         let target = name::bytes(target).into_owned();
@@ -162,7 +162,7 @@ fn write(vault: &Vault, ground: &mut Ground, file: &File) -> Result<Option<std::
     }
 }
 
-fn content(vault: &Vault, file: &File, made: &mut std::fs::File) -> Result<(), Failure> {
+fn content(vault: &Store, file: &File, made: &mut std::fs::File) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(name::shown(&file.path), e);
     let mut to = sparse::Sparse::new(made);
     vault.unpack(&file.sha256.0, &mut to)?;
@@ -171,7 +171,7 @@ fn content(vault: &Vault, file: &File, made: &mut std::fs::File) -> Result<(), F
 }
 
 /// Where the folder is on another file system than the vault: made beside its place.
-fn across(vault: &Vault, ground: &mut Ground, file: &File) -> Result<Option<std::fs::File>, Failure> {
+fn across(vault: &Store, ground: &mut Ground, file: &File) -> Result<Option<std::fs::File>, Failure> {
     const BESIDE: &str = ".aops-restoring";
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let beside = |dir: &OwnedFd| {

@@ -19,7 +19,7 @@ pub use plan::Plan;
 
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{Checkpoint, Id, Identity, Kind, SCHEMA, Timing, standing, text};
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::checkpoint::store::index::Row;
 use crate::checkpoint::tree::Artifacts;
 use crate::claude::transcript::tokens::used;
@@ -60,7 +60,7 @@ pub fn run_of(session: &Session) -> String {
 }
 
 /// Keeps the tree for later, so that the next look at it is a short one. Nobody waits for this.
-pub fn warm_up(env: &Env, vault: &Vault, limits: &Limits) -> Result<Artifacts, Failure> {
+pub fn warm_up(env: &Env, vault: &Store, limits: &Limits) -> Result<Artifacts, Failure> {
     capture(env, vault, limits, &[], &[])
 }
 
@@ -80,13 +80,13 @@ impl From<Artifacts> for Files<'_> {
 /// Writes a checkpoint of these files: to the vault, to the witness, to the index. The ledger is the caller's.
 pub fn write(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     session: Option<&Session>,
     wanted: &Wanted,
     Files { artifacts, text }: Files,
 ) -> Result<Checkpoint, Failure> {
     let mut rows = vault.rows()?;
-    let version = Vault::next_version(&rows, wanted.run, wanted.kind, wanted.phase);
+    let version = Store::next_version(&rows, wanted.run, wanted.kind, wanted.phase);
     let id = Id::new(wanted.run, wanted.kind, wanted.phase, version);
     let id =
         id.ok_or_else(|| Failure::new(Code::InputInvalid, format!("`{}` is no name of a run", wanted.run)))?;
@@ -140,7 +140,7 @@ pub fn write(
 pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
     let session = ledger.session();
     let Some(project) = ledger.place().path.parent() else { return BTreeMap::new() };
-    let started = &session.memory.course.agents;
+    let started = &session.memory.progress.agents;
     let names: Vec<(&str, &str)> =
         started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.as_str())).collect();
     used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names)
@@ -158,7 +158,7 @@ pub fn fact(checkpoint: &Checkpoint) -> Fact {
 /// A checkpoint of the tree as it is, told to its session.
 pub fn take(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     ledger: Option<&mut Ledger>,
     limits: &Limits,
     wanted: &Wanted,

@@ -25,7 +25,7 @@ use std::thread;
 
 /// The vault of a tree.
 #[derive(Debug)]
-pub struct Vault {
+pub struct Store {
     /// The tree's root.
     pub root: PathBuf,
     pub tree: OwnedFd,
@@ -40,7 +40,7 @@ pub struct Vault {
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 const PRIVATE: Mode = Mode::RWXU;
 
-impl Vault {
+impl Store {
     /// Ours until dropped; made where it is missing.
     pub fn open(env: &Env, root: &Path) -> Result<Self, Failure> {
         let tree = tree(root)?;

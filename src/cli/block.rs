@@ -2,7 +2,7 @@
 //!
 //! Writes one entry and its head. Free to all, inside a tool call too: it only tightens.
 
-use super::{Command, Desk, Who, session, session_argument};
+use super::{Command, Io, Who, session, session_argument};
 use crate::ledger::open::Ledger;
 use crate::session::fact::{Blocked, Fact};
 use crate::text::redact::redact;
@@ -24,19 +24,19 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let shelved = session(given, desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let shelved = session(given, io)?;
     let reason =
         given.get_one::<String>("reason").map(|reason| redact(reason).into_owned()).unwrap_or_default();
-    let by = if desk.env.inside_client { "a tool call" } else { "a person" }.to_owned();
-    let mut ledger = Ledger::at(desk.env, &shelved.path, &shelved.session_id)?;
+    let by = if io.env.inside_client { "a tool call" } else { "a person" }.to_owned();
+    let mut ledger = Ledger::at(io.env, &shelved.path, &shelved.session_id)?;
     let reason = crate::text::json::cut(&reason, 2000).to_owned();
-    ledger.append(desk.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
+    ledger.append(io.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
     let id = &shelved.session_id;
-    if desk.json {
-        writeln!(desk.out, "{}", json!({"session_id": id, "blocked": true, "block_reason": reason}))?;
+    if io.json {
+        writeln!(io.out, "{}", json!({"session_id": id, "blocked": true, "block_reason": reason}))?;
     } else {
-        writeln!(desk.out, "blocked session {id}\nhint: `aops-hook clear-block {id}` lifts it")?;
+        writeln!(io.out, "blocked session {id}\nhint: `aops-hook clear-block {id}` lifts it")?;
     }
     Ok(0)
 }

@@ -12,10 +12,10 @@ mod rollback;
 mod show;
 mod verify;
 
-use super::{Command, Desk, Refused, Who, allowed, refused};
+use super::{Command, Io, Refused, Who, allowed, refused};
 use crate::checkpoint;
 use crate::checkpoint::form::Id;
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::config::texts;
 use crate::model::error::{Code, Failure};
 use clap::{Arg, ArgAction, ArgMatches};
@@ -44,13 +44,13 @@ fn arguments(row: clap::Command) -> clap::Command {
     Command::verbs(VERBS, row.arg(yes.help("I am a person; do not ask for a terminal")))
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (verb, given) = Command::asked(VERBS, given)?;
-    allowed(&format!("checkpoint {}", verb.name), verb.who, desk)?;
-    if checkpoint::rollback::finish_pending(desk.env, &root(desk))? && !desk.json {
-        writeln!(desk.out, "a rollback that was interrupted is finished now")?;
+    allowed(&format!("checkpoint {}", verb.name), verb.who, io)?;
+    if checkpoint::rollback::finish_pending(io.env, &root(io))? && !io.json {
+        writeln!(io.out, "a rollback that was interrupted is finished now")?;
     }
-    match (verb.run)(given, desk) {
+    match (verb.run)(given, io) {
         Err(error) => match error.downcast_ref::<Failure>() {
             Some(failure) if failure.code == Code::InTheWay => {
                 refused(format!("{}\nhint: {}", failure.what, failure.code.way_out()))
@@ -62,14 +62,14 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
 }
 
 /// The project one stands in.
-fn root(desk: &Desk) -> PathBuf {
-    texts::project(desk.env, &desk.env.cwd)
+fn root(io: &Io) -> PathBuf {
+    texts::project(io.env, &io.env.cwd)
 }
 
 /// The vault there, for a look.
-fn vault(desk: &Desk) -> anyhow::Result<Vault> {
+fn vault(io: &Io) -> anyhow::Result<Store> {
     let none = "no checkpoint was taken in this project\nhint: `aops-hook checkpoint create` takes one";
-    Vault::look(&root(desk))?.map_or_else(|| refused(none), Ok)
+    Store::look(&root(io))?.map_or_else(|| refused(none), Ok)
 }
 
 fn id_argument(row: clap::Command) -> clap::Command {
@@ -78,9 +78,9 @@ fn id_argument(row: clap::Command) -> clap::Command {
 }
 
 /// The checkpoint that is meant.
-fn picked(given: &ArgMatches, name: &str, vault: &Vault) -> anyhow::Result<Id> {
+fn picked(given: &ArgMatches, name: &str, vault: &Store) -> anyhow::Result<Id> {
     let text = given.get_one::<String>(name).map(String::as_str).unwrap_or_default();
-    Vault::pick(&vault.rows()?, text).map_err(|words| Refused { code: 2, words }.into())
+    Store::pick(&vault.rows()?, text).map_err(|words| Refused { code: 2, words }.into())
 }
 
 /// `1.2 MB`, for people.

@@ -3,7 +3,7 @@
 //! Writes one entry and its head. Works from the exported head where the folder is gone: the loss is then known to a
 //! person, and the session may begin anew.
 
-use super::{Command, Desk, Who, session, session_argument};
+use super::{Command, Io, Who, session, session_argument};
 use crate::ledger::heads::{self, Head};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
@@ -24,34 +24,34 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let named = given.get_one::<String>("session");
-    let exported = named.and_then(|name| sessions::exported(desk.env, name));
-    let (id, was) = match (session(given, desk), exported) {
+    let exported = named.and_then(|name| sessions::exported(io.env, name));
+    let (id, was) = match (session(given, io), exported) {
         (Ok(shelved), _) => {
-            let mut ledger = Ledger::at(desk.env, &shelved.path, &shelved.session_id)?;
+            let mut ledger = Ledger::at(io.env, &shelved.path, &shelved.session_id)?;
             let was = ledger.session().blocked().is_some();
             let facts =
                 if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
-            ledger.append(desk.env, facts)?;
+            ledger.append(io.env, facts)?;
             (shelved.session_id, was)
         }
         (Err(_), Some(head)) => {
             let was = head.blocked;
             heads::export(
-                desk.env,
+                io.env,
                 &Head { blocked: false, digest: NO_DIGEST.to_owned(), reason: None, seq: 0, ..head.clone() },
             )?;
             (head.session_id, was)
         }
         (Err(error), None) => return Err(error),
     };
-    if desk.json {
-        writeln!(desk.out, "{}", json!({"session_id": id, "blocked": false, "was_blocked": was}))?;
+    if io.json {
+        writeln!(io.out, "{}", json!({"session_id": id, "blocked": false, "was_blocked": was}))?;
     } else if was {
-        writeln!(desk.out, "session {id} is free again")?;
+        writeln!(io.out, "session {id} is free again")?;
     } else {
-        writeln!(desk.out, "session {id} was not blocked")?;
+        writeln!(io.out, "session {id} was not blocked")?;
     }
     Ok(0)
 }

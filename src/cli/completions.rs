@@ -1,8 +1,8 @@
 //! Prints the completions of a shell, made from the same table as `--help`.
 //!
-//! Writes to the desk, nothing else.
+//! Writes to the io, nothing else.
 
-use super::{Command, Desk, Who, parser};
+use super::{Command, Io, Who, parser};
 use clap::{Arg, ArgMatches, value_parser};
 use clap_complete::Shell;
 
@@ -22,16 +22,16 @@ fn arguments(row: clap::Command) -> clap::Command {
     row.arg(Arg::new("shell").required(true).value_parser(value_parser!(Shell)).help("The shell"))
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Some(shell) = given.get_one::<Shell>("shell") else { return Ok(2) };
     let mut script = Vec::new();
     clap_complete::generate(*shell, &mut parser(), "aops-hook", &mut script);
     // The generator spells a hyphen in the program's name in two ways for bash, and then finds no command.
     let script = String::from_utf8_lossy(&script).replace("aops__subcmd__hook", "aops__hook");
-    if desk.json {
-        writeln!(desk.out, "{}", serde_json::json!({"shell": shell.to_string(), "script": script}))?;
+    if io.json {
+        writeln!(io.out, "{}", serde_json::json!({"shell": shell.to_string(), "script": script}))?;
     } else {
-        desk.out.write_all(script.as_bytes())?;
+        io.out.write_all(script.as_bytes())?;
     }
     Ok(0)
 }

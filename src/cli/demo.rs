@@ -10,7 +10,7 @@ mod player;
 mod story;
 
 use super::table::{Tone, clean};
-use super::{Command, Desk, Who};
+use super::{Command, Io, Who};
 use anyhow::Context;
 use beat::{Beat, Word};
 use clap::ArgMatches;
@@ -33,27 +33,27 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let began = Instant::now();
-    let mut stage = Stage::set(desk.env).context("the stage could not be set")?;
-    if !desk.json {
+    let mut stage = Stage::set(io.env).context("the stage could not be set")?;
+    if !io.json {
         let words =
             "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
-        writeln!(desk.out, "{}", Tone::Quiet.paint(words, desk))?;
+        writeln!(io.out, "{}", Tone::Quiet.paint(words, io))?;
     }
-    let played = story::play(&mut stage, &mut |scene| if desk.json { Ok(()) } else { show(desk, scene) });
+    let played = story::play(&mut stage, &mut |scene| if io.json { Ok(()) } else { show(io, scene) });
     let (beats, ms) = (stage.beats(), began.elapsed().as_millis());
-    if desk.json {
+    if io.json {
         let beats: Vec<Value> = beats.iter().map(value).collect();
         let error = played.as_ref().err().map(|error| format!("{error:#}"));
-        writeln!(desk.out, "{}", json!({"ok": played.is_ok(), "error": error, "ms": ms, "beats": beats}))?;
+        writeln!(io.out, "{}", json!({"ok": played.is_ok(), "error": error, "ms": ms, "beats": beats}))?;
         return Ok(u8::from(played.is_err()));
     }
     played?;
     let refused = beats.iter().filter(|beat| beat.word == Word::Refused).count();
-    writeln!(desk.out, "\n{} steps, {refused} refused and put right, in {ms} ms", beats.len())?;
+    writeln!(io.out, "\n{} steps, {refused} refused and put right, in {ms} ms", beats.len())?;
     writeln!(
-        desk.out,
+        io.out,
         "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` takes them out again"
     )?;
     Ok(0)
@@ -66,9 +66,9 @@ enum Scene<'a> {
     Beat(&'a Beat),
 }
 
-fn show(desk: &mut Desk, scene: Scene) -> anyhow::Result<()> {
+fn show(io: &mut Io, scene: Scene) -> anyhow::Result<()> {
     let beat = match scene {
-        Scene::Act(title) => return Ok(writeln!(desk.out, "\n{}", Tone::Strong.paint(title, desk))?),
+        Scene::Act(title) => return Ok(writeln!(io.out, "\n{}", Tone::Strong.paint(title, io))?),
         Scene::Beat(beat) => beat,
     };
     let (mark, tone) = match beat.word {
@@ -77,17 +77,17 @@ fn show(desk: &mut Desk, scene: Scene) -> anyhow::Result<()> {
         Word::Told => ("→", Tone::Plain),
     };
     let stood = format!("{} · {}", beat.phase, beat.sandbox);
-    let stood = Tone::Quiet.paint(&format!("{stood:16}"), desk).into_owned();
-    writeln!(desk.out, "  {stood} {:15} {}", beat.who, clean(&beat.does))?;
-    let mark = tone.paint(mark, desk).into_owned();
+    let stood = Tone::Quiet.paint(&format!("{stood:16}"), io).into_owned();
+    writeln!(io.out, "  {stood} {:15} {}", beat.who, clean(&beat.does))?;
+    let mark = tone.paint(mark, io).into_owned();
     let gate = if beat.gate.is_empty() { String::new() } else { format!("{}: ", beat.gate) };
-    let room = desk.width.map_or(usize::MAX, |width| width.saturating_sub(21).max(40));
+    let room = io.width.map_or(usize::MAX, |width| width.saturating_sub(21).max(40));
     let said = format!("{gate}{}", beat.said);
     let lines = said.lines().flat_map(|line| wrapped(&clean(line), room));
     for (n, line) in lines.enumerate() {
-        writeln!(desk.out, "  {:16} {} {line}", "", if n == 0 { &mark } else { " " })?;
+        writeln!(io.out, "  {:16} {} {line}", "", if n == 0 { &mark } else { " " })?;
     }
-    desk.out.flush()?;
+    io.out.flush()?;
     Ok(())
 }
 

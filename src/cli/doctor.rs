@@ -13,7 +13,7 @@ mod probe;
 mod texts;
 
 use super::table::{Tone, clean};
-use super::{Command, Desk, Who};
+use super::{Command, Io, Who};
 use clap::ArgMatches;
 use scene::Scene;
 use serde::Serialize;
@@ -67,34 +67,34 @@ static CHECKS: &[fn(&Scene) -> Vec<Finding>] = &[
     texts::in_force,
 ];
 
-fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let scene = Scene::read(desk.env);
+fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let scene = Scene::read(io.env);
     let findings: Vec<_> = CHECKS.iter().flat_map(|check| check(&scene)).collect();
     let bad = findings.iter().filter(|finding| !finding.ok).count();
-    if desk.json {
-        writeln!(desk.out, "{}", serde_json::to_string_pretty(&findings)?)?;
+    if io.json {
+        writeln!(io.out, "{}", serde_json::to_string_pretty(&findings)?)?;
     } else {
         for finding in &findings {
-            tell(finding, desk)?;
+            tell(finding, io)?;
         }
         let last = match bad {
             0 => "all is well".to_owned(),
             1 => "1 finding: follow its fix, then run `aops-hook doctor` again".to_owned(),
             _ => format!("{bad} findings: follow their fixes, then run `aops-hook doctor` again"),
         };
-        writeln!(desk.out, "\n{last}")?;
+        writeln!(io.out, "\n{last}")?;
     }
     Ok(u8::from(bad > 0))
 }
 
-fn tell(finding: &Finding, desk: &mut Desk) -> anyhow::Result<()> {
+fn tell(finding: &Finding, io: &mut Io) -> anyhow::Result<()> {
     let (mark, tone) = if finding.ok { ("ok ", Tone::Good) } else { ("bad", Tone::Bad) };
-    let mark = tone.paint(mark, desk);
+    let mark = tone.paint(mark, io);
     let text = clean(&finding.says);
-    writeln!(desk.out, "{mark}  {:<12}  {text}", finding.check)?;
+    writeln!(io.out, "{mark}  {:<12}  {text}", finding.check)?;
     if !finding.ok {
         let fix = format!("fix: {}", clean(&finding.fix));
-        writeln!(desk.out, "{:19}{}", "", Tone::Strong.paint(&fix, desk))?;
+        writeln!(io.out, "{:19}{}", "", Tone::Strong.paint(&fix, io))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ mod trace;
 mod otlp;
 
 use super::range::{self, Found, since, since_argument};
-use super::{Command, Desk, Who, refused};
+use super::{Command, Io, Who, refused};
 use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::ledger::recover::LEDGER_FILE;
@@ -49,11 +49,11 @@ pub const COMMAND: Command =
         run,
     };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let since = since(given, desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let since = since(given, io)?;
     let found = match given.get_one::<String>("session") {
-        Some(name) => vec![range::pick(desk.env, Some(name))?],
-        None => range::all(desk.env, since),
+        Some(name) => vec![range::pick(io.env, Some(name))?],
+        None => range::all(io.env, since),
     };
     let format = given.get_one::<String>("format").map_or("jsonl", String::as_str);
     let endpoint = given.get_one::<String>("endpoint").cloned();
@@ -62,43 +62,41 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     }
     match format {
         "csv" => {
-            writeln!(desk.out, "{}", csv::headline())?;
+            writeln!(io.out, "{}", csv::headline())?;
             for found in &found {
-                let row = csv::row(&insights(desk, found)?);
-                writeln!(desk.out, "{row}")?;
+                let row = csv::row(&insights(io, found)?);
+                writeln!(io.out, "{row}")?;
             }
         }
         "otlp" => {
-            let named = || desk.env.variables(|name| name == "OTEL_EXPORTER_OTLP_ENDPOINT").pop();
+            let named = || io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_ENDPOINT").pop();
             let endpoint = endpoint.or_else(|| named().map(|(_, url)| url.to_string_lossy().into_owned()));
             let Some(endpoint) = endpoint else {
                 return refused("where does the collector listen?\nhint: `--endpoint http://127.0.0.1:4318`");
             };
-            return otlp::send(desk, &found, &endpoint);
+            return otlp::send(io, &found, &endpoint);
         }
         _ => {
             for found in &found {
-                lines(desk, found)?;
+                lines(io, found)?;
             }
         }
     }
     Ok(0)
 }
 
-fn insights(desk: &Desk, found: &Found) -> anyhow::Result<Insights> {
+fn insights(io: &Io, found: &Found) -> anyhow::Result<Insights> {
     Ok(match &found.shelved {
-        Some(shelved) => {
-            collect::gather(desk.env, &shelved.path, &found.session_id, &found.transcript, None)?
-        }
-        None => collect::of_transcript(desk.env, &found.transcript, &found.session_id)?,
+        Some(shelved) => collect::gather(io.env, &shelved.path, &found.session_id, &found.transcript, None)?,
+        None => collect::of_transcript(io.env, &found.transcript, &found.session_id)?,
     })
 }
 
 /// The insights, then every entry as it stands in the ledger.
-fn lines(desk: &mut Desk, found: &Found) -> anyhow::Result<()> {
-    let insights = serde_json::to_value(insights(desk, found)?)?;
+fn lines(io: &mut Io, found: &Found) -> anyhow::Result<()> {
+    let insights = serde_json::to_value(insights(io, found)?)?;
     writeln!(
-        desk.out,
+        io.out,
         "{}",
         json!({"kind": "insights", "session_id": found.session_id, "insights": insights})
     )?;
@@ -109,7 +107,7 @@ fn lines(desk: &mut Desk, found: &Found) -> anyhow::Result<()> {
     while reader.read_line(&mut line)? > 0 {
         // What a kill left half written is no entry.
         if let Some(entry) = line.strip_suffix('\n') {
-            writeln!(desk.out, "{{\"kind\":\"entry\",\"session_id\":{id},\"entry\":{entry}}}")?;
+            writeln!(io.out, "{{\"kind\":\"entry\",\"session_id\":{id},\"entry\":{entry}}}")?;
         }
         line.clear();
     }

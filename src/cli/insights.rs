@@ -7,7 +7,7 @@ mod analyse;
 
 use super::range::{self, Found, since, since_argument};
 use super::table::{Tone, clean};
-use super::{Command, Desk, Who, refused};
+use super::{Command, Io, Who, refused};
 use crate::briefing::reflections;
 use crate::insight::collect;
 use crate::insight::document::Insights;
@@ -38,32 +38,32 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = given.get_one::<String>("session").map(String::as_str);
     let analyse = given.get_flag("analyse");
     if name == Some("batch") {
-        return batch(given, desk, analyse);
+        return batch(given, io, analyse);
     }
     if given.contains_id("since") {
         return refused("`--since` is for many sessions\nhint: `aops-hook insights batch --since 7d`");
     }
-    let found = range::pick(desk.env, name)?;
-    let insights = written(desk, &found, analyse)?;
-    if desk.json {
-        writeln!(desk.out, "{}", serde_json::to_value(&insights)?)?;
+    let found = range::pick(io.env, name)?;
+    let insights = written(io, &found, analyse)?;
+    if io.json {
+        writeln!(io.out, "{}", serde_json::to_value(&insights)?)?;
     } else {
-        show(desk, &insights)?;
+        show(io, &insights)?;
     }
     Ok(0)
 }
 
 /// Made, analysed if wanted, written and recorded.
-fn written(desk: &Desk, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
-    let env = desk.env;
+fn written(io: &Io, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
+    let env = io.env;
     let Some(shelved) = &found.shelved else {
         let mut insights = collect::of_transcript(env, &found.transcript, &found.session_id)?;
         if analyse {
-            let answer = analyse::analyse(desk, found, &insights)?;
+            let answer = analyse::analyse(io, found, &insights)?;
             insights.keep_rich(&answer);
         }
         collect::write(env, &insights)?;
@@ -72,7 +72,7 @@ fn written(desk: &Desk, found: &Found, analyse: bool) -> anyhow::Result<Insights
     let gather = || collect::gather(env, &shelved.path, &found.session_id, &found.transcript, None);
     let mut insights = gather()?;
     if analyse {
-        let answer = analyse::analyse(desk, found, &insights)?;
+        let answer = analyse::analyse(io, found, &insights)?;
         // The session may have gone on while the model was reading.
         insights = gather()?;
         insights.keep_rich(&answer);
@@ -91,30 +91,30 @@ fn written(desk: &Desk, found: &Found, analyse: bool) -> anyhow::Result<Insights
     Ok(insights)
 }
 
-fn batch(given: &ArgMatches, desk: &mut Desk, analyse: bool) -> anyhow::Result<u8> {
-    let all = range::all(desk.env, since(given, desk)?);
+fn batch(given: &ArgMatches, io: &mut Io, analyse: bool) -> anyhow::Result<u8> {
+    let all = range::all(io.env, since(given, io)?);
     let mut failed: Vec<(String, String)> = Vec::new();
     let mut bar = Bar { all: all.len(), shown: std::io::stderr().is_terminal() };
     for (n, found) in all.iter().enumerate() {
         bar.at(n, &found.session_id);
-        if let Err(error) = written(desk, found, analyse) {
+        if let Err(error) = written(io, found, analyse) {
             failed.push((found.session_id.clone(), format!("{error:#}")));
         }
     }
     bar.done();
     let written = all.len() - failed.len();
-    if desk.json {
+    if io.json {
         let failed: Vec<_> =
             failed.iter().map(|(id, why)| json!({"session_id": id, "reason": why})).collect();
         writeln!(
-            desk.out,
+            io.out,
             "{}",
-            json!({"written": written, "failed": failed, "folder": collect::folder(desk.env)})
+            json!({"written": written, "failed": failed, "folder": collect::folder(io.env)})
         )?;
     } else {
-        writeln!(desk.out, "insights of {written} sessions are in {}", collect::folder(desk.env).display())?;
+        writeln!(io.out, "insights of {written} sessions are in {}", collect::folder(io.env).display())?;
         for (id, why) in &failed {
-            writeln!(desk.out, "not of {id}: {}", clean(why))?;
+            writeln!(io.out, "not of {id}: {}", clean(why))?;
         }
     }
     Ok(u8::from(!failed.is_empty()))
@@ -143,7 +143,7 @@ impl Bar {
     }
 }
 
-fn show(desk: &mut Desk, insights: &Insights) -> anyhow::Result<()> {
+fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<()> {
     let tone = match insights.outcome.as_str() {
         "success" => Tone::Good,
         "failure" => Tone::Bad,
@@ -187,11 +187,11 @@ fn show(desk: &mut Desk, insights: &Insights) -> anyhow::Result<()> {
     }
     rows.extend(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong)));
     rows.extend(insights.stop_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
-    let path = collect::file(desk.env, &insights.date, &insights.session_id);
+    let path = collect::file(io.env, &insights.date, &insights.session_id);
     rows.push(("file", path.display().to_string(), Tone::Quiet));
     for (name, words, tone) in rows.into_iter().filter(|(_, words, _)| !words.is_empty()) {
         let words = clean(&words).into_owned();
-        writeln!(desk.out, "{name:9} {}", tone.paint(&words, desk))?;
+        writeln!(io.out, "{name:9} {}", tone.paint(&words, io))?;
     }
     Ok(())
 }

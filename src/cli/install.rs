@@ -8,7 +8,7 @@ pub mod plan;
 
 pub use level::Level;
 
-use super::{Command, Desk, Who};
+use super::{Command, Io, Who};
 use crate::claude::settings::{StatusLine, status_line};
 use crate::model::event::EVENTS;
 use crate::text::diff::unified;
@@ -51,14 +51,14 @@ pub(super) fn dry_run() -> Arg {
         .help("Show what would change, change nothing")
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let plan = Plan::make(desk.env, Level::given(given), given.get_flag("statusline"))?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
     let told = Told::of(&plan);
     if given.get_flag("dry-run") {
-        told.dry(desk)?;
+        told.dry(io)?;
     } else {
-        let kept = plan.carry_out(desk.env)?;
-        told.done(kept, desk)?;
+        let kept = plan.carry_out(io.env)?;
+        told.done(kept, io)?;
     }
     Ok(0)
 }
@@ -102,39 +102,39 @@ impl Told {
         })
     }
 
-    fn dry(&self, desk: &mut Desk) -> anyhow::Result<()> {
-        if desk.json {
-            writeln!(desk.out, "{}", self.json(true, None))?;
+    fn dry(&self, io: &mut Io) -> anyhow::Result<()> {
+        if io.json {
+            writeln!(io.out, "{}", self.json(true, None))?;
             return Ok(());
         }
-        write!(desk.out, "{}", self.diff)?;
+        write!(io.out, "{}", self.diff)?;
         for path in &self.texts {
-            writeln!(desk.out, "would write `{path}`")?;
+            writeln!(io.out, "would write `{path}`")?;
         }
         for path in &self.stale {
-            writeln!(desk.out, "would remove `{path}`")?;
+            writeln!(io.out, "would remove `{path}`")?;
         }
         if !self.changes {
-            writeln!(desk.out, "nothing to change: registered in `{}`", self.settings)?;
+            writeln!(io.out, "nothing to change: registered in `{}`", self.settings)?;
         }
         Ok(())
     }
 
-    fn done(&self, backup: Option<PathBuf>, desk: &mut Desk) -> anyhow::Result<()> {
-        if desk.json {
-            writeln!(desk.out, "{}", self.json(false, backup.as_deref()))?;
+    fn done(&self, backup: Option<PathBuf>, io: &mut Io) -> anyhow::Result<()> {
+        if io.json {
+            writeln!(io.out, "{}", self.json(false, backup.as_deref()))?;
             return Ok(());
         }
         let registered = if self.registers { "registered" } else { "already registered" };
-        writeln!(desk.out, "{registered} for {} events in `{}`", self.events, self.settings)?;
+        writeln!(io.out, "{registered} for {} events in `{}`", self.events, self.settings)?;
         if self.statusline {
-            writeln!(desk.out, "the status line there shows where a session stands")?;
+            writeln!(io.out, "the status line there shows where a session stands")?;
         }
         if !self.texts.is_empty() {
-            writeln!(desk.out, "wrote {} agents and commands beside it", self.texts.len())?;
+            writeln!(io.out, "wrote {} agents and commands beside it", self.texts.len())?;
         }
         if let Some(backup) = backup {
-            writeln!(desk.out, "the original is kept in `{}`", backup.display())?;
+            writeln!(io.out, "the original is kept in `{}`", backup.display())?;
         }
         Ok(())
     }

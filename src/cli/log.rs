@@ -3,11 +3,11 @@
 //! Reads one ledger, writes nothing. Invariant: shows whole lines only; what is being written is shown when it is there.
 
 use super::table::{Tone, clean};
-use super::{Command, Desk, Who, session, session_argument};
+use super::{Command, Io, Who, session, session_argument};
 use crate::ledger::entry::Line;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
-use crate::session::describe::told;
+use crate::session::describe::describe_fact;
 use crate::session::fact::Fact;
 use crate::text::json::cut;
 use clap::{Arg, ArgAction, ArgMatches};
@@ -40,8 +40,8 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let shelved = session(given, desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let shelved = session(given, io)?;
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let file = File::options().read(true).custom_flags(no_follow).open(shelved.path.join(LEDGER_FILE))?;
     let mut reader = BufReader::new(file);
@@ -54,7 +54,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         let got = reader.read_until(b'\n', &mut line)?;
         if line.ends_with(b"\n") {
             if n >= skip {
-                show(desk, &line)?;
+                show(io, &line)?;
             }
             n += 1;
             line.clear();
@@ -62,7 +62,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
             if !given.get_flag("follow") {
                 return Ok(0);
             }
-            desk.out.flush()?;
+            io.out.flush()?;
             std::thread::sleep(Duration::from_millis(250));
         }
     }
@@ -73,24 +73,25 @@ fn count(path: &std::path::Path) -> anyhow::Result<usize> {
     Ok(memchr::memchr_iter(b'\n', &bytes).count())
 }
 
-fn show(desk: &mut Desk, line: &[u8]) -> anyhow::Result<()> {
-    if desk.json {
-        return Ok(desk.out.write_all(line)?);
+fn show(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {
+    if io.json {
+        return Ok(io.out.write_all(line)?);
     }
     let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else {
         return Ok(writeln!(
-            desk.out,
+            io.out,
             "{}",
-            Tone::Bad.paint("(not an entry: `aops-hook verify` says more)", desk)
+            Tone::Bad.paint("(not an entry: `aops-hook verify` says more)", io)
         )?);
     };
     let fact = Fact::read(entry.kind, entry.with);
-    let (tone, words) = fact.map_or((Tone::Bad, String::new()), |fact| (tone(&fact), told(&fact, 500)));
+    let (tone, words) =
+        fact.map_or((Tone::Bad, String::new()), |fact| (tone(&fact), describe_fact(&fact, 500)));
     let time = entry.ts.get(11..19).unwrap_or(entry.ts).to_owned();
     let words = clean(&words).into_owned();
-    let room = desk.width.map_or(words.len(), |width| width.saturating_sub(28).max(20));
-    let words = tone.paint(cut(&words, room), desk).into_owned();
-    Ok(writeln!(desk.out, "{:>6}  {time}  {:9} {words}", entry.seq, entry.kind)?)
+    let room = io.width.map_or(words.len(), |width| width.saturating_sub(28).max(20));
+    let words = tone.paint(cut(&words, room), io).into_owned();
+    Ok(writeln!(io.out, "{:>6}  {time}  {:9} {words}", entry.seq, entry.kind)?)
 }
 
 /// How loud a fact is.

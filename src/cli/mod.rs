@@ -36,7 +36,7 @@ pub mod why;
 pub mod workflow;
 
 use crate::ledger;
-use crate::ledger::sessions::Shelved;
+use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use clap::{Arg, ArgAction, ArgMatches};
@@ -50,7 +50,7 @@ pub struct Command {
     pub examples: &'static [(&'static str, &'static str)],
     pub who: Who,
     pub arguments: fn(clap::Command) -> clap::Command,
-    pub run: fn(&ArgMatches, &mut Desk) -> anyhow::Result<u8>,
+    pub run: fn(&ArgMatches, &mut Io) -> anyhow::Result<u8>,
 }
 
 impl Command {
@@ -91,7 +91,7 @@ pub enum Who {
 }
 
 /// Where a command does its work: the world, the way out, and how to say it.
-pub struct Desk<'a> {
+pub struct Io<'a> {
     pub env: &'a Env,
     pub out: &'a mut dyn Write,
     pub json: bool,
@@ -146,7 +146,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     let Some(command) = COMMANDS.iter().find(|c| c.name == name) else { return 2 };
     let terminal = io::stdout().is_terminal();
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut desk = Desk {
+    let mut io = Io {
         env,
         out: &mut out,
         json: given.get_flag("json"),
@@ -155,7 +155,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         color: terminal && !env.no_color,
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
-    let said = allowed(command.name, command.who, &desk).and_then(|()| (command.run)(given, &mut desk));
+    let said = allowed(command.name, command.who, &io).and_then(|()| (command.run)(given, &mut io));
     let flushed = out.flush();
     match (said, flushed) {
         (Err(error), _) if is_broken_pipe(&error) => 0,
@@ -199,16 +199,16 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 }
 
 /// Whether this is somebody who may. Also for a command of which only one flag is a person's.
-pub fn allowed(name: &str, who: Who, desk: &Desk) -> anyhow::Result<()> {
+pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     if who == Who::Anyone {
         return Ok(());
     }
-    if desk.env.inside_client {
+    if io.env.inside_client {
         return refused(format!(
             "`{name}` is a person's to run, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in a terminal of their own"
         ));
     }
-    if who == Who::AtTerminal && !desk.yes && !io::stdin().is_terminal() {
+    if who == Who::AtTerminal && !io.yes && !io::stdin().is_terminal() {
         return refused(format!(
             "`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`"
         ));
@@ -223,9 +223,9 @@ pub fn session_argument(command: clap::Command) -> clap::Command {
 }
 
 /// The session that argument means.
-pub fn session(given: &ArgMatches, desk: &Desk) -> anyhow::Result<Shelved> {
+pub fn session(given: &ArgMatches, io: &Io) -> anyhow::Result<SessionOnDisk> {
     let name = given.get_one::<String>("session").map(String::as_str);
-    ledger::sessions::pick(desk.env, name).or_else(refused)
+    ledger::sessions::pick(io.env, name).or_else(refused)
 }
 
 fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {

@@ -7,7 +7,7 @@ use crate::gate::sandbox;
 use crate::ledger::entry::Line;
 use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;
-use crate::ledger::sessions::Shelved;
+use crate::ledger::sessions::SessionOnDisk;
 use crate::model::call::{CallState, ToolCall};
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::fold::Session;
@@ -21,7 +21,7 @@ use std::os::unix::fs::OpenOptionsExt;
 pub type Batch = Vec<Recent>;
 
 /// Every batch, oldest first.
-pub fn batches(shelved: &Shelved) -> anyhow::Result<Vec<Batch>> {
+pub fn batches(shelved: &SessionOnDisk) -> anyhow::Result<Vec<Batch>> {
     let path = shelved.path.join(LEDGER_FILE);
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let file = File::options().read(true).custom_flags(no_follow).open(&path);

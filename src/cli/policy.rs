@@ -7,7 +7,7 @@ mod diff;
 mod show;
 mod trial;
 
-use super::{Command, Desk, Who, refused};
+use super::{Command, Io, Who, refused};
 use crate::config::in_force::{self, InForce};
 use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::json;
@@ -39,7 +39,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let what = given.get_one::<String>("what").map_or("show", String::as_str);
     if what != "diff" && given.contains_id("session") {
         return refused(format!(
@@ -50,20 +50,20 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     if test && what != "show" {
         return refused("`--test` goes with `show`\nhint: `aops-hook policy show --test`".to_owned());
     }
-    let now = in_force(desk)?;
+    let now = in_force(io)?;
     match what {
-        _ if test => return trial::run(desk, &now),
-        "hash" if desk.json => writeln!(desk.out, "{}", json!({"hash": now.hash}))?,
-        "hash" => writeln!(desk.out, "{}", now.hash)?,
-        "diff" => diff::run(given, desk, &now)?,
-        _ => show::run(desk, &now)?,
+        _ if test => return trial::run(io, &now),
+        "hash" if io.json => writeln!(io.out, "{}", json!({"hash": now.hash}))?,
+        "hash" => writeln!(io.out, "{}", now.hash)?,
+        "diff" => diff::run(given, io, &now)?,
+        _ => show::run(io, &now)?,
     }
     Ok(0)
 }
 
 /// What is in force where the person stands, or every problem there is.
-fn in_force(desk: &Desk) -> anyhow::Result<InForce> {
-    in_force::look(desk.env, &desk.env.cwd).or_else(|problems| {
+fn in_force(io: &Io) -> anyhow::Result<InForce> {
+    in_force::look(io.env, &io.env.cwd).or_else(|problems| {
         let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
         let files = if problems.len() == 1 { "is a problem" } else { "are problems" };
         refused(format!(

@@ -3,9 +3,9 @@
 //! Reads the sessions on disk, writes nothing. Invariant: a session that has both is listed once, by its ledger.
 
 use super::waive::duration;
-use super::{Desk, refused};
+use super::{Io, refused};
 use crate::insight::collect::transcript_of;
-use crate::ledger::sessions::{self, Shelved};
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::system::env::Env;
 use crate::text::time;
 use clap::{Arg, ArgMatches};
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 pub struct Found {
     pub session_id: String,
     /// Nothing for a session without a ledger.
-    pub shelved: Option<Shelved>,
+    pub shelved: Option<SessionOnDisk>,
     pub transcript: PathBuf,
     pub changed: SystemTime,
 }
@@ -30,14 +30,14 @@ pub fn since_argument(command: clap::Command) -> clap::Command {
 }
 
 /// The time that argument means, in milliseconds.
-pub fn since(given: &ArgMatches, desk: &Desk) -> anyhow::Result<Option<i64>> {
+pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
     let Some(when) = given.get_one::<String>("since") else { return Ok(None) };
     let day = || time::parse(&format!("{when}T00:00:00Z")).or_else(|| time::parse(when));
     if let Some(ms) = day() {
         return Ok(Some(ms));
     }
     match duration(when) {
-        Ok(long) => Ok(Some(desk.env.now_ms.saturating_sub(long))),
+        Ok(long) => Ok(Some(io.env.now_ms.saturating_sub(long))),
         Err(_) => {
             refused(format!("`{when}` is no time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13"))
         }
@@ -47,7 +47,7 @@ pub fn since(given: &ArgMatches, desk: &Desk) -> anyhow::Result<Option<i64>> {
 /// Every session with a ledger, and those that only have a transcript, oldest first.
 pub fn all(env: &Env, since: Option<i64>) -> Vec<Found> {
     let after = since.map(|ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms.max(0).cast_unsigned()));
-    let of_ledger = |shelved: Shelved| Found {
+    let of_ledger = |shelved: SessionOnDisk| Found {
         session_id: shelved.session_id.clone(),
         transcript: transcript_of(&shelved),
         changed: shelved.changed,

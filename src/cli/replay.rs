@@ -8,7 +8,7 @@ mod again;
 
 use super::past::{self, Answered};
 use super::table::{Tone, clean};
-use super::{Command, Desk, Who, session, session_argument, standing};
+use super::{Command, Io, Who, session, session_argument, standing};
 use crate::ledger::sessions;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
@@ -40,14 +40,14 @@ struct Changed {
     now: Verdict,
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let shelved = session(given, desk)?;
-    let checked = sessions::check(desk.env, &shelved)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let shelved = session(given, io)?;
+    let checked = sessions::check(io.env, &shelved)?;
     if let Some(failure) = checked.failure {
         return Err(failure.into());
     }
-    let cwd = standing::folder(desk.env, &shelved, &checked.session).unwrap_or_else(|| desk.env.cwd.clone());
-    let mut replay = Replay::new(desk.env, &shelved.session_id, &cwd)?;
+    let cwd = standing::folder(io.env, &shelved, &checked.session).unwrap_or_else(|| io.env.cwd.clone());
+    let mut replay = Replay::new(io.env, &shelved.session_id, &cwd)?;
     let mut session = Session::default();
     let (mut judged, mut changed, mut left_out) = (0_u64, Vec::new(), BTreeMap::<&str, u64>::new());
     for batch in past::batches(&shelved)? {
@@ -64,13 +64,13 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         replay.ended(&batch);
         past::fold(&mut session, &shelved.session_id, &batch);
     }
-    if desk.json {
+    if io.json {
         let changed: Vec<Value> = changed.iter().map(value).collect();
         let id = &shelved.session_id;
         let said = json!({"session_id": id, "judged": judged, "changed": changed, "left_out": left_out});
-        writeln!(desk.out, "{said}")?;
+        writeln!(io.out, "{said}")?;
     } else {
-        print(desk, &shelved.session_id, judged, &changed, &left_out)?;
+        print(io, &shelved.session_id, judged, &changed, &left_out)?;
     }
     Ok(0)
 }
@@ -107,7 +107,7 @@ fn value(changed: &Changed) -> Value {
 }
 
 fn print(
-    desk: &mut Desk,
+    io: &mut Io,
     id: &str,
     judged: u64,
     changed: &[Changed],
@@ -118,8 +118,8 @@ fn print(
         n => format!("{n} would change"),
     };
     let tone = if changed.is_empty() { Tone::Good } else { Tone::Warn };
-    let how_many = tone.paint(&how_many, desk).into_owned();
-    writeln!(desk.out, "session {id}: {judged} verdicts judged again, {how_many}")?;
+    let how_many = tone.paint(&how_many, io).into_owned();
+    writeln!(io.out, "session {id}: {judged} verdicts judged again, {how_many}")?;
     for change in changed {
         let (ruling, gate, reason) = &change.was;
         let now = &change.now;
@@ -127,14 +127,14 @@ fn print(
         let by_now = if now.ruling.name() == "pass" { String::new() } else { by(now.gate) };
         let by_then = if ruling == "pass" { String::new() } else { by(gate) };
         let verdict = format!("{ruling}{by_then} → {}{by_now}", now.ruling.name());
-        let verdict = Tone::Strong.paint(&verdict, desk).into_owned();
+        let verdict = Tone::Strong.paint(&verdict, io).into_owned();
         let time = change.ts.get(11..19).unwrap_or_default();
-        writeln!(desk.out, "{:>6}  {time}  {verdict}  {}", change.seq, clean(&change.asked))?;
+        writeln!(io.out, "{:>6}  {time}  {verdict}  {}", change.seq, clean(&change.asked))?;
         let why = if now.reason.is_empty() { reason } else { &now.reason };
-        writeln!(desk.out, "{:16}  {}", "", clean(&one_line(why.lines().next().unwrap_or_default(), 300)))?;
+        writeln!(io.out, "{:16}  {}", "", clean(&one_line(why.lines().next().unwrap_or_default(), 300)))?;
     }
     for (why, count) in left_out {
-        writeln!(desk.out, "{count} left out: {why}")?;
+        writeln!(io.out, "{count} left out: {why}")?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! counted, and the others are told all the same.
 
 use super::range::{self, Found, since, since_argument};
-use super::{Command, Desk, Who, refused};
+use super::{Command, Io, Who, refused};
 use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::insight::report::{Card, Heading, Sums, page};
@@ -38,41 +38,41 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let since = since(given, desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let since = since(given, io)?;
     let output = given.get_one::<String>("output");
-    if output.is_none() && !desk.json && desk.terminal {
+    if output.is_none() && !io.json && io.terminal {
         return refused("the page is long, and made for a browser\nhint: `aops-hook report -o report.html`");
     }
     let found = match given.get_one::<String>("session") {
-        Some(name) => vec![range::pick(desk.env, Some(name))?],
-        None => range::all(desk.env, since),
+        Some(name) => vec![range::pick(io.env, Some(name))?],
+        None => range::all(io.env, since),
     };
-    let mut cards = cards(desk.env, &found);
+    let mut cards = cards(io.env, &found);
     let unreadable = found.len() - cards.len();
     let key = |card: &Card| (card.insights.started_at.clone(), card.insights.session_id.clone());
     cards.sort_by_key(|card| std::cmp::Reverse(key(card)));
-    if desk.json {
-        writeln!(desk.out, "{}", serde_json::to_value(Sums::of(&cards))?)?;
+    if io.json {
+        writeln!(io.out, "{}", serde_json::to_value(Sums::of(&cards))?)?;
         return Ok(0);
     }
     let heading = Heading {
-        made_at: time::timestamp(desk.env.now_ms),
+        made_at: time::timestamp(io.env.now_ms),
         since: since.map(time::timestamp),
-        prices: collect::prices(desk.env)?.date,
+        prices: collect::prices(io.env)?.date,
         unreadable,
     };
     let html = page(&cards, &heading);
     let Some(output) = output else {
-        desk.out.write_all(html.as_bytes())?;
+        io.out.write_all(html.as_bytes())?;
         return Ok(0);
     };
-    let path = desk.env.from_here(Path::new(output));
+    let path = io.env.from_here(Path::new(output));
     let written = files::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
     written.with_context(|| format!("`{}`", path.display()))?;
     let what =
         if cards.len() == 1 { "1 session is".to_owned() } else { format!("{} sessions are", cards.len()) };
-    writeln!(desk.out, "{what} told in {}", path.display())?;
+    writeln!(io.out, "{what} told in {}", path.display())?;
     Ok(0)
 }
 

@@ -5,10 +5,10 @@
 
 use super::run::driver::root;
 use super::run::next_step;
-use super::{Command, Desk, Who, refused};
+use super::{Command, Io, Who, refused};
 use crate::run::artifacts::Artifacts;
 use crate::run::attempt::{Deed, Resolved};
-use crate::run::state::Record;
+use crate::run::state::RunState;
 use crate::run::status::{Decision, Outcome, State};
 use crate::text::json::cut;
 use crate::text::redact::redact;
@@ -47,13 +47,13 @@ pub(super) fn name_argument() -> Arg {
 }
 
 /// The run that a person means.
-pub(super) fn find(artifacts: &Artifacts, name: &str) -> anyhow::Result<Record> {
+pub(super) fn find(artifacts: &Artifacts, name: &str) -> anyhow::Result<RunState> {
     let stem =
         Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = stem.strip_suffix(".yaml").unwrap_or(&stem).to_owned();
     let bare = stem.strip_prefix("CP_").unwrap_or(&stem);
     let mut runs = artifacts.runs()?;
-    let means = |record: &Record| {
+    let means = |record: &RunState| {
         let packet = record.init.steps.iter().any(|step| bare == format!("{}_{step}", record.run_id));
         !bare.is_empty() && (packet || record.run_id.starts_with(bare))
     };
@@ -67,11 +67,11 @@ pub(super) fn find(artifacts: &Artifacts, name: &str) -> anyhow::Result<Record> 
     }
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = given.get_one::<String>("name").map_or("", String::as_str);
     let decision = if given.get_flag("approve") { Decision::Approved } else { Decision::Rejected };
     let note = given.get_one::<String>("note").map(|note| cut(&redact(note.trim()), 1000).to_owned());
-    let artifacts = Artifacts::of(&root(desk.env));
+    let artifacts = Artifacts::of(&root(io.env));
     let record = find(&artifacts, name)?;
     let Some(paused) = record.paused.clone() else {
         let (id, state) = (&record.run_id, record.state.name());
@@ -93,15 +93,15 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         &record.run_id,
         Deed::Resolved(Resolved { checkpoint_id: checkpoint_id.clone(), decision, note }),
     )?;
-    if desk.json {
+    if io.json {
         writeln!(
-            desk.out,
+            io.out,
             "{}",
             json!({"checkpoint_id": checkpoint_id, "run_id": record.run_id, "resolution_decision": decision.name()})
         )?;
     } else {
         writeln!(
-            desk.out,
+            io.out,
             "{checkpoint_id} is {}; {}",
             decision.name(),
             next_step(&checkpoint_id, true, Some(decision))

@@ -6,7 +6,7 @@
 use super::resolve::{find, name_argument};
 use super::run::driver::{Driver, Finish, alone, root, terminate};
 use super::run::{budget, concluded, limits, next_step, progress, step_timeout};
-use super::{Command, Desk, Refused, Who, refused};
+use super::{Command, Io, Refused, Who, refused};
 use crate::run::artifacts::Artifacts;
 use crate::run::attempt::{Deed, Paused, Resolved, Resumed};
 use crate::run::status::{Decision, Outcome, State, Trigger};
@@ -27,16 +27,16 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = given.get_one::<String>("name").cloned().unwrap_or_default();
     let limits = (budget(given)?, step_timeout(given)?);
     signal::note_interrupts();
-    let ended = concluded(desk, |desk| resumed(desk, &name, limits))?;
+    let ended = concluded(io, |io| resumed(io, &name, limits))?;
     Ok(ended.outcome.exit())
 }
 
-fn resumed(desk: &mut Desk, name: &str, limits: (Option<u64>, Option<u64>)) -> anyhow::Result<Finish> {
-    let root = root(desk.env);
+fn resumed(io: &mut Io, name: &str, limits: (Option<u64>, Option<u64>)) -> anyhow::Result<Finish> {
+    let root = root(io.env);
     let artifacts = Artifacts::of(&root);
     find(&artifacts, name)?;
     let alone = alone(&artifacts)?;
@@ -50,20 +50,20 @@ fn resumed(desk: &mut Desk, name: &str, limits: (Option<u64>, Option<u64>)) -> a
         ));
     }
     if record.state.is_driven() {
-        let env = desk.env.later();
+        let env = io.env.later();
         let id = record.run_id.clone();
         // A step that outlived its driver is taken over, so it is no reason to refuse.
-        let marked = terminate(desk, &env, &root, &artifacts, record);
+        let marked = terminate(io, &env, &root, &artifacts, record);
         record = marked.or_else(|_| find(&artifacts, &id))?;
     }
     let packet = artifacts.pause(&record)?;
     let Some(paused) = record.paused.clone() else {
         return refused(format!("run {} does not wait", record.run_id));
     };
-    let mut driver = Driver::again(desk, artifacts, alone, record)?;
+    let mut driver = Driver::again(io, artifacts, alone, record)?;
     driver.check_tree(&paused)?;
     if let Some(reason) = driver.policy_changed() {
-        return driver.finish(desk, Outcome::Blocked, reason);
+        return driver.finish(io, Outcome::Blocked, reason);
     }
     match packet.decision() {
         None if paused.trigger.wants_decision() => {
@@ -77,7 +77,7 @@ fn resumed(desk: &mut Desk, name: &str, limits: (Option<u64>, Option<u64>)) -> a
             driver.deny_waiting(note.as_deref())?;
             let why = note.map(|note| format!(": {note}")).unwrap_or_default();
             return driver.finish(
-                desk,
+                io,
                 Outcome::Blocked,
                 format!("a person rejected step `{}`{why}", paused.step),
             );
@@ -86,9 +86,9 @@ fn resumed(desk: &mut Desk, name: &str, limits: (Option<u64>, Option<u64>)) -> a
         None => {}
     }
     driver.go_on(&paused, limits)?;
-    progress::words(desk, &format!("resumed at step `{}`", paused.step));
-    driver.announce(desk);
-    driver.walk(desk)
+    progress::words(io, &format!("resumed at step `{}`", paused.step));
+    driver.announce(io);
+    driver.walk(io)
 }
 
 impl Driver {

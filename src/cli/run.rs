@@ -16,7 +16,7 @@ mod step;
 
 use super::table::{Cell, Table};
 use super::waive::duration;
-use super::{Command, Desk, Who, exit_code, refused};
+use super::{Command, Io, Who, exit_code, refused};
 use crate::config::in_force;
 use crate::config::policy::OnPause;
 use crate::config::texts::{self, Library, Origin};
@@ -94,7 +94,7 @@ pub(super) fn step_timeout(given: &ArgMatches) -> anyhow::Result<Option<u64>> {
     text.map(|text| duration(text).map(i64::unsigned_abs).or_else(refused)).transpose()
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let word = |name: &str| given.get_one::<String>(name).cloned();
     let project_type = word("project-type");
     let usual = if project_type.is_some() { "project" } else { "build-loop" };
@@ -107,29 +107,29 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         step_timeout_ms: step_timeout(given)?.map_or_else(usual_timeout, Ok)?,
     };
     if given.get_flag("dry-run") {
-        return show(desk, &wants);
+        return show(io, &wants);
     }
     let tasks = match (word("task"), word("queue")) {
         (Some(task), _) => vec![task],
-        (_, Some(file)) => queue::from_file(desk, &file)?,
-        _ => queue::from_tracker(desk)?,
+        (_, Some(file)) => queue::from_file(io, &file)?,
+        _ => queue::from_tracker(io)?,
     };
     signal::note_interrupts();
     let tracked = given.contains_id("from-tracker");
     let mut worst = 0;
     for (n, task) in tasks.into_iter().enumerate() {
-        if tracked && n > 0 && !queue::is_still_ready(desk, &task)? {
-            progress::line(desk, &json!({"event": "passed over", "task": task}));
-            progress::words(desk, &format!("passed over, since it is no longer ready: {task}"));
+        if tracked && n > 0 && !queue::is_still_ready(io, &task)? {
+            progress::line(io, &json!({"event": "passed over", "task": task}));
+            progress::words(io, &format!("passed over, since it is no longer ready: {task}"));
             continue;
         }
-        let ended = concluded(desk, |desk| {
+        let ended = concluded(io, |io| {
             let task = Some(task.trim()).filter(|task| !task.is_empty());
             let Some(task) = task else { return refused("a run needs a task\nhint: say what is to be done") };
-            Driver::begin(desk, &Wants { task: task.to_owned(), ..wants.clone() })?.walk(desk)
+            Driver::begin(io, &Wants { task: task.to_owned(), ..wants.clone() })?.walk(io)
         })?;
         worst = worst.max(ended.outcome.exit());
-        let goes_on = in_force::load(desk.env, &desk.env.cwd)?.policy.run.on_pause == OnPause::Continue;
+        let goes_on = in_force::load(io.env, &io.env.cwd)?.policy.run.on_pause == OnPause::Continue;
         if signal::interrupted() || (ended.outcome != Outcome::Pass && !goes_on) {
             break;
         }
@@ -139,17 +139,17 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
 
 /// Whatever a driver came to, as the last thing that is said.
 pub(super) fn concluded(
-    desk: &mut Desk,
-    drive: impl FnOnce(&mut Desk) -> anyhow::Result<Finish>,
+    io: &mut Io,
+    drive: impl FnOnce(&mut Io) -> anyhow::Result<Finish>,
 ) -> anyhow::Result<Finish> {
-    let ended = drive(desk);
+    let ended = drive(io);
     match &ended {
-        Ok(finish) => progress::conclude(desk, finish),
+        Ok(finish) => progress::conclude(io, finish),
         Err(error) => {
             let (exit, reason) = (exit_code(error), format!("{error:#}"));
             let nothing = serde_json::Value::Null;
             let said = json!({"run_id": nothing, "outcome": nothing, "reason": reason, "exit": exit, "packet": nothing});
-            progress::line(desk, &said);
+            progress::line(io, &said);
         }
     }
     ended
@@ -202,12 +202,12 @@ pub(super) fn planned(
     Ok((workflow, steps, in_force))
 }
 
-fn show(desk: &mut Desk, wants: &Wants) -> anyhow::Result<u8> {
-    let project = texts::project(desk.env, &desk.env.cwd);
-    let (workflow, steps, in_force) = planned(desk.env, &project, wants)?;
-    if desk.json {
+fn show(io: &mut Io, wants: &Wants) -> anyhow::Result<u8> {
+    let project = texts::project(io.env, &io.env.cwd);
+    let (workflow, steps, in_force) = planned(io.env, &project, wants)?;
+    if io.json {
         let plan = json!({"workflow": workflow.id, "policy_hash": in_force.hash, "steps": steps});
-        writeln!(desk.out, "{plan}")?;
+        writeln!(io.out, "{plan}")?;
         return Ok(0);
     }
     let mut table = Table::new(&["step", "phase", "sandbox", "by", "what"]);
@@ -216,7 +216,7 @@ fn show(desk: &mut Desk, wants: &Wants) -> anyhow::Result<u8> {
         let (phase, sandbox) = (word(json!(step.phase)), word(json!(step.sandbox)));
         table.row([step.id.clone(), phase, sandbox, step.by(), step.description.clone()].map(Cell::from));
     }
-    table.print(desk)?;
+    table.print(io)?;
     Ok(0)
 }
 

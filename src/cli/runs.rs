@@ -7,9 +7,9 @@ use super::run::driver::{root, terminate};
 use super::run::next_step;
 use super::run::progress::{dollars, usd};
 use super::table::{Cell, Table, Tone};
-use super::{Command, Desk, Who};
+use super::{Command, Io, Who};
 use crate::run::artifacts::Artifacts;
-use crate::run::state::Record;
+use crate::run::state::RunState;
 use crate::run::status::{Outcome, State};
 use crate::text::template::one_line;
 use crate::text::time;
@@ -28,15 +28,15 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let artifacts = Artifacts::of(&root(desk.env));
+fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let artifacts = Artifacts::of(&root(io.env));
     let mut runs = artifacts.runs()?;
     if runs.iter().any(|record| record.state.is_driven()) && !artifacts.is_driven() {
-        runs = mark(desk, &artifacts, runs)?;
+        runs = mark(io, &artifacts, runs)?;
     }
-    if desk.json {
-        let all: Vec<_> = runs.iter().map(|record| value(desk, record)).collect();
-        writeln!(desk.out, "{}", serde_json::Value::Array(all))?;
+    if io.json {
+        let all: Vec<_> = runs.iter().map(|record| value(io, record)).collect();
+        writeln!(io.out, "{}", serde_json::Value::Array(all))?;
         return Ok(0);
     }
     let mut table = Table::new(&["run", "state", "outcome", "age", "cost", "task"]);
@@ -52,50 +52,50 @@ fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
             record.run_id.as_str().into(),
             record.state.name().into(),
             Cell::new(outcome, tone),
-            time::age(age_ms(desk, record)).into(),
+            time::age(age_ms(io, record)).into(),
             dollars(record.cost).into(),
             one_line(&format!("{}{}", record.init.task, next(record)), 300).into(),
         ]);
     }
-    table.print(desk)?;
+    table.print(io)?;
     Ok(0)
 }
 
 /// Runs whose driver died become TERMINATED; a tool call that asks is only told so.
-fn mark(desk: &mut Desk, artifacts: &Artifacts, runs: Vec<Record>) -> anyhow::Result<Vec<Record>> {
-    let (env, root) = (desk.env.later(), root(desk.env));
+fn mark(io: &mut Io, artifacts: &Artifacts, runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
+    let (env, root) = (io.env.later(), root(io.env));
     let alone = if env.inside_client { None } else { artifacts.drive().ok() };
     if alone.is_none() {
-        let dead = |record: Record| {
+        let dead = |record: RunState| {
             let state = if record.state.is_driven() { State::Terminated } else { record.state };
-            Record { state, ..record }
+            RunState { state, ..record }
         };
         return Ok(runs.into_iter().map(dead).collect());
     }
     for record in runs.into_iter().filter(|record| record.state.is_driven()) {
         // That its step still runs is no trouble for a list.
-        let _ = terminate(desk, &env, &root, artifacts, record);
+        let _ = terminate(io, &env, &root, artifacts, record);
     }
     Ok(artifacts.runs()?)
 }
 
-fn age_ms(desk: &Desk, record: &Record) -> i64 {
-    time::parse(&record.began_at).map_or(0, |began| desk.env.now_ms - began).max(0)
+fn age_ms(io: &Io, record: &RunState) -> i64 {
+    time::parse(&record.began_at).map_or(0, |began| io.env.now_ms - began).max(0)
 }
 
-fn next(record: &Record) -> String {
+fn next(record: &RunState) -> String {
     let Some(paused) = &record.paused else { return String::new() };
     let decided = record.resolved.as_ref().map(|resolved| resolved.decision);
     format!(" ({})", next_step(&paused.checkpoint_id, paused.trigger.wants_decision(), decided))
 }
 
-fn value(desk: &Desk, record: &Record) -> serde_json::Value {
+fn value(io: &Io, record: &RunState) -> serde_json::Value {
     let checkpoint = record.paused.as_ref().map(|paused| &paused.checkpoint_id);
     json!({
         "run_id": record.run_id,
         "outcome": record.outcome.map(Outcome::name),
         "state": record.state.name(),
-        "age_s": age_ms(desk, record) / 1000,
+        "age_s": age_ms(io, record) / 1000,
         "cost_usd": usd(record.cost),
         "tokens": record.tokens,
         "workflow": record.init.workflow,

@@ -3,8 +3,8 @@
 //! Reads session folders, writes nothing.
 
 use super::table::{Cell, Table, Tone};
-use super::{Command, Desk, Who};
-use crate::ledger::sessions::{self, Shelved};
+use super::{Command, Io, Who};
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::session::state::State;
 use crate::text::time;
 use clap::{Arg, ArgAction, ArgMatches};
@@ -26,8 +26,8 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let mut rows: Vec<(Shelved, Option<State>)> = sessions::all(desk.env)
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let mut rows: Vec<(SessionOnDisk, Option<State>)> = sessions::all(io.env)
         .into_iter()
         .rev()
         .map(|shelved| {
@@ -38,20 +38,20 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     if given.get_flag("blocked") {
         rows.retain(|(_, state)| state.as_ref().is_some_and(|state| state.state.custodiet_blocked));
     }
-    if desk.json {
+    if io.json {
         let rows: Vec<Value> = rows.iter().map(|(shelved, state)| row(shelved, state.as_ref())).collect();
-        writeln!(desk.out, "{}", Value::Array(rows))?;
+        writeln!(io.out, "{}", Value::Array(rows))?;
         return Ok(0);
     }
     let mut table = Table::new(&["session", "began", "phase", "block", "project"]);
     for (shelved, state) in &rows {
-        table.row(cells(desk, shelved, state.as_ref()));
+        table.row(cells(io, shelved, state.as_ref()));
     }
-    table.print(desk)?;
+    table.print(io)?;
     Ok(0)
 }
 
-fn row(shelved: &Shelved, state: Option<&State>) -> Value {
+fn row(shelved: &SessionOnDisk, state: Option<&State>) -> Value {
     json!({
         "session_id": shelved.session_id,
         "date": state.map(|state| &state.date),
@@ -71,14 +71,14 @@ fn outcome(state: &State) -> Value {
     json!(if halted { "failure".to_owned() } else { said.unwrap_or_else(|| "partial".to_owned()) })
 }
 
-fn cells(desk: &Desk, shelved: &Shelved, state: Option<&State>) -> [Cell; 5] {
+fn cells(io: &Io, shelved: &SessionOnDisk, state: Option<&State>) -> [Cell; 5] {
     let project =
         shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
     let Some(state) = state else {
         let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
         return [shelved.session_id.as_str().into(), "".into(), unread, "".into(), project.into()];
     };
-    let began = time::parse(&state.started_at).map(|ms| format!("{} ago", time::age(desk.env.now_ms - ms)));
+    let began = time::parse(&state.started_at).map(|ms| format!("{} ago", time::age(io.env.now_ms - ms)));
     let phase = serde_json::to_value(state.phase)
         .ok()
         .and_then(|p| p.as_str().map(str::to_owned))

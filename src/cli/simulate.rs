@@ -4,10 +4,10 @@
 //! dry world: there is no second opinion that could differ from the first.
 
 use super::table::{Tone, clean};
-use super::{Command, Desk, Who, refused};
+use super::{Command, Io, Who, refused};
 use crate::claude::wire::answer::{self, Answer};
 use crate::hook;
-use crate::ledger::session_folder::Whose;
+use crate::ledger::session_folder::SessionKey;
 use crate::ledger::sessions;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
@@ -40,11 +40,11 @@ pub const COMMAND: Command = Command {
 /// As much as the hook itself would read.
 const LARGEST_INPUT: u64 = 64 << 20;
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = given.get_one::<String>("payload").map(String::as_str).unwrap_or_default();
-    let payload = payload(desk.env, name)?;
+    let payload = payload(io.env, name)?;
     let event = asked(&payload).or_else(refused)?;
-    let (mut env, known) = world(desk.env, &event);
+    let (mut env, known) = world(io.env, &event);
     env.attended |= given.get_flag("attended");
     let kind = EventKind::of(&event.name);
     let said = hook::walk(&event.name, payload.as_bytes(), &env);
@@ -52,10 +52,10 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         Ok(verdict) => answer::spell(kind, verdict),
         Err(failure) => answer::fail(kind, failure),
     };
-    if desk.json {
-        writeln!(desk.out, "{}", value(&event, known, &said, &answer))?;
+    if io.json {
+        writeln!(io.out, "{}", value(&event, known, &said, &answer))?;
     } else {
-        print(desk, &event, known, &said, &answer)?;
+        print(io, &event, known, &said, &answer)?;
     }
     Ok(0)
 }
@@ -94,13 +94,16 @@ fn asked(payload: &str) -> Result<Asked, String> {
 
 /// The world as that session's hooks see it: its own folders, whatever this terminal has set; and whether it is known.
 fn world(env: &Env, event: &Asked) -> (Env, bool) {
-    let whose =
-        Whose { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
+    let whose = SessionKey {
+        session_id: &event.session_id,
+        transcript_path: &event.transcript_path,
+        cwd: &event.cwd,
+    };
     let session = sessions::find(env, whose);
     let known = session.is_some();
     let folders = session.map(|session| session.memory.folders.into_iter().collect());
     let folders = folders.unwrap_or_else(|| env.folders.clone());
-    (Env { dry: true, inside_client: true, folders, ..env.clone() }, known)
+    (Env { dry_run: true, inside_client: true, folders, ..env.clone() }, known)
 }
 
 fn value(event: &Asked, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {
@@ -123,7 +126,7 @@ fn value(event: &Asked, known: bool, said: &Result<Verdict, Failure>, answer: &A
 }
 
 fn print(
-    desk: &mut Desk,
+    io: &mut Io,
     event: &Asked,
     known: bool,
     said: &Result<Verdict, Failure>,
@@ -143,8 +146,8 @@ fn print(
         Err(_) => ("cannot be judged", Tone::Bad, String::new()),
     };
     let whose = if known { "session" } else { "a new session" };
-    let ruling = tone.paint(ruling, desk).into_owned();
-    writeln!(desk.out, "{} in {whose} {}: {ruling}{gate}", clean(&event.name), clean(&event.session_id))?;
+    let ruling = tone.paint(ruling, io).into_owned();
+    writeln!(io.out, "{} in {whose} {}: {ruling}{gate}", clean(&event.name), clean(&event.session_id))?;
     let parts = match said {
         Ok(verdict) => {
             [("reason", &verdict.reason), ("context", &verdict.context), ("notice", &verdict.notice)]
@@ -155,13 +158,13 @@ fn print(
     };
     for (name, text) in parts {
         for (n, line) in text.lines().enumerate() {
-            writeln!(desk.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line))?;
+            writeln!(io.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line))?;
         }
     }
-    writeln!(desk.out, "the hook would exit with {} and say", answer.exit)?;
+    writeln!(io.out, "the hook would exit with {} and say", answer.exit)?;
     for (name, text) in [("stdout", &answer.stdout), ("stderr", &answer.stderr)] {
         let text = if text.is_empty() { "(nothing)" } else { text.trim_end() };
-        writeln!(desk.out, "  {name:8} {}", clean(text))?;
+        writeln!(io.out, "  {name:8} {}", clean(text))?;
     }
     Ok(())
 }

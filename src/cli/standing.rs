@@ -3,11 +3,11 @@
 //! Reads the session and, where the project's folder is known, its working tree; writes nothing. Invariant: a waiver that
 //! has run out is not there.
 
-use crate::gate::{Scene, owed};
+use crate::gate::{Context, owed};
 use crate::ledger::session_folder::dashed;
-use crate::ledger::sessions::Shelved;
+use crate::ledger::sessions::SessionOnDisk;
 use crate::model::phase::Phase;
-use crate::model::worktree::Tree;
+use crate::model::worktree::Worktree;
 use crate::session::fold::Session;
 use crate::session::state::{Sandbox, Waiver};
 use crate::system::env::Env;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// Where the session works: the folder a person stands in or one above it, if it is of that project; else the project's
 /// root as it was recorded, if it is still there.
-pub fn folder(env: &Env, shelved: &Shelved, session: &Session) -> Option<PathBuf> {
+pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<PathBuf> {
     let name = shelved.path.parent()?.file_name()?.to_str()?;
     let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
     let root = Path::new(&session.memory.root);
@@ -32,14 +32,14 @@ pub fn owed(env: &Env, session: &Session, folder: Option<&Path>) -> Vec<String> 
         Some(folder) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {
             git::owed(env, folder, &session.memory.baseline)
         }
-        _ => Tree {
+        _ => Worktree {
             uncommitted: last("commit").then(String::new).into_iter().collect(),
             push: last("push").then(Default::default),
             unknown: false,
         },
     };
-    let scene = Scene { now_ms: env.now_ms, tree, ..Scene::default() };
-    let debts = owed::debts(session, &scene);
+    let context = Context { now_ms: env.now_ms, tree, ..Context::default() };
+    let debts = owed::debts(session, &context);
     // Nobody runs a check to look: it stands as the last Stop found it.
     let checks = last("checks").then_some("checks").filter(|_| session.state.task.is_some());
     checks.into_iter().chain(debts.iter().map(|debt| debt.name)).map(str::to_owned).collect()
@@ -47,7 +47,7 @@ pub fn owed(env: &Env, session: &Session, folder: Option<&Path>) -> Vec<String> 
 
 /// The gates a person lifted that are still lifted.
 pub fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
-    session.memory.course.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
+    session.memory.progress.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
 }
 
 /// How long a waiver still holds: `9 min`.

@@ -4,8 +4,8 @@
 //! is not there.
 
 use super::table::Tone;
-use super::{Command, Desk, Who, session, session_argument, standing};
-use crate::ledger::sessions::{self, Shelved};
+use super::{Command, Io, Who, session, session_argument, standing};
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::session::fold::Session;
 use crate::session::state::{Sandbox, State, Subagent};
@@ -27,35 +27,35 @@ pub const COMMAND: Command = Command {
 
 type Row = (&'static str, String, Tone);
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let shelved = session(given, desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let shelved = session(given, io)?;
     let session = match sessions::session(&shelved) {
         Some(session) => session,
-        None => rebuilt(desk, &shelved)?,
+        None => rebuilt(io, &shelved)?,
     };
-    let project = standing::folder(desk.env, &shelved, &session);
-    let owed = standing::owed(desk.env, &session, project.as_deref());
-    if desk.json {
-        writeln!(desk.out, "{}", standing::value(desk.env, &session, &owed))?;
+    let project = standing::folder(io.env, &shelved, &session);
+    let owed = standing::owed(io.env, &session, project.as_deref());
+    if io.json {
+        writeln!(io.out, "{}", standing::value(io.env, &session, &owed))?;
         return Ok(0);
     }
     let mut rows = vec![("session", session.state.session_id.clone(), Tone::Plain)];
     rows.extend(course(&session));
     rows.extend(demands(&session, &owed));
-    rows.extend(waived(desk, &session));
+    rows.extend(waived(io, &session));
     rows.extend(agents(&session.state));
-    rows.extend(times(desk, &session.state));
+    rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
     for (name, words, tone) in rows {
         let words = super::table::clean(&words).into_owned();
-        writeln!(desk.out, "{name:9} {}", tone.paint(&words, desk))?;
+        writeln!(io.out, "{name:9} {}", tone.paint(&words, io))?;
     }
     Ok(0)
 }
 
 /// The state file is derived: without it the ledger says the same.
-fn rebuilt(desk: &Desk, shelved: &Shelved) -> Result<Session, Failure> {
-    let checked = sessions::check(desk.env, shelved)?;
+fn rebuilt(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
+    let checked = sessions::check(io.env, shelved)?;
     let empty = checked.session.is_new().then(|| Failure::new(Code::RecoveryFailed, "the ledger is empty"));
     checked.failure.or(empty).map_or(Ok(checked.session), Err)
 }
@@ -84,7 +84,7 @@ fn course(session: &Session) -> Vec<Row> {
         rows.push(("task", format!("{}: {intent} ({} {changes})", task.n, task.writes), Tone::Plain));
     }
     if let Some(workflow) = &state.state.current_workflow {
-        let gates = &session.memory.course.gates;
+        let gates = &session.memory.progress.gates;
         let gates = if gates.is_empty() { String::new() } else { format!(" (wants {})", gates.join(", ")) };
         rows.push(("workflow", format!("{workflow}{gates}"), Tone::Plain));
     }
@@ -114,7 +114,7 @@ fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     }
     let audit = &state.audit;
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
-    match (audit.due, session.memory.course.auditing) {
+    match (audit.due, session.memory.progress.auditing) {
         (true, true) => rows.push(("audit", format!("under way; {counts}"), Tone::Plain)),
         (true, false) => {
             let words = format!("due since {} changes: start `custodiet`; {counts}", audit.writes_since);
@@ -125,17 +125,17 @@ fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     rows
 }
 
-fn waived(desk: &Desk, session: &Session) -> Vec<Row> {
+fn waived(io: &Io, session: &Session) -> Vec<Row> {
     let row = |words| ("waived", words, Tone::Warn);
     let by_prompt = session.state.task.as_ref().and_then(|task| task.waiver.as_deref()).map(|waiver| {
         let by = if waiver == "command" { "a slash command" } else { "its prompt" };
         row(format!("the whole loop, for this task, by {by}"))
     });
-    let by_person = standing::waivers(desk.env, session).into_iter().map(|waiver| {
+    let by_person = standing::waivers(io.env, session).into_iter().map(|waiver| {
         row(format!(
             "{} for {} more: {}",
             waiver.gate,
-            standing::left(desk.env, waiver),
+            standing::left(io.env, waiver),
             one_line(&waiver.reason, 160)
         ))
     });
@@ -151,8 +151,8 @@ fn agents(state: &State) -> Option<Row> {
     (!said.is_empty()).then(|| ("agents", said.join(", "), Tone::Plain))
 }
 
-fn times(desk: &Desk, state: &State) -> Vec<Row> {
-    let age = |ts: &str| time::parse(ts).map(|ms| time::age(desk.env.now_ms - ms)).unwrap_or_default();
+fn times(io: &Io, state: &State) -> Vec<Row> {
+    let age = |ts: &str| time::parse(ts).map(|ms| time::age(io.env.now_ms - ms)).unwrap_or_default();
     let todos = &state.main_agent;
     let mut rows = Vec::new();
     if todos.todos_total > 0 {

@@ -3,8 +3,8 @@
 //! Reads the client's JSON from stdin and one state file; writes nothing. Invariant: never a complaint and never an exit
 //! code but 0, since whatever goes wrong here would stand in a person's prompt; what is unknown is silence.
 
-use super::{Command, Desk, Who, standing, table};
-use crate::ledger::session_folder::Whose;
+use super::{Command, Io, Who, standing, table};
+use crate::ledger::session_folder::SessionKey;
 use crate::ledger::sessions;
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -31,16 +31,16 @@ pub const COMMAND: Command = Command {
 /// More than the client ever sends.
 const LARGEST_INPUT: u64 = 1 << 20;
 
-fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut input = String::new();
     let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut input);
-    let Some(session) = read.ok().and_then(|_| asked(desk.env, &input)) else { return Ok(0) };
+    let Some(session) = read.ok().and_then(|_| asked(io.env, &input)) else { return Ok(0) };
     // No look at the working tree: the client asks several times a second, and a tree can be large.
-    let owed = standing::owed(desk.env, &session, None);
-    if desk.json {
-        writeln!(desk.out, "{}", standing::value(desk.env, &session, &owed))?;
+    let owed = standing::owed(io.env, &session, None);
+    if io.json {
+        writeln!(io.out, "{}", standing::value(io.env, &session, &owed))?;
     } else {
-        writeln!(desk.out, "{}", table::clean(&line(desk.env, &session, &owed)))?;
+        writeln!(io.out, "{}", table::clean(&line(io.env, &session, &owed)))?;
     }
     Ok(0)
 }
@@ -54,8 +54,9 @@ fn asked(env: &Env, input: &str) -> Option<Session> {
     let workspace = json.get("workspace");
     let folder = |name: &str| workspace.and_then(|at: &Json| at.text_of(name));
     let folders = [folder("project_dir"), json.text_of("cwd"), folder("current_dir")].into_iter().flatten();
-    let find =
-        |cwd: &str| sessions::find(env, Whose { session_id: &session_id, transcript_path: &transcript, cwd });
+    let find = |cwd: &str| {
+        sessions::find(env, SessionKey { session_id: &session_id, transcript_path: &transcript, cwd })
+    };
     folders.chain([String::new()]).find_map(|cwd| find(&cwd))
 }
 
@@ -71,7 +72,7 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
     if !owed.is_empty() {
         parts.push(format!("owes {}", owed.join(", ")));
     }
-    match (state.audit.due, session.memory.course.auditing) {
+    match (state.audit.due, session.memory.progress.auditing) {
         (true, true) => parts.push("audit under way".to_owned()),
         (true, false) => parts.push("audit due".to_owned()),
         _ => {}

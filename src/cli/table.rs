@@ -1,8 +1,8 @@
 //! Prints rows for people: aligned and coloured on a terminal, tab-separated without a headline when piped.
 //!
-//! Writes to the desk. Invariant: no control character of a cell reaches the output, whatever a ledger holds.
+//! Writes to the io. Invariant: no control character of a cell reaches the output, whatever a ledger holds.
 
-use super::Desk;
+use super::Io;
 use std::borrow::Cow;
 use std::io;
 
@@ -19,11 +19,11 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// The text in this tone, as far as the desk shows colours.
-    pub fn paint<'a>(self, text: &'a str, desk: &Desk) -> Cow<'a, str> {
+    /// The text in this tone, as far as the io shows colours.
+    pub fn paint<'a>(self, text: &'a str, io: &Io) -> Cow<'a, str> {
         let code = match self {
             Tone::Plain => return Cow::Borrowed(text),
-            _ if !desk.color => return Cow::Borrowed(text),
+            _ if !io.color => return Cow::Borrowed(text),
             Tone::Strong => 1,
             Tone::Quiet => 2,
             Tone::Good => 32,
@@ -69,19 +69,19 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    pub fn print(&self, desk: &mut Desk) -> io::Result<()> {
-        if !desk.terminal {
+    pub fn print(&self, io: &mut Io) -> io::Result<()> {
+        if !io.terminal {
             for row in &self.rows {
                 let cells: Vec<_> = row.iter().map(|cell| cell.text.as_str()).collect();
-                writeln!(desk.out, "{}", cells.join("\t"))?;
+                writeln!(io.out, "{}", cells.join("\t"))?;
             }
             return Ok(());
         }
         let widths = self.widths();
         let head: Vec<_> = self.head.iter().map(|text| Cell::new(text, Tone::Strong)).collect();
         for row in std::iter::once(&head).chain(&self.rows) {
-            let line = line(row, &widths, desk);
-            writeln!(desk.out, "{}", line.trim_end())?;
+            let line = line(row, &widths, io);
+            writeln!(io.out, "{}", line.trim_end())?;
         }
         Ok(())
     }
@@ -95,17 +95,17 @@ impl Table {
     }
 }
 
-fn line(row: &[Cell], widths: &[usize], desk: &Desk) -> String {
+fn line(row: &[Cell], widths: &[usize], io: &Io) -> String {
     let mut line = String::new();
     let mut used = 0;
     for (n, cell) in row.iter().enumerate() {
         let length = cell.text.chars().count();
         if n + 1 == row.len() {
-            let room = desk.width.map_or(length, |width| width.saturating_sub(used).max(8));
-            line.push_str(&cell.tone.paint(&cut(&cell.text, room), desk));
+            let room = io.width.map_or(length, |width| width.saturating_sub(used).max(8));
+            line.push_str(&cell.tone.paint(&cut(&cell.text, room), io));
         } else {
             let width = widths.get(n).copied().unwrap_or(length);
-            line.push_str(&cell.tone.paint(&cell.text, desk));
+            line.push_str(&cell.tone.paint(&cell.text, io));
             line.push_str(&" ".repeat(width.saturating_sub(length) + 2));
             used += width.max(length) + 2;
         }
@@ -141,11 +141,11 @@ mod tests {
 
     fn printed(terminal: bool, color: bool, width: Option<usize>) -> String {
         let (env, mut out) = (Env::default(), Vec::new());
-        let mut desk = Desk { env: &env, out: &mut out, json: false, terminal, width, color, yes: false };
+        let mut io = Io { env: &env, out: &mut out, json: false, terminal, width, color, yes: false };
         let mut table = Table::new(&["session", "says"]);
         table.row(["a".into(), "first\nline \x1b[31mred".into()]);
         table.row([Cell::new("longer-name", Tone::Bad), "x".into()]);
-        table.print(&mut desk).unwrap();
+        table.print(&mut io).unwrap();
         String::from_utf8(out).unwrap()
     }
 

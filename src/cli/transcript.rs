@@ -9,7 +9,7 @@ mod page;
 mod tell;
 
 use super::range::{self, Found};
-use super::{Command, Desk, Who, refused, session_argument};
+use super::{Command, Io, Who, refused, session_argument};
 use crate::insight::collect;
 use clap::{Arg, ArgAction, ArgMatches};
 use gates::Gates;
@@ -34,18 +34,18 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = given.get_one::<String>("session").map(String::as_str);
-    let found = range::pick(desk.env, name)?;
+    let found = range::pick(io.env, name)?;
     let short = given.get_flag("abridged");
-    if desk.json {
+    if io.json {
         let mut text = Vec::new();
         let unknown = told(&found, short, &mut text)?;
         let said = json!({"session_id": found.session_id, "markdown": String::from_utf8_lossy(&text), "unknown_records": unknown});
-        writeln!(desk.out, "{said}")?;
+        writeln!(io.out, "{said}")?;
         return Ok(0);
     }
-    told(&found, short, desk.out)?;
+    told(&found, short, io.out)?;
     Ok(0)
 }
 

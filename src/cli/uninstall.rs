@@ -5,7 +5,7 @@
 
 use super::install::plan::{named, read_settings, unreadable, writable};
 use super::install::{Level, dry_run};
-use super::{Command, Desk, Who};
+use super::{Command, Io, Who};
 use crate::claude::settings::unregister;
 use crate::cli::install::receipt::{Edited, Receipt};
 use crate::system::env::Env;
@@ -34,14 +34,14 @@ fn arguments(row: clap::Command) -> clap::Command {
     Level::arguments(row).arg(dry_run())
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let undo = Undo::make(desk.env, Level::given(given))?;
-    let dry = given.get_flag("dry-run");
-    let told = if desk.json { undo.json(dry) } else { undo.words(dry) };
-    if !dry {
-        undo.carry_out(desk.env)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let undo = Undo::make(io.env, Level::given(given))?;
+    let dry_run = given.get_flag("dry-run");
+    let told = if io.json { undo.json(dry_run) } else { undo.words(dry_run) };
+    if !dry_run {
+        undo.carry_out(io.env)?;
     }
-    writeln!(desk.out, "{}", told.trim_end())?;
+    writeln!(io.out, "{}", told.trim_end())?;
     Ok(0)
 }
 
@@ -107,17 +107,17 @@ impl Undo {
         unified(&path, after, &self.old, self.new.as_deref().unwrap_or_default())
     }
 
-    fn json(&self, dry: bool) -> String {
+    fn json(&self, dry_run: bool) -> String {
         json!({
             "settings": self.settings.path, "changed": self.changed(), "restored": self.exact,
-            "removed": paths(&self.texts), "left": paths(&self.left), "dry_run": dry, "diff": self.diff(),
+            "removed": paths(&self.texts), "left": paths(&self.left), "dry_run": dry_run, "diff": self.diff(),
         })
         .to_string()
     }
 
-    fn words(&self, dry: bool) -> String {
+    fn words(&self, dry_run: bool) -> String {
         let path = self.settings.path.display();
-        let would = if dry { "would be " } else { "" };
+        let would = if dry_run { "would be " } else { "" };
         let mut lines = vec![match (self.changed(), &self.new, self.exact) {
             (false, ..) => format!("not registered in `{path}`"),
             (true, None, _) => format!("`{path}` {would}removed: there was none before us"),
@@ -132,7 +132,7 @@ impl Undo {
         lines.extend(paths(&self.left).iter().map(|path| format!("left `{path}`: somebody edited it")));
         let others = self.receipt.settings.iter();
         lines.extend(others.map(|other| format!("still registered in `{}`", other.path.display())));
-        format!("{}{}", if dry { self.diff() } else { String::new() }, lines.join("\n"))
+        format!("{}{}", if dry_run { self.diff() } else { String::new() }, lines.join("\n"))
     }
 
     fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {

@@ -4,11 +4,11 @@
 //! head, is carried over: setting a ledger aside frees nobody.
 
 use super::table::Tone;
-use super::{Command, Desk, Who, allowed, session, session_argument};
+use super::{Command, Io, Who, allowed, session, session_argument};
 use crate::config::in_force;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::open::Ledger;
-use crate::ledger::sessions::{self, Checked, Shelved};
+use crate::ledger::sessions::{self, Checked, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact, Opened, Previous};
 use crate::system::env::boot_id;
@@ -37,48 +37,47 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let quarantine = given.get_flag("quarantine");
     if quarantine {
-        allowed("verify --quarantine", Who::AtTerminal, desk)?;
+        allowed("verify --quarantine", Who::AtTerminal, io)?;
     }
     let named = given.get_one::<String>("session");
-    let shelved = match (session(given, desk), named.and_then(|name| sessions::exported(desk.env, name))) {
+    let shelved = match (session(given, io), named.and_then(|name| sessions::exported(io.env, name))) {
         (Ok(shelved), _) => shelved,
-        (Err(_), Some(head)) if head.seq > 0 => lost(desk, &head),
+        (Err(_), Some(head)) if head.seq > 0 => lost(io, &head),
         (Err(error), _) => return Err(error),
     };
-    let checked =
-        sessions::check(desk.env, &shelved).unwrap_or_else(|failure| missing(desk, &shelved, failure));
-    report(desk, &shelved, &checked)?;
+    let checked = sessions::check(io.env, &shelved).unwrap_or_else(|failure| missing(io, &shelved, failure));
+    report(io, &shelved, &checked)?;
     if !quarantine {
-        if checked.failure.is_some() && !desk.json {
+        if checked.failure.is_some() && !io.json {
             let id = &shelved.session_id;
-            writeln!(desk.out, "hint: `aops-hook verify {id} --quarantine` sets it aside and begins anew")?;
+            writeln!(io.out, "hint: `aops-hook verify {id} --quarantine` sets it aside and begins anew")?;
         }
         return Ok(if checked.failure.is_some() { 4 } else { 0 });
     }
     if checked.failure.is_some() {
-        let aside = set_aside(desk, &shelved, &checked)?;
-        if !desk.json {
-            writeln!(desk.out, "set aside as `{}`; a new ledger has begun", aside.display())?;
+        let aside = set_aside(io, &shelved, &checked)?;
+        if !io.json {
+            writeln!(io.out, "set aside as `{}`; a new ledger has begun", aside.display())?;
         }
-    } else if !desk.json {
-        writeln!(desk.out, "nothing to set aside")?;
+    } else if !io.json {
+        writeln!(io.out, "nothing to set aside")?;
     }
     Ok(0)
 }
 
 /// A session of which only the exported head is left.
-fn lost(desk: &Desk, head: &Head) -> Shelved {
+fn lost(io: &Io, head: &Head) -> SessionOnDisk {
     let day = head.ts.get(..10).unwrap_or_default().replace('-', "");
     let name = format!("{day}-{}", &crate::text::sha256::sha256(&[head.session_id.as_bytes()])[..8]);
-    let path = desk.env.projects().join(&head.project).join(name);
-    Shelved { session_id: head.session_id.clone(), path, changed: std::time::SystemTime::UNIX_EPOCH }
+    let path = io.env.projects().join(&head.project).join(name);
+    SessionOnDisk { session_id: head.session_id.clone(), path, changed: std::time::SystemTime::UNIX_EPOCH }
 }
 
-fn missing(desk: &Desk, shelved: &Shelved, failure: Failure) -> Checked {
-    let head = sessions::exported(desk.env, &shelved.session_id).filter(|head| head.seq > 0);
+fn missing(io: &Io, shelved: &SessionOnDisk, failure: Failure) -> Checked {
+    let head = sessions::exported(io.env, &shelved.session_id).filter(|head| head.seq > 0);
     let proven = |head: Head| {
         Failure::new(Code::RecoveryFailed, format!("the ledger is gone, but entry {} was exported", head.seq))
     };
@@ -86,32 +85,32 @@ fn missing(desk: &Desk, shelved: &Shelved, failure: Failure) -> Checked {
     Checked { session: crate::session::fold::Session::default(), torn_bytes: 0, failure, seq: Some(1) }
 }
 
-fn report(desk: &mut Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Result<()> {
+fn report(io: &mut Io, shelved: &SessionOnDisk, checked: &Checked) -> anyhow::Result<()> {
     let code = checked.failure.as_ref().map(|failure| failure.code.name());
     let entries = checked.session.seq;
-    if desk.json {
+    if io.json {
         let value = json!({
             "ok": code.is_none(), "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": shelved.session_id,
         });
-        return Ok(writeln!(desk.out, "{value}")?);
+        return Ok(writeln!(io.out, "{value}")?);
     }
     match &checked.failure {
         None => writeln!(
-            desk.out,
+            io.out,
             "{} {entries} {}, session {}",
-            Tone::Good.paint("holds:", desk),
+            Tone::Good.paint("holds:", io),
             if entries == 1 { "entry" } else { "entries" },
             shelved.session_id
         )?,
         Some(failure) => {
-            let broken = Tone::Bad.paint("does not hold:", desk);
-            writeln!(desk.out, "{broken} {failure}\nwhat stands up to entry {entries} holds")?;
+            let broken = Tone::Bad.paint("does not hold:", io);
+            writeln!(io.out, "{broken} {failure}\nwhat stands up to entry {entries} holds")?;
         }
     }
     if checked.torn_bytes > 0 {
         writeln!(
-            desk.out,
+            io.out,
             "{} bytes of a cut write at the end: the next event sets them aside",
             checked.torn_bytes
         )?;
@@ -120,8 +119,8 @@ fn report(desk: &mut Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Resu
 }
 
 /// Renames the folder and begins a ledger in its place that names the old one.
-fn set_aside(desk: &Desk, shelved: &Shelved, checked: &Checked) -> anyhow::Result<PathBuf> {
-    let env = desk.env;
+fn set_aside(io: &Io, shelved: &SessionOnDisk, checked: &Checked) -> anyhow::Result<PathBuf> {
+    let env = io.env;
     // First: a configuration that does not hold is found before anything is moved.
     let in_force = in_force::load(env, &env.cwd)?;
     in_force.keep(env)?;

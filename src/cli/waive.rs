@@ -2,7 +2,7 @@
 //!
 //! Writes one entry. Invariants: it ends by itself, it says why, and what protects the guard cannot be lifted at all.
 
-use super::{Command, Desk, Who, refused, session};
+use super::{Command, Io, Who, refused, session};
 use crate::ledger::open::Ledger;
 use crate::session::fact::Fact;
 use crate::session::state::Waiver;
@@ -54,7 +54,7 @@ fn arguments(row: clap::Command) -> clap::Command {
         .arg(session.help("A session's id or the beginning of one; else the newest in this project"))
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let word = |name: &str| given.get_one::<String>(name).map(String::as_str).unwrap_or_default();
     let gate = known(word("gate"))?;
     let long = duration(word("for")).or_else(refused)?;
@@ -62,18 +62,18 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     if reason.is_empty() {
         return refused("a waiver needs a reason\nhint: add `--reason` with a few words; they are recorded");
     }
-    let shelved = session(given, desk)?;
-    let until_ms = desk.env.now_ms.saturating_add(long);
+    let shelved = session(given, io)?;
+    let until_ms = io.env.now_ms.saturating_add(long);
     let reason = cut(&redact(reason), 500).to_owned();
-    let mut ledger = Ledger::at(desk.env, &shelved.path, &shelved.session_id)?;
+    let mut ledger = Ledger::at(io.env, &shelved.path, &shelved.session_id)?;
     let waiver = Waiver { gate: gate.to_owned(), reason: reason.clone(), until_ms };
-    ledger.append(desk.env, vec![Fact::Waive(waiver)])?;
+    ledger.append(io.env, vec![Fact::Waive(waiver)])?;
     let (id, until) = (&shelved.session_id, time::timestamp(until_ms));
-    if desk.json {
+    if io.json {
         let said = json!({"session_id": id, "gate": gate, "reason": reason, "until": until});
-        writeln!(desk.out, "{said}")?;
+        writeln!(io.out, "{said}")?;
     } else {
-        writeln!(desk.out, "`{gate}` is waived for {} (until {until}) in session {id}", time::age(long))?;
+        writeln!(io.out, "`{gate}` is waived for {} (until {until}) in session {id}", time::age(long))?;
     }
     Ok(0)
 }

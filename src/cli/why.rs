@@ -8,8 +8,8 @@ mod own;
 
 use super::past::{self, Answered, Batch};
 use super::table::{Tone, clean};
-use super::{Command, Desk, Who, refused, session, standing};
-use crate::session::describe::told;
+use super::{Command, Io, Who, refused, session, standing};
+use crate::session::describe::describe_fact;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
 use clap::{Arg, ArgMatches, value_parser};
@@ -34,8 +34,8 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let shelved = session(given, desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let shelved = session(given, io)?;
     let batches = past::batches(&shelved)?;
     let at = match given.get_one::<u64>("seq") {
         Some(seq) => match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == *seq)) {
@@ -44,20 +44,20 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         },
         None => match batches.iter().rposition(|batch| past::answered(batch).is_some_and(|a| a.refused())) {
             Some(at) => at,
-            None => return nothing(desk, &shelved.session_id),
+            None => return nothing(io, &shelved.session_id),
         },
     };
     let Some(answered) = past::answered(&batches[at]) else {
-        return unasked(desk, &shelved.session_id, &batches[at]);
+        return unasked(io, &shelved.session_id, &batches[at]);
     };
     let mut before = Session::default();
     batches[..at].iter().for_each(|batch| past::fold(&mut before, &shelved.session_id, batch));
-    let mut clues = own::of(desk.env, &answered, &batches[at], &batches[..at], &before);
+    let mut clues = own::of(io.env, &answered, &batches[at], &batches[..at], &before);
     clues.extend(evidence::of(&answered, &batches[..at], &before));
-    if desk.json {
-        writeln!(desk.out, "{}", value(&shelved.session_id, &answered, &clues, &before))?;
+    if io.json {
+        writeln!(io.out, "{}", value(&shelved.session_id, &answered, &clues, &before))?;
     } else {
-        print(desk, &answered, &clues, &before)?;
+        print(io, &answered, &clues, &before)?;
     }
     Ok(0)
 }
@@ -67,25 +67,25 @@ fn unknown(seq: u64, batches: &[Batch]) -> String {
     format!("no entry {seq}: this ledger ends at {last}\nhint: `aops-hook log` numbers them")
 }
 
-fn nothing(desk: &mut Desk, id: &str) -> anyhow::Result<u8> {
-    if desk.json {
-        writeln!(desk.out, "{}", json!({"session_id": id, "seq": null, "ruling": null}))?;
+fn nothing(io: &mut Io, id: &str) -> anyhow::Result<u8> {
+    if io.json {
+        writeln!(io.out, "{}", json!({"session_id": id, "seq": null, "ruling": null}))?;
     } else {
-        writeln!(desk.out, "nothing was refused in session {id}")?;
+        writeln!(io.out, "nothing was refused in session {id}")?;
     }
     Ok(0)
 }
 
 /// An entry that answers nobody.
-fn unasked(desk: &mut Desk, id: &str, batch: &Batch) -> anyhow::Result<u8> {
+fn unasked(io: &mut Io, id: &str, batch: &Batch) -> anyhow::Result<u8> {
     let Some(entry) = batch.last() else { return Ok(0) };
-    let what = told(&entry.fact, 300);
-    if desk.json {
+    let what = describe_fact(&entry.fact, 300);
+    if io.json {
         let said =
             json!({"session_id": id, "seq": entry.seq, "type": entry.kind, "ruling": null, "what": what});
-        writeln!(desk.out, "{said}")?;
+        writeln!(io.out, "{said}")?;
     } else {
-        writeln!(desk.out, "entry {} answers nobody: {}  {}", entry.seq, entry.kind, clean(&what))?;
+        writeln!(io.out, "entry {} answers nobody: {}  {}", entry.seq, entry.kind, clean(&what))?;
     }
     Ok(0)
 }
@@ -126,7 +126,7 @@ fn value(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> Val
     })
 }
 
-fn print(desk: &mut Desk, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<()> {
+fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<()> {
     let (said, next) = parted(answered.reason);
     let (verb, tone) = match answered.ruling {
         "deny" => ("refused", Tone::Bad),
@@ -139,26 +139,26 @@ fn print(desk: &mut Desk, answered: &Answered, clues: &[Clue], before: &Session)
     };
     let verdict = if answered.gate.is_empty() { "passed" } else { verb };
     let time = answered.ts.get(11..19).unwrap_or(answered.ts);
-    let verdict = tone.paint(verdict, desk).into_owned();
-    writeln!(desk.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
-    row(desk, "asked", &format!("{} by {}: {}", answered.event, by(answered), past::shown(answered)))?;
+    let verdict = tone.paint(verdict, io).into_owned();
+    writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
+    row(io, "asked", &format!("{} by {}: {}", answered.event, by(answered), past::shown(answered)))?;
     let phase = standing::phase(before.state.phase);
     let sandbox = standing::sandbox(before.state.sandbox);
-    row(desk, "stood", &format!("phase {phase}, sandbox {sandbox}"))?;
+    row(io, "stood", &format!("phase {phase}, sandbox {sandbox}"))?;
     let mut name = "because";
     for clue in clues {
         let seq = clue.seq.map_or_else(|| "since".to_owned(), |seq| format!("entry {seq}"));
-        row(desk, name, &format!("{seq}: {}", clue.what))?;
+        row(io, name, &format!("{seq}: {}", clue.what))?;
         name = "";
     }
     let mut name = "said";
     for line in said.lines().filter(|line| !line.is_empty()) {
-        row(desk, name, line)?;
+        row(io, name, line)?;
         name = "";
     }
-    next.map_or(Ok(()), |next| row(desk, "next", next))
+    next.map_or(Ok(()), |next| row(io, "next", next))
 }
 
-fn row(desk: &mut Desk, name: &str, words: &str) -> anyhow::Result<()> {
-    Ok(writeln!(desk.out, "  {name:8} {}", clean(words))?)
+fn row(io: &mut Io, name: &str, words: &str) -> anyhow::Result<()> {
+    Ok(writeln!(io.out, "  {name:8} {}", clean(words))?)
 }

@@ -12,7 +12,7 @@ mod graph;
 #[cfg(test)]
 mod tests;
 
-use super::{Command, Desk, Refused, Who, refused};
+use super::{Command, Io, Refused, Who, refused};
 use crate::config::texts::{self, Library};
 use crate::config::workflow::{Gate, Held, Problem, Step, meant};
 use clap::{Arg, ArgMatches};
@@ -37,9 +37,9 @@ fn arguments(row: clap::Command) -> clap::Command {
     Command::verbs(VERBS, row)
 }
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (verb, given) = Command::asked(VERBS, given)?;
-    (verb.run)(given, desk)
+    (verb.run)(given, io)
 }
 
 fn id_argument(row: clap::Command) -> clap::Command {
@@ -48,16 +48,16 @@ fn id_argument(row: clap::Command) -> clap::Command {
     )
 }
 
-fn library(desk: &Desk) -> Library {
-    Library::read(desk.env, &texts::project(desk.env, &desk.env.cwd))
+fn library(io: &Io) -> Library {
+    Library::read(io.env, &texts::project(io.env, &io.env.cwd))
 }
 
 /// The workflow that was asked for, if it and all it contains are whole.
-fn whole<'a>(library: &'a Library, id: &str, desk: &Desk) -> anyhow::Result<&'a Held> {
+fn whole<'a>(library: &'a Library, id: &str, io: &Io) -> anyhow::Result<&'a Held> {
     let catalogue = &library.catalogue;
     let Some(held) = catalogue.get(id) else {
         if let Some(file) = library.broken.get(id) {
-            return broken(id, library.problems.iter().filter(|problem| problem.file == *file), desk);
+            return broken(id, library.problems.iter().filter(|problem| problem.file == *file), io);
         }
         let near = meant(id, catalogue.ids());
         return refused(format!(
@@ -68,26 +68,26 @@ fn whole<'a>(library: &'a Library, id: &str, desk: &Desk) -> anyhow::Result<&'a 
     let files: Vec<_> = std::iter::once(held).chain(contained).map(|held| &held.file).collect();
     let mut wrong = library.problems.iter().filter(|problem| files.contains(&&problem.file)).peekable();
     if wrong.peek().is_some() {
-        return broken(id, wrong, desk);
+        return broken(id, wrong, io);
     }
     Ok(held)
 }
 
-fn broken<'p, T>(id: &str, problems: impl Iterator<Item = &'p Problem>, desk: &Desk) -> anyhow::Result<T> {
-    let lines: Vec<_> = problems.map(|problem| shown(problem, desk)).collect();
+fn broken<'p, T>(id: &str, problems: impl Iterator<Item = &'p Problem>, io: &Io) -> anyhow::Result<T> {
+    let lines: Vec<_> = problems.map(|problem| shown(problem, io)).collect();
     let hint = "hint: repair it, then run `aops-hook workflow check`";
     let words = format!("`{id}` cannot be used\n{}\n{hint}", lines.join("\n"));
     Err(Refused { code: 1, words }.into())
 }
 
 /// The problem with its file as a person here would name it, safe on a terminal.
-fn shown(problem: &Problem, desk: &Desk) -> String {
+fn shown(problem: &Problem, io: &Io) -> String {
     let Problem { line, what, .. } = problem;
-    super::table::clean(&format!("{}:{line}: {what}", file_from_here(&problem.file, desk))).into_owned()
+    super::table::clean(&format!("{}:{line}: {what}", file_from_here(&problem.file, io))).into_owned()
 }
 
-fn file_from_here<'a>(file: &'a str, desk: &Desk) -> &'a str {
-    let here = format!("{}/", desk.env.cwd.display());
+fn file_from_here<'a>(file: &'a str, io: &Io) -> &'a str {
+    let here = format!("{}/", io.env.cwd.display());
     file.strip_prefix(&here).unwrap_or(file)
 }
 

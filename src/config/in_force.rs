@@ -72,7 +72,7 @@ impl InForce {
     /// Remember what this hash stands for, so that a later one can be compared with it.
     pub fn keep(&self, env: &Env) -> Result<(), Failure> {
         let is_kept = || kept(env, &self.hash).is_some();
-        if env.dry || is_kept() {
+        if env.dry_run || is_kept() {
             return Ok(());
         }
         let path = kept_at(env, &self.hash);

@@ -3,7 +3,7 @@
 //! Reads the block flag; writes nothing. Invariant: `Stop`, `SubagentStop` and `SessionEnd` always pass, so nobody is
 //! trapped in a session that may do nothing. Way out: a person runs `aops-hook clear-block`.
 
-use super::Scene;
+use super::Context;
 use crate::model::event::Event;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
@@ -11,8 +11,8 @@ use crate::text::json::cut;
 
 const GATE: &str = "block";
 
-pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
-    let Some(reason) = session.blocked() else { return beside(event, scene) };
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let Some(reason) = session.blocked() else { return beside(event, context) };
     let words = words(&session.state.session_id, reason);
     if event.kind().guarding {
         return Verdict::halt(GATE, words);
@@ -24,11 +24,11 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
 }
 
 /// A new session is free, and says which one is not.
-fn beside(event: &Event, scene: &Scene) -> Verdict {
+fn beside(event: &Event, context: &Context) -> Verdict {
     if event.name != "SessionStart" {
         return Verdict::pass();
     }
-    let lines: Vec<String> = scene.blocked_beside.iter().map(|(id, reason)| words(id, reason)).collect();
+    let lines: Vec<String> = context.blocked_beside.iter().map(|(id, reason)| words(id, reason)).collect();
     if lines.is_empty() { Verdict::pass() } else { Verdict::notice(GATE, lines.join("\n")) }
 }
 

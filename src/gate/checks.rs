@@ -4,7 +4,7 @@
 //! another gate refuses anyway; a shell command is no save, so whatever a check complains of can be repaired while it
 //! fails. Before a stop a failing check is one more thing owed: see `owed`. Way out: the check's own words, or a person.
 
-use super::{Scene, is_waived};
+use super::{Context, is_waived};
 use crate::config::policy::check::Moment;
 use crate::config::policy::{Check, Level};
 use crate::model::call::CallState;
@@ -19,36 +19,36 @@ use crate::text::template::{Phrase, one_line, quote};
 pub const GATE: &str = "checks";
 
 /// The checks this event waits for and that have not been run yet, given what the gates say without them.
-pub fn wanted(session: &Session, event: &Event, scene: &Scene, verdict: &Verdict) -> Vec<Check> {
+pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Check> {
     let Some(policy) = session.memory.policy.as_ref().filter(|policy| !policy.checks.is_empty()) else {
         return Vec::new();
     };
-    let Some(moment) = moment(session, event, scene, verdict) else { return Vec::new() };
-    if policy.gates.checks == Level::Off || session.blocked().is_some() || is_waived(session, scene, GATE) {
+    let Some(moment) = moment(session, event, context, verdict) else { return Vec::new() };
+    if policy.gates.checks == Level::Off || session.blocked().is_some() || is_waived(session, context, GATE) {
         return Vec::new();
     }
-    let waived = |id: &String| scene.stage.as_ref().is_some_and(|stage| stage.waived.contains(id));
-    let run = |id: &String| scene.checks.iter().any(|run| run.id == *id);
+    let waived = |id: &String| context.stage.as_ref().is_some_and(|stage| stage.waived.contains(id));
+    let run = |id: &String| context.checks.iter().any(|run| run.id == *id);
     let new = |check: &&Check| check.on == moment && !run(&check.id) && !waived(&check.id);
     policy.checks.iter().filter(new).cloned().collect()
 }
 
 /// What this event is the moment before.
-fn moment(session: &Session, event: &Event, scene: &Scene, verdict: &Verdict) -> Option<Moment> {
+fn moment(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Option<Moment> {
     match (event.name.as_str(), &event.call) {
         ("PreToolUse", Some(call))
             if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none_or(waits) =>
         {
-            let commits = scene.commits.then_some(Moment::Commit);
-            scene.saves.as_ref().map(|_| Moment::Save).or(commits)
+            let commits = context.commits.then_some(Moment::Commit);
+            context.saves.as_ref().map(|_| Moment::Save).or(commits)
         }
         ("Stop", _) => {
-            let worked = match &scene.stage {
+            let worked = match &context.stage {
                 // In a run there is no task; what a step before it changed is its business too.
                 Some(stage) => stage.sandbox == Sandbox::Open || stage.closes,
                 None => session.state.task.as_ref().is_some_and(|task| task.writes > 0),
             };
-            (worked && !scene.busy && session.state.phase != Phase::Halted).then_some(Moment::Stop)
+            (worked && !context.busy && session.state.phase != Phase::Halted).then_some(Moment::Stop)
         }
         _ => None,
     }
@@ -59,11 +59,11 @@ fn waits(open: &OpenCall) -> bool {
     open.deferred && open.state == CallState::Pending
 }
 
-pub fn judge(_: &Session, event: &Event, scene: &Scene) -> Verdict {
-    let failed = scene.checks.iter().filter(|run| run.failed());
+pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
+    let failed = context.checks.iter().filter(|run| run.failed());
     match event.name.as_str() {
-        "PreToolUse" => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, scene))),
-        "Stop" => failed.filter(|run| is_over(run, scene)).fold(Verdict::pass(), |verdict, run| {
+        "PreToolUse" => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context))),
+        "Stop" => failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
             let said = Phrase::new("refusals/check-halt.md", values(run));
             verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
         }),
@@ -72,24 +72,24 @@ pub fn judge(_: &Session, event: &Event, scene: &Scene) -> Verdict {
 }
 
 /// Nothing is asked of the agent for it: the turn ends, and the user is told; in a run, by its driver.
-fn is_over(run: &Checked, scene: &Scene) -> bool {
-    run.outcome == "HALT" || run.outcome == "ASK_USER" && (scene.attended || scene.stage.is_some())
+fn is_over(run: &Checked, context: &Context) -> bool {
+    run.outcome == "HALT" || run.outcome == "ASK_USER" && (context.attended || context.stage.is_some())
 }
 
 /// A check that was run for this event ends the work.
-pub fn halts(session: &Session, scene: &Scene) -> bool {
+pub fn halts(session: &Session, context: &Context) -> bool {
     let enforced = super::level(&session.policy(), GATE) == Level::Enforce;
-    enforced && scene.checks.iter().any(|run| run.outcome == "HALT")
+    enforced && context.checks.iter().any(|run| run.outcome == "HALT")
 }
 
-fn refusal(run: &Checked, scene: &Scene) -> Verdict {
+fn refusal(run: &Checked, context: &Context) -> Verdict {
     let template = match run.on {
         _ if run.ending == Checked::CUT_OFF && run.outcome != "HALT" => "refusals/check-late.md",
         _ if run.outcome == "HALT" => "refusals/check-halt.md",
         Moment::Save => "refusals/check-save.md",
         _ => "refusals/check-failed.md",
     };
-    let asks = run.outcome == "ASK_USER" && (scene.attended || scene.defers);
+    let asks = run.outcome == "ASK_USER" && (context.attended || context.defers);
     let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
     let phrase = Some(Phrase::new(template, values(run)));
     Verdict { ruling, gate: GATE, phrase, halt: run.outcome == "HALT", ..Verdict::pass() }
@@ -108,10 +108,10 @@ fn values(run: &Checked) -> Vec<(&'static str, String)> {
 }
 
 /// Before a stop: what the failed checks ask for, on one line.
-pub fn owed(scene: &Scene) -> Option<Phrase> {
-    let failed = scene.checks.iter().filter(|run| run.on == Moment::Stop && run.failed());
+pub fn owed(context: &Context) -> Option<Phrase> {
+    let failed = context.checks.iter().filter(|run| run.on == Moment::Stop && run.failed());
     let lines: Vec<String> = failed
-        .filter(|run| !is_over(run, scene))
+        .filter(|run| !is_over(run, context))
         .map(|run| {
             let last = run.output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
             let last = if last.is_empty() { String::new() } else { format!(": {}", one_line(last, 120)) };

@@ -8,7 +8,7 @@ mod call;
 
 pub use settle::{abandoned, rejected};
 
-use crate::gate::Scene;
+use crate::gate::Context;
 use crate::gate::owed::{debts, without_git};
 use crate::model::agent::ours;
 use crate::model::call::CallState::{Completed, Failed};
@@ -23,34 +23,34 @@ use serde_json::value::RawValue;
 use settle::settled;
 
 /// The facts of this event.
-pub fn facts(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
-    let run = scene.checks.iter().filter(|run| run.ending != Checked::NOT_CONCERNED);
+pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
+    let run = context.checks.iter().filter(|run| run.ending != Checked::NOT_CONCERNED);
     let checks = run.cloned().map(Fact::Check);
-    checks.chain(of_event(session, event, verdict, scene)).collect()
+    checks.chain(of_event(session, event, verdict, context)).collect()
 }
 
-fn of_event(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
+fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     match (event.name.as_str(), &event.call) {
-        ("PreToolUse", Some(call)) => asked(session, event, call, verdict, scene),
-        ("PostToolUse", Some(call)) => ended(session, event, call, Completed, scene),
-        ("PostToolUseFailure", Some(call)) => ended(session, event, call, Failed, scene),
+        ("PreToolUse", Some(call)) => asked(session, event, call, verdict, context),
+        ("PostToolUse", Some(call)) => ended(session, event, call, Completed, context),
+        ("PostToolUseFailure", Some(call)) => ended(session, event, call, Failed, context),
         _ => {
             let mut facts = settled(session, event);
-            let mut seen = seen(event, scene, said(verdict));
-            if event.name == "Stop" && !scene.busy {
-                seen.owed = Some(debts(session, scene).iter().map(|debt| debt.name.to_owned()).collect());
-                seen.no_git = without_git(session, scene);
+            let mut seen = seen(event, context, said(verdict));
+            if event.name == "Stop" && !context.busy {
+                seen.owed = Some(debts(session, context).iter().map(|debt| debt.name.to_owned()).collect());
+                seen.no_git = without_git(session, context);
             }
             facts.push(Fact::Event(seen));
-            facts.extend(reported(session, event, verdict, scene));
+            facts.extend(reported(session, event, verdict, context));
             facts
         }
     }
 }
 
 /// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
-fn reported(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) -> Vec<Fact> {
-    let (Some(report), Some(id)) = (&scene.report, event.agent_id.as_deref()) else { return Vec::new() };
+fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
+    let (Some(report), Some(id)) = (&context.report, event.agent_id.as_deref()) else { return Vec::new() };
     let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
     if session.awaited(id, agent.name).is_none() {
         return Vec::new();
@@ -68,7 +68,7 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, scene: &Scene) 
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 
-fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
+fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
     Seen {
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
@@ -77,7 +77,7 @@ fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
         boot: None,
         event: cut(&event.name, 64).to_owned(),
         folders: None,
-        foreign: scene.shadowed.clone(),
+        foreign: context.shadowed.clone(),
         held: None,
         linked: None,
         marks: None,
@@ -88,7 +88,7 @@ fn seen(event: &Event, scene: &Scene, said: Option<Said>) -> Seen {
         policy_hash: None,
         prompt_id: event.prompt_id.clone(),
         root: None,
-        run: scene.stage.as_ref().map(|stage| stage.run_id.clone()),
+        run: context.stage.as_ref().map(|stage| stage.run_id.clone()),
         said,
     }
 }

@@ -1,6 +1,6 @@
 //! The gates, and the verdict they come to together.
 //!
-//! Reads the session, the event and the scene the edges prepared; writes nothing. Deciding is pure and total: no file, no
+//! Reads the session, the event and the context the edges prepared; writes nothing. Deciding is pure and total: no file, no
 //! clock, no `Result`. A new gate is a file in `gate/` and a row in `GATES`.
 
 pub mod block;
@@ -20,8 +20,8 @@ use crate::config::policy::{Level, Policy};
 use crate::model::call::Effect;
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
-use crate::model::worktree::Tree;
-use crate::session::agent_report::Finding;
+use crate::model::worktree::Worktree;
+use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Checked, Step};
 use crate::session::fold::Session;
 use crate::session::state::{RunStep, Waiver};
@@ -32,7 +32,7 @@ use guard::Protected;
 
 /// What a gate may know beside session and event; gathered by the edges before anybody decides.
 #[derive(Debug, Default)]
-pub struct Scene {
+pub struct Context {
     /// The variables that decide where we live, as they are now.
     pub folders: BTreeMap<String, String>,
     /// How a call of this key ended earlier.
@@ -76,9 +76,9 @@ pub struct Scene {
     /// Before the names of our agents: empty, or our plugin's prefix.
     pub prefix: &'static str,
     /// `SubagentStop` of an agent we wait for: what it found, or what is wrong with its report.
-    pub report: Option<Result<Finding, String>>,
+    pub report: Option<Result<AgentReport, String>>,
     /// Stop after work: what the working tree still owes.
-    pub tree: Tree,
+    pub tree: Worktree,
     /// Other agents or commands are still running.
     pub busy: bool,
     pub now_ms: i64,
@@ -90,7 +90,7 @@ pub struct Scene {
     pub stage: Option<RunStep>,
 }
 
-impl Scene {
+impl Context {
     /// The name under which an agent of ours can be started here.
     pub fn agent(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
@@ -98,10 +98,11 @@ impl Scene {
 }
 
 /// Lifted for this task, or by a person for a while.
-pub fn is_waived(session: &Session, scene: &Scene, gate: &str) -> bool {
+pub fn is_waived(session: &Session, context: &Context, gate: &str) -> bool {
     let by_prompt = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
-    let by_person = |waiver: &Waiver| waiver.gate == gate && waiver.until_ms > scene.now_ms;
-    by_prompt && !session.state.state.hydration_pending || session.memory.course.waivers.iter().any(by_person)
+    let by_person = |waiver: &Waiver| waiver.gate == gate && waiver.until_ms > context.now_ms;
+    by_prompt && !session.state.state.hydration_pending
+        || session.memory.progress.waivers.iter().any(by_person)
 }
 
 /// How strictly a gate is held. Block and guard always are; observe mode softens all others.
@@ -122,7 +123,7 @@ pub struct Gate {
     pub name: &'static str,
     /// What it refuses, for `--help` and the docs.
     pub refuses: &'static str,
-    pub judge: fn(&Session, &Event, &Scene) -> Verdict,
+    pub judge: fn(&Session, &Event, &Context) -> Verdict,
 }
 
 /// In the order they speak: of two refusals the first is heard.
@@ -141,11 +142,11 @@ pub static GATES: &[Gate] = &[
 
 /// Inside a run nobody sits there: a question makes the run pause, unless a person has answered it. An agent within the
 /// client cannot pause it, so its question is a refusal. Deferring is no freedom, so it takes no proof.
-fn in_run(said: Verdict, event: &Event, scene: &Scene) -> Verdict {
-    if said.ruling != Ruling::Ask || !scene.defers {
+fn in_run(said: Verdict, event: &Event, context: &Context) -> Verdict {
+    if said.ruling != Ruling::Ask || !context.defers {
         return said;
     }
-    let approved = scene.stage.as_ref().and_then(|stage| stage.approved.as_deref());
+    let approved = context.stage.as_ref().and_then(|stage| stage.approved.as_deref());
     if approved.is_some() && approved == event.call.as_ref().map(|call| call.key.id.as_str()) {
         return Verdict::pass();
     }
@@ -154,12 +155,12 @@ fn in_run(said: Verdict, event: &Event, scene: &Scene) -> Verdict {
 }
 
 /// The joined verdict of all gates. A refusal ends the round: later gates have nothing to add to it.
-pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let mut verdict = Verdict::pass();
     let policy = session.policy();
     for gate in GATES {
-        let said = (gate.judge)(session, event, scene);
-        let said = in_run(said, event, scene);
+        let said = (gate.judge)(session, event, context);
+        let said = in_run(said, event, context);
         verdict = verdict.join(match level(&policy, gate.name) {
             Level::Enforce => said,
             Level::Warn => said.soften(),

@@ -1,10 +1,10 @@
 //! Refuses the end of a turn while the task owes verification, reflection, a commit or a push.
 //!
-//! Reads the task, its verdicts and the working tree as the scene shows it; writes nothing. Invariants: one refusal with
+//! Reads the task, its verdicts and the working tree as the context shows it; writes nothing. Invariants: one refusal with
 //! the whole list, in order; silent for tasks that changed nothing, while others still work, and after a few refusals
 //! without progress, when the user is told instead. Way out: every line is a step that can be done now.
 
-use super::{Scene, checks, is_waived};
+use super::{Context, checks, is_waived};
 use crate::config::policy::Level;
 use crate::model::agent::ours;
 use crate::model::event::Event;
@@ -17,28 +17,28 @@ use crate::text::template::{Phrase, one_line};
 const GATE: &str = "owed";
 const MOST_ROUNDS: u64 = 3;
 
-pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
-    if event.name != "Stop" || session.blocked().is_some() || scene.busy {
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    if event.name != "Stop" || session.blocked().is_some() || context.busy {
         return Verdict::pass();
     }
-    let verdict = ending(session, scene);
-    if !without_git(session, scene) {
+    let verdict = ending(session, context);
+    if !without_git(session, context) {
         return verdict;
     }
     let words = "there is no git repository here, so neither commit nor push is asked for";
     verdict.join(Verdict::notice(GATE, format!("{words}\nhint: `git init` makes one; this is said once")))
 }
 
-fn ending(session: &Session, scene: &Scene) -> Verdict {
-    let debts = debts(session, scene);
+fn ending(session: &Session, context: &Context) -> Verdict {
+    let debts = debts(session, context);
     if debts.is_empty() {
-        return warned(session, scene);
+        return warned(session, context);
     }
     let names: Vec<&str> = debts.iter().map(|debt| debt.name).collect();
     let stop = &session.state.stop;
     let progress = names.len() < stop.owed.len();
-    let tired = stop.refusals >= scene.refusals && !progress;
-    if tired || session.memory.course.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
+    let tired = stop.refusals >= context.refusals && !progress;
+    if tired || session.memory.progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
         let values = vec![("refusals", stop.refusals.to_string()), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));
         return Verdict { gate: GATE, phrase, ..Verdict::pass() };
@@ -47,20 +47,20 @@ fn ending(session: &Session, scene: &Scene) -> Verdict {
 }
 
 /// What this task still owes, in the order it is to be given.
-pub fn debts(session: &Session, scene: &Scene) -> Vec<Debt> {
-    held(session, scene, Level::Enforce)
+pub fn debts(session: &Session, context: &Context) -> Vec<Debt> {
+    held(session, context, Level::Enforce)
 }
 
 /// The work cannot be closed, and the user has not been told yet.
-pub fn without_git(session: &Session, scene: &Scene) -> bool {
-    let asked = session.policy().gates.close == Level::Enforce && !is_waived(session, scene, "close");
+pub fn without_git(session: &Session, context: &Context) -> bool {
+    let asked = session.policy().gates.close == Level::Enforce && !is_waived(session, context, "close");
     let halted = session.state.phase == Phase::Halted;
-    scene.tree.unknown && asked && !halted && !session.memory.course.told_no_git
+    context.tree.unknown && asked && !halted && !session.memory.progress.told_no_git
 }
 
 /// What is missing and nobody insists on.
-fn warned(session: &Session, scene: &Scene) -> Verdict {
-    let debts = held(session, scene, Level::Warn);
+fn warned(session: &Session, context: &Context) -> Verdict {
+    let debts = held(session, context, Level::Warn);
     if debts.is_empty() {
         return Verdict::pass();
     }
@@ -68,79 +68,79 @@ fn warned(session: &Session, scene: &Scene) -> Verdict {
 }
 
 /// The debts of the gates that are held like this.
-fn held(session: &Session, scene: &Scene, how: Level) -> Vec<Debt> {
-    if let Some(stage) = &scene.stage {
-        return if how == Level::Enforce { of_step(session, stage, scene) } else { Vec::new() };
+fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
+    if let Some(stage) = &context.stage {
+        return if how == Level::Enforce { of_step(session, stage, context) } else { Vec::new() };
     }
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
-    let course = &session.memory.course;
+    let course = &session.memory.progress;
     // A new prompt came, and nobody has said yet whether it goes on with that task: a question is answered freely.
-    let asked = session.state.state.hydration_pending && course.epoch != course.task_epoch;
+    let asked = session.state.state.hydration_pending && course.prompt_count != course.task_prompt_count;
     let waived = task.waiver.is_some() && !asked || asked && task.writes == course.writes_at_prompt;
-    if session.state.phase == Phase::Halted || waived || checks::halts(session, scene) {
+    if session.state.phase == Phase::Halted || waived || checks::halts(session, context) {
         return Vec::new();
     }
     let mut debts = Vec::new();
     let gates = session.policy().gates;
-    let held = |level: Level, gate: &str| level == how && !is_waived(session, scene, gate);
+    let held = |level: Level, gate: &str| level == how && !is_waived(session, context, gate);
     if held(gates.checks, checks::GATE) {
-        debts.extend(checks::owed(scene).map(|line| Debt { name: "checks", line }));
+        debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
     }
     if session.owes_qa() && !course.verified && held(gates.qa, "qa") {
-        debts.push(Debt { name: "qa-verifier", line: qa(session, scene) });
+        debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
     }
     if !course.reflected && held(gates.reflect, "reflect") {
-        let line = Phrase::new("owed/framework.md", vec![("agent", scene.agent("framework"))]);
+        let line = Phrase::new("owed/framework.md", vec![("agent", context.agent("framework"))]);
         debts.push(Debt { name: "framework", line });
     }
     if held(gates.close, "close") {
-        debts.extend(closing(scene));
+        debts.extend(closing(context));
     }
     debts
 }
 
 /// In a run the steps are the loop: each owes the verdict of its own agent, and the one that closes the rest.
-fn of_step(session: &Session, stage: &RunStep, scene: &Scene) -> Vec<Debt> {
+fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
-    if stage.verifies && !session.memory.course.verified && !is_waived(session, scene, "qa") {
-        debts.push(Debt { name: "qa-verifier", line: qa(session, scene) });
+    if stage.verifies && !session.memory.progress.verified && !is_waived(session, context, "qa") {
+        debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
     }
     let owing = stage.agent.as_deref().filter(|_| stage.verdict.is_none());
     debts.extend(owing.and_then(ours).map(|agent| {
-        let values = vec![("name", agent.name.to_owned()), ("agent", scene.agent(agent.name))];
+        let values = vec![("name", agent.name.to_owned()), ("agent", context.agent(agent.name))];
         Debt { name: agent.name, line: Phrase::new("owed/step-agent.md", values) }
     }));
-    if checks::halts(session, scene) {
+    if checks::halts(session, context) {
         return debts;
     }
     let gates = session.policy().gates;
-    if gates.checks == Level::Enforce && !is_waived(session, scene, checks::GATE) {
-        debts.extend(checks::owed(scene).map(|line| Debt { name: checks::GATE, line }));
+    if gates.checks == Level::Enforce && !is_waived(session, context, checks::GATE) {
+        debts.extend(checks::owed(context).map(|line| Debt { name: checks::GATE, line }));
     }
-    let close = gates.close == Level::Enforce && !is_waived(session, scene, "close");
+    let close = gates.close == Level::Enforce && !is_waived(session, context, "close");
     if stage.closes && close {
-        debts.extend(closing(scene));
+        debts.extend(closing(context));
     }
     debts
 }
 
 /// What is not committed or pushed.
-fn closing(scene: &Scene) -> Vec<Debt> {
+fn closing(context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
-    if !scene.tree.uncommitted.is_empty() {
-        let files = one_line(&scene.tree.uncommitted.join(", "), 200);
+    if !context.tree.uncommitted.is_empty() {
+        let files = one_line(&context.tree.uncommitted.join(", "), 200);
         debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });
     }
-    if let Some((command, ahead)) = &scene.tree.push {
+    if let Some((command, ahead)) = &context.tree.push {
         let values = vec![("command", command.clone()), ("ahead", ahead.clone())];
         debts.push(Debt { name: "push", line: Phrase::new("owed/push.md", values) });
     }
     debts
 }
 
-fn qa(session: &Session, scene: &Scene) -> Phrase {
-    let course = &session.memory.course;
-    let agent = ("agent", scene.agent("qa-verifier"));
+fn qa(session: &Session, context: &Context) -> Phrase {
+    let course = &session.memory.progress;
+    let agent = ("agent", context.agent("qa-verifier"));
     if course.rounds == 0 || course.problems.is_empty() {
         return Phrase::new("owed/qa-verifier.md", vec![agent]);
     }

@@ -4,7 +4,7 @@
 //! the same answer again (see [`same_answer`]); another prompt or another input makes an ended id a new call, since some
 //! gateways reuse ids. Way out: make the call again under an id of its own.
 
-use super::Scene;
+use super::Context;
 use crate::model::error::Code;
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
@@ -14,7 +14,7 @@ use crate::text::json::cut;
 
 const GATE: &str = "repeat";
 
-pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(call) = event.call.as_ref().filter(|_| event.name == "PreToolUse") else {
         return Verdict::pass();
     };
@@ -32,7 +32,7 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
             ),
         );
     }
-    let Some(past) = &scene.past else { return Verdict::pass() };
+    let Some(past) = &context.past else { return Verdict::pass() };
     if past.input_sha256 != call.input_sha256 || past.prompt_id != event.prompt_id {
         return Verdict::pass();
     }

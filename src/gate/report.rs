@@ -3,7 +3,7 @@
 //! Reads what its report was read as, and whom a message is for; writes nothing. Invariant: sent on twice at most, and never in a blocked session:
 //! after that the agent may end, nothing was decided, and the user is told. Way out: the refusal shows the exact form.
 
-use super::Scene;
+use super::Context;
 use crate::model::agent::{meant, ours};
 use crate::model::event::Event;
 use crate::model::verdict::Verdict;
@@ -14,14 +14,14 @@ use crate::text::template::{Phrase, one_line};
 const GATE: &str = "report";
 pub const MOST_TIMES: u64 = 2;
 
-pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     if let Some(name) = posing(event) {
         return Verdict::deny(
             GATE,
             format!(
                 "no agent but ours is called `{name}`: its reports would pass for a verdict\n\
                  hint: give it another name, or start the agent `{}` itself",
-                scene.agent(&name)
+                context.agent(&name)
             ),
         );
     }
@@ -31,11 +31,11 @@ pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
             format!(
                 "`{name}` is briefed by aops-hook alone: no message reaches it\n\
                  hint: start the agent `{}` anew; it gets what it needs to know",
-                scene.agent(&name)
+                context.agent(&name)
             ),
         );
     }
-    let Some(Err(fault)) = &scene.report else { return Verdict::pass() };
+    let Some(Err(fault)) = &context.report else { return Verdict::pass() };
     let (id, kind) =
         (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
     let (Some(agent), Some(started)) = (ours(kind), session.awaited(id, kind)) else {
@@ -65,7 +65,7 @@ fn posing(event: &Event) -> Option<String> {
 fn spoken_to(session: &Session, event: &Event) -> Option<String> {
     let call = event.call.as_ref().filter(|call| call.key.tool == "SendMessage")?;
     let input = json::read(&call.input).ok()?;
-    let started = &session.memory.course.agents;
+    let started = &session.memory.progress.agents;
     let named =
         ["to", "recipient", "agent_id", "target"].into_iter().filter_map(|field| input.text_of(field));
     named.filter(|_| event.name == "PreToolUse").find_map(|to| {

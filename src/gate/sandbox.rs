@@ -4,7 +4,7 @@
 //! the user are never refused here, so whatever this gate demands can be done while it is shut. Way out: each refusal
 //! names the agent to start.
 
-use super::{Scene, is_waived, level};
+use super::{Context, is_waived, level};
 use crate::config::policy::Level;
 use crate::model::agent::{May, ours};
 use crate::model::call::{Effect, ToolCall};
@@ -17,37 +17,38 @@ use crate::text::template::{Phrase, one_line};
 
 const GATE: &str = "sandbox";
 
-pub fn judge(session: &Session, event: &Event, scene: &Scene) -> Verdict {
-    let (Some(call), Some(effect)) = (&event.call, scene.effect) else { return Verdict::pass() };
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let (Some(call), Some(effect)) = (&event.call, context.effect) else { return Verdict::pass() };
     if !matches!(event.name.as_str(), "PreToolUse" | "PermissionRequest") {
         return Verdict::pass();
     }
-    let shut = match &scene.stage {
+    let shut = match &context.stage {
         Some(stage) => stage.sandbox == Sandbox::Shut && !(stage.closes && effect == Effect::Close),
         None => session.state.sandbox == Sandbox::Shut,
     };
     if let Some(agent) = event.agent_id.as_ref().and(event.agent_type.as_deref()).and_then(ours) {
         // Whoever merely carries the name may not run what nobody else may.
-        let known = |id: &String| session.memory.course.agents.iter().any(|started| started.agent_id == *id);
+        let known =
+            |id: &String| session.memory.progress.agents.iter().any(|started| started.agent_id == *id);
         let may = if shut && !event.agent_id.as_ref().is_some_and(known) { May::OnlyRead } else { agent.may };
-        return of_ours(agent.name, may, call, effect, scene);
+        return of_ours(agent.name, may, call, effect, context);
     }
-    if !effect.is_write() || is_waived(session, scene, GATE) {
+    if !effect.is_write() || is_waived(session, context, GATE) {
         return Verdict::pass();
     }
     if !shut {
-        return if scene.stage.is_none() && unreviewed(session) {
-            Verdict::refuse(GATE, review(session, call, scene)).soften()
+        return if context.stage.is_none() && unreviewed(session) {
+            Verdict::refuse(GATE, review(session, call, context)).soften()
         } else {
             Verdict::pass()
         };
     }
-    if let Some(stage) = &scene.stage {
+    if let Some(stage) = &context.stage {
         let values =
-            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", scene.why.clone())];
+            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", context.why.clone())];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
-    let verdict = Verdict::refuse(GATE, words(session, call, scene));
+    let verdict = Verdict::refuse(GATE, words(session, call, context));
     match session.memory.shadowed.as_deref() {
         Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
         None => verdict,
@@ -59,18 +60,18 @@ fn unreviewed(session: &Session) -> bool {
     let policy = session.policy();
     let warns = level(&policy, "critic") == Level::Warn;
     let reviewed = session.state.hydration.critic_verdict.as_deref() == Some("PROCEED");
-    warns && !reviewed && session.memory.course.gates.iter().any(|gate| gate == "critic")
+    warns && !reviewed && session.memory.progress.gates.iter().any(|gate| gate == "critic")
 }
 
-fn review(session: &Session, call: &ToolCall, scene: &Scene) -> Phrase {
+fn review(session: &Session, call: &ToolCall, context: &Context) -> Phrase {
     let workflow = session.state.state.current_workflow.clone().unwrap_or_default();
     Phrase::new(
         "refusals/sandbox-review.md",
         vec![
             ("call", shown(call)),
-            ("effect", scene.why.clone()),
+            ("effect", context.why.clone()),
             ("workflow", workflow),
-            ("agent", scene.agent("critic")),
+            ("agent", context.agent("critic")),
         ],
     )
 }
@@ -83,13 +84,13 @@ fn shadowed(file: &str) -> String {
     )
 }
 
-fn words(session: &Session, call: &ToolCall, scene: &Scene) -> Phrase {
-    let hydrator = ("agent", scene.agent("prompt-hydrator"));
+fn words(session: &Session, call: &ToolCall, context: &Context) -> Phrase {
+    let hydrator = ("agent", context.agent("prompt-hydrator"));
     if session.state.phase == Phase::Review {
-        return review(session, call, scene);
+        return review(session, call, context);
     }
-    let (call, effect) = (("call", shown(call)), ("effect", scene.why.clone()));
-    let problems = &session.memory.course.problems;
+    let (call, effect) = (("call", shown(call)), ("effect", context.why.clone()));
+    let problems = &session.memory.progress.problems;
     match session.state.phase {
         Phase::Halted => {
             Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))])
@@ -105,9 +106,9 @@ fn words(session: &Session, call: &ToolCall, scene: &Scene) -> Phrase {
 }
 
 /// Reviewers change nothing; the verifier runs tests, the others keep the tracker and the memory.
-fn of_ours(name: &str, may: May, call: &ToolCall, effect: Effect, scene: &Scene) -> Verdict {
+fn of_ours(name: &str, may: May, call: &ToolCall, effect: Effect, context: &Context) -> Verdict {
     let tests =
-        may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !scene.touches_tree;
+        may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !context.touches_tree;
     let tracks = effect == Effect::Tracker && may == May::OnlyRead;
     if tests || !(effect.is_write() || tracks) {
         return Verdict::pass();
@@ -120,7 +121,7 @@ fn of_ours(name: &str, may: May, call: &ToolCall, effect: Effect, scene: &Scene)
     let values = vec![
         ("agent", name.to_owned()),
         ("call", shown(call)),
-        ("effect", scene.why.clone()),
+        ("effect", context.why.clone()),
         ("also", also.to_owned()),
     ];
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))

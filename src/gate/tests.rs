@@ -17,7 +17,7 @@ fn working() -> Session {
     let mut session = Session { seq: 1, ..Session::default() };
     session.state.task = Some(Task { n: 1, writes: 1, ..Task::default() });
     (session.state.phase, session.state.sandbox) = (Phase::Execute, Sandbox::Open);
-    session.memory.course.reflected = true;
+    session.memory.progress.reflected = true;
     session
 }
 
@@ -42,32 +42,32 @@ fn call(tool: &str) -> Event {
     Event { call: Some(call), ..event("PreToolUse") }
 }
 
-fn writes() -> Scene {
-    Scene { effect: Some(Effect::Write), grace: 5, refusals: 3, ..Scene::default() }
+fn writes() -> Context {
+    Context { effect: Some(Effect::Write), grace: 5, refusals: 3, ..Context::default() }
 }
 
 /// The gate that spoke, how, and in which text.
-fn said(session: &Session, event: &Event, scene: &Scene) -> (&'static str, Ruling, String) {
-    let verdict = judge(session, event, scene);
+fn said(session: &Session, event: &Event, context: &Context) -> (&'static str, Ruling, String) {
+    let verdict = judge(session, event, context);
     let words = verdict.phrase.map(|phrase| phrase.template.to_owned());
     (verdict.gate, verdict.ruling, words.unwrap_or(verdict.reason + &verdict.notice))
 }
 
 #[track_caller]
-fn passes(session: &Session, event: &Event, scene: &Scene) {
-    assert_eq!(judge(session, event, scene), Verdict::pass());
+fn passes(session: &Session, event: &Event, context: &Context) {
+    assert_eq!(judge(session, event, context), Verdict::pass());
 }
 
 #[track_caller]
-fn refused(session: &Session, event: &Event, scene: &Scene, gate: &str, words: &str) {
-    let (by, ruling, text) = said(session, event, scene);
+fn refused(session: &Session, event: &Event, context: &Context, gate: &str, words: &str) {
+    let (by, ruling, text) = said(session, event, context);
     assert_eq!((by, ruling), (gate, Ruling::Deny), "{text}");
     assert!(text.contains(words), "{text}");
 }
 
 #[track_caller]
-fn told(session: &Session, event: &Event, scene: &Scene, gate: &str, words: &str) {
-    let (by, ruling, text) = said(session, event, scene);
+fn told(session: &Session, event: &Event, context: &Context, gate: &str, words: &str) {
+    let (by, ruling, text) = said(session, event, context);
     assert_eq!((by, ruling), (gate, Ruling::Pass), "{text}");
     assert!(text.contains(words), "{text}");
 }
@@ -75,23 +75,23 @@ fn told(session: &Session, event: &Event, scene: &Scene, gate: &str, words: &str
 #[test]
 fn block() {
     let blocked = with(|session| session.state.state.custodiet_blocked = true);
-    refused(&blocked, &call("Read"), &Scene::default(), "block", "no reason given");
-    told(&blocked, &event("SessionStart"), &Scene::default(), "block", "clear-block");
-    passes(&blocked, &event("Stop"), &Scene::default());
-    let beside = Scene { blocked_beside: vec![("other".into(), "r".into())], ..Scene::default() };
+    refused(&blocked, &call("Read"), &Context::default(), "block", "no reason given");
+    told(&blocked, &event("SessionStart"), &Context::default(), "block", "clear-block");
+    passes(&blocked, &event("Stop"), &Context::default());
+    let beside = Context { blocked_beside: vec![("other".into(), "r".into())], ..Context::default() };
     told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
-    passes(&working(), &event("SessionStart"), &Scene::default());
+    passes(&working(), &event("SessionStart"), &Context::default());
 }
 
 #[test]
 fn being_moved() {
     let home = |path: &str| BTreeMap::from([("HOME".to_owned(), path.to_owned())]);
     let session = with(|session| session.memory.folders = home("/a"));
-    let moved = Scene { folders: home("/b"), ..Scene::default() };
+    let moved = Context { folders: home("/b"), ..Context::default() };
     refused(&session, &call("Read"), &moved, "guard", "`HOME` is now `/b`");
-    refused(&session, &call("Read"), &Scene::default(), "guard", "unset");
+    refused(&session, &call("Read"), &Context::default(), "guard", "unset");
     passes(&session, &event("Stop"), &moved);
-    passes(&session, &call("Read"), &Scene { folders: home("/a"), ..Scene::default() });
+    passes(&session, &call("Read"), &Context { folders: home("/a"), ..Context::default() });
     passes(&working(), &call("Read"), &moved);
     passes(&Session::default(), &call("Read"), &moved);
 }
@@ -99,20 +99,20 @@ fn being_moved() {
 #[test]
 fn watch() {
     let change = Event { file_path: "/s.json".to_owned(), ..event("ConfigChange") };
-    let text = |text: &str| Scene { settings: Some(text.to_owned()), ..Scene::default() };
+    let text = |text: &str| Context { settings: Some(text.to_owned()), ..Context::default() };
     let held = with(|session| drop(session.memory.held.insert("/s.json".into(), vec!["Stop".into()])));
     refused(&held, &change, &text("{}"), "guard", "`Stop`");
     refused(&working(), &change, &text("{\"disableAllHooks\":true}"), "guard", "disableAllHooks");
     passes(&working(), &change, &text("{}"));
-    passes(&working(), &change, &Scene::default());
-    let after = Scene { changed: vec!["/s.json".into()], ..Scene::default() };
+    passes(&working(), &change, &Context::default());
+    let after = Context { changed: vec!["/s.json".into()], ..Context::default() };
     told(&working(), &event("PostToolUse"), &after, "guard", "/s.json");
-    let after = Scene { disarmed: Some("gone".into()), ..after };
+    let after = Context { disarmed: Some("gone".into()), ..after };
     told(&working(), &event("PostToolUseFailure"), &after, "guard", "is blocked: gone");
-    passes(&working(), &event("PostToolUse"), &Scene::default());
+    passes(&working(), &event("PostToolUse"), &Context::default());
     let mut reach = Reach::default();
     reach.hidden.push(Hidden::Program("clear-block".into()));
-    let reached = Scene { reach: Some((Protected::default(), reach)), ..Scene::default() };
+    let reached = Context { reach: Some((Protected::default(), reach)), ..Context::default() };
     refused(&working(), &call("Bash"), &reached, "guard", "clear-block");
 }
 
@@ -132,8 +132,8 @@ fn repeat() {
             });
         })
     };
-    refused(&open("x", None), &call("Read"), &Scene::default(), "repeat", "still running");
-    passes(&open("", None), &call("Read"), &Scene::default());
+    refused(&open("x", None), &call("Read"), &Context::default(), "repeat", "still running");
+    passes(&open("", None), &call("Read"), &Context::default());
     assert_eq!(super::repeat::same_answer(&open("x", None), &call("Read")), None);
     assert_eq!(super::repeat::same_answer(&open("", None), &call("Read")), Some(Verdict::pass()));
     let again = super::repeat::same_answer(&open("", Some("why")), &call("Read")).unwrap();
@@ -141,7 +141,7 @@ fn repeat() {
     assert_eq!(super::repeat::same_answer(&working(), &event("Stop")), None);
     let past = |sha: &str, reason: Option<&str>| {
         let step = serde_json::json!({"call": CallKey::of("Read", "t"), "input_sha256": sha, "reason": reason, "to": "DENIED"});
-        Scene { past: serde_json::from_value(step).ok(), ..Scene::default() }
+        Context { past: serde_json::from_value(step).ok(), ..Context::default() }
     };
     refused(&working(), &call("Read"), &past("", Some("no")), "repeat", "already ended: DENIED (no)");
     refused(&working(), &call("Read"), &past("", None), "repeat", "already ended: DENIED\n");
@@ -154,14 +154,14 @@ fn rules() {
     let rule = |action| Rule { action, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
     let of =
         |actions: &[Action]| with_policy(|policy| policy.rules = actions.iter().map(|a| rule(*a)).collect());
-    let attended = Scene { attended: true, ..writes() };
+    let attended = Context { attended: true, ..writes() };
     refused(&of(&[Action::Deny]), &call("Bash"), &attended, "rules", "rule.md");
     refused(&of(&[Action::Ask]), &call("Bash"), &writes(), "rules", "rule.md");
     told(&of(&[Action::Warn]), &call("Bash"), &writes(), "rules", "rule.md");
     assert_eq!(said(&of(&[Action::Warn, Action::Ask]), &call("Bash"), &attended).1, Ruling::Ask);
     refused(&of(&[Action::Deny, Action::Warn]), &call("Bash"), &attended, "rules", "rule.md");
     passes(&of(&[Action::Deny]), &call("Write"), &writes());
-    passes(&of(&[Action::Deny]), &call("Bash"), &Scene::default());
+    passes(&of(&[Action::Deny]), &call("Bash"), &Context::default());
     passes(&of(&[Action::Deny]), &event("Stop"), &writes());
 }
 
@@ -171,7 +171,7 @@ fn sandbox() {
         with(|session| {
             (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
             session.state.hydration.critic_verdict = verdict.map(str::to_owned);
-            session.memory.course.problems = vec!["p".into()];
+            session.memory.progress.problems = vec!["p".into()];
         })
     };
     for (phase, verdict, words) in [
@@ -187,7 +187,7 @@ fn sandbox() {
     let request = Event { name: "PermissionRequest".into(), ..call("Write") };
     refused(&shut(Phase::Idle, None), &request, &writes(), "sandbox", "sandbox.md");
     passes(&shut(Phase::Idle, None), &Event { name: "PostToolUse".into(), ..call("Write") }, &writes());
-    passes(&shut(Phase::Idle, None), &call("Read"), &Scene { effect: Some(Effect::Read), ..writes() });
+    passes(&shut(Phase::Idle, None), &call("Read"), &Context { effect: Some(Effect::Read), ..writes() });
     passes(&working(), &call("Write"), &writes());
     let shadowed = with(|session| {
         session.state.sandbox = Sandbox::Shut;
@@ -196,7 +196,7 @@ fn sandbox() {
     assert!(judge(&shadowed, &call("Write"), &writes()).context.contains("`critic.md`"));
     let unreviewed = |verdict: Option<&str>| {
         let mut session = with_policy(|policy| policy.gates.critic = Level::Warn);
-        session.memory.course.gates = vec!["critic".into()];
+        session.memory.progress.gates = vec!["critic".into()];
         session.state.hydration.critic_verdict = verdict.map(str::to_owned);
         session
     };
@@ -206,7 +206,7 @@ fn sandbox() {
     passes(
         &with(|s| {
             s.state.sandbox = Sandbox::Shut;
-            s.memory.course.waivers = vec![waiver];
+            s.memory.progress.waivers = vec![waiver];
         }),
         &call("Write"),
         &writes(),
@@ -220,21 +220,21 @@ fn our_own_agents() {
         agent_type: Some(agent.into()),
         ..call(tool)
     };
-    let tracks = Scene { effect: Some(Effect::Tracker), ..writes() };
-    for (agent, tool, scene, passed) in [
+    let tracks = Context { effect: Some(Effect::Tracker), ..writes() };
+    for (agent, tool, context, passed) in [
         ("critic", "Write", writes(), false),
-        ("critic", "Bash", Scene { effect: Some(Effect::Tracker), ..writes() }, false),
+        ("critic", "Bash", Context { effect: Some(Effect::Tracker), ..writes() }, false),
         ("framework", "Write", writes(), false),
         ("framework", "Bash", tracks, true),
         ("aops:qa-verifier", "Bash", writes(), true),
-        ("qa-verifier", "Bash", Scene { touches_tree: true, ..writes() }, false),
+        ("qa-verifier", "Bash", Context { touches_tree: true, ..writes() }, false),
         ("qa-verifier", "Write", writes(), false),
-        ("critic", "Read", Scene { effect: Some(Effect::Read), ..writes() }, true),
+        ("critic", "Read", Context { effect: Some(Effect::Read), ..writes() }, true),
     ] {
         if passed {
-            passes(&working(), &by(agent, tool), &scene);
+            passes(&working(), &by(agent, tool), &context);
         } else {
-            refused(&working(), &by(agent, tool), &scene, "sandbox", "agent-write.md");
+            refused(&working(), &by(agent, tool), &context, "sandbox", "agent-write.md");
         }
     }
     assert_eq!(
@@ -248,14 +248,14 @@ fn audit() {
     let due = |writes_since, auditing| {
         with(|session| {
             (session.state.audit.due, session.state.audit.writes_since) = (true, writes_since);
-            session.memory.course.auditing = auditing;
+            session.memory.progress.auditing = auditing;
         })
     };
     refused(&due(5, false), &call("Write"), &writes(), "audit", "audit-due.md");
     passes(&due(4, false), &call("Write"), &writes());
     passes(&due(5, true), &call("Write"), &writes());
-    passes(&due(5, false), &call("Read"), &Scene { effect: Some(Effect::Read), ..writes() });
-    passes(&due(5, false), &event("Stop"), &Scene { busy: true, ..writes() });
+    passes(&due(5, false), &call("Read"), &Context { effect: Some(Effect::Read), ..writes() });
+    passes(&due(5, false), &event("Stop"), &Context { busy: true, ..writes() });
     let off = with_policy(|policy| policy.gates.audit = Level::Off);
     let off = Session { state: due(5, false).state, ..off };
     passes(&off, &call("Write"), &writes());
@@ -269,32 +269,32 @@ fn report() {
     let started = |sent_on| {
         let start =
             Started { agent_id: "a".into(), name: "critic".into(), sent_on, task: 1, ..Started::default() };
-        with(|session| session.memory.course.agents = vec![start])
+        with(|session| session.memory.progress.agents = vec![start])
     };
     let stop =
         Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };
-    let bad = Scene { report: Some(Err("no block".into())), ..Scene::default() };
+    let bad = Context { report: Some(Err("no block".into())), ..Context::default() };
     refused(&started(1), &stop, &bad, "report", "verdict-form.md");
     told(&started(2), &stop, &bad, "report", "verdict-given-up.md");
     passes(&working(), &stop, &bad);
-    passes(&started(0), &stop, &Scene { report: Some(Ok(Finding::default())), ..Scene::default() });
+    passes(&started(0), &stop, &Context { report: Some(Ok(AgentReport::default())), ..Context::default() });
 }
 
 #[test]
 fn owed() {
     let stop = event("Stop");
-    let tree = |unknown| Tree {
+    let tree = |unknown| Worktree {
         uncommitted: vec!["a".into()],
         push: Some(("git push".into(), "x".into())),
         unknown,
     };
-    let full = Scene { tree: tree(false), ..writes() };
+    let full = Context { tree: tree(false), ..writes() };
     let owing = |refusals, rounds| {
         with(|session| {
-            session.memory.course.gates = vec!["qa".into()];
-            session.memory.course.reflected = false;
-            session.memory.course.rounds = rounds;
-            session.memory.course.problems = vec!["p".into()];
+            session.memory.progress.gates = vec!["qa".into()];
+            session.memory.progress.reflected = false;
+            session.memory.progress.rounds = rounds;
+            session.memory.progress.problems = vec!["p".into()];
             session.state.stop.refusals = refusals;
         })
     };
@@ -304,7 +304,7 @@ fn owed() {
     told(&owing(3, 0), &stop, &full, "owed", "stop-let-go.md");
     told(&owing(0, 3), &stop, &full, "owed", "stop-let-go.md");
     passes(&working(), &stop, &writes());
-    passes(&owing(0, 0), &stop, &Scene { busy: true, ..writes() });
+    passes(&owing(0, 0), &stop, &Context { busy: true, ..writes() });
     passes(&with(|s| s.state.task = None), &stop, &full);
     passes(&with(|s| s.state.phase = Phase::Halted), &stop, &full);
     passes(
@@ -314,9 +314,9 @@ fn owed() {
     );
     told(&with_policy(|policy| policy.gates.close = Level::Warn), &stop, &full, "owed", "stop-owed.md");
     passes(&with_policy(|policy| policy.gates.close = Level::Off), &stop, &full);
-    let no_git = Scene { tree: Tree { unknown: true, ..Tree::default() }, ..writes() };
+    let no_git = Context { tree: Worktree { unknown: true, ..Worktree::default() }, ..writes() };
     told(&working(), &stop, &no_git, "owed", "no git repository");
-    passes(&with(|s| s.memory.course.told_no_git = true), &stop, &no_git);
+    passes(&with(|s| s.memory.progress.told_no_git = true), &stop, &no_git);
 }
 
 #[test]
@@ -325,15 +325,15 @@ fn checks() {
     let asked = with_policy(|policy| {
         policy.checks = vec![check(Moment::Save), check(Moment::Commit), check(Moment::Stop)];
     });
-    let wanted = |session: &Session, event: &Event, scene: &Scene| {
-        let wanted = super::checks::wanted(session, event, scene, &judge(session, event, scene));
+    let wanted = |session: &Session, event: &Event, context: &Context| {
+        let wanted = super::checks::wanted(session, event, context, &judge(session, event, context));
         wanted.iter().map(|check| check.on.word()).collect::<Vec<_>>()
     };
-    let saves = Scene { saves: Some("/a".into()), ..writes() };
+    let saves = Context { saves: Some("/a".into()), ..writes() };
     assert_eq!(wanted(&asked, &call("Write"), &saves), ["save"]);
-    assert_eq!(wanted(&asked, &call("Bash"), &Scene { commits: true, ..writes() }), ["commit"]);
+    assert_eq!(wanted(&asked, &call("Bash"), &Context { commits: true, ..writes() }), ["commit"]);
     assert_eq!(wanted(&asked, &event("Stop"), &writes()), ["stop"]);
-    assert!(wanted(&asked, &event("Stop"), &Scene { busy: true, ..writes() }).is_empty());
+    assert!(wanted(&asked, &event("Stop"), &Context { busy: true, ..writes() }).is_empty());
     assert!(wanted(&asked, &call("Bash"), &writes()).is_empty());
     assert!(wanted(&asked, &event("SessionEnd"), &writes()).is_empty());
     assert!(wanted(&working(), &call("Write"), &saves).is_empty());
@@ -354,7 +354,7 @@ fn checks() {
             output: "o\n\n".into(),
             ..Checked::default()
         };
-        Scene { checks: vec![run], saves: Some("/a".into()), ..writes() }
+        Context { checks: vec![run], saves: Some("/a".into()), ..writes() }
     };
     assert!(wanted(&asked, &call("Write"), &ran(Moment::Save, "PASS", "exit 0")).is_empty());
     for (on, outcome, ending, words) in [
@@ -366,13 +366,13 @@ fn checks() {
     ] {
         refused(&asked, &call("Write"), &ran(on, outcome, ending), "checks", words);
     }
-    let attended = Scene { attended: true, ..ran(Moment::Commit, "ASK_USER", "exit 1") };
+    let attended = Context { attended: true, ..ran(Moment::Commit, "ASK_USER", "exit 1") };
     assert_eq!(said(&asked, &call("Write"), &attended).1, Ruling::Ask);
     passes(&asked, &call("Write"), &ran(Moment::Save, "PASS", "exit 0"));
     let stop = event("Stop");
     refused(&asked, &stop, &ran(Moment::Stop, "INTERVENTION_REQUIRED", "exit 1"), "owed", "stop-owed.md");
     told(&asked, &stop, &ran(Moment::Stop, "HALT", "exit 1"), "checks", "check-halt.md");
-    let attended = Scene { attended: true, ..ran(Moment::Stop, "ASK_USER", "exit 1") };
+    let attended = Context { attended: true, ..ran(Moment::Stop, "ASK_USER", "exit 1") };
     told(&asked, &stop, &attended, "checks", "check-halt.md");
     passes(&asked, &stop, &ran(Moment::Stop, "PASS", "exit 0"));
     passes(&asked, &event("SessionEnd"), &ran(Moment::Stop, "HALT", "exit 1"));

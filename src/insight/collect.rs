@@ -13,7 +13,7 @@ use crate::ledger::entry::Line;
 use crate::ledger::open::Ledger;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::session_folder::dashed;
-use crate::ledger::sessions::{self, Shelved};
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Concluded, Fact};
 use crate::system::env::Env;
@@ -81,7 +81,7 @@ pub fn tally(folder: &Path, trace: &str) -> io::Result<Tally> {
 }
 
 /// A session's transcript, where the host keeps it.
-pub fn transcript_of(shelved: &Shelved) -> PathBuf {
+pub fn transcript_of(shelved: &SessionOnDisk) -> PathBuf {
     let project = shelved.path.parent().unwrap_or(Path::new("/"));
     project.join(format!("{}.jsonl", shelved.session_id))
 }
@@ -227,7 +227,7 @@ pub fn concluded_head(folder: &Path) -> Option<String> {
 pub fn sweep(env: &Env, project: &str) {
     let mut sessions = sessions::in_project(env.projects().join(dashed(project)));
     sessions.sort_by_key(|shelved| std::cmp::Reverse(shelved.changed));
-    let quiet = |shelved: &&Shelved| {
+    let quiet = |shelved: &&SessionOnDisk| {
         SystemTime::UNIX_EPOCH + Duration::from_millis(env.now_ms.cast_unsigned()) > shelved.changed + QUIET
     };
     for shelved in sessions.iter().filter(quiet).take(MOST_SWEPT) {

@@ -13,7 +13,7 @@ pub use sums::Sums;
 use crate::insight::document::Calls;
 use crate::insight::document::Insights;
 use crate::insight::tally::Followed;
-use crate::insight::timeline::Moment;
+use crate::insight::timeline::TimelineEntry;
 use chart::{Part, bars, columns, escape, legend};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ const LARGEST: usize = 2_500_000;
 #[derive(Debug, Default)]
 pub struct Card {
     pub insights: Insights,
-    pub moments: Vec<Moment>,
+    pub moments: Vec<TimelineEntry>,
     /// Moments that are not among them.
     pub left_out: u64,
     /// When which phase began, and when the last one ended.

@@ -4,12 +4,12 @@
 //! person) is left out of the state and counted all the same.
 
 use super::document::{Audits, Calls, Insights};
-use super::timeline::{Moment, moment, words};
+use super::timeline::{TimelineEntry, timeline_entry, words};
 use crate::ledger::entry::Line;
 use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::Phase;
-use crate::session::agent_report::Finding;
+use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Fact, Reported, Seen, Step};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
@@ -32,7 +32,7 @@ pub struct Tally {
     /// Kinds of agents by id.
     pub agents: BTreeMap<String, String>,
     /// What is worth a line in a timeline.
-    pub moments: Vec<Moment>,
+    pub moments: Vec<TimelineEntry>,
     pub moments_left_out: u64,
     /// Calls by tool.
     pub tools: BTreeMap<String, Calls>,
@@ -93,7 +93,7 @@ impl Tally {
             }
             _ => {}
         }
-        if let Some(moment) = moment(at_ms, fact) {
+        if let Some(moment) = timeline_entry(at_ms, fact) {
             if self.moments.len() < MOST_MOMENTS {
                 self.moments.push(moment);
             } else {
@@ -233,7 +233,7 @@ impl Tally {
         }
     }
 
-    fn reflected(&mut self, finding: &Finding) {
+    fn reflected(&mut self, finding: &AgentReport) {
         let said = |name: &str| finding.reflection.get(name).filter(|text| says_something(text));
         for (list, name) in [
             (&mut self.insights.accomplishments, "accomplishment"),
@@ -277,7 +277,7 @@ pub fn outcome(session: &Session) -> &'static str {
     match session.state.phase {
         Phase::Halted => "failure",
         _ if session.blocked().is_some() => "failure",
-        Phase::Done if session.memory.course.verified && session.state.stop.owed.is_empty() => "success",
+        Phase::Done if session.memory.progress.verified && session.state.stop.owed.is_empty() => "success",
         _ => "partial",
     }
 }

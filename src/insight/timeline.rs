@@ -11,7 +11,7 @@ use crate::text::template::one_line;
 
 /// One line of a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct TimelineEntry {
     pub at_ms: i64,
     pub kind: Kind,
     pub text: String,
@@ -49,7 +49,7 @@ fn first(reason: &str) -> &str {
     reason.lines().next().unwrap_or_default()
 }
 
-pub fn moment(at_ms: i64, fact: &Fact) -> Option<Moment> {
+pub fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
     let (kind, text) = match fact {
         Fact::Event(seen) => match &seen.said {
             Some(said) if said.ruling == "deny" => {
@@ -97,7 +97,7 @@ pub fn moment(at_ms: i64, fact: &Fact) -> Option<Moment> {
         Fact::Waive(waiver) => (Kind::Block, format!("{} waived: {}", waiver.gate, waiver.reason)),
         _ => return None,
     };
-    Some(Moment { at_ms, kind, text: one_line(&text, LONGEST) })
+    Some(TimelineEntry { at_ms, kind, text: one_line(&text, LONGEST) })
 }
 
 /// A text of the event; of a clipped one its beginning.

@@ -38,7 +38,7 @@ impl Ledger {
         let sync = facts.iter().any(Fact::must_sync);
         let export = facts.iter().any(exports);
         let batch = self.batch(env, facts)?;
-        if self.dry {
+        if self.dry_run {
             self.standing.walk.bytes = before;
             return Ok(());
         }

@@ -6,7 +6,7 @@
 use super::lock::Lock;
 use super::open::{Ledger, load};
 use super::recover::LEDGER_FILE;
-use crate::ledger::session_folder::{self, Place, Whose};
+use crate::ledger::session_folder::{self, SessionFolder, SessionKey};
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::folder;
@@ -18,7 +18,7 @@ use std::path::Path;
 
 impl Ledger {
     /// The ledger as `lock` would find or make it.
-    pub(super) fn rehearse(env: &Env, whose: Whose, thorough: bool) -> Result<Self, Failure> {
+    pub(super) fn open_dry(env: &Env, whose: SessionKey, thorough: bool) -> Result<Self, Failure> {
         let mut width = 8;
         for tried in [8, 16] {
             if let Some(place) = session_folder::find(env, whose, tried)? {
@@ -33,11 +33,16 @@ impl Ledger {
         // A folder that is not there yet is stood for by one that always is; nobody looks into it.
         let dir = rustix::fs::openat(CWD, "/", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let dir = dir.map_err(|e| Failure::storage("/", e))?;
-        let made = Self::look_at(env, whose, Place { dir, path }, thorough)?;
+        let made = Self::look_at(env, whose, SessionFolder { dir, path }, thorough)?;
         made.ok_or_else(|| Failure::storage("/", "holds a session's state"))
     }
 
-    fn look_at(env: &Env, whose: Whose, place: Place, thorough: bool) -> Result<Option<Self>, Failure> {
+    fn look_at(
+        env: &Env,
+        whose: SessionKey,
+        place: SessionFolder,
+        thorough: bool,
+    ) -> Result<Option<Self>, Failure> {
         let lock = Lock::of_reader(&place.dir)?;
         let (file, long) = match folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? {
             Some(found) => found,
@@ -45,7 +50,7 @@ impl Ledger {
         };
         let trace = trace_id(whose.session_id);
         let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self { place, file, _lock: lock, trace, standing, dry: true };
+        let mut ledger = Self { place, file, _lock: lock, trace, standing, dry_run: true };
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
         }

@@ -6,11 +6,11 @@
 use super::index::Source;
 use super::lock::Lock;
 use super::recover::{Found, LEDGER_FILE, Standing};
-use super::state_file::Kept;
+use super::state_file::StateFile;
 use crate::ledger::chain::Walk;
 use crate::ledger::entry::Line;
 use crate::ledger::heads;
-use crate::ledger::session_folder::{self, Place, Whose};
+use crate::ledger::session_folder::{self, SessionFolder, SessionKey};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact};
 use crate::session::fold::Session;
@@ -24,13 +24,13 @@ use std::path::Path;
 /// A session's ledger, ours until dropped.
 #[derive(Debug)]
 pub struct Ledger {
-    pub(super) place: Place,
+    pub(super) place: SessionFolder,
     pub(super) file: File,
     pub(super) _lock: Option<Lock>,
     pub(super) trace: String,
     pub(super) standing: Standing,
     /// Folds what is appended and writes none of it.
-    pub(super) dry: bool,
+    pub(super) dry_run: bool,
 }
 
 /// An entry as the ledger's own readers see it.
@@ -45,9 +45,9 @@ pub struct Recent {
 impl Ledger {
     /// The ledger of this session, made where it is missing. Two ids that share eight digits get a folder each.
     /// `thorough`: hold it against its exported head too, which a rolled-back copy of state and ledger cannot fool.
-    pub fn lock(env: &Env, whose: Whose, thorough: bool) -> Result<Self, Failure> {
-        if env.dry {
-            return Self::rehearse(env, whose, thorough);
+    pub fn lock(env: &Env, whose: SessionKey, thorough: bool) -> Result<Self, Failure> {
+        if env.dry_run {
+            return Self::open_dry(env, whose, thorough);
         }
         let mut width = 8;
         for tried in [8, 16] {
@@ -69,18 +69,23 @@ impl Ledger {
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
         let gone = || Failure::storage(path.display(), "is gone");
         let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
-        let whose = Whose { session_id: trace, transcript_path: "", cwd: "" };
+        let whose = SessionKey { session_id: trace, transcript_path: "", cwd: "" };
         Self::enter(env, whose, place, true)?.ok_or_else(gone)
     }
 
     /// An existing folder; `None` where it is another session's.
-    fn enter(env: &Env, whose: Whose, place: Place, thorough: bool) -> Result<Option<Self>, Failure> {
+    fn enter(
+        env: &Env,
+        whose: SessionKey,
+        place: SessionFolder,
+        thorough: bool,
+    ) -> Result<Option<Self>, Failure> {
         let lock = Lock::acquire(&place.dir)?;
         let (file, long) =
             crate::system::folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
         let trace = trace_id(whose.session_id);
         let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self { place, file, _lock: Some(lock), trace, standing, dry: false };
+        let mut ledger = Self { place, file, _lock: Some(lock), trace, standing, dry_run: false };
         // What was mended binds before anything is judged. A ledger without an entry waits for its first.
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
@@ -92,7 +97,7 @@ impl Ledger {
         &self.standing.walk.session
     }
 
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &SessionFolder {
         &self.place
     }
 
@@ -119,7 +124,7 @@ impl Ledger {
 
     /// A text handed to an agent or a person, in `context/`.
     pub fn write_context(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        if self.dry {
+        if self.dry_run {
             return Ok(());
         }
         let path = self.place.path.join("context");
@@ -131,7 +136,11 @@ impl Ledger {
 
     /// A text beside the ledger, such as the halt report.
     pub fn write_beside(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        if self.dry { Ok(()) } else { crate::system::folder::replace(&self.place.dir, name, ".new", bytes) }
+        if self.dry_run {
+            Ok(())
+        } else {
+            crate::system::folder::replace(&self.place.dir, name, ".new", bytes)
+        }
     }
 
     /// How a call of this key ended earlier, however long ago.
@@ -140,7 +149,7 @@ impl Ledger {
         key: &crate::model::call::CallKey,
     ) -> Result<Option<crate::session::fact::Step>, Failure> {
         let walk = &self.standing.walk;
-        if self.dry {
+        if self.dry_run {
             return super::index::past_call(&self.file, walk.bytes, key);
         }
         let (dir, boot) = (&self.place.dir, walk.session.memory.boot.as_str());
@@ -151,15 +160,15 @@ impl Ledger {
 /// The session in this folder, `None` where it is another one's.
 pub(super) fn load(
     env: &Env,
-    place: &Place,
+    place: &SessionFolder,
     file: &File,
     trace: &str,
     long: u64,
     thorough: bool,
 ) -> Result<Option<Standing>, Failure> {
-    let kept = Kept::read(&place.dir)?;
-    let mut found = Found { dir: &place.dir, file, trace, long, head: None, boot: "", dry: env.dry };
-    if let Kept::Whole(state, witness) = &kept {
+    let kept = StateFile::read(&place.dir)?;
+    let mut found = Found { dir: &place.dir, file, trace, long, head: None, boot: "", dry_run: env.dry_run };
+    if let StateFile::Whole(state, witness) = &kept {
         if state.session_id != trace {
             return Ok(None);
         }
@@ -180,7 +189,8 @@ pub(super) fn load(
     let boot = boot_id();
     found.boot = &boot;
     found.head = heads::of(env, trace)?;
-    if long == 0 && matches!(kept, Kept::Missing) && found.head.as_ref().is_none_or(|head| head.seq == 0) {
+    if long == 0 && matches!(kept, StateFile::Missing) && found.head.as_ref().is_none_or(|head| head.seq == 0)
+    {
         // A block outlives the ledger it was in.
         let blocked = found.head.filter(|head| head.blocked).map(|head| {
             Fact::Block(Blocked {

@@ -4,7 +4,7 @@
 //! run again; a ledger shorter than a witness proves is never accepted, but after a power loss that left all that was
 //! synced.
 
-use super::state_file::{self, Kept};
+use super::state_file::{self, StateFile};
 use crate::ledger::chain::{Damage, Walk, is_tear};
 use crate::ledger::entry::{Line, Mark};
 use crate::ledger::heads::Head;
@@ -42,12 +42,12 @@ pub struct Found<'a> {
     pub head: Option<Head>,
     pub boot: &'a str,
     /// Nothing is set aside, only said.
-    pub dry: bool,
+    pub dry_run: bool,
 }
 
 impl Found<'_> {
     /// The session, mended; what was done goes into the next batch. Writes only `torn-*` and a shorter ledger.
-    pub fn recover(&self, kept: &Kept) -> Result<Standing, Failure> {
+    pub fn recover(&self, kept: &StateFile) -> Result<Standing, Failure> {
         let (mut walk, rest) = self.walk(kept)?;
         let mut mended = Vec::new();
         let lost = self.witnessed(kept, &walk)?;
@@ -74,15 +74,15 @@ impl Found<'_> {
     }
 
     /// Read-only: the session as the ledger alone proves it, and the bytes after the last mark.
-    pub fn walk(&self, kept: &Kept) -> Result<(Walk, Vec<u8>), Failure> {
+    pub fn walk(&self, kept: &StateFile) -> Result<(Walk, Vec<u8>), Failure> {
         let start = match kept {
-            Kept::Whole(state, witness) if self.holds(state, witness)? => {
+            StateFile::Whole(state, witness) if self.holds(state, witness)? => {
                 let mut walk =
                     Walk::new(state_file::session((**state).clone(), witness), self.trace, witness.bytes);
                 (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
                 walk
             }
-            Kept::Whole(..) => Walk::new(Session::default(), self.trace, 0),
+            StateFile::Whole(..) => Walk::new(Session::default(), self.trace, 0),
             _ => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
         };
         let bytes =
@@ -122,8 +122,8 @@ impl Found<'_> {
     }
 
     /// What state and exported head say about single entries.
-    pub fn vouch(&self, kept: &Kept, walk: &mut Walk) {
-        if let Kept::Whole(_, witness) = kept {
+    pub fn vouch(&self, kept: &StateFile, walk: &mut Walk) {
+        if let StateFile::Whole(_, witness) = kept {
             walk.vouch(witness.seq, &witness.head);
         }
         if let Some(head) = &self.head {
@@ -132,15 +132,15 @@ impl Found<'_> {
     }
 
     /// The witness rule. `Ok(Some(seq))`: entries up to `seq` were lost, and may be.
-    pub fn witnessed(&self, kept: &Kept, walk: &Walk) -> Result<Option<u64>, Failure> {
+    pub fn witnessed(&self, kept: &StateFile, walk: &Walk) -> Result<Option<u64>, Failure> {
         let by_state = match kept {
-            Kept::Whole(_, witness) => witness.seq,
+            StateFile::Whole(_, witness) => witness.seq,
             _ => 0,
         };
         let by_head = self.head.as_ref().map_or(0, |head| head.seq);
         let (proven, has) = (by_state.max(by_head), walk.session.seq);
         if proven > has {
-            if let Kept::Whole(_, witness) = kept {
+            if let StateFile::Whole(_, witness) = kept {
                 let rebooted = !self.boot.is_empty() && witness.memory.boot != self.boot;
                 if rebooted && has >= witness.memory.synced && has >= by_head && has > 0 {
                     return Ok(Some(proven));
@@ -166,7 +166,7 @@ impl Found<'_> {
 
     fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {
         let name = format!("torn-{}-{}", walk.session.seq + 1, &sha256(&[rest])[..16]);
-        if !self.dry {
+        if !self.dry_run {
             folder::replace(self.dir, &name, ".torn-new", rest)?;
             self.file.set_len(walk.bytes).map_err(|e| Failure::storage(LEDGER_FILE, e))?;
         }

@@ -21,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open session folder.
 #[derive(Debug)]
-pub struct Place {
+pub struct SessionFolder {
     pub dir: OwnedFd,
     pub path: PathBuf,
 }
 
 /// Whose folder: the fields of an event that say so.
 #[derive(Clone, Copy, Debug)]
-pub struct Whose<'a> {
+pub struct SessionKey<'a> {
     pub session_id: &'a str,
     pub transcript_path: &'a str,
     pub cwd: &'a str,
@@ -37,7 +37,7 @@ pub struct Whose<'a> {
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 const DAY_MS: i64 = 86_400_000;
 
-impl Whose<'_> {
+impl SessionKey<'_> {
     /// The project folders it can be in: the transcript's where that is well-formed, then the one of the working folder.
     pub fn projects(&self, env: &Env) -> Vec<PathBuf> {
         let by_cwd = env.projects().join(dashed(self.cwd));
@@ -50,7 +50,7 @@ impl Whose<'_> {
 }
 
 /// The folder that exists for this session, its name made with `width` digits of the hash.
-pub fn find(env: &Env, whose: Whose, width: usize) -> Result<Option<Place>, Failure> {
+pub fn find(env: &Env, whose: SessionKey, width: usize) -> Result<Option<SessionFolder>, Failure> {
     let hash = &sha256(&[whose.session_id.as_bytes()])[..width];
     let projects = whose.projects(env);
     for project in &projects {
@@ -70,7 +70,7 @@ pub fn find(env: &Env, whose: Whose, width: usize) -> Result<Option<Place>, Fail
 }
 
 /// A new folder for this session. Two processes that come at once get the same one.
-pub fn create(env: &Env, whose: Whose, width: usize) -> Result<Place, Failure> {
+pub fn create(env: &Env, whose: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
     let project = whose.projects(env).swap_remove(0);
     make_all(&project)?;
     let storage = |e: Errno| Failure::storage(project.display(), e);
@@ -86,16 +86,16 @@ pub fn create(env: &Env, whose: Whose, width: usize) -> Result<Place, Failure> {
 }
 
 /// An existing folder, never through a symlink.
-pub fn open(path: PathBuf) -> Result<Option<Place>, Failure> {
+pub fn open(path: PathBuf) -> Result<Option<SessionFolder>, Failure> {
     match rustix::fs::openat(CWD, &path, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
-        Ok(dir) => Ok(Some(Place { dir, path })),
+        Ok(dir) => Ok(Some(SessionFolder { dir, path })),
         Err(Errno::NOENT) => Ok(None),
         Err(Errno::LOOP | Errno::NOTDIR) => Err(Failure::storage(path.display(), "is not a folder of ours")),
         Err(error) => Err(Failure::storage(path.display(), error)),
     }
 }
 
-fn older(project: &Path, hash: &str) -> Result<Option<Place>, Failure> {
+fn older(project: &Path, hash: &str) -> Result<Option<SessionFolder>, Failure> {
     let Ok(names) = std::fs::read_dir(project) else { return Ok(None) };
     let ours = |name: &str| is_session_folder(name) && name[9..] == *hash;
     let mut found: Vec<_> =

@@ -8,8 +8,8 @@ use crate::ledger::entry::Line;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
 use crate::ledger::recover::{Found, LEDGER_FILE, failure};
-use crate::ledger::session_folder::{self, Place, Whose, dashed, is_session_folder};
-use crate::ledger::state_file::{self, Kept};
+use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
+use crate::ledger::state_file::{self, StateFile};
 use crate::model::error::{Code, Failure};
 use crate::session::fold::Session;
 use crate::session::state::State;
@@ -26,7 +26,7 @@ use std::time::SystemTime;
 
 /// A session folder and whose it is.
 #[derive(Clone, Debug)]
-pub struct Shelved {
+pub struct SessionOnDisk {
     pub session_id: String,
     pub path: PathBuf,
     pub changed: SystemTime,
@@ -43,32 +43,32 @@ pub struct Checked {
 }
 
 /// Every session folder of every project, newest last.
-pub fn all(env: &Env) -> Vec<Shelved> {
+pub fn all(env: &Env) -> Vec<SessionOnDisk> {
     let projects = std::fs::read_dir(env.projects()).into_iter().flatten().flatten();
-    let mut found: Vec<Shelved> = projects.flat_map(|project| in_project(project.path())).collect();
+    let mut found: Vec<SessionOnDisk> = projects.flat_map(|project| in_project(project.path())).collect();
     found.sort_by_key(|shelved| shelved.changed);
     found
 }
 
 /// The sessions of one project's folder.
-pub fn in_project(project: PathBuf) -> Vec<Shelved> {
+pub fn in_project(project: PathBuf) -> Vec<SessionOnDisk> {
     let names = std::fs::read_dir(project).into_iter().flatten().flatten();
     let ours = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder));
     ours.filter_map(|item| shelved(item.path())).collect()
 }
 
-fn shelved(path: PathBuf) -> Option<Shelved> {
+fn shelved(path: PathBuf) -> Option<SessionOnDisk> {
     let place = session_folder::open(path.clone()).ok()??;
     let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
-    let session_id = match Kept::read(&place.dir).ok()? {
-        Kept::Whole(state, _) => Some(state.session_id),
+    let session_id = match StateFile::read(&place.dir).ok()? {
+        StateFile::Whole(state, _) => Some(state.session_id),
         _ => first_name(&place),
     };
     // Opened and given up before its first entry: nothing was acknowledged, so there is nothing to show.
     if session_id.is_none() && std::fs::symlink_metadata(path.join(LEDGER_FILE)).is_ok_and(|m| m.len() == 0) {
         return None;
     }
-    Some(Shelved {
+    Some(SessionOnDisk {
         session_id: session_id.unwrap_or_default(),
         path,
         changed: changed.unwrap_or(SystemTime::UNIX_EPOCH),
@@ -76,7 +76,7 @@ fn shelved(path: PathBuf) -> Option<Shelved> {
 }
 
 /// The name in the first entry.
-fn first_name(place: &Place) -> Option<String> {
+fn first_name(place: &SessionFolder) -> Option<String> {
     let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
     let bytes = folder::read_at(&file, LEDGER_FILE, 0, long.min(64 << 10)).ok()?;
     let line = Line::read(bytes.split(|b| *b == b'\n').next()?)?;
@@ -84,7 +84,7 @@ fn first_name(place: &Place) -> Option<String> {
 }
 
 /// The session a person means. Without a name: the newest of the project they stand in.
-pub fn pick(env: &Env, given: Option<&str>) -> Result<Shelved, String> {
+pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
     let Some(given) = given else { return newest_here(env) };
     let trace = trace_id(given);
     let mut found = all(env);
@@ -102,7 +102,7 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<Shelved, String> {
     }
 }
 
-fn newest_here(env: &Env) -> Result<Shelved, String> {
+fn newest_here(env: &Env) -> Result<SessionOnDisk, String> {
     for folder in env.cwd.ancestors() {
         let project = env.projects().join(dashed(&folder.to_string_lossy()));
         if let Some(newest) = in_project(project).into_iter().max_by_key(|shelved| shelved.changed) {
@@ -119,17 +119,17 @@ pub fn exported(env: &Env, given: &str) -> Option<Head> {
 }
 
 /// The state file as it is, if it can be trusted.
-pub fn state(shelved: &Shelved) -> Option<State> {
+pub fn state(shelved: &SessionOnDisk) -> Option<State> {
     Some(session(shelved)?.state)
 }
 
 /// The same, with what the gates remember.
-pub fn session(shelved: &Shelved) -> Option<Session> {
+pub fn session(shelved: &SessionOnDisk) -> Option<Session> {
     in_place(&session_folder::open(shelved.path.clone()).ok()??)
 }
 
 /// The session that a hook with these fields would find, without listing what all others left.
-pub fn find(env: &Env, whose: Whose) -> Option<Session> {
+pub fn find(env: &Env, whose: SessionKey) -> Option<Session> {
     let trace = trace_id(whose.session_id);
     [8, 16].into_iter().find_map(|width| {
         let place = session_folder::find(env, whose, width).ok()??;
@@ -137,27 +137,27 @@ pub fn find(env: &Env, whose: Whose) -> Option<Session> {
     })
 }
 
-fn in_place(place: &Place) -> Option<Session> {
+fn in_place(place: &SessionFolder) -> Option<Session> {
     // Read without the lock: a hook may swap the file under us, so what is odd once gets a second look.
-    (0..3).find_map(|_| match Kept::read(&place.dir) {
-        Ok(Kept::Whole(state, witness)) => Some(state_file::session(*state, &witness)),
+    (0..3).find_map(|_| match StateFile::read(&place.dir) {
+        Ok(StateFile::Whole(state, witness)) => Some(state_file::session(*state, &witness)),
         _ => None,
     })
 }
 
 /// Walks the whole ledger and holds it against the state and the exported head. Writes nothing.
-pub fn check(env: &Env, shelved: &Shelved) -> Result<Checked, Failure> {
+pub fn check(env: &Env, shelved: &SessionOnDisk) -> Result<Checked, Failure> {
     let gone = || Failure::storage(shelved.path.display(), "is gone");
     let place = session_folder::open(shelved.path.clone())?.ok_or_else(gone)?;
     let (kept, opened) = {
         // Only while the two are read: what is appended later is not our business.
         let _lock = Lock::of_reader(&place.dir)?;
-        (Kept::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
+        (StateFile::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
     };
     let (file, long) = opened.ok_or_else(gone)?;
     let (trace, boot) = (shelved.session_id.as_str(), boot_id());
     let head = heads::of(env, trace)?;
-    let found = Found { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry: true };
+    let found = Found { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry_run: true };
     let mut walk = Walk::new(Session::default(), trace, 0);
     found.vouch(&kept, &mut walk);
     let mut bad = None;

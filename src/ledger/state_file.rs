@@ -17,40 +17,42 @@ const MOST: u64 = 4 << 20;
 
 /// What the state file says.
 #[derive(Debug)]
-pub enum Kept {
+pub enum StateFile {
     Missing,
     /// Its digest holds.
     Whole(Box<State>, Box<Witness>),
     /// Torn, edited or not ours; the bytes, for the asymmetry.
-    Odd(Vec<u8>),
+    Untrusted(Vec<u8>),
 }
 
-impl Kept {
+impl StateFile {
     pub fn read(dir: &OwnedFd) -> Result<Self, Failure> {
         let (file, long) = match folder::open(dir, STATE_FILE, OFlags::RDONLY) {
             Ok(Some(found)) => found,
-            Ok(None) => return Ok(Kept::Missing),
-            Err(_) => return Ok(Kept::Odd(Vec::new())), // replaced at the next write, never followed
+            Ok(None) => return Ok(StateFile::Missing),
+            Err(_) => return Ok(StateFile::Untrusted(Vec::new())), // replaced at the next write, never followed
         };
         // Nobody else writes while we hold the lock, so the length is the length.
         Ok(Self::parse(folder::read_at(&file, STATE_FILE, 0, long.min(MOST))?))
     }
 
     fn parse(bytes: Vec<u8>) -> Self {
-        let Ok(mut state) = serde_json::from_slice::<State>(&bytes) else { return Kept::Odd(bytes) };
+        let Ok(mut state) = serde_json::from_slice::<State>(&bytes) else {
+            return StateFile::Untrusted(bytes);
+        };
         let digest = state.digest.take();
         if state.schema != SCHEMA || digest.is_none_or(|digest| digest_of(&state) != digest) {
-            return Kept::Odd(bytes);
+            return StateFile::Untrusted(bytes);
         }
         match state.ledger.take() {
-            Some(witness) => Kept::Whole(Box::new(state), Box::new(witness)),
-            None => Kept::Odd(bytes),
+            Some(witness) => StateFile::Whole(Box::new(state), Box::new(witness)),
+            None => StateFile::Untrusted(bytes),
         }
     }
 
     /// The block reason in a state that was edited to say so.
     pub fn edited_block(&self) -> Option<String> {
-        let Kept::Odd(bytes) = self else { return None };
+        let StateFile::Untrusted(bytes) = self else { return None };
         let json = json::read(std::str::from_utf8(bytes).ok()?).ok()?;
         let flags = json.get("state")?;
         let json::Json::Bool(true) = flags.get("custodiet_blocked")? else { return None };

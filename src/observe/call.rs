@@ -8,7 +8,7 @@ use crate::config::policy::Level;
 use crate::config::texts::{self, Library};
 use crate::config::workflow::Held;
 use crate::gate::guard::Protected;
-use crate::gate::{Scene, is_waived};
+use crate::gate::{Context, is_waived};
 use crate::ledger::heads;
 use crate::ledger::open::Ledger;
 use crate::model::agent::ours;
@@ -31,39 +31,39 @@ use crate::text::sha256::sha256;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The scene of this event.
-pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Scene, Failure> {
+/// The context of this event.
+pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
-    let mut scene = plain(env, session, event);
+    let mut context = plain(env, session, event);
     match event.name.as_str() {
-        "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut scene),
-        "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut scene),
-        "SubagentStart" | "SessionStart" => shadowed(env, event, &mut scene),
-        "ConfigChange" => scene.settings = Some(tampering::settings(&event.file_path)),
-        "SubagentStop" => scene.report = report(env, session, event),
-        "Stop" if !event.busy && (wrote(session) || closes(&scene)) => {
-            scene.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+        "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut context),
+        "PostToolUse" | "PostToolUseFailure" => after(env, session, event, &mut context),
+        "SubagentStart" | "SessionStart" => shadowed(env, event, &mut context),
+        "ConfigChange" => context.settings = Some(tampering::settings(&event.file_path)),
+        "SubagentStop" => context.report = report(env, session, event),
+        "Stop" if !event.busy && (wrote(session) || closes(&context)) => {
+            context.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
         }
         _ => {}
     }
     if event.name == "SessionStart" && session.is_new() {
-        scene.blocked_beside = blocked_beside(env, ledger)?;
+        context.blocked_beside = blocked_beside(env, ledger)?;
     }
     if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
         && matches!(event.name.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure")
         && !session.is_new()
     {
-        scene.past = ledger.past_call(&call.key)?;
+        context.past = ledger.past_call(&call.key)?;
     }
-    Ok(scene)
+    Ok(context)
 }
 
 fn wrote(session: &Session) -> bool {
     session.state.task.as_ref().is_some_and(|task| task.writes > 0)
 }
 
-fn closes(scene: &Scene) -> bool {
-    scene.stage.as_ref().is_some_and(|stage| stage.closes)
+fn closes(context: &Context) -> bool {
+    context.stage.as_ref().is_some_and(|stage| stage.closes)
 }
 
 /// The step under way, if the client was started for it: only the driver and the client it started know the key.
@@ -73,13 +73,13 @@ fn stage(env: &Env, session: &Session) -> Option<RunStep> {
 }
 
 /// Whose our agents' names are here.
-fn shadowed(env: &Env, event: &Event, scene: &mut Scene) {
+fn shadowed(env: &Env, event: &Event, context: &mut Context) {
     let cwd = Path::new(&event.cwd);
     let found = match &event.agent_type {
         Some(name) if event.name == "SubagentStart" => foreign_agents::shadow(env, cwd, name),
         _ => foreign_agents::any(env, cwd),
     };
-    scene.shadowed = found.map(|path| path.display().to_string());
+    context.shadowed = found.map(|path| path.display().to_string());
 }
 
 /// A person sits there, and the mode leaves them something to answer.
@@ -88,26 +88,26 @@ fn is_attended(env: &Env, event: &Event) -> bool {
     env.attended && !event.permission_mode.as_deref().is_some_and(|mode| silent.contains(&mode))
 }
 
-/// The scene of an event that a ledger recorded, as far as today can set it again: what the call does and reaches by
+/// The context of an event that a ledger recorded, as far as today can set it again: what the call does and reaches by
 /// today's rules, in the folders and at the time of then. How the tree stood is for whoever asks to add from the ledger.
-pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Scene {
+pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Context {
     let folders = session.memory.folders.clone();
     let stage = session.memory.run.clone();
     let defers = stage.is_some();
-    let mut scene = Scene { folders, now_ms: then_ms, defers, stage, ..plain(env, session, event) };
+    let mut context = Context { folders, now_ms: then_ms, defers, stage, ..plain(env, session, event) };
     match event.name.as_str() {
-        "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut scene),
-        "SubagentStop" => scene.report = report(env, session, event),
+        "PreToolUse" | "PermissionRequest" => call(env, session, event, &mut context),
+        "SubagentStop" => context.report = report(env, session, event),
         _ => {}
     }
-    scene
+    context
 }
 
-/// What every scene has.
-fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
+/// What every context has.
+fn plain(env: &Env, session: &Session, event: &Event) -> Context {
     let policy = session.policy();
     let stage = stage(env, session);
-    Scene {
+    Context {
         folders: env.folders.iter().cloned().collect(),
         busy: event.busy,
         now_ms: env.now_ms,
@@ -122,11 +122,11 @@ fn plain(env: &Env, session: &Session, event: &Event) -> Scene {
         attended: is_attended(env, event),
         defers: stage.is_some() || env.in_run && !is_attended(env, event),
         stage,
-        ..Scene::default()
+        ..Context::default()
     }
 }
 
-fn call(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
+fn call(env: &Env, session: &Session, event: &Event, context: &mut Context) {
     let Some(call) = &event.call else { return };
     let (tool, input) = (&call.key.tool, &call.input);
     let policy = session.policy();
@@ -139,16 +139,16 @@ fn call(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     let mut reach = targets::reach(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected);
     if !policy.checks.is_empty() {
-        scene.saves = saves(event, call);
-        scene.commits = reach.runs.iter().any(commits);
+        context.saves = saves(event, call);
+        context.commits = reach.runs.iter().any(commits);
     }
     if !policy.rules.is_empty() {
-        (scene.paths, scene.commands) = named(event, call, &reach);
+        (context.paths, context.commands) = named(event, call, &reach);
     }
     let planning = event.permission_mode.as_deref() == Some("plan");
     let plans = env.config.join("plans");
     let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
-    scene.reach = Some((protected, reach));
+    context.reach = Some((protected, reach));
     let around = effect::Around {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
@@ -156,7 +156,8 @@ fn call(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
         told: &|name| policy.effects.of(name),
     };
     let classed = effect::of(call, line.as_ref(), &around);
-    (scene.effect, scene.why, scene.touches_tree) = (Some(classed.effect), classed.why, classed.touches_tree);
+    (context.effect, context.why, context.touches_tree) =
+        (Some(classed.effect), classed.why, classed.touches_tree);
 }
 
 /// The file that an edit tool is about to save.
@@ -232,10 +233,10 @@ pub fn held(protected: &Protected) -> BTreeMap<String, Vec<String>> {
 }
 
 /// The end of a write: the audit's lot, and whether something of ours was changed behind the gates' back.
-fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
-    scene.drawn = draw(session, event, scene);
+fn after(env: &Env, session: &Session, event: &Event, context: &mut Context) {
+    context.drawn = draw(session, event, context);
     let open = event.call.as_ref().and_then(|call| session.open_call(&call.key));
-    scene.tracked = open.is_some_and(|open| open.effect == Some(Effect::Tracker));
+    context.tracked = open.is_some_and(|open| open.effect == Some(Effect::Tracker));
     let wrote = open.is_some_and(|open| open.effect.is_some_and(crate::model::call::Effect::is_write));
     if !wrote || session.memory.marks.is_empty() {
         return;
@@ -251,16 +252,16 @@ fn after(env: &Env, session: &Session, event: &Event, scene: &mut Scene) {
     let held: Vec<(String, Vec<String>)> = session.memory.held.clone().into_iter().collect();
     match tampering::judge(&changed, &held, &protected.binaries) {
         Some(Trip::Disarmed(path, why)) => {
-            scene.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
+            context.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
         }
-        Some(Trip::Changed(paths)) => scene.changed = paths,
+        Some(Trip::Changed(paths)) => context.changed = paths,
         None => {}
     }
-    scene.marks = Some(marks);
+    context.marks = Some(marks);
 }
 
 /// The audit's lot for a write that ended: from the system's randomness, and at the latest every so many writes.
-fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
+fn draw(session: &Session, event: &Event, context: &Context) -> Option<bool> {
     let policy = session.policy();
     let (audit, off) = (policy.audit, policy.gates.audit == Level::Off);
     let rate = audit.rate.in_millionths();
@@ -271,18 +272,18 @@ fn draw(session: &Session, event: &Event, scene: &Scene) -> Option<bool> {
         || !open.effect.is_some_and(crate::model::call::Effect::is_write)
         || off
         || session.state.audit.due
-        || is_waived(session, scene, "audit")
+        || is_waived(session, context, "audit")
     {
         return None;
     }
     let mut bytes = [0_u8; 4];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
     let lot = (u64::from(u32::from_ne_bytes(bytes)) * 1_000_000) >> 32;
-    let late = rate > 0 && session.memory.course.writes_since_draw + 1 >= audit.at_least_every;
+    let late = rate > 0 && session.memory.progress.writes_since_draw + 1 >= audit.at_least_every;
     Some(lot < u64::from(rate) || late)
 }
 
-fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<agent_report::Finding, String>> {
+fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<agent_report::AgentReport, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     session.awaited(id, kind)?;
     Some(agent_report::read(ours(kind)?, &event.report, &workflows(env, event)))

@@ -9,7 +9,7 @@ mod proposed;
 use crate::config::policy::Check;
 use crate::config::policy::check::Moment;
 use crate::config::texts;
-use crate::gate::Scene;
+use crate::gate::Context;
 use crate::model::event::Event;
 use crate::session::fact::Checked;
 use crate::session::fold::Session;
@@ -39,7 +39,7 @@ pub struct About {
 }
 
 impl About {
-    pub fn of(session: &Session, event: &Event, scene: &Scene) -> Self {
+    pub fn of(session: &Session, event: &Event, context: &Context) -> Self {
         let text = |path: &String| {
             let call = event.call.as_ref()?;
             proposed::text(&call.key.tool, &call.input, Path::new(path))
@@ -48,7 +48,7 @@ impl About {
             cwd: PathBuf::from(&event.cwd),
             root: session.memory.root.clone(),
             baseline: session.memory.baseline.clone(),
-            saves: scene.saves.as_ref().map(|path| (path.clone(), text(path).unwrap_or_default())),
+            saves: context.saves.as_ref().map(|path| (path.clone(), text(path).unwrap_or_default())),
         }
     }
 

@@ -6,7 +6,7 @@
 use crate::model::error::{Code, Failure};
 use crate::run::attempt::{self, Deed, Link, Told};
 use crate::run::packet::{End, Pause, Summary};
-use crate::run::state::{Record, fold};
+use crate::run::state::{RunState, fold};
 use crate::system::env::{Env, now_ms};
 use crate::system::files;
 use crate::system::git;
@@ -66,7 +66,7 @@ impl Artifacts {
     }
 
     /// The packet of a pause as it is now; only what a person may edit can differ from what was written.
-    pub fn pause(&self, record: &Record) -> Result<Pause, Failure> {
+    pub fn pause(&self, record: &RunState) -> Result<Pause, Failure> {
         let odd = |code, what: String| Failure::new(code, what);
         let Some(paused) = &record.paused else {
             return Err(odd(Code::RecoveryFailed, format!("run {} has no packet", record.run_id)));
@@ -87,7 +87,7 @@ impl Artifacts {
     }
 
     /// Every run of this project, oldest first.
-    pub fn runs(&self) -> Result<Vec<Record>, Failure> {
+    pub fn runs(&self) -> Result<Vec<RunState>, Failure> {
         let path = self.folder.join(LEDGER);
         match fs::read_to_string(&path) {
             Ok(text) => self.parse(&text).map(|(told, ..)| fold(&told)),

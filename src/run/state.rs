@@ -8,7 +8,7 @@ use super::status::{Outcome, State};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct RunState {
     pub run_id: String,
     pub init: Init,
     pub state: State,
@@ -35,7 +35,7 @@ pub struct Record {
     pub changed_at: String,
 }
 
-impl Record {
+impl RunState {
     pub fn has_passed(&self, step: &str) -> bool {
         self.done.get(step).is_some_and(|done| done.outcome == Outcome::Pass)
     }
@@ -103,11 +103,11 @@ impl Record {
 }
 
 /// Every run of a ledger, oldest first.
-pub fn fold(told: &[Told]) -> Vec<Record> {
-    let mut records: Vec<Record> = Vec::new();
+pub fn fold(told: &[Told]) -> Vec<RunState> {
+    let mut records: Vec<RunState> = Vec::new();
     for one in told {
         let at = records.iter().position(|record| record.run_id == one.run_id).unwrap_or_else(|| {
-            records.push(Record { run_id: one.run_id.clone(), ..Record::default() });
+            records.push(RunState { run_id: one.run_id.clone(), ..RunState::default() });
             records.len() - 1
         });
         records[at].take(one);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// What an agent of ours found. Stored: fields in sorted order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct AgentReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptance_criteria: Vec<String>,
     /// Hydrator: the workflow's gates, as they were then.
@@ -54,7 +54,7 @@ pub fn read(
     agent: &Agent,
     report: &str,
     workflows: &BTreeMap<String, Vec<String>>,
-) -> Result<Finding, String> {
+) -> Result<AgentReport, String> {
     let block = fenced(report)?;
     let json = json::read(block).map_err(|e| format!("the `aops` block is not JSON: {e}"))?;
     let Json::Object(_) = json else { return Err("the `aops` block is not one JSON object".to_owned()) };
@@ -107,7 +107,7 @@ fn fenced(report: &str) -> Result<&str, String> {
     }
 }
 
-fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<Finding, String> {
+fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<AgentReport, String> {
     let workflow = text(json, "workflow")?;
     let Some(gates) = workflows.get(&workflow) else {
         let known: Vec<&str> = workflows.keys().map(String::as_str).collect();
@@ -117,27 +117,27 @@ fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<F
             known.join(", ")
         ));
     };
-    Ok(Finding {
+    Ok(AgentReport {
         acceptance_criteria: texts(json, "acceptance_criteria")?,
         gates: gates.clone(),
         intent: Some(text(json, "intent")?),
         steps: texts(json, "steps")?,
         task: Some(one_of(json, "task", &["new", "continue"])?),
         workflow: Some(workflow),
-        ..Finding::default()
+        ..AgentReport::default()
     })
 }
 
-fn critic(json: &Json) -> Result<Finding, String> {
-    Ok(Finding {
+fn critic(json: &Json) -> Result<AgentReport, String> {
+    Ok(AgentReport {
         acceptance_criteria: texts(json, "acceptance_criteria")?,
         problems: texts(json, "problems")?,
         verdict: Some(one_of(json, "verdict", &["PROCEED", "REVISE", "HALT"])?),
-        ..Finding::default()
+        ..AgentReport::default()
     })
 }
 
-fn custodiet(json: &Json) -> Result<Finding, String> {
+fn custodiet(json: &Json) -> Result<AgentReport, String> {
     let verdict = one_of(json, "verdict", &["OK", "BLOCK"])?;
     let problems = match json.get("violation") {
         None | Some(Json::Null) if verdict == "OK" => Vec::new(),
@@ -146,10 +146,10 @@ fn custodiet(json: &Json) -> Result<Finding, String> {
     if verdict == "BLOCK" && problems.iter().all(|violation| violation.trim().is_empty()) {
         return Err("`violation` is empty; BLOCK must say what was violated".to_owned());
     }
-    Ok(Finding { problems, verdict: Some(verdict), ..Finding::default() })
+    Ok(AgentReport { problems, verdict: Some(verdict), ..AgentReport::default() })
 }
 
-fn qa(json: &Json) -> Result<Finding, String> {
+fn qa(json: &Json) -> Result<AgentReport, String> {
     let verdict = one_of(json, "verdict", &["VERIFIED", "ISSUES"])?;
     let problems = match json.get("issues") {
         None if verdict == "VERIFIED" => Vec::new(),
@@ -158,10 +158,10 @@ fn qa(json: &Json) -> Result<Finding, String> {
     if verdict == "ISSUES" && problems.is_empty() {
         return Err("`issues` is empty; ISSUES must list at least one".to_owned());
     }
-    Ok(Finding { problems, verdict: Some(verdict), ..Finding::default() })
+    Ok(AgentReport { problems, verdict: Some(verdict), ..AgentReport::default() })
 }
 
-fn reflection(json: &Json) -> Result<Finding, String> {
+fn reflection(json: &Json) -> Result<AgentReport, String> {
     let Some(fields @ Json::Object(_)) = json.get("reflection") else {
         return Err("`reflection` is missing".to_owned());
     };
@@ -180,7 +180,7 @@ fn reflection(json: &Json) -> Result<Finding, String> {
     if !matches!(outcome.as_str(), "success" | "partial" | "failure") {
         return Err("`outcome` must be success, partial or failure".to_owned());
     }
-    Ok(Finding { reflection, ..Finding::default() })
+    Ok(AgentReport { reflection, ..AgentReport::default() })
 }
 
 fn text(json: &Json, name: &str) -> Result<String, String> {

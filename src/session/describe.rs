@@ -3,12 +3,12 @@
 //! Reads nothing, writes nothing. Invariant: one line, whatever the fact holds.
 
 use crate::session::fact::{Fact, Said, Step};
-use crate::session::state::{Stage, Undone};
+use crate::session::state::{RollbackState, Undone};
 use crate::text::json::cut;
 use crate::text::template::one_line;
 
 /// The fact on one line of at most so many characters.
-pub fn told(fact: &Fact, longest: usize) -> String {
+pub fn describe_fact(fact: &Fact, longest: usize) -> String {
     let text = match fact {
         Fact::Open(open) => format!("aops-hook {}, project {}", open.binary, open.project),
         Fact::Event(seen) => {
@@ -43,10 +43,10 @@ pub fn told(fact: &Fact, longest: usize) -> String {
 
 fn undone_to(undone: &Undone) -> String {
     let how = match undone.stage {
-        Stage::Begun => "begun",
-        Stage::Done => "done",
-        Stage::Dropped => "dropped before anything was changed",
-        Stage::Told => "told to the session",
+        RollbackState::Begun => "begun",
+        RollbackState::Done => "done",
+        RollbackState::Dropped => "dropped before anything was changed",
+        RollbackState::Told => "told to the session",
     };
     format!("to {} by {}, {how}; the present is kept as {}", undone.target, undone.by, undone.archive)
 }

@@ -7,8 +7,8 @@
 use crate::config::policy::Policy;
 use crate::config::policy::check::Moment;
 use crate::model::call::{CallKey, CallState, Effect};
-use crate::session::agent_report::Finding;
-use crate::session::state::{Memory, RunStep, Stage, State, Undone, Waiver};
+use crate::session::agent_report::AgentReport;
+use crate::session::state::{Memory, RollbackState, RunStep, State, Undone, Waiver};
 use crate::text::stored::canonical;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -175,7 +175,7 @@ pub struct Reported {
     pub agent_id: String,
     /// Left out where the agent was sent on or given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finding: Option<Finding>,
+    pub finding: Option<AgentReport>,
     /// What was wrong with its report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -344,7 +344,7 @@ impl Fact {
             | Fact::Run(_)
             | Fact::Recovery(_)
             | Fact::Checkpoint(_) => true,
-            Fact::Rollback(undone) => undone.stage != Stage::Told,
+            Fact::Rollback(undone) => undone.stage != RollbackState::Told,
             Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
             _ => false,
         }

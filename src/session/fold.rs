@@ -83,8 +83,8 @@ impl Session {
             Fact::Unblock(_) => self.block(None),
             Fact::Verdict(report) => self.reported(ts, report),
             Fact::Waive(waiver) => {
-                self.memory.course.waivers.retain(|old| old.gate != waiver.gate);
-                self.memory.course.waivers.push(waiver.clone());
+                self.memory.progress.waivers.retain(|old| old.gate != waiver.gate);
+                self.memory.progress.waivers.push(waiver.clone());
             }
             Fact::Check(checked) => self.checked(checked),
             Fact::Run(staged) => self.staged(staged),

@@ -125,7 +125,8 @@ pub struct Memory {
     pub boot: String,
     pub calls: Vec<OpenCall>,
     /// Where the loop stands beyond what the state says.
-    pub course: Course,
+    #[serde(rename = "course")]
+    pub progress: TaskProgress,
     /// Variables that decide where we live, as the session began.
     pub folders: BTreeMap<String, String>,
     /// Settings files that register us, with the events they do it for.
@@ -156,7 +157,7 @@ pub struct Memory {
 
 /// The course of the task in hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Course {
+pub struct TaskProgress {
     /// Our agents that were started, newest last.
     pub agents: Vec<Started>,
     /// An audit is under way: custodiet was started and has not ended.
@@ -167,7 +168,8 @@ pub struct Course {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checks: BTreeMap<String, LastRun>,
     /// Prompts of a person so far.
-    pub epoch: u64,
+    #[serde(rename = "epoch")]
+    pub prompt_count: u64,
     /// Gates of the workflow in force.
     pub gates: Vec<String>,
     /// Stop was let go although something was owed.
@@ -179,7 +181,8 @@ pub struct Course {
     pub rounds: u64,
     pub steps: Vec<String>,
     /// The prompt that began the task in hand.
-    pub task_epoch: u64,
+    #[serde(rename = "task_epoch")]
+    pub task_prompt_count: u64,
     /// The user knows that there is no git here to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_no_git: bool,
@@ -207,7 +210,8 @@ pub struct Started {
     pub agent_id: String,
     /// It has ended, with its one verdict or without.
     pub done: bool,
-    pub epoch: u64,
+    #[serde(rename = "epoch")]
+    pub prompt_count: u64,
     pub name: String,
     /// How often it was sent on for want of a valid block.
     pub sent_on: u64,
@@ -274,7 +278,7 @@ pub struct Undone {
     /// The checkpoint that stands for the restored tree.
     pub result: String,
     pub sandbox: Sandbox,
-    pub stage: Stage,
+    pub stage: RollbackState,
     /// The loop went back, the tree did not.
     pub state_only: bool,
     /// The checkpoint that was restored.
@@ -286,7 +290,7 @@ pub struct Undone {
 /// How far a rollback is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stage {
+pub enum RollbackState {
     Begun,
     Done,
     /// It was interrupted before anything was changed.

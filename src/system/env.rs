@@ -41,7 +41,7 @@ pub struct Env {
     /// Milliseconds since 1970, UTC.
     pub now_ms: i64,
     /// A rehearsal: everything is judged as it would be, and no edge writes anything.
-    pub dry: bool,
+    pub dry_run: bool,
 }
 
 /// The run a client was started for, and what only its driver can say.

@@ -7,7 +7,7 @@ mod review;
 
 pub use review::diff;
 
-use crate::model::worktree::Tree;
+use crate::model::worktree::Worktree;
 use crate::system::env::Env;
 use crate::system::files::{self, Scratch};
 use crate::system::process::{self, Ending};
@@ -82,8 +82,8 @@ pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
 /// Under this key the baseline keeps the commit; no path is empty.
 const HEAD: &str = "";
 
-pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Tree {
-    let Some(status) = status(env, cwd) else { return Tree { unknown: true, ..Tree::default() } };
+pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
+    let Some(status) = status(env, cwd) else { return Worktree { unknown: true, ..Worktree::default() } };
     let root = Path::new(&status.root);
     let changed = |path: &&String| baseline.get(*path).is_none_or(|old| *old != stamp(&root.join(path)));
     let uncommitted: Vec<String> = status.dirty.iter().filter(changed).cloned().collect();
@@ -92,7 +92,7 @@ pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Tree 
     let remote = !detached && git(env, cwd, &["remote"]).is_some_and(|names| !names.is_empty());
     let unpushed = if status.upstream { status.ahead > 0 && moved } else { moved };
     let push = (remote && (unpushed || !uncommitted.is_empty())).then(|| push(&status));
-    Tree { uncommitted, push, unknown: false }
+    Worktree { uncommitted, push, unknown: false }
 }
 
 /// Every path with a change that is not committed, in full; nothing where git cannot say.

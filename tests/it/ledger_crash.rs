@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One event in the situation it is to be met in.
-struct Scene<'a> {
+struct Context<'a> {
     sandbox: &'a Sandbox,
     session: Session<'a>,
     event: &'static str,
@@ -20,7 +20,7 @@ struct Scene<'a> {
     heads: Option<Vec<u8>>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Context<'a> {
     /// A session with some calls behind it and one running.
     fn new(sandbox: &'a Sandbox, event: &'static str, fields: impl Fn(&Session) -> Value) -> Self {
         let session = sandbox.session();
@@ -104,34 +104,34 @@ fn a_stop(_: &Session) -> Value {
 }
 
 /// The same event on a ledger that a killed write left torn.
-fn torn(sandbox: &Sandbox) -> Scene<'_> {
-    let mut scene = Scene::new(sandbox, "PreToolUse", new_call);
-    let ledger = scene.before.get_mut(LEDGER).unwrap();
+fn torn(sandbox: &Sandbox) -> Context<'_> {
+    let mut context = Context::new(sandbox, "PreToolUse", new_call);
+    let ledger = context.before.get_mut(LEDGER).unwrap();
     let again = ledger[..200].to_vec();
     ledger.extend(again);
-    scene.put_back();
-    scene
+    context.put_back();
+    context
 }
 
-fn killed_everywhere(scene: &Scene) {
-    for point in scene.points() {
-        scene.put_back();
-        let end = scene.inject(&point, "signal=KILL");
+fn killed_everywhere(context: &Context) {
+    for point in context.points() {
+        context.put_back();
+        let end = context.inject(&point, "signal=KILL");
         assert_eq!(end.signal, Some(9), "{point:?}: {end:?}");
-        scene.holds(&end, &format!("killed at {point:?}"));
+        context.holds(&end, &format!("killed at {point:?}"));
     }
 }
 
 #[test]
 fn killed_at_every_system_call_of_a_call() {
     let sandbox = Sandbox::new();
-    killed_everywhere(&Scene::new(&sandbox, "PreToolUse", new_call));
+    killed_everywhere(&Context::new(&sandbox, "PreToolUse", new_call));
 }
 
 #[test]
 fn killed_at_every_system_call_of_a_stop() {
     let sandbox = Sandbox::new();
-    killed_everywhere(&Scene::new(&sandbox, "Stop", a_stop));
+    killed_everywhere(&Context::new(&sandbox, "Stop", a_stop));
 }
 
 #[test]
@@ -141,14 +141,14 @@ fn killed_at_every_system_call_of_a_repair() {
 }
 
 /// Errors a disk gives. `guarding`: it must then refuse; else let go.
-fn failing_everywhere(scene: &Scene, guarding: bool) {
+fn failing_everywhere(context: &Context, guarding: bool) {
     let errors = ["EIO", "ENOSPC", "EINTR", "EACCES", "EROFS"];
-    let points = scene.points();
+    let points = context.points();
     let mut refused = BTreeSet::new();
     for point in &points {
         for error in errors {
-            scene.put_back();
-            let end = scene.inject(point, &format!("error={error}"));
+            context.put_back();
+            let end = context.inject(point, &format!("error={error}"));
             let case = format!("{error} at {point:?}: {end:?}");
             let allowed: &[i32] = if guarding { &[0, 2] } else { &[0] };
             assert!(end.code.is_some_and(|code| allowed.contains(&code)), "{case}");
@@ -159,7 +159,7 @@ fn failing_everywhere(scene: &Scene, guarding: bool) {
             }
             // On an event that may not refuse, a warning says that nothing was recorded.
             let unheard = End { code: if end.err.is_empty() { end.code } else { None }, ..end };
-            scene.holds(&unheard, &case);
+            context.holds(&unheard, &case);
         }
     }
     assert!(!guarding || refused.contains("write"), "a failed write refuses: {refused:?}");
@@ -168,13 +168,13 @@ fn failing_everywhere(scene: &Scene, guarding: bool) {
 #[test]
 fn errors_at_every_system_call_of_a_call() {
     let sandbox = Sandbox::new();
-    failing_everywhere(&Scene::new(&sandbox, "PreToolUse", new_call), true);
+    failing_everywhere(&Context::new(&sandbox, "PreToolUse", new_call), true);
 }
 
 #[test]
 fn errors_at_every_system_call_of_a_stop() {
     let sandbox = Sandbox::new();
-    failing_everywhere(&Scene::new(&sandbox, "Stop", a_stop), false);
+    failing_everywhere(&Context::new(&sandbox, "Stop", a_stop), false);
 }
 
 #[test]
@@ -281,14 +281,14 @@ fn a_lost_stop_is_no_power_loss() {
 #[test]
 fn a_file_size_limit_refuses_and_loses_nothing() {
     let sandbox = Sandbox::new();
-    let scene = Scene::new(&sandbox, "PreToolUse", new_call);
+    let context = Context::new(&sandbox, "PreToolUse", new_call);
     let (mut refused, mut passed) = (0, 0);
     for blocks in 0..40 {
-        scene.put_back();
+        context.put_back();
         let script = format!("ulimit -f {blocks} && exec \"$0\" PreToolUse");
         let mut command = sandbox.command("sh");
         let output =
-            command.args(["-c", &script, BINARY]).write_stdin(scene.payload.to_string()).output().unwrap();
+            command.args(["-c", &script, BINARY]).write_stdin(context.payload.to_string()).output().unwrap();
         let end = End {
             code: output.status.code(),
             signal: None,
@@ -304,7 +304,7 @@ fn a_file_size_limit_refuses_and_loses_nothing() {
             }
             _ => panic!("{case}"),
         }
-        scene.holds(&end, &case);
+        context.holds(&end, &case);
     }
     assert!(refused > 0 && passed > 0, "the limits reach from too small to enough: {refused} {passed}");
 }

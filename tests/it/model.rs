@@ -23,14 +23,14 @@ use std::thread;
 /// A running server; it ends with the test's process.
 pub(crate) struct Model {
     address: SocketAddr,
-    desk: Arc<Mutex<Desk>>,
+    io: Arc<Mutex<Io>>,
 }
 
 type Mind = Box<dyn FnMut(&Request) -> Turn + Send>;
 
 /// What is still to be said, and what was heard.
 #[derive(Default)]
-struct Desk {
+struct Io {
     main: Vec<Turn>,
     /// What answers the main conversation in the place of a script.
     mind: Option<Mind>,
@@ -50,28 +50,28 @@ impl Model {
     pub(crate) fn new(main: impl IntoIterator<Item = Turn>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let desk = Arc::new(Mutex::new(Desk { main: main.into_iter().collect(), ..Desk::default() }));
-        let shared = Arc::clone(&desk);
+        let io = Arc::new(Mutex::new(Io { main: main.into_iter().collect(), ..Io::default() }));
+        let shared = Arc::clone(&io);
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                let desk = Arc::clone(&shared);
-                thread::spawn(move || converse(connection, &desk));
+                let io = Arc::clone(&shared);
+                thread::spawn(move || converse(connection, &io));
             }
         });
-        Self { address, desk }
+        Self { address, io }
     }
 
     /// A model that answers the main conversation by what it holds, however often it is asked.
     pub(crate) fn minded(mind: impl FnMut(&Request) -> Turn + Send + 'static) -> Self {
         let model = Self::new([]);
-        model.desk().mind = Some(Box::new(mind));
+        model.io().mind = Some(Box::new(mind));
         model
     }
 
     /// A subagent whose system prompt has these words goes through these turns. Said again for the same words, it is the
     /// script of the next one; the last script serves all that follow.
     pub(crate) fn agent(self, words: &str, turns: impl IntoIterator<Item = Turn>) -> Self {
-        self.desk().agents.push((words.to_owned(), turns.into_iter().collect()));
+        self.io().agents.push((words.to_owned(), turns.into_iter().collect()));
         self
     }
 
@@ -81,7 +81,7 @@ impl Model {
 
     /// Every request so far, oldest first.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.desk().requests.clone()
+        self.io().requests.clone()
     }
 
     /// The results the main conversation was shown, each once.
@@ -97,15 +97,15 @@ impl Model {
 
     /// What no script foresaw: requests to other hosts or to paths the API does not have, deeds that failed.
     pub(crate) fn astray(&self) -> Vec<String> {
-        self.desk().astray.clone()
+        self.io().astray.clone()
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap()
+    fn io(&self) -> MutexGuard<'_, Io> {
+        self.io.lock().unwrap()
     }
 }
 
-impl Desk {
+impl Io {
     /// The next turn of whoever asks, and the number of its message.
     fn next(&mut self, request: &Request) -> (Turn, usize) {
         self.messages += 1;
@@ -139,13 +139,13 @@ impl Desk {
 }
 
 /// One connection, until the client hangs up.
-fn converse(mut connection: TcpStream, desk: &Mutex<Desk>) -> io::Result<()> {
+fn converse(mut connection: TcpStream, io: &Mutex<Io>) -> io::Result<()> {
     let mut reader = BufReader::new(connection.try_clone()?);
     while let Some(received) = http::receive(&mut reader)? {
-        let (answer, halfway) = answer(&received, desk);
+        let (answer, halfway) = answer(&received, io);
         http::send(&mut connection, &answer, received.method == "HEAD", || {
             if let Some((turn, number)) = &halfway {
-                happen(desk, *number, || turn.happen_halfway());
+                happen(io, *number, || turn.happen_halfway());
             }
         })?;
     }
@@ -153,7 +153,7 @@ fn converse(mut connection: TcpStream, desk: &Mutex<Desk>) -> io::Result<()> {
 }
 
 /// The answer, and whose turn it is if something happens in its middle.
-fn answer(received: &Received, desk: &Mutex<Desk>) -> (Answer, Option<(Turn, usize)>) {
+fn answer(received: &Received, io: &Mutex<Io>) -> (Answer, Option<(Turn, usize)>) {
     let path = received.path.split('?').next().unwrap_or_default();
     match (received.method.as_str(), path) {
         ("POST", "/v1/messages") => {
@@ -163,7 +163,7 @@ fn answer(received: &Received, desk: &Mutex<Desk>) -> (Answer, Option<(Turn, usi
                     agent: received.headers.get("x-claude-code-agent-id").cloned(),
                     body: body.clone(),
                 },
-                desk,
+                io,
             );
             let answer = if body["stream"] == true {
                 Answer { status: "200 OK", kind: "text/event-stream", body: turn::stream(&message) }
@@ -176,7 +176,7 @@ fn answer(received: &Received, desk: &Mutex<Desk>) -> (Answer, Option<(Turn, usi
         ("GET", "/v1/models") => (plain("200 OK", &json!({"data": [], "has_more": false})), None),
         ("HEAD" | "GET", "/") => (plain("200 OK", &json!({})), None),
         (method, _) => {
-            desk.lock().unwrap().astray.push(format!("{method} {}", received.path));
+            io.lock().unwrap().astray.push(format!("{method} {}", received.path));
             let error = json!({"type": "error", "error": {"type": "not_found_error", "message": "not in the script"}});
             (plain("404 Not Found", &error), None)
         }
@@ -187,22 +187,22 @@ fn plain(status: &'static str, body: &Value) -> Answer {
     Answer { status, kind: "application/json", body: body.to_string() }
 }
 
-/// The scripted message, and whose turn it is. The turn's deed runs with the desk free, so that other conversations go on.
-fn say(request: Request, desk: &Mutex<Desk>) -> (Value, (Turn, usize)) {
+/// The scripted message, and whose turn it is. The turn's deed runs with the io free, so that other conversations go on.
+fn say(request: Request, io: &Mutex<Io>) -> (Value, (Turn, usize)) {
     let model = request.body["model"].as_str().unwrap_or("scripted").to_owned();
     let (turn, number) = {
-        let mut desk = desk.lock().unwrap();
-        let next = desk.next(&request);
-        desk.requests.push(request);
+        let mut io = io.lock().unwrap();
+        let next = io.next(&request);
+        io.requests.push(request);
         next
     };
-    happen(desk, number, || turn.happen());
+    happen(io, number, || turn.happen());
     (turn.message(number, &model), (turn, number))
 }
 
 /// A deed that fails must fail the test, not only this thread.
-fn happen(desk: &Mutex<Desk>, number: usize, deed: impl FnOnce()) {
+fn happen(io: &Mutex<Io>, number: usize, deed: impl FnOnce()) {
     if panic::catch_unwind(AssertUnwindSafe(deed)).is_err() {
-        desk.lock().unwrap().astray.push(format!("what happens at message {number} failed"));
+        io.lock().unwrap().astray.push(format!("what happens at message {number} failed"));
     }
 }

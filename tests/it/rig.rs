@@ -9,10 +9,10 @@ pub(crate) mod strace;
 use crate::support::Answer;
 use aops_hook::claude::wire::read;
 use aops_hook::gate::facts;
-use aops_hook::gate::{self, Scene};
+use aops_hook::gate::{self, Context};
 use aops_hook::ledger::chain::{Damage, Walk};
 use aops_hook::ledger::open::Ledger;
-use aops_hook::ledger::session_folder::Whose;
+use aops_hook::ledger::session_folder::SessionKey;
 use aops_hook::model::error::Failure;
 use aops_hook::session::fact::{Fact, Opened};
 use aops_hook::session::fold::Session;
@@ -61,7 +61,7 @@ impl Workshop {
         let event = read::read(name, self.payload(name, fields).to_string().as_bytes())?;
         let mut ledger =
             Ledger::lock(&self.env, whose(&event.transcript_path, &event.cwd), name == "SessionStart")?;
-        let scene = Scene::default();
+        let context = Context::default();
         if ledger.session().is_new() {
             let opened = Opened {
                 binary: env!("CARGO_PKG_VERSION").to_owned(),
@@ -73,10 +73,10 @@ impl Workshop {
             };
             ledger.append(&self.env, vec![Fact::Open(opened)])?;
         }
-        let verdict = gate::judge(ledger.session(), &event, &scene);
-        let mut facts = facts::facts(ledger.session(), &event, &verdict, &scene);
+        let verdict = gate::judge(ledger.session(), &event, &context);
+        let mut facts = facts::facts(ledger.session(), &event, &verdict, &context);
         if let (Some(Fact::Event(seen)), "SessionStart") = (facts.last_mut(), name) {
-            (seen.boot, seen.folders) = (Some(boot_id()), Some(scene.folders.clone()));
+            (seen.boot, seen.folders) = (Some(boot_id()), Some(context.folders.clone()));
         }
         ledger.append(&self.env, facts)
     }
@@ -132,8 +132,8 @@ impl Workshop {
     }
 }
 
-fn whose<'a>(transcript_path: &'a str, cwd: &'a str) -> Whose<'a> {
-    Whose { session_id: ID, transcript_path, cwd }
+fn whose<'a>(transcript_path: &'a str, cwd: &'a str) -> SessionKey<'a> {
+    SessionKey { session_id: ID, transcript_path, cwd }
 }
 
 /// Not refused, no complaint; what it told the model is another test's business.

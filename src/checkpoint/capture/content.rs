@@ -4,7 +4,7 @@
 //! it, even if the file changes while it is read; one that does is read again, and is not remembered as known.
 
 use super::{Limits, Sight, walk::on_disk};
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::checkpoint::store::blob::Put;
 use crate::checkpoint::store::cache::{Known, Outside};
 use crate::checkpoint::tree::{File, LeftOut, name};
@@ -57,7 +57,7 @@ pub(super) fn too_much(wanted: &mut Vec<Sight>, most: u64) -> Vec<LeftOut> {
 }
 
 /// `wanted` is sorted by path, and so is what comes back. What was learnt is in the cache then.
-pub(super) fn keep(vault: &Vault, wanted: Vec<Sight>, limits: &Limits) -> Result<Kept, Failure> {
+pub(super) fn keep(vault: &Store, wanted: Vec<Sight>, limits: &Limits) -> Result<Kept, Failure> {
     let boot = boot_id();
     let cached = vault.cached(&boot);
     let (mut cache, mut before) = (cached.known().peekable(), 0);
@@ -117,7 +117,7 @@ type Read = io::Result<(Put, Option<Outside>)>;
 
 /// Those that are missing, by place; and whether time was up before the last.
 fn read_all(
-    vault: &Vault,
+    vault: &Store,
     files: &[File],
     missing: &[usize],
     limits: &Limits,
@@ -149,7 +149,7 @@ fn read_all(
 }
 
 /// Puts its content into the vault.
-fn read(vault: &Vault, path: &str, sync: bool) -> Read {
+fn read(vault: &Store, path: &str, sync: bool) -> Read {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(on_disk(&vault.root, path))?;
     let stat = fstat(&file)?;
@@ -171,7 +171,7 @@ fn read(vault: &Vault, path: &str, sync: bool) -> Read {
 }
 
 /// A link is its target.
-pub(super) fn link(vault: &Vault, sight: Sight) -> Result<File, LeftOut> {
+pub(super) fn link(vault: &Store, sight: Sight) -> Result<File, LeftOut> {
     let Ok(target) = std::fs::read_link(on_disk(&vault.root, &sight.path)) else {
         return Err(LeftOut { path: sight.path, reason: "changed while it was read".to_owned(), size: 0 });
     };

@@ -6,7 +6,7 @@
 use super::rules::{Has, Rules};
 use super::tracked::tracked;
 use super::{Limits, Sight, SightKind};
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::checkpoint::store::cache::Outside;
 use crate::checkpoint::tree::{self, LeftOut, name};
 use crate::model::error::Failure;
@@ -31,7 +31,7 @@ pub struct Walked {
 }
 
 /// The first half of a capture.
-pub fn walk(env: &Env, vault: &Vault, limits: &Limits, besides: &[String]) -> Result<Walked, Failure> {
+pub fn walk(env: &Env, vault: &Store, limits: &Limits, besides: &[String]) -> Result<Walked, Failure> {
     let root = &vault.root;
     let (mut walked, tracked) = thread::scope(|scope| {
         // Asked while we walk.
@@ -86,7 +86,7 @@ struct Open {
 }
 
 struct Ways<'a> {
-    vault: &'a Vault,
+    vault: &'a Store,
     limits: &'a Limits,
     open: Mutex<Open>,
     more: Condvar,
@@ -95,7 +95,7 @@ struct Ways<'a> {
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 impl<'a> Ways<'a> {
-    fn new(vault: &'a Vault, limits: &'a Limits) -> Self {
+    fn new(vault: &'a Store, limits: &'a Limits) -> Self {
         let first = Way { path: Vec::new(), rules: Rules::above(&vault.root) };
         Self { vault, limits, open: Mutex::new(Open { ways: vec![first], busy: 0 }), more: Condvar::new() }
     }

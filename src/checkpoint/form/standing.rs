@@ -16,7 +16,7 @@ const WALK: [Phase; 6] =
 /// Where the loop stands.
 pub fn orchestrator(session: &Session) -> Orchestrator {
     let state = &session.state;
-    let gates = &session.memory.course.gates;
+    let gates = &session.memory.progress.gates;
     let asked = |phase: &Phase| match phase {
         Phase::Review => gates.iter().any(|gate| gate == "critic"),
         Phase::Verify => gates.iter().any(|gate| gate == "qa"),
@@ -66,7 +66,7 @@ pub fn agents(session: &Session, tokens: &BTreeMap<String, u64>) -> Vec<AgentSta
 }
 
 fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
-    let started = session.memory.course.agents.iter().rfind(|started| started.name == name);
+    let started = session.memory.progress.agents.iter().rfind(|started| started.name == name);
     match (started, agent.verdict.is_some() || agent.result.is_some()) {
         (Some(started), _) if !started.done => AgentStatus::Running,
         (Some(_), false) => AgentStatus::Failed,
@@ -77,7 +77,7 @@ fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
 
 /// What each gate of the task and each of the user's checks came to, as one of the four outcomes.
 pub fn governance(session: &Session) -> Governance {
-    let (state, course) = (&session.state, &session.memory.course);
+    let (state, course) = (&session.state, &session.memory.progress);
     let gate = |name: &str, outcome: &str, reason: Option<String>| Outcome {
         name: name.to_owned(),
         outcome: outcome.to_owned(),

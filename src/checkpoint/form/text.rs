@@ -192,12 +192,12 @@ mod tests {
             shared in proptest::collection::btree_map("[a-z\"]{1,3}", 0_u8..4, 0..40),
         ) {
             let [old, new] = [old, new].map(|own| tree(&shared.clone().into_iter().chain(own).collect()));
-            let parting = part(&old, &new);
+            let delta = part(&old, &new);
             let [was, is] = apart(&canonical(&old), &canonical(&new)).unwrap();
             let reduced = |files: Vec<File>| Artifacts { files, ..Artifacts::default() };
             let (was, is) = (reduced(was), reduced(is));
-            prop_assert_eq!(format!("{parting:?}"), format!("{:?}", part(&was, &is)));
-            prop_assert_eq!(was.files.len(), parting.removed.len() + parting.changed.len());
+            prop_assert_eq!(format!("{delta:?}"), format!("{:?}", part(&was, &is)));
+            prop_assert_eq!(was.files.len(), delta.removed.len() + delta.changed.len());
         }
     }
 

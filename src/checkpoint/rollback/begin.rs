@@ -9,14 +9,14 @@ use super::{BRIEF, Files, Wanted, fact, ignored, ledgers, warm_up, write};
 use crate::checkpoint::capture::{self, Limits};
 use crate::checkpoint::form::{Checkpoint, Id, Kind, text};
 use crate::checkpoint::restore;
-use crate::checkpoint::store::Vault;
-use crate::checkpoint::tree::delta::{Parting, missing};
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::delta::{Delta, missing};
 use crate::checkpoint::tree::{Artifacts, find, is_foreign, name};
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
-use crate::session::state::Stage;
+use crate::session::state::RollbackState;
 use crate::system::env::Env;
 use crate::text::sha256::sha256;
 use crate::text::stored::canonical;
@@ -52,7 +52,7 @@ pub struct Preview {
 }
 
 impl Preview {
-    pub fn parting(&self) -> Parting<'_> {
+    pub fn delta(&self) -> Delta<'_> {
         steps(&self.present, &self.target.artifacts, &self.alone, &self.leave)
     }
 }
@@ -69,7 +69,7 @@ pub struct Outcome {
 /// What a rollback to this checkpoint would do now.
 pub fn preview(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     id: &Id,
     untouched: &[String],
     limits: &Limits,
@@ -92,8 +92,8 @@ pub fn preview(
     unreachable(&present, &target.artifacts)?;
     let alone = untouched.to_vec();
     let leave = {
-        let parting = steps(&present, &target.artifacts, &alone, &[]);
-        ignored::then(vault, &parting, || whole(&text))?
+        let delta = steps(&present, &target.artifacts, &alone, &[]);
+        ignored::then(vault, &delta, || whole(&text))?
     };
     Ok(Preview { target, present, now, leave, alone, text })
 }
@@ -116,7 +116,7 @@ fn whole(text: &[u8]) -> Result<Artifacts, Failure> {
 }
 
 /// What is in the way of the checkpoint's files and was not seen, since it is ignored today.
-fn hidden(vault: &Vault, present: &Artifacts, target: &Artifacts) -> Result<Vec<String>, Failure> {
+fn hidden(vault: &Store, present: &Artifacts, target: &Artifacts) -> Result<Vec<String>, Failure> {
     let mut hidden = Vec::new();
     for file in missing(&present.files, &target.files) {
         let below = capture::everything_below(&vault.root, &file.path);
@@ -157,19 +157,19 @@ fn in_the_way(path: &str, why: &str) -> Failure {
 /// Everybody who works here stands still, and this is what will be done.
 struct Ready {
     ledgers: Vec<Ledger>,
-    vault: Vault,
+    vault: Store,
     preview: Preview,
     began: Instant,
 }
 
 /// Holds all sessions of the tree and looks at it once. A look that takes long is taken first while everybody still works.
 fn stand_still(env: &Env, root: &Path, order: &Order) -> Result<Ready, Failure> {
-    let vault = Vault::look(root)?;
+    let vault = Store::look(root)?;
     let mut session_id = vault.map_or(Ok(String::new()), |vault| vault.session_of(order.id))?;
     let mut brief = true;
     loop {
         let mut ledgers = ledgers::open(env, &ledgers::running(env, root, &session_id))?;
-        let vault = Vault::open(env, root)?;
+        let vault = Store::open(env, root)?;
         if let Some(plan) = Plan::read(&vault)? {
             finish_again(env, &vault, &plan, &mut ledgers.iter_mut().collect::<Vec<_>>())?;
         }
@@ -200,7 +200,7 @@ pub fn roll_back(
     seen: &mut dyn FnMut(&Preview) -> Result<(), Failure>,
 ) -> Result<Outcome, Failure> {
     if let Some(own) = own {
-        let vault = Vault::open(env, root)?;
+        let vault = Store::open(env, root)?;
         if let Some(plan) = Plan::read(&vault)? {
             finish_again(env, &vault, &plan, &mut [own])?;
         }
@@ -216,7 +216,7 @@ pub fn roll_back(
 
 fn carry_out(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     order: &Order,
     ledgers: &mut [&mut Ledger],
     Preview { target, present, now, leave, alone, text }: Preview,
@@ -227,9 +227,9 @@ fn carry_out(
     let session = at.map(|at| ledgers[at].session());
     let (mut files, mut archive) = (0, None);
     if !order.state_only {
-        let parting = steps(&present, &target.artifacts, &alone, &leave);
-        files = parting.files();
-        restore::rehearse(vault, &parting)?;
+        let delta = steps(&present, &target.artifacts, &alone, &leave);
+        files = delta.files();
+        restore::open_dry(vault, &delta)?;
         archive = Some(self::archive(env, vault, session, &target, &now, began)?);
     }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
@@ -247,7 +247,7 @@ fn carry_out(
     for (n, ledger) in ledgers.iter_mut().enumerate() {
         let mine = at == Some(n);
         let told = archive.iter().filter(|_| mine).map(fact);
-        let first = Fact::Rollback(plan.told(&target, "", mine, Stage::Begun));
+        let first = Fact::Rollback(plan.told(&target, "", mine, RollbackState::Begun));
         ledger.append(env, told.chain([first]).collect())?;
     }
     plan.commit(vault)?;
@@ -260,7 +260,7 @@ fn carry_out(
 /// The present, kept as a checkpoint of its own in the run it leaves.
 fn archive(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     session: Option<&Session>,
     target: &Checkpoint,
     now: &str,

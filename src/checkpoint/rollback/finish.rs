@@ -8,13 +8,13 @@ use super::{Files, Wanted, fact, ledgers, tokens, write};
 use crate::checkpoint::capture::capture;
 use crate::checkpoint::form::{Checkpoint, Kind, text};
 use crate::checkpoint::restore::{self, Applied, Steps};
-use crate::checkpoint::store::Vault;
-use crate::checkpoint::tree::delta::Parting;
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::delta::Delta;
 use crate::checkpoint::tree::{Artifacts, Folder, find};
 use crate::ledger::open::Ledger;
 use crate::model::error::Failure;
 use crate::session::fact::Fact;
-use crate::session::state::{Stage, Undone};
+use crate::session::state::{RollbackState, Undone};
 use crate::system::env::Env;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,13 +25,14 @@ use std::time::Instant;
 pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
     let Some(undoing) = ledger.session().memory.undoing.clone() else { return Ok(()) };
     let root = ledger.session().memory.root.clone();
-    let vault = Vault::open(env, Path::new(&root))?;
+    let vault = Store::open(env, Path::new(&root))?;
     if let Some(plan) = Plan::read(&vault)? {
         finish_again(env, &vault, &plan, &mut [ledger])?;
     }
     // Somebody else's end of it is ours too.
     if ledger.session().memory.undoing.is_some() {
-        let stage = if Plan::was_done(&vault, &undoing.id)? { Stage::Done } else { Stage::Dropped };
+        let stage =
+            if Plan::was_done(&vault, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
         ledger.append(env, vec![Fact::Rollback(Undone { stage, ..*undoing })])?;
     }
     Ok(())
@@ -39,12 +40,12 @@ pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
 
 /// For a command: finishes what is pending in this tree. Says whether something was.
 pub fn finish_pending(env: &Env, root: &Path) -> Result<bool, Failure> {
-    let Some(vault) = Vault::look(root)? else { return Ok(false) };
+    let Some(vault) = Store::look(root)? else { return Ok(false) };
     if Plan::read(&vault)?.is_none() {
         return Ok(false);
     }
     let mut ledgers = ledgers::open(env, &ledgers::running(env, root, ""))?;
-    let vault = Vault::open(env, root)?;
+    let vault = Store::open(env, root)?;
     let Some(plan) = Plan::read(&vault)? else { return Ok(false) };
     finish_again(env, &vault, &plan, &mut ledgers.iter_mut().collect::<Vec<_>>())?;
     Ok(true)
@@ -68,7 +69,7 @@ pub(super) struct Trees {
 /// Takes the steps of a plan that was interrupted: the tree may be anything by now.
 pub(super) fn finish_again(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     plan: &Plan,
     ledgers: &mut [&mut Ledger],
 ) -> Result<Finished, Failure> {
@@ -83,7 +84,7 @@ pub(super) fn finish_again(
 /// Takes the plan's steps. `again`: they were begun before.
 pub(super) fn finish(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     plan: &Plan,
     ledgers: &mut [&mut Ledger],
     Trees { archive, mut target, text }: Trees,
@@ -93,14 +94,14 @@ pub(super) fn finish(
     let own = ledgers.iter().position(|ledger| ledger.session().state.session_id == plan.session_id);
     let mut kept = Vec::new();
     if let Some(archive) = &archive {
-        let parting = plan.steps(archive, &target.artifacts);
+        let delta = plan.steps(archive, &target.artifacts);
         if again {
             let session = own.map(|at| ledgers[at].session());
-            kept.extend(keep_strangers(env, vault, session, &parting, &target)?);
-            restore::rehearse(vault, &parting)?;
+            kept.extend(keep_strangers(env, vault, session, &delta, &target)?);
+            restore::open_dry(vault, &delta)?;
         }
-        let folders = shaped(plan, &parting, &target.artifacts, again);
-        applied = restore::apply(vault, &vault.tree, &Steps { parting, folders, fresh: !again })?;
+        let folders = shaped(plan, &delta, &target.artifacts, again);
+        applied = restore::apply(vault, &vault.tree, &Steps { delta, folders, fresh: !again })?;
     }
     // The tree is the target's now, unless some of it was left as it was, or somebody went on working meanwhile.
     let left_out = std::mem::take(&mut target.artifacts).left_out;
@@ -126,7 +127,12 @@ pub(super) fn finish(
         let mut facts: Vec<Fact> =
             if mine { kept.iter().chain([&result]).map(fact).collect() } else { Vec::new() };
         if known || mine {
-            facts.push(Fact::Rollback(plan.told(&target, &result.identity.checkpoint_id, mine, Stage::Done)));
+            facts.push(Fact::Rollback(plan.told(
+                &target,
+                &result.identity.checkpoint_id,
+                mine,
+                RollbackState::Done,
+            )));
         }
         ledger.append(env, facts)?;
     }
@@ -136,7 +142,7 @@ pub(super) fn finish(
 /// The checkpoint of the restored tree. `again`: an interrupted end of this rollback may have written it already.
 fn result(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     plan: &Plan,
     own: Option<&Ledger>,
     target: &Checkpoint,
@@ -164,9 +170,9 @@ fn result(
 }
 
 /// The folders that need a look for their mode: those on the way to a step; of a plan that was begun before, all.
-fn shaped<'a>(plan: &Plan, parting: &Parting, target: &'a Artifacts, again: bool) -> Vec<&'a Folder> {
+fn shaped<'a>(plan: &Plan, delta: &Delta, target: &'a Artifacts, again: bool) -> Vec<&'a Folder> {
     let mut on_the_way = BTreeSet::new();
-    for mut path in parting.paths() {
+    for mut path in delta.paths() {
         while on_the_way.insert(path) {
             path = path.rsplit_once('/').map_or("", |(above, _)| above);
         }
@@ -176,7 +182,7 @@ fn shaped<'a>(plan: &Plan, parting: &Parting, target: &'a Artifacts, again: bool
 }
 
 /// The result that an interrupted end of this rollback had already written.
-fn already(vault: &Vault, id: &str) -> Result<Option<Checkpoint>, Failure> {
+fn already(vault: &Store, id: &str) -> Result<Option<Checkpoint>, Failure> {
     let rows = vault.rows()?;
     let Some(row) = rows.iter().rev().take(2).find(|row| row.trigger == "rollback") else { return Ok(None) };
     let Some(result) = crate::checkpoint::form::Id::read(&row.id).and_then(|id| vault.read(&id).ok()) else {
@@ -188,16 +194,16 @@ fn already(vault: &Vault, id: &str) -> Result<Option<Checkpoint>, Failure> {
 /// A path that is neither as it was nor as it will be was changed by somebody since the rollback was interrupted.
 fn keep_strangers(
     env: &Env,
-    vault: &Vault,
+    vault: &Store,
     session: Option<&crate::session::fold::Session>,
-    parting: &Parting,
+    delta: &Delta,
     target: &Checkpoint,
 ) -> Result<Option<Checkpoint>, Failure> {
-    let changed = parting.changed.iter().map(|(old, _)| *old);
-    let touched = parting.added.iter().chain(&parting.removed).copied().chain(changed);
+    let changed = delta.changed.iter().map(|(old, _)| *old);
+    let touched = delta.added.iter().chain(&delta.removed).copied().chain(changed);
     let paths: Vec<String> = touched.map(|file| file.path.clone()).collect();
     let present = capture(env, vault, &Plan::limits(), &paths, &target.artifacts.left_out)?;
-    if !is_strange(parting, &present) {
+    if !is_strange(delta, &present) {
         return Ok(None);
     }
     let wanted = Wanted {
@@ -213,11 +219,11 @@ fn keep_strangers(
     write(env, vault, session, &wanted, present.into()).map(Some)
 }
 
-fn is_strange(parting: &Parting, present: &Artifacts) -> bool {
+fn is_strange(delta: &Delta, present: &Artifacts) -> bool {
     let is = |path: &str| find(&present.files, path);
-    let added = parting.added.iter().any(|new| is(&new.path).is_some_and(|now| now != *new));
-    let removed = parting.removed.iter().any(|old| is(&old.path).is_some_and(|now| now != *old));
+    let added = delta.added.iter().any(|new| is(&new.path).is_some_and(|now| now != *new));
+    let removed = delta.removed.iter().any(|old| is(&old.path).is_some_and(|now| now != *old));
     let changed =
-        parting.changed.iter().any(|(old, new)| is(&old.path).is_some_and(|now| now != *old && now != *new));
+        delta.changed.iter().any(|(old, new)| is(&old.path).is_some_and(|now| now != *old && now != *new));
     added || removed || changed
 }

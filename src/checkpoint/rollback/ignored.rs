@@ -2,8 +2,8 @@
 //!
 //! Reads blobs of ignore files. Asked only where one of them is not what it was.
 
-use crate::checkpoint::store::Vault;
-use crate::checkpoint::tree::delta::Parting;
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::delta::Delta;
 use crate::checkpoint::tree::name;
 use crate::checkpoint::tree::{Artifacts, File};
 use crate::model::error::Failure;
@@ -18,13 +18,13 @@ fn is_rules(file: &File) -> bool {
 
 /// Those of the removed that `then` ignored.
 pub(super) fn then(
-    vault: &Vault,
-    parting: &Parting,
+    vault: &Store,
+    delta: &Delta,
     then: impl Fn() -> Result<Artifacts, Failure>,
 ) -> Result<Vec<String>, Failure> {
-    let changed = parting.changed.iter().map(|(old, _)| *old);
-    let mut touched = parting.added.iter().chain(&parting.removed).copied().chain(changed);
-    if parting.removed.is_empty() || !touched.any(is_rules) {
+    let changed = delta.changed.iter().map(|(old, _)| *old);
+    let mut touched = delta.added.iter().chain(&delta.removed).copied().chain(changed);
+    if delta.removed.is_empty() || !touched.any(is_rules) {
         return Ok(Vec::new());
     }
     let rules = rules(vault, &then()?)?;
@@ -41,11 +41,11 @@ pub(super) fn then(
             }
         }
     };
-    Ok(parting.removed.iter().filter(|file| hidden(&file.path)).map(|file| file.path.clone()).collect())
+    Ok(delta.removed.iter().filter(|file| hidden(&file.path)).map(|file| file.path.clone()).collect())
 }
 
 /// The rules of each folder that has some.
-fn rules(vault: &Vault, tree: &Artifacts) -> Result<BTreeMap<String, Gitignore>, Failure> {
+fn rules(vault: &Store, tree: &Artifacts) -> Result<BTreeMap<String, Gitignore>, Failure> {
     let mut all = BTreeMap::new();
     for file in tree.files.iter().filter(|file| is_rules(file)) {
         let mut text = Vec::new();

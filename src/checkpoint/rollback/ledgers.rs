@@ -8,7 +8,7 @@ use crate::ledger::entry::Line;
 use crate::ledger::open::Ledger;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::session_folder;
-use crate::ledger::sessions::{self, Shelved};
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::Fact;
 use crate::system::env::Env;
@@ -17,20 +17,20 @@ use rustix::fs::OFlags;
 use std::path::Path;
 
 /// Sessions that have not ended and whose tree this is, and the one named `also`, ended or not.
-pub fn running(env: &Env, root: &Path, also: &str) -> Vec<Shelved> {
-    let here = |shelved: &Shelved| {
+pub fn running(env: &Env, root: &Path, also: &str) -> Vec<SessionOnDisk> {
+    let here = |shelved: &SessionOnDisk| {
         sessions::session(shelved).is_some_and(|session| {
             Path::new(&session.memory.root) == root
                 && (session.state.ended_at.is_none() || !also.is_empty() && session.state.session_id == also)
         })
     };
-    let mut found: Vec<Shelved> = sessions::all(env).into_iter().filter(here).collect();
+    let mut found: Vec<SessionOnDisk> = sessions::all(env).into_iter().filter(here).collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
 }
 
 /// Their ledgers, locked. One that is damaged is its own business and not in the way.
-pub(super) fn open(env: &Env, sessions: &[Shelved]) -> Result<Vec<Ledger>, Failure> {
+pub(super) fn open(env: &Env, sessions: &[SessionOnDisk]) -> Result<Vec<Ledger>, Failure> {
     let mut ledgers = Vec::new();
     for shelved in sessions {
         match Ledger::at(env, &shelved.path, &shelved.session_id) {

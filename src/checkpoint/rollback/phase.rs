@@ -6,7 +6,7 @@
 use super::{Order, Wanted, fact, roll_back, run_of, running, tokens, write};
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{Id, Kind};
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::checkpoint::store::index::Row;
 use crate::config::policy::{Interactive, Intervene};
 use crate::config::texts;
@@ -17,7 +17,7 @@ use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
-use crate::session::state::{Sandbox, Stage, Undone};
+use crate::session::state::{RollbackState, Sandbox, Undone};
 use crate::system::env::Env;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ impl Before {
 pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Before) -> Verdict {
     let session = ledger.session();
     let due = due(session.policy().checkpoint.interactive, before, Before::of(session));
-    if due.is_empty() || env.dry {
+    if due.is_empty() || env.dry_run {
         return Verdict::pass();
     }
     let Some(root) = root(env, session, event) else { return Verdict::pass() };
@@ -99,7 +99,7 @@ fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
 
 fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due]) -> Result<(), Failure> {
     let began = Instant::now();
-    let vault = Vault::open(env, root)?;
+    let vault = Store::open(env, root)?;
     let limits = Limits::of(&ledger.session().policy());
     let limits = Limits { sync: false, until: Some(began + PATIENCE), ..limits };
     let artifacts = capture(env, &vault, &limits, &[], &[])?;
@@ -125,7 +125,7 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
         );
     }
     let run = run_of(ledger.session());
-    let rows = Vault::open(env, root)?.rows()?;
+    let rows = Store::open(env, root)?.rows()?;
     let began = |row: &&Row| {
         let by_loop = matches!(row.trigger.as_str(), "phase" | "approval");
         row.run() == run && row.kind == Kind::Pre && row.phase == Phase::Execute && by_loop
@@ -163,7 +163,7 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
     let words = format!(
         "{what}\nhint: read again whatever you go on with; later phases have to be gone through anew"
     );
-    let told = Fact::Rollback(Undone { stage: Stage::Told, ..undone.clone() });
+    let told = Fact::Rollback(Undone { stage: RollbackState::Told, ..undone.clone() });
     (verdict.join(Verdict::context("rollback", words)), Some(told))
 }
 

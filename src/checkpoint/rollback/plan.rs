@@ -5,11 +5,11 @@
 
 use crate::checkpoint::capture::Limits;
 use crate::checkpoint::form::{Checkpoint, Id};
-use crate::checkpoint::store::{Vault, enter, names};
+use crate::checkpoint::store::{Store, enter, names};
 use crate::checkpoint::tree::Artifacts;
-use crate::checkpoint::tree::delta::{Parting, part};
+use crate::checkpoint::tree::delta::{Delta, part};
 use crate::model::error::{Code, Failure};
-use crate::session::state::{Stage, Undone};
+use crate::session::state::{RollbackState, Undone};
 use crate::system::env::Env;
 use crate::system::folder;
 use crate::text::stored::canonical;
@@ -27,11 +27,11 @@ pub(super) fn steps<'a>(
     end: &'a Artifacts,
     alone: &[String],
     leave: &[String],
-) -> Parting<'a> {
+) -> Delta<'a> {
     let left = |path: &str| leave.binary_search_by(|known| known.as_str().cmp(path)).is_ok();
-    let mut parting = part(start, end).without(|path| is_below(path, alone));
-    parting.removed.retain(|file| !left(&file.path));
-    parting
+    let mut delta = part(start, end).without(|path| is_below(path, alone));
+    delta.removed.retain(|file| !left(&file.path));
+    delta
 }
 
 /// In one of these folders, or one of them.
@@ -57,7 +57,7 @@ pub struct Plan {
 
 impl Plan {
     /// The one under way, if any.
-    pub(super) fn read(vault: &Vault) -> Result<Option<Self>, Failure> {
+    pub(super) fn read(vault: &Store) -> Result<Option<Self>, Failure> {
         let Some((file, long)) = folder::open(&vault.dir, FILE, OFlags::RDONLY)? else { return Ok(None) };
         let broken =
             |why: &dyn std::fmt::Display| Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: {why}"));
@@ -67,13 +67,13 @@ impl Plan {
     }
 
     /// From here on the rollback will be finished, whatever happens.
-    pub(super) fn commit(&self, vault: &Vault) -> Result<(), Failure> {
+    pub(super) fn commit(&self, vault: &Store) -> Result<(), Failure> {
         vault.put(&vault.dir, FILE, &[canonical(self).as_bytes()], File::sync_data)?;
         rustix::fs::fsync(&vault.dir).map_err(|e| Failure::storage(FILE, e))
     }
 
     /// It is done, and stays on record.
-    pub(super) fn close(&self, vault: &Vault) -> Result<(), Failure> {
+    pub(super) fn close(&self, vault: &Store) -> Result<(), Failure> {
         let storage = |e: Errno| Failure::storage(DONE, e);
         match rustix::fs::mkdirat(&vault.dir, DONE, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -85,25 +85,25 @@ impl Plan {
     }
 
     /// A rollback of this name was done here.
-    pub(super) fn was_done(vault: &Vault, id: &str) -> Result<bool, Failure> {
+    pub(super) fn was_done(vault: &Store, id: &str) -> Result<bool, Failure> {
         let Some(done) = enter(&vault.dir, DONE)? else { return Ok(false) };
         Ok(names(&done)?.contains(&format!("{id}.json")))
     }
 
     /// A checkpoint it names, with its text.
-    pub(super) fn checkpoint(env: &Env, vault: &Vault, id: &str) -> Result<(Checkpoint, Vec<u8>), Failure> {
+    pub(super) fn checkpoint(env: &Env, vault: &Store, id: &str) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let id = Id::read(id)
             .ok_or_else(|| Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: `{id}` is no id")))?;
         vault.vouched_text(env, &id)
     }
 
     /// What it does to the tree.
-    pub(super) fn steps<'a>(&self, archive: &'a Artifacts, target: &'a Artifacts) -> Parting<'a> {
+    pub(super) fn steps<'a>(&self, archive: &'a Artifacts, target: &'a Artifacts) -> Delta<'a> {
         steps(archive, target, &self.alone, &self.leave)
     }
 
     /// As a session's ledger tells it.
-    pub(super) fn told(&self, target: &Checkpoint, result: &str, own: bool, stage: Stage) -> Undone {
+    pub(super) fn told(&self, target: &Checkpoint, result: &str, own: bool, stage: RollbackState) -> Undone {
         Undone {
             archive: self.archive.clone(),
             by: self.by.clone(),

@@ -3,7 +3,7 @@
 //! Reads and writes the blobs of a vault. Invariants: a blob is whole under its name or not there; what comes out was
 //! hashed on the way, so a damaged one is an error and never a file; memory does not grow with a file.
 
-use super::{Vault, enter};
+use super::{Store, enter};
 use crate::model::error::{Code, Failure};
 use crate::system::folder;
 use crate::text::sha256::Sum;
@@ -27,7 +27,7 @@ pub struct Put {
     pub size: u64,
 }
 
-impl Vault {
+impl Store {
     /// Keeps what is in this file from where it stands on; `sync`: on the disk itself.
     pub fn keep(&self, file: &mut File, size: u64, sync: bool) -> io::Result<Put> {
         if size <= SMALL {

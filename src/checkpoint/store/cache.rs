@@ -3,7 +3,7 @@
 //! Reads and writes `cache` in the vault. A hint only: damaged or missing, everything is read anew. Invariants: an entry
 //! stands for a blob that is in the vault; a file that changed so lately that its time stamp cannot tell is not in it.
 
-use super::Vault;
+use super::Store;
 use crate::model::error::Failure;
 use crate::system::folder;
 use rustix::fs::{OFlags, Stat, fstat};
@@ -82,7 +82,7 @@ impl Cached {
     }
 }
 
-impl Vault {
+impl Store {
     /// `boot`: the one we are in.
     pub fn cached(&self, boot: &str) -> Cached {
         let nothing = Cached { bytes: Vec::new(), synced: true };
@@ -114,7 +114,7 @@ impl Vault {
 
 const TRACKED: &str = "tracked";
 
-impl Vault {
+impl Store {
     /// What was tracked as git's index was this one.
     pub fn tracked(&self, index: &Outside) -> Option<Vec<u8>> {
         let (file, long) = folder::open(&self.dir, TRACKED, OFlags::RDONLY).ok()??;

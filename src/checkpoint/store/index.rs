@@ -2,7 +2,7 @@
 //!
 //! Reads and writes that file. Derived: a missing or damaged one is made again from the checkpoints themselves.
 
-use super::Vault;
+use super::Store;
 use crate::checkpoint::form::{Checkpoint, Id, Kind};
 use crate::model::error::Failure;
 use crate::model::phase::Phase;
@@ -55,7 +55,7 @@ impl Row {
     }
 }
 
-impl Vault {
+impl Store {
     /// All checkpoints, oldest first.
     pub fn rows(&self) -> Result<Vec<Row>, Failure> {
         if let Some(index) = self.index()? {

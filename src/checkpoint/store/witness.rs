@@ -3,7 +3,7 @@
 //! Reads and appends a file of each tree below `<config>/aops/checkpoints/`, where no tool call may write. The session's
 //! ledger says the same; this holds for checkpoints without a session too, and in a copy of the tree it holds nothing.
 
-use super::Vault;
+use super::Store;
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::ledger::session_folder;
 use crate::model::error::{Code, Failure};
@@ -37,7 +37,7 @@ fn dir(env: &Env) -> Result<Option<OwnedFd>, Failure> {
     Ok(session_folder::open(env.config.join("aops/checkpoints"))?.map(|place| place.dir))
 }
 
-impl Vault {
+impl Store {
     /// Every digest that was witnessed, by id.
     pub fn witnessed(&self, env: &Env) -> Result<BTreeMap<String, String>, Failure> {
         let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(BTreeMap::new()) };

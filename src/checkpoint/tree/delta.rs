@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 /// From one tree to another.
 #[derive(Debug, Default)]
-pub struct Parting<'a> {
+pub struct Delta<'a> {
     pub added: Vec<&'a File>,
     pub removed: Vec<&'a File>,
     pub changed: Vec<(&'a File, &'a File)>,
@@ -18,29 +18,29 @@ pub struct Parting<'a> {
 }
 
 /// What makes `new` of `old`. What either left out is left alone.
-pub fn part<'a>(old: &'a Artifacts, new: &'a Artifacts) -> Parting<'a> {
-    let mut parting = Parting::default();
+pub fn part<'a>(old: &'a Artifacts, new: &'a Artifacts) -> Delta<'a> {
+    let mut delta = Delta::default();
     let out = |path: &str| find(&old.left_out, path).is_some() || find(&new.left_out, path).is_some();
     for pair in pairs(&old.files, &new.files) {
         match pair {
-            (Some(was), Some(is)) if was != is => parting.changed.push((was, is)),
-            (Some(was), None) if !out(&was.path) => parting.removed.push(was),
-            (None, Some(is)) if !out(&is.path) => parting.added.push(is),
+            (Some(was), Some(is)) if was != is => delta.changed.push((was, is)),
+            (Some(was), None) if !out(&was.path) => delta.removed.push(was),
+            (None, Some(is)) if !out(&is.path) => delta.added.push(is),
             _ => {}
         }
     }
     for pair in pairs(&old.folders, &new.folders) {
         match pair {
-            (Some(was), Some(is)) if was != is => parting.changed_folders.push((was, is)),
-            (Some(was), None) if !out(&was.path) => parting.gone_folders.push(was),
-            (None, Some(is)) if !out(&is.path) => parting.new_folders.push(is),
+            (Some(was), Some(is)) if was != is => delta.changed_folders.push((was, is)),
+            (Some(was), None) if !out(&was.path) => delta.gone_folders.push(was),
+            (None, Some(is)) if !out(&is.path) => delta.new_folders.push(is),
             _ => {}
         }
     }
-    parting
+    delta
 }
 
-impl Parting<'_> {
+impl Delta<'_> {
     pub fn is_empty(&self) -> bool {
         self.files() == 0
             && self.new_folders.is_empty()
@@ -117,13 +117,13 @@ mod tests {
     fn added_removed_changed() {
         let (old, new) =
             (tree(&[("a", "1"), ("b", "1"), ("c", "1")]), tree(&[("b", "2"), ("c", "1"), ("d", "1")]));
-        let parting = part(&old, &new);
+        let delta = part(&old, &new);
         let names = |files: &[&File]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
         assert_eq!(
-            (names(&parting.added), names(&parting.removed)),
+            (names(&delta.added), names(&delta.removed)),
             (vec!["d".to_owned()], vec!["a".to_owned()])
         );
-        assert_eq!(parting.changed.len(), 1);
+        assert_eq!(delta.changed.len(), 1);
         assert!(part(&old, &old).is_empty());
     }
 

@@ -34,7 +34,7 @@ const PASSED_OVER: &[&str] = &[
 
 /// The fields of a record that we look at.
 #[derive(Debug, Deserialize)]
-pub struct Record<'a> {
+pub struct TranscriptEntry<'a> {
     #[serde(borrow, default, rename = "type")]
     pub kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -122,16 +122,16 @@ pub struct Block<'a> {
 /// What a line is.
 #[derive(Debug)]
 pub enum Read<'a> {
-    Talk(Box<Record<'a>>),
+    Talk(Box<TranscriptEntry<'a>>),
     /// Known, and nothing for us.
     Other,
     /// Of a kind or form that this version does not know.
     Unknown,
 }
 
-impl<'a> Record<'a> {
+impl<'a> TranscriptEntry<'a> {
     pub fn read(line: &'a [u8]) -> Read<'a> {
-        let Ok(record) = serde_json::from_slice::<Record>(line) else { return Read::Unknown };
+        let Ok(record) = serde_json::from_slice::<TranscriptEntry>(line) else { return Read::Unknown };
         match record.kind.as_ref() {
             "user" | "assistant" if record.message.is_some() => Read::Talk(Box::new(record)),
             kind if PASSED_OVER.contains(&kind) || kind.starts_with("api-") => Read::Other,

@@ -3,7 +3,7 @@
 //! Reads the session's file and those of its subagents. Invariants: usage counts once per message id, as the last record
 //! of that message has it; memory grows by eight bytes a message and by nothing else.
 
-use super::entry::{Lines, Message, Read, Record, Used, beside, text};
+use super::entry::{Lines, Message, Read, TranscriptEntry, Used, beside, text};
 use crate::claude::prices::Prices;
 use crate::claude::usage::{Tokens, Usage};
 use crate::session::prompt::Prompt;
@@ -108,7 +108,7 @@ impl Scan {
                 self.cut_short = true;
                 return Ok(());
             }
-            match Record::read(line) {
+            match TranscriptEntry::read(line) {
                 Read::Talk(record) => self.take(&record, agent, lens),
                 Read::Other => {}
                 Read::Unknown => self.unknown += 1,
@@ -119,7 +119,7 @@ impl Scan {
         Ok(())
     }
 
-    fn take(&mut self, record: &Record, agent: &str, lens: &Lens) {
+    fn take(&mut self, record: &TranscriptEntry, agent: &str, lens: &Lens) {
         let Some(message) = &record.message else { return };
         if !record.timestamp.is_empty() && agent == MAIN {
             if self.began.is_none() {
@@ -139,7 +139,7 @@ impl Scan {
         }
     }
 
-    fn used(&mut self, record: &Record, message: &Message, used: &Used, agent: &str, lens: &Lens) {
+    fn used(&mut self, record: &TranscriptEntry, message: &Message, used: &Used, agent: &str, lens: &Lens) {
         // The client's own words, which no model was asked for.
         if message.model == "<synthetic>" {
             return;
@@ -187,7 +187,7 @@ impl Scan {
         self.tokens.add([&last.model, &last.agent, phase], &last.usage, cost);
     }
 
-    fn look(&mut self, record: &Record, message: &Message, agent: &str) {
+    fn look(&mut self, record: &TranscriptEntry, message: &Message, agent: &str) {
         let own = agent == MAIN && record.is_sidechain != Some(true);
         let spoken =
             record.kind == "user" && own && record.is_meta != Some(true) && record.is_summary != Some(true);
@@ -244,7 +244,7 @@ impl Scan {
     }
 }
 
-fn by_record(record: &Record, lens: &Lens) -> String {
+fn by_record(record: &TranscriptEntry, lens: &Lens) -> String {
     let known = lens.agents.get(record.agent_id.as_ref()).map(String::as_str);
     let named = known.unwrap_or(record.agent.as_ref());
     bare(if named.is_empty() { "subagent" } else { named }).to_owned()

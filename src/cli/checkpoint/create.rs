@@ -1,15 +1,15 @@
 //! Takes a checkpoint of the tree as it is, in the run `manual`.
 
-use super::{Command, Desk, Who, root, size};
+use super::{Command, Io, Who, root, size};
 use crate::checkpoint;
 use crate::checkpoint::capture::Limits;
 use crate::checkpoint::form::Kind;
 use crate::checkpoint::form::id::BY_HAND;
 use crate::checkpoint::rollback::{BRIEF, Wanted};
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::config::in_force;
 use crate::ledger::open::Ledger;
-use crate::ledger::sessions::{self, Shelved};
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::Code;
 use crate::model::phase::Phase;
 use crate::text::redact::redact;
@@ -34,18 +34,18 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let (env, root, began) = (desk.env, root(desk), Instant::now());
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let (env, root, began) = (io.env, root(io), Instant::now());
     let limits = Limits::of(&in_force::load(env, &root)?.policy);
     let note = given.get_one::<String>("note").map(|note| ("note", redact(note).into_owned()));
-    let session = here(desk, &root);
+    let session = here(io, &root);
     let mut brief = session.is_some();
     let taken = loop {
         let mut ledger = match &session {
             Some(shelved) => Some(Ledger::at(env, &shelved.path, &shelved.session_id)?),
             None => None,
         };
-        let vault = Vault::open(env, &root)?;
+        let vault = Store::open(env, &root)?;
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
         let wanted = Wanted {
             run: BY_HAND,
@@ -70,23 +70,23 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         }
     };
     let id = &taken.identity.checkpoint_id;
-    if desk.json {
-        writeln!(desk.out, "{}", json!({"id": id, "version": taken.version}))?;
+    if io.json {
+        writeln!(io.out, "{}", json!({"id": id, "version": taken.version}))?;
         return Ok(0);
     }
     let (files, bytes) = (taken.artifacts.files.len(), size(taken.artifacts.bytes()));
-    writeln!(desk.out, "{id}: {files} files, {bytes}, in {} ms", began.elapsed().as_millis())?;
+    writeln!(io.out, "{id}: {files} files, {bytes}, in {} ms", began.elapsed().as_millis())?;
     let out = &taken.artifacts.left_out;
     if !out.is_empty() {
-        writeln!(desk.out, "left out: {}; `aops-hook checkpoint show {id}` names them", out.len())?;
+        writeln!(io.out, "left out: {}; `aops-hook checkpoint show {id}` names them", out.len())?;
     }
     Ok(0)
 }
 
 /// The newest session of this tree.
-fn here(desk: &Desk, root: &Path) -> Option<Shelved> {
-    let of_tree = |shelved: &Shelved| {
+fn here(io: &Io, root: &Path) -> Option<SessionOnDisk> {
+    let of_tree = |shelved: &SessionOnDisk| {
         sessions::session(shelved).is_some_and(|session| Path::new(&session.memory.root) == root)
     };
-    sessions::pick(desk.env, None).ok().filter(of_tree)
+    sessions::pick(io.env, None).ok().filter(of_tree)
 }

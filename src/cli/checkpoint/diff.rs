@@ -1,11 +1,11 @@
 //! Compares two checkpoints, or one with the tree as it is: files with their text, the loop, the gates, tokens, time.
 
-use super::{Command, Desk, Who, id_argument, picked, root, vault};
+use super::{Command, Io, Who, id_argument, picked, root, vault};
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::Checkpoint;
 use crate::checkpoint::form::compare::{Difference, between, compare, tokens};
-use crate::checkpoint::store::Vault;
-use crate::checkpoint::tree::delta::{Parting, part};
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::delta::{Delta, part};
 use crate::checkpoint::tree::name;
 use crate::checkpoint::tree::{Artifacts, File};
 use crate::cli::table::{Tone, clean};
@@ -32,68 +32,64 @@ pub(super) const VERB: Command = Command {
 /// Files longer than this are named, not shown.
 const LONGEST: u64 = 256 << 10;
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let looked = vault(desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let looked = vault(io)?;
     let old = looked.read(&picked(given, "id", &looked)?)?;
     let new =
         if given.contains_id("other") { Some(looked.read(&picked(given, "other", &looked)?)?) } else { None };
     let present = match &new {
         Some(new) => new.artifacts.clone(),
-        None => capture(
-            desk.env,
-            &Vault::open(desk.env, &root(desk))?,
-            &Limits::none(),
-            &[],
-            &old.artifacts.left_out,
-        )?,
+        None => {
+            capture(io.env, &Store::open(io.env, &root(io))?, &Limits::none(), &[], &old.artifacts.left_out)?
+        }
     };
-    let parting = part(&old.artifacts, &present);
+    let delta = part(&old.artifacts, &present);
     let state = new.as_ref().map(|new| compare(&old, new)).unwrap_or_default();
-    if desk.json {
-        let told = told(&parting, &state, &old, new.as_ref());
-        writeln!(desk.out, "{told}")?;
+    if io.json {
+        let told = told(&delta, &state, &old, new.as_ref());
+        writeln!(io.out, "{told}")?;
     } else {
-        show(desk, &looked, &parting, &present)?;
-        say(desk, &state, &old, new.as_ref())?;
+        show(io, &looked, &delta, &present)?;
+        say(io, &state, &old, new.as_ref())?;
     }
     Ok(0)
 }
 
-fn told(parting: &Parting, state: &[Difference], old: &Checkpoint, new: Option<&Checkpoint>) -> Value {
+fn told(delta: &Delta, state: &[Difference], old: &Checkpoint, new: Option<&Checkpoint>) -> Value {
     let paths = |files: &[&File]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
-    let changed: Vec<&str> = parting.changed.iter().map(|(_, new)| new.path.as_str()).collect();
+    let changed: Vec<&str> = delta.changed.iter().map(|(_, new)| new.path.as_str()).collect();
     let of = |gates: bool| {
         let wanted = state.iter().filter(|one| one.at.starts_with("governance") == gates);
         wanted.map(|one| (one.at.clone(), json!({"old": one.old, "new": one.new}))).collect::<Map<_, _>>()
     };
     json!({
-        "added": paths(&parting.added), "removed": paths(&parting.removed), "changed": changed, "state": of(false),
+        "added": paths(&delta.added), "removed": paths(&delta.removed), "changed": changed, "state": of(false),
         "governance": of(true), "tokens": new.map(|new| i128::from(tokens(new)) - i128::from(tokens(old))).and_then(|n| i64::try_from(n).ok()),
         "time_ms": new.map(|new| between(old, new)),
     })
 }
 
-fn show(desk: &mut Desk, vault: &Vault, parting: &Parting, present: &Artifacts) -> anyhow::Result<()> {
+fn show(io: &mut Io, vault: &Store, delta: &Delta, present: &Artifacts) -> anyhow::Result<()> {
     let line = |sign: char, path: &str| clean(&format!("{sign} {}", name::shown(path))).into_owned();
-    for file in &parting.removed {
-        writeln!(desk.out, "{}", Tone::Bad.paint(&line('-', &file.path), desk))?;
+    for file in &delta.removed {
+        writeln!(io.out, "{}", Tone::Bad.paint(&line('-', &file.path), io))?;
     }
-    for file in &parting.added {
-        writeln!(desk.out, "{}", Tone::Good.paint(&line('+', &file.path), desk))?;
+    for file in &delta.added {
+        writeln!(io.out, "{}", Tone::Good.paint(&line('+', &file.path), io))?;
     }
-    for folder in &parting.gone_folders {
-        writeln!(desk.out, "{}", Tone::Bad.paint(&line('-', &format!("{}/", folder.path)), desk))?;
+    for folder in &delta.gone_folders {
+        writeln!(io.out, "{}", Tone::Bad.paint(&line('-', &format!("{}/", folder.path)), io))?;
     }
-    for folder in &parting.new_folders {
-        writeln!(desk.out, "{}", Tone::Good.paint(&line('+', &format!("{}/", folder.path)), desk))?;
+    for folder in &delta.new_folders {
+        writeln!(io.out, "{}", Tone::Good.paint(&line('+', &format!("{}/", folder.path)), io))?;
     }
-    for (old, new) in &parting.changed {
+    for (old, new) in &delta.changed {
         let mode = if old.mode == new.mode {
             String::new()
         } else {
             format!("  {:04o} -> {:04o}", old.mode, new.mode)
         };
-        writeln!(desk.out, "{}", Tone::Warn.paint(&format!("{}{mode}", line('~', &new.path)), desk))?;
+        writeln!(io.out, "{}", Tone::Warn.paint(&format!("{}{mode}", line('~', &new.path)), io))?;
         if let (Some(was), Some(is)) = (text(vault, old), text(vault, new)) {
             let shown = name::shown(&new.path);
             for line in unified(&shown, &shown, &was, &is).lines().skip(2) {
@@ -103,18 +99,18 @@ fn show(desk: &mut Desk, vault: &Vault, parting: &Parting, present: &Artifacts) 
                     Some(b'@') => Tone::Quiet,
                     _ => Tone::Plain,
                 };
-                writeln!(desk.out, "  {}", tone.paint(&clean(line), desk))?;
+                writeln!(io.out, "  {}", tone.paint(&clean(line), io))?;
             }
         }
     }
-    if parting.is_empty() {
-        writeln!(desk.out, "the same {} files", present.files.len())?;
+    if delta.is_empty() {
+        writeln!(io.out, "the same {} files", present.files.len())?;
     }
     Ok(())
 }
 
 /// What is in a file, where a person can read it.
-fn text(vault: &Vault, file: &File) -> Option<String> {
+fn text(vault: &Store, file: &File) -> Option<String> {
     if let Some(target) = &file.target {
         return Some(format!("{target}\n"));
     }
@@ -126,19 +122,14 @@ fn text(vault: &Vault, file: &File) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-fn say(
-    desk: &mut Desk,
-    state: &[Difference],
-    old: &Checkpoint,
-    new: Option<&Checkpoint>,
-) -> anyhow::Result<()> {
+fn say(io: &mut Io, state: &[Difference], old: &Checkpoint, new: Option<&Checkpoint>) -> anyhow::Result<()> {
     for one in state {
-        writeln!(desk.out, "{}  {} -> {}", one.at, clean(&one.old.to_string()), clean(&one.new.to_string()))?;
+        writeln!(io.out, "{}  {} -> {}", one.at, clean(&one.old.to_string()), clean(&one.new.to_string()))?;
     }
     let Some(new) = new else { return Ok(()) };
     let (was, is) = (tokens(old), tokens(new));
     if was != is {
-        writeln!(desk.out, "tokens  {was} -> {is}")?;
+        writeln!(io.out, "tokens  {was} -> {is}")?;
     }
-    Ok(writeln!(desk.out, "{} later", time::age(between(old, new).abs()))?)
+    Ok(writeln!(io.out, "{} later", time::age(between(old, new).abs()))?)
 }

@@ -1,6 +1,6 @@
 //! Writes the tree of a checkpoint to a folder of its own, with the checkpoint beside it.
 
-use super::{Command, Desk, Who, id_argument, picked, refused, size, vault};
+use super::{Command, Io, Who, id_argument, picked, refused, size, vault};
 use crate::checkpoint::restore::{self, Steps};
 use crate::checkpoint::tree::Artifacts;
 use crate::checkpoint::tree::delta::part;
@@ -26,19 +26,19 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let looked = vault(desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let looked = vault(io)?;
     let id = picked(given, "id", &looked)?;
-    let one = looked.vouched(desk.env, &id)?;
+    let one = looked.vouched(io.env, &id)?;
     let to =
-        desk.env.from_here(Path::new(given.get_one::<String>("to").map(String::as_str).unwrap_or_default()));
+        io.env.from_here(Path::new(given.get_one::<String>("to").map(String::as_str).unwrap_or_default()));
     if to.symlink_metadata().is_ok() {
         return refused(format!("`{}` is there already\nhint: name a folder that is not", to.display()));
     }
     let (nothing, tree) = (Artifacts::default(), to.join("tree"));
-    let parting = part(&nothing, &one.artifacts);
-    restore::rehearse(&looked, &parting)?;
-    let steps = Steps { parting, folders: one.artifacts.folders.iter().collect(), fresh: true };
+    let delta = part(&nothing, &one.artifacts);
+    restore::open_dry(&looked, &delta)?;
+    let steps = Steps { delta, folders: one.artifacts.folders.iter().collect(), fresh: true };
     files::make_folders(&tree, 0o755).with_context(|| tree.display().to_string())?;
     let folder = rustix::fs::openat(
         CWD,
@@ -49,15 +49,15 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     restore::apply(&looked, &folder, &steps)?.settle(&looked)?;
     let text = serde_json::to_string_pretty(&one)? + "\n";
     files::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
-    if desk.json {
+    if io.json {
         writeln!(
-            desk.out,
+            io.out,
             "{}",
             json!({"id": id.to_string(), "folder": to, "files": one.artifacts.files.len()})
         )?;
     } else {
         let (files, bytes) = (one.artifacts.files.len(), size(one.artifacts.bytes()));
-        writeln!(desk.out, "{files} files, {bytes}, in `{}`", to.display())?;
+        writeln!(io.out, "{files} files, {bytes}, in `{}`", to.display())?;
     }
     Ok(0)
 }

@@ -3,10 +3,10 @@
 //! Invariants: what a kept checkpoint holds stays; the last way back of a running session stays; one that cannot be read
 //! keeps every content, since nobody knows which are its.
 
-use super::{Command, Desk, Who, refused, root, size};
+use super::{Command, Io, Who, refused, root, size};
 use crate::checkpoint;
 use crate::checkpoint::form::{Id, Kind};
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::checkpoint::store::index::Row;
 use crate::cli::waive::duration;
 use crate::config::in_force;
@@ -38,10 +38,10 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let (env, root, dry) = (desk.env, root(desk), given.get_flag("dry-run"));
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let (env, root, dry) = (io.env, root(io), given.get_flag("dry-run"));
     if !dry {
-        super::allowed("checkpoint gc", Who::AtTerminal, desk)?;
+        super::allowed("checkpoint gc", Who::AtTerminal, io)?;
     }
     let keep = match given.get_one::<u64>("keep") {
         Some(keep) => *keep,
@@ -51,7 +51,7 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         Some(text) => duration(text).or_else(refused)?,
         None => 0,
     };
-    let vault = Vault::open(env, &root)?;
+    let vault = Store::open(env, &root)?;
     let rows = vault.rows()?;
     let held: Vec<String> =
         checkpoint::rollback::running(env, &root, "").into_iter().map(|shelved| shelved.session_id).collect();
@@ -84,24 +84,24 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
             freed += vault.drop_blob(blob)?;
         }
     }
-    if desk.json {
+    if io.json {
         let ids: Vec<&str> = gone.iter().map(|row| row.id.as_str()).collect();
         let said =
             json!({"removed": ids, "kept": kept.len(), "blobs": dead.len(), "bytes": freed, "dry_run": dry});
-        writeln!(desk.out, "{said}")?;
+        writeln!(io.out, "{said}")?;
         return Ok(0);
     }
     for row in &gone {
-        writeln!(desk.out, "{} {}", if dry { "would go:" } else { "gone:" }, row.id)?;
+        writeln!(io.out, "{} {}", if dry { "would go:" } else { "gone:" }, row.id)?;
     }
     if let Err(why) = &live {
-        writeln!(desk.out, "contents stay, since one checkpoint cannot be read: {why}")?;
+        writeln!(io.out, "contents stay, since one checkpoint cannot be read: {why}")?;
     }
     let what = format!("{} of {} checkpoints, {} contents", gone.len(), rows.len(), dead.len());
     Ok(if dry {
-        writeln!(desk.out, "would free {what}")
+        writeln!(io.out, "would free {what}")
     } else {
-        writeln!(desk.out, "freed {what}, {}", size(freed))
+        writeln!(io.out, "freed {what}, {}", size(freed))
     }
     .map(|()| 0)?)
 }
@@ -115,7 +115,7 @@ fn is_way_back(rows: &[Row], at: usize, running: &[String]) -> bool {
 }
 
 /// Every content that one of these holds.
-fn live(vault: &Vault, kept: &[Row]) -> Result<BTreeSet<[u8; 32]>, String> {
+fn live(vault: &Store, kept: &[Row]) -> Result<BTreeSet<[u8; 32]>, String> {
     let mut live = BTreeSet::new();
     for row in kept {
         let id = Id::read(&row.id).ok_or_else(|| row.id.clone())?;

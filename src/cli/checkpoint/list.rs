@@ -1,7 +1,7 @@
 //! Lists checkpoints, the newest last.
 
-use super::{Command, Desk, Who, root};
-use crate::checkpoint::store::Vault;
+use super::{Command, Io, Who, root};
+use crate::checkpoint::store::Store;
 use crate::checkpoint::store::index::Row;
 use crate::cli::table::{Cell, Table, Tone};
 use crate::text::time;
@@ -20,23 +20,23 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let rows = Vault::look(&root(desk))?.map_or_else(|| Ok(Vec::new()), |vault| vault.rows())?;
-    if desk.json {
+fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let rows = Store::look(&root(io))?.map_or_else(|| Ok(Vec::new()), |vault| vault.rows())?;
+    if io.json {
         let rows: Vec<Value> = rows.iter().map(told).collect();
-        writeln!(desk.out, "{}", Value::from(rows))?;
+        writeln!(io.out, "{}", Value::from(rows))?;
         return Ok(0);
     }
     if rows.is_empty() {
-        writeln!(desk.out, "no checkpoint was taken in this project yet")?;
+        writeln!(io.out, "no checkpoint was taken in this project yet")?;
     }
     let mut table = Table::new(&["checkpoint", "age", "why"]);
     for row in &rows {
-        let age = time::parse(&row.created_at).map(|at| time::age(desk.env.now_ms - at)).unwrap_or_default();
+        let age = time::parse(&row.created_at).map(|at| time::age(io.env.now_ms - at)).unwrap_or_default();
         let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
         table.row([(&row.id).into(), Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone)]);
     }
-    Ok(table.print(desk).map(|()| 0)?)
+    Ok(table.print(io).map(|()| 0)?)
 }
 
 fn told(row: &Row) -> Value {

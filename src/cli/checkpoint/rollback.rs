@@ -2,11 +2,11 @@
 //!
 //! Shows what it will do, asks at a terminal, archives the present, then does it.
 
-use super::{Command, Desk, Who, id_argument, picked, refused, root};
+use super::{Command, Io, Who, id_argument, picked, refused, root};
 use crate::checkpoint;
 use crate::checkpoint::capture::Limits;
 use crate::checkpoint::rollback::{Order, Preview};
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::name;
 use crate::cli::table::{Tone, clean};
 use crate::model::error::{Code, Failure};
@@ -38,13 +38,13 @@ pub(super) const VERB: Command = Command {
 /// So many paths of a kind are shown.
 const SHOWN: usize = 20;
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let (env, root) = (desk.env, root(desk));
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let (env, root) = (io.env, root(io));
     let (dry, state_only) = (given.get_flag("dry-run"), given.get_flag("state-only"));
     if !dry {
-        super::allowed("checkpoint rollback", Who::AtTerminal, desk)?;
+        super::allowed("checkpoint rollback", Who::AtTerminal, io)?;
     }
-    let vault = super::vault(desk)?;
+    let vault = super::vault(io)?;
     let id = picked(given, "id", &vault)?;
     let session_id = vault.session_of(&id)?;
     let wrong = || {
@@ -60,18 +60,18 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         let same = preview.target.digest == digest && preview.target.identity.session_id == session_id;
         if same { Ok(()) } else { Err(wrong()) }
     };
-    if dry || !desk.yes {
+    if dry || !io.yes {
         let preview =
-            checkpoint::rollback::preview(env, &Vault::open(env, &root)?, &id, &[], &Limits::none())?;
+            checkpoint::rollback::preview(env, &Store::open(env, &root)?, &id, &[], &Limits::none())?;
         check(&preview)?;
-        show(desk, &preview, state_only)?;
-        if dry && desk.json {
-            writeln!(desk.out, "{}", told(&preview))?;
+        show(io, &preview, state_only)?;
+        if dry && io.json {
+            writeln!(io.out, "{}", told(&preview))?;
         }
         if dry {
             return Ok(0);
         }
-        if !sure(desk)? {
+        if !sure(io)? {
             return refused("nothing was done");
         }
     }
@@ -79,88 +79,84 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
     let order = Order { id: &id, alone: &[], by: "a person", state_only };
     let done = checkpoint::rollback::roll_back(env, &root, &order, None, &mut |preview| {
         check(preview)?;
-        said = if desk.json { told(preview) } else { Value::Null };
-        shown = if desk.yes { show(desk, preview, state_only) } else { Ok(()) };
+        said = if io.json { told(preview) } else { Value::Null };
+        shown = if io.yes { show(io, preview, state_only) } else { Ok(()) };
         Ok(())
     })?;
     shown?;
-    if desk.json {
+    if io.json {
         said["archive"] = Some(&done.archive).filter(|archive| !archive.is_empty()).cloned().into();
         said["result"] = done.result.into();
         said["dry_run"] = false.into();
-        writeln!(desk.out, "{said}")?;
+        writeln!(io.out, "{said}")?;
         return Ok(0);
     }
     for folder in &done.kept_folders {
-        writeln!(desk.out, "kept, since it holds files that are ignored: {}", clean(&name::shown(folder)))?;
+        writeln!(io.out, "kept, since it holds files that are ignored: {}", clean(&name::shown(folder)))?;
     }
-    writeln!(desk.out, "rolled back to {id}, which is now {}", done.result)?;
+    writeln!(io.out, "rolled back to {id}, which is now {}", done.result)?;
     if !done.archive.is_empty() {
-        writeln!(desk.out, "undo it with `aops-hook checkpoint rollback {}`", done.archive)?;
+        writeln!(io.out, "undo it with `aops-hook checkpoint rollback {}`", done.archive)?;
     }
     Ok(0)
 }
 
 /// What would be done.
 fn told(preview: &Preview) -> Value {
-    let parting = preview.parting();
-    let removed: Vec<&str> = parting.removed.iter().map(|file| file.path.as_str()).collect();
-    let added: Vec<&str> = parting.added.iter().map(|file| file.path.as_str()).collect();
-    let changed: Vec<&str> = parting.changed.iter().map(|(_, file)| file.path.as_str()).collect();
+    let delta = preview.delta();
+    let removed: Vec<&str> = delta.removed.iter().map(|file| file.path.as_str()).collect();
+    let added: Vec<&str> = delta.added.iter().map(|file| file.path.as_str()).collect();
+    let changed: Vec<&str> = delta.changed.iter().map(|(_, file)| file.path.as_str()).collect();
     json!({
         "id": preview.target.identity.checkpoint_id, "added": added, "removed": removed, "changed": changed,
         "archive": null, "result": null, "dry_run": true,
     })
 }
 
-fn show(desk: &mut Desk, preview: &Preview, state_only: bool) -> anyhow::Result<()> {
-    if desk.json {
+fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> {
+    if io.json {
         return Ok(());
     }
-    let parting = preview.parting();
+    let delta = preview.delta();
     let target = &preview.target;
-    writeln!(desk.out, "to {}, taken {}", target.identity.checkpoint_id, target.timing.created_at)?;
+    writeln!(io.out, "to {}, taken {}", target.identity.checkpoint_id, target.timing.created_at)?;
     if state_only {
         return Ok(writeln!(
-            desk.out,
+            io.out,
             "the loop goes back to `{}`; the files stay as they are",
             target.phase.name()
         )?);
     }
-    let removed: Vec<&str> = parting.removed.iter().map(|file| file.path.as_str()).collect();
-    let added: Vec<&str> = parting.added.iter().map(|file| file.path.as_str()).collect();
-    let changed: Vec<&str> = parting.changed.iter().map(|(_, file)| file.path.as_str()).collect();
+    let removed: Vec<&str> = delta.removed.iter().map(|file| file.path.as_str()).collect();
+    let added: Vec<&str> = delta.added.iter().map(|file| file.path.as_str()).collect();
+    let changed: Vec<&str> = delta.changed.iter().map(|(_, file)| file.path.as_str()).collect();
     for (words, paths, tone) in [
         ("removed", removed, Tone::Bad),
         ("brought back", added, Tone::Good),
         ("changed back", changed, Tone::Warn),
     ] {
         for path in paths.iter().take(SHOWN) {
-            writeln!(
-                desk.out,
-                "  {}",
-                tone.paint(&format!("{words:13} {}", clean(&name::shown(path))), desk)
-            )?;
+            writeln!(io.out, "  {}", tone.paint(&format!("{words:13} {}", clean(&name::shown(path))), io))?;
         }
         if paths.len() > SHOWN {
-            writeln!(desk.out, "  {words:13} and {} more", paths.len() - SHOWN)?;
+            writeln!(io.out, "  {words:13} and {} more", paths.len() - SHOWN)?;
         }
     }
-    if parting.is_empty() {
-        writeln!(desk.out, "  the files are as they were then")?;
+    if delta.is_empty() {
+        writeln!(io.out, "  the files are as they were then")?;
     }
     for out in target.artifacts.left_out.iter().take(SHOWN) {
-        writeln!(desk.out, "  {:13} {} ({})", "left alone", clean(&name::shown(&out.path)), out.reason)?;
+        writeln!(io.out, "  {:13} {} ({})", "left alone", clean(&name::shown(&out.path)), out.reason)?;
     }
     Ok(())
 }
 
-fn sure(desk: &mut Desk) -> anyhow::Result<bool> {
+fn sure(io: &mut Io) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
-    write!(desk.out, "the present is archived first; go on? [y/N] ")?;
-    desk.out.flush()?;
+    write!(io.out, "the present is archived first; go on? [y/N] ")?;
+    io.out.flush()?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))

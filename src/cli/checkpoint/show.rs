@@ -1,6 +1,6 @@
 //! Shows one checkpoint: where the loop stood, who worked, what the gates said, which files.
 
-use super::{Command, Desk, Who, id_argument, picked, size, vault};
+use super::{Command, Io, Who, id_argument, picked, size, vault};
 use crate::checkpoint::tree::name;
 use crate::cli::table::{Tone, clean};
 use clap::{Arg, ArgAction, ArgMatches};
@@ -19,14 +19,14 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let vault = vault(desk)?;
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let vault = vault(io)?;
     let one = vault.read(&picked(given, "id", &vault)?)?;
-    if desk.json {
-        writeln!(desk.out, "{}", serde_json::to_string_pretty(&one)?)?;
+    if io.json {
+        writeln!(io.out, "{}", serde_json::to_string_pretty(&one)?)?;
         return Ok(0);
     }
-    let title = Tone::Strong.paint(&one.identity.checkpoint_id, desk).into_owned();
+    let title = Tone::Strong.paint(&one.identity.checkpoint_id, io).into_owned();
     let (loop_, tree) = (&one.orchestrator, &one.artifacts);
     let mut lines = vec![
         ("taken", format!("{} ({}), in {} ms", one.timing.created_at, one.trigger(), one.timing.duration_ms)),
@@ -64,16 +64,16 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
             ("left out", format!("{} ({}, {})", name::shown(&out.path), out.reason, size(out.size)))
         }),
     );
-    writeln!(desk.out, "{title}")?;
+    writeln!(io.out, "{title}")?;
     for (label, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
-        writeln!(desk.out, "  {label:9} {}", clean(text))?;
+        writeln!(io.out, "  {label:9} {}", clean(text))?;
     }
     if given.get_flag("files") {
         for file in &tree.files {
             let target = file.target.as_deref().map(|target| format!(" -> {target}")).unwrap_or_default();
             let path = clean(&format!("{}{target}", name::shown(&file.path))).into_owned();
             writeln!(
-                desk.out,
+                io.out,
                 "{:04o} {:>12} {} {path}",
                 file.mode,
                 file.size,

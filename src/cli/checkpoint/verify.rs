@@ -1,9 +1,9 @@
 //! Holds every checkpoint against its digest, its witness and its ledger, and every content against its name.
 
-use super::{Command, Desk, Who, picked, root};
+use super::{Command, Io, Who, picked, root};
 use crate::checkpoint;
 use crate::checkpoint::form::Id;
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::cli::table::{Tone, clean};
 use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
@@ -23,9 +23,9 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (mut wrong, mut blobs, mut count) = (Vec::new(), BTreeSet::new(), 0);
-    if let Some(vault) = Vault::look(&root(desk))? {
+    if let Some(vault) = Store::look(&root(io))? {
         let ids: Vec<Id> = if given.contains_id("id") {
             vec![picked(given, "id", &vault)?]
         } else {
@@ -33,30 +33,30 @@ fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
         };
         count = ids.len();
         for id in ids {
-            if let Err(why) = check(desk, &vault, &id, &mut blobs) {
+            if let Err(why) = check(io, &vault, &id, &mut blobs) {
                 wrong.push((id.to_string(), why));
             }
         }
     }
-    if desk.json {
+    if io.json {
         let problems: Vec<Value> = wrong.iter().map(|(id, why)| json!({"id": id, "problem": why})).collect();
         let said =
             json!({"ok": wrong.is_empty(), "checkpoints": count, "blobs": blobs.len(), "problems": problems});
-        writeln!(desk.out, "{said}")?;
+        writeln!(io.out, "{said}")?;
     } else {
         for (_, why) in &wrong {
-            writeln!(desk.out, "{}", Tone::Bad.paint(&clean(why), desk))?;
+            writeln!(io.out, "{}", Tone::Bad.paint(&clean(why), io))?;
         }
         if wrong.is_empty() {
-            writeln!(desk.out, "{count} checkpoints and {} contents hold", blobs.len())?;
+            writeln!(io.out, "{count} checkpoints and {} contents hold", blobs.len())?;
         }
     }
     Ok(if wrong.is_empty() { 0 } else { 4 })
 }
 
-fn check(desk: &Desk, vault: &Vault, id: &Id, seen: &mut BTreeSet<[u8; 32]>) -> Result<(), String> {
-    let one = vault.vouched(desk.env, id).map_err(|failure| failure.to_string())?;
-    if checkpoint::rollback::said_in_ledger(desk.env, &one.identity.session_id, id, one.digest.as_ref())
+fn check(io: &Io, vault: &Store, id: &Id, seen: &mut BTreeSet<[u8; 32]>) -> Result<(), String> {
+    let one = vault.vouched(io.env, id).map_err(|failure| failure.to_string())?;
+    if checkpoint::rollback::said_in_ledger(io.env, &one.identity.session_id, id, one.digest.as_ref())
         .map_err(|failure| failure.to_string())?
         == Some(false)
     {

@@ -6,8 +6,8 @@
 use super::beat::{Beat, Word};
 use crate::claude::wire::heard::{Heard, hear};
 use crate::cli::{past, standing};
-use crate::ledger::session_folder::Whose;
-use crate::ledger::sessions::{self, Shelved};
+use crate::ledger::session_folder::SessionKey;
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::process::{self, Ending, Outcome};
@@ -235,12 +235,12 @@ impl Stage {
 
     pub(super) fn session(&self) -> anyhow::Result<Session> {
         let project = self.project().display().to_string();
-        let whose = Whose { session_id: &self.session_id, transcript_path: "", cwd: &project };
+        let whose = SessionKey { session_id: &self.session_id, transcript_path: "", cwd: &project };
         sessions::find(&self.env, whose).context("the session has no state")
     }
 
-    fn shelved(&self) -> anyhow::Result<Shelved> {
-        let mine = |shelved: &Shelved| shelved.session_id == self.session_id;
+    fn shelved(&self) -> anyhow::Result<SessionOnDisk> {
+        let mine = |shelved: &SessionOnDisk| shelved.session_id == self.session_id;
         sessions::in_project(self.projects()).into_iter().find(mine).context("the session has no folder")
     }
 

@@ -5,7 +5,7 @@
 //! ids, so sending it twice is sending it once.
 
 use super::trace::Trace;
-use super::{Desk, Found};
+use super::{Found, Io};
 use crate::briefing::memory;
 use crate::claude::transcript::scan::phase_at;
 use crate::claude::usage::Sum;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Spans in one request: a few hundred kilobytes.
 const MOST: usize = 500;
 
-pub(super) fn send(desk: &mut Desk, found: &[Found], endpoint: &str) -> anyhow::Result<u8> {
+pub(super) fn send(io: &mut Io, found: &[Found], endpoint: &str) -> anyhow::Result<u8> {
     let url = format!("{}/v1/traces", endpoint.trim_end_matches('/').trim_end_matches("/v1/traces"));
     let server = match Address::read(&url) {
         Ok(server) => server,
@@ -34,17 +34,17 @@ pub(super) fn send(desk: &mut Desk, found: &[Found], endpoint: &str) -> anyhow::
     };
     let (mut sessions, mut sent) = (0_u64, 0_u64);
     for found in found {
-        let spans = spans(desk, found)?;
+        let spans = spans(io, found)?;
         for piece in spans.chunks(MOST) {
             post(&server, &url, piece)?;
             sent += piece.len() as u64;
         }
         sessions += u64::from(!spans.is_empty());
     }
-    if desk.json {
-        writeln!(desk.out, "{}", json!({"sessions": sessions, "spans": sent, "endpoint": url}))?;
+    if io.json {
+        writeln!(io.out, "{}", json!({"sessions": sessions, "spans": sent, "endpoint": url}))?;
     } else {
-        writeln!(desk.out, "{sent} spans of {sessions} sessions are at {url}")?;
+        writeln!(io.out, "{sent} spans of {sessions} sessions are at {url}")?;
     }
     Ok(0)
 }
@@ -69,12 +69,12 @@ fn post(server: &Address, url: &str, spans: &[Value]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn spans(desk: &Desk, found: &Found) -> anyhow::Result<Vec<Value>> {
+fn spans(io: &Io, found: &Found) -> anyhow::Result<Vec<Value>> {
     let Some(shelved) = &found.shelved else { return Ok(Vec::new()) };
     let Trace { tally, calls, agents } = Trace::of(&shelved.path, &found.session_id)?;
     let (phases, end) = (tally.phases.clone(), tally.last_ms);
     let Some((began, _)) = phases.first().copied() else { return Ok(Vec::new()) };
-    let insights = collect::finish(desk.env, tally, &found.transcript, None)?;
+    let insights = collect::finish(io.env, tally, &found.transcript, None)?;
     let trace = Ids { session: &found.session_id };
     let root = trace.span("session");
     let mut spans = vec![trace.write(&Span {

@@ -5,7 +5,7 @@
 
 use super::super::range::Found;
 use super::super::transcript::abridged;
-use super::super::{Desk, Refused};
+use super::super::{Io, Refused};
 use crate::config::in_force;
 use crate::config::texts;
 use crate::insight::document::Insights;
@@ -25,13 +25,13 @@ const PATIENCE: Duration = Duration::from_mins(10);
 const LONGEST: usize = 200 << 10;
 const ANSWER: usize = 1 << 20;
 
-pub(super) fn analyse(desk: &Desk, found: &Found, insights: &Insights) -> anyhow::Result<Value> {
-    let command = in_force::load(desk.env, &desk.env.cwd)?.policy.insights.command;
+pub(super) fn analyse(io: &Io, found: &Found, insights: &Insights) -> anyhow::Result<Value> {
+    let command = in_force::load(io.env, &io.env.cwd)?.policy.insights.command;
     let told = abridged(found)?;
     let values = vec![("facts", quote(&insights.text())), ("transcript", quote(cut(&told, LONGEST)))];
     let template = "insights-analysis.md";
-    let prompt = Phrase::new(template, values).fill(&texts::template(desk.env, template)?);
-    let said = ask(desk, &command, &prompt)?;
+    let prompt = Phrase::new(template, values).fill(&texts::template(io.env, template)?);
+    let said = ask(io, &command, &prompt)?;
     let answer = object(&said).and_then(|answer| fields::check_rich(&answer).map(|()| answer));
     Ok(answer.map_err(|why| refuse(&command, &why))?)
 }
@@ -43,17 +43,17 @@ fn refuse(command: &str, why: &str) -> Refused {
     Refused { code: 1, words }
 }
 
-fn ask(desk: &Desk, command: &str, prompt: &str) -> anyhow::Result<String> {
+fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
     let mut words = command.split_whitespace();
     let name = words.next().unwrap_or_default();
     let named = Path::new(name);
-    let program = if named.is_absolute() { Some(named.to_owned()) } else { desk.env.on_path(name) };
+    let program = if named.is_absolute() { Some(named.to_owned()) } else { io.env.on_path(name) };
     let program = program.ok_or_else(|| refuse(command, &format!("there is no `{name}` here")))?;
     let args: Vec<String> = words.map(str::to_owned).collect();
     let scratch = Scratch::new("analyse").context("a folder for the model")?;
     // A person's own session: neither inside a tool call nor in this project.
     let variables =
-        desk.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
+        io.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
     let variables: Vec<(&str, &OsStr)> =
         variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
     let task = Task {

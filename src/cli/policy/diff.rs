@@ -1,11 +1,11 @@
 //! Compares what a session recorded with what is in force today.
 
 use crate::cli::table::{Cell, Table, Tone};
-use crate::cli::{Desk, refused, session};
+use crate::cli::{Io, refused, session};
 use crate::config::in_force::{self, Form, InForce};
 use crate::config::policy::key::KEYS;
 use crate::ledger::session_folder::dashed;
-use crate::ledger::sessions::{self, Shelved};
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::text::stored::canonical;
 use clap::ArgMatches;
 use serde_json::json;
@@ -18,37 +18,37 @@ struct Change {
     now: Option<String>,
 }
 
-pub(super) fn run(given: &ArgMatches, desk: &mut Desk, now: &InForce) -> anyhow::Result<()> {
-    let shelved = session(given, desk)?;
-    same_project(desk, &shelved, now)?;
+pub(super) fn run(given: &ArgMatches, io: &mut Io, now: &InForce) -> anyhow::Result<()> {
+    let shelved = session(given, io)?;
+    same_project(io, &shelved, now)?;
     let recorded = match sessions::state(&shelved) {
         Some(state) => state.policy_hash,
-        None => sessions::check(desk.env, &shelved)?.session.state.policy_hash,
+        None => sessions::check(io.env, &shelved)?.session.state.policy_hash,
     };
-    let then = in_force::kept(desk.env, &recorded);
+    let then = in_force::kept(io.env, &recorded);
     let changes = then.as_ref().map(|then| changes(then, &now.form()));
-    if desk.json {
+    if io.json {
         let list = changes.as_ref().map(|changes| {
             let each = |c: &Change| json!({"name": c.name, "then": c.then, "now": c.now});
             changes.iter().map(each).collect::<Vec<_>>()
         });
         let same = recorded == now.hash;
         let said = json!({"session_id": shelved.session_id, "recorded": recorded, "now": now.hash, "same": same, "changes": list});
-        return Ok(writeln!(desk.out, "{said}")?);
+        return Ok(writeln!(io.out, "{said}")?);
     }
     if recorded == now.hash {
-        return Ok(writeln!(desk.out, "unchanged since session {}: {recorded}", shelved.session_id)?);
+        return Ok(writeln!(io.out, "unchanged since session {}: {recorded}", shelved.session_id)?);
     }
-    writeln!(desk.out, "session {}\nrecorded  {recorded}\nnow       {}", shelved.session_id, now.hash)?;
+    writeln!(io.out, "session {}\nrecorded  {recorded}\nnow       {}", shelved.session_id, now.hash)?;
     match changes {
         None => {
-            Ok(writeln!(desk.out, "what the recorded hash stood for was not kept, so only the hashes tell")?)
+            Ok(writeln!(io.out, "what the recorded hash stood for was not kept, so only the hashes tell")?)
         }
-        Some(changes) => print(desk, &changes),
+        Some(changes) => print(io, &changes),
     }
 }
 
-fn print(desk: &mut Desk, changes: &[Change]) -> anyhow::Result<()> {
+fn print(io: &mut Io, changes: &[Change]) -> anyhow::Result<()> {
     let mut table = Table::new(&["changed", "then", "now"]);
     let side = |value: &Option<String>, tone| match value {
         // Of a text the beginning of its digest is enough to see.
@@ -59,7 +59,7 @@ fn print(desk: &mut Desk, changes: &[Change]) -> anyhow::Result<()> {
     for change in changes {
         table.row([Cell::from(&change.name), side(&change.then, Tone::Bad), side(&change.now, Tone::Good)]);
     }
-    Ok(table.print(desk)?)
+    Ok(table.print(io)?)
 }
 
 fn is_digest(text: &str) -> bool {
@@ -67,9 +67,9 @@ fn is_digest(text: &str) -> bool {
 }
 
 /// Today's policy is that of the folder one stands in: comparing it with another project's session says nothing.
-fn same_project(desk: &Desk, shelved: &Shelved, now: &InForce) -> anyhow::Result<()> {
+fn same_project(io: &Io, shelved: &SessionOnDisk, now: &InForce) -> anyhow::Result<()> {
     let name = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
-    let above = desk.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == *name);
+    let above = io.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == *name);
     let inside = name.starts_with(&dashed(&now.project.to_string_lossy()));
     if above || inside {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Prints each effective value with where it came from.
 
-use crate::cli::Desk;
+use crate::cli::Io;
 use crate::cli::table::{Cell, Table, Tone};
 use crate::config::in_force::InForce;
 use crate::config::policy::key::KEYS;
@@ -12,34 +12,34 @@ use crate::text::sha256::sha256;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub(super) fn run(desk: &mut Desk, now: &InForce) -> anyhow::Result<()> {
-    if desk.json {
-        writeln!(desk.out, "{}", value(now))?;
+pub(super) fn run(io: &mut Io, now: &InForce) -> anyhow::Result<()> {
+    if io.json {
+        writeln!(io.out, "{}", value(now))?;
         return Ok(());
     }
     let mut table = Table::new(&["key", "value", "from"]);
     for key in KEYS {
-        row(&mut table, key.name, &(key.get)(&now.policy).to_string(), now, desk);
+        row(&mut table, key.name, &(key.get)(&now.policy).to_string(), now, io);
     }
     for rule in &now.policy.rules {
-        row(&mut table, &format!("rule.{}", rule.id), &rule_words(rule), now, desk);
+        row(&mut table, &format!("rule.{}", rule.id), &rule_words(rule), now, io);
     }
     for check in &now.policy.checks {
-        row(&mut table, &format!("check.{}", check.id), &check_words(check), now, desk);
+        row(&mut table, &format!("check.{}", check.id), &check_words(check), now, io);
     }
     for text in now.texts.texts.iter().filter(|text| text.origin != Origin::Embedded) {
         let digest = sha256(&[text.text.as_bytes()]);
-        let file = Cell::new(short(&text.file, desk), Tone::Strong);
+        let file = Cell::new(short(&text.file, io), Tone::Strong);
         table.row([Cell::from(text.name()), Cell::from(&digest[..12]), file]);
     }
-    table.print(desk)?;
+    table.print(io)?;
     // Apart from the table on a terminal: a column of 64 digits leaves no room for the places.
-    let gap = if desk.terminal { "\nhash  " } else { "hash\t" };
-    Ok(writeln!(desk.out, "{gap}{}", now.hash)?)
+    let gap = if io.terminal { "\nhash  " } else { "hash\t" };
+    Ok(writeln!(io.out, "{gap}{}", now.hash)?)
 }
 
-fn row(table: &mut Table, key: &str, value: &str, now: &InForce, desk: &Desk) {
-    let places = now.origins.of(key).iter().map(|place| short(&place.to_string(), desk));
+fn row(table: &mut Table, key: &str, value: &str, now: &InForce, io: &Io) {
+    let places = now.origins.of(key).iter().map(|place| short(&place.to_string(), io));
     let places: Vec<String> = places.collect();
     let from = match places.as_slice() {
         [] => Cell::new("default", Tone::Quiet),
@@ -49,9 +49,9 @@ fn row(table: &mut Table, key: &str, value: &str, now: &InForce, desk: &Desk) {
 }
 
 /// A path as people write it; programs get it whole.
-fn short(path: &str, desk: &Desk) -> String {
-    let home = desk.env.home.to_string_lossy();
-    match path.strip_prefix(&*home).filter(|rest| desk.terminal && rest.starts_with('/')) {
+fn short(path: &str, io: &Io) -> String {
+    let home = io.env.home.to_string_lossy();
+    match path.strip_prefix(&*home).filter(|rest| io.terminal && rest.starts_with('/')) {
         Some(rest) => format!("~{rest}"),
         None => path.to_owned(),
     }

@@ -4,7 +4,7 @@
 //! of that tool would be.
 
 use crate::claude::wire::read;
-use crate::cli::Desk;
+use crate::cli::Io;
 use crate::cli::table::{Tone, clean};
 use crate::config::in_force::InForce;
 use crate::config::policy::Rule;
@@ -29,8 +29,8 @@ impl Tried<'_> {
     }
 }
 
-pub(super) fn run(desk: &mut Desk, now: &InForce) -> anyhow::Result<u8> {
-    let tried = all(desk, now);
+pub(super) fn run(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
+    let tried = all(io, now);
     let failed = tried.iter().filter(|tried| !tried.holds()).count();
     let silent: Vec<&str> = now
         .policy
@@ -39,28 +39,28 @@ pub(super) fn run(desk: &mut Desk, now: &InForce) -> anyhow::Result<u8> {
         .filter(|rule| rule.examples.is_empty())
         .map(|rule| rule.id.as_str())
         .collect();
-    if desk.json {
+    if io.json {
         let examples: Vec<Value> = tried.iter().map(|tried| value(tried, now)).collect();
         let all = json!({"ok": failed == 0, "examples": examples, "without_examples": silent});
-        writeln!(desk.out, "{all}")?;
+        writeln!(io.out, "{all}")?;
         return Ok(u8::from(failed > 0));
     }
     for one in tried.iter().filter(|tried| !tried.holds()) {
         let (does, meant) =
             if one.meant { ("does not match", "is meant to") } else { ("matches", "is meant not to") };
-        let mark = Tone::Bad.paint("✗", desk).into_owned();
+        let mark = Tone::Bad.paint("✗", io).into_owned();
         let words = format!(
             "rule `{}` ({}) {does} `{}`, and {meant}",
             one.rule.id,
             place(one.rule, now),
             one.example.trim_start_matches('!')
         );
-        writeln!(desk.out, "{mark} {}", clean(&words))?;
+        writeln!(io.out, "{mark} {}", clean(&words))?;
     }
     let rules = now.policy.rules.len();
-    writeln!(desk.out, "{rules} rules, {} examples, {failed} of them fail", tried.len())?;
+    writeln!(io.out, "{rules} rules, {} examples, {failed} of them fail", tried.len())?;
     if !silent.is_empty() {
-        writeln!(desk.out, "without examples: {}", silent.join(", "))?;
+        writeln!(io.out, "without examples: {}", silent.join(", "))?;
     }
     Ok(u8::from(failed > 0))
 }
@@ -82,7 +82,7 @@ fn value(tried: &Tried, now: &InForce) -> Value {
     })
 }
 
-fn all<'a>(desk: &Desk, now: &'a InForce) -> Vec<Tried<'a>> {
+fn all<'a>(io: &Io, now: &'a InForce) -> Vec<Tried<'a>> {
     let mut session = Session::default();
     session.memory.policy = Some(Box::new(now.policy.clone()));
     session.memory.root = now.project.display().to_string();
@@ -91,8 +91,8 @@ fn all<'a>(desk: &Desk, now: &'a InForce) -> Vec<Tried<'a>> {
         for text in &rule.examples {
             let Some(example) = Example::of(text) else { continue };
             let Some(event) = event(&example, &session.memory.root) else { continue };
-            let scene = observe::call::again(desk.env, &session, &event, desk.env.now_ms);
-            let matched = rules::called(&session, &event, &scene).is_some_and(|call| rule.matches(&call));
+            let context = observe::call::again(io.env, &session, &event, io.env.now_ms);
+            let matched = rules::called(&session, &event, &context).is_some_and(|call| rule.matches(&call));
             tried.push(Tried { rule, example: text, meant: example.meant, matched });
         }
     }

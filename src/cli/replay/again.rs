@@ -7,12 +7,12 @@ use crate::claude::wire::read;
 use crate::cli::past::{Answered, Asked, Batch};
 use crate::config::in_force;
 use crate::config::policy::Policy;
-use crate::gate::{Scene, moved};
+use crate::gate::{Context, moved};
 use crate::hook;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind, Refusal};
 use crate::model::verdict::Verdict;
-use crate::model::worktree::Tree;
+use crate::model::worktree::Worktree;
 use crate::observe;
 use crate::session::fact::{Checked, Fact, Seen, Step};
 use crate::session::fold::Session;
@@ -77,12 +77,12 @@ impl<'a> Replay<'a> {
         let mut session = session.clone();
         session.memory.policy.clone_from(&self.policy);
         let then = time::parse(answered.ts).unwrap_or(self.env.now_ms);
-        let mut scene = observe::call::again(self.env, &session, &event, then);
+        let mut context = observe::call::again(self.env, &session, &event, then);
         // Whether somebody was there is not recorded; that they were asked is.
-        scene.attended |= answered.ruling == "ask";
-        self.recall(&mut scene, &event, answered, batch);
-        scene.checks = checks(&session, batch);
-        match hook::judged(self.env, &session, &event, &scene) {
+        context.attended |= answered.ruling == "ask";
+        self.recall(&mut context, &event, answered, batch);
+        context.checks = checks(&session, batch);
+        match hook::judged(self.env, &session, &event, &context) {
             Ok(verdict) => Again::Verdict(verdict),
             Err(_) => Again::LeftOut(WORDS),
         }
@@ -101,15 +101,15 @@ impl<'a> Replay<'a> {
     }
 
     /// What the ledger knows of then: an earlier call of this id, the tree at Stop, a report too long to keep.
-    fn recall(&self, scene: &mut Scene, event: &Event, answered: &Answered, batch: &Batch) {
+    fn recall(&self, context: &mut Context, event: &Event, answered: &Answered, batch: &Batch) {
         if let Some(call) = event.call.as_ref().filter(|_| event.name == "PreToolUse") {
             let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
-            scene.past = self.past.get(&key).cloned();
+            context.past = self.past.get(&key).cloned();
         }
         let Asked::Event(seen) = answered.asked else { return };
         if let Some(owed) = &seen.owed {
             let owes = |name: &str| owed.iter().any(|owed| owed == name);
-            scene.tree = Tree {
+            context.tree = Worktree {
                 uncommitted: owes("commit").then(|| "as then".to_owned()).into_iter().collect(),
                 push: owes("push").then(|| ("git push".to_owned(), "as then".to_owned())),
                 unknown: false,
@@ -121,7 +121,7 @@ impl<'a> Replay<'a> {
         });
         if let Some(report) = recorded.filter(|_| event.report.is_empty()) {
             let problem = || report.problem.clone().unwrap_or_default();
-            scene.report = Some(report.finding.clone().ok_or_else(problem));
+            context.report = Some(report.finding.clone().ok_or_else(problem));
         }
     }
 

@@ -3,7 +3,7 @@
 //! Reads and writes `artifacts/` and the run's folder. It neither reasons nor retries. Invariants: the policy is the same
 //! before and after every step, or the run is over; a step that passed is never handed out again.
 
-use super::super::{Desk, refused};
+use super::super::{Io, refused};
 use super::judged::Judged;
 use super::progress::{self, Progress};
 use super::{next_step, notice, planned};
@@ -17,7 +17,7 @@ use crate::run::client::{self, Kit};
 use crate::run::job::{Place, Standing};
 use crate::run::packet::End;
 use crate::run::plan::{Does, Planned};
-use crate::run::state::Record;
+use crate::run::state::RunState;
 use crate::run::status::{Outcome, POLICY_CHANGED, Trigger};
 use crate::system::env::Env;
 use crate::system::files::make_all;
@@ -55,7 +55,7 @@ pub(in crate::cli) struct Driver {
     pub(in crate::cli) env: Env,
     pub(in crate::cli) root: PathBuf,
     pub(super) artifacts: Artifacts,
-    pub(in crate::cli) record: Record,
+    pub(in crate::cli) record: RunState,
     pub(super) plan: Vec<Planned>,
     pub(super) policy: Policy,
     pub(super) texts: Texts,
@@ -88,8 +88,8 @@ pub(in crate::cli) fn alone(artifacts: &Artifacts) -> anyhow::Result<File> {
 
 impl Driver {
     /// A new run, where everything allows it.
-    pub(in crate::cli) fn begin(desk: &mut Desk, wants: &Wants) -> anyhow::Result<Self> {
-        let env = desk.env.later();
+    pub(in crate::cli) fn begin(io: &mut Io, wants: &Wants) -> anyhow::Result<Self> {
+        let env = io.env.later();
         let root = root(&env);
         check_clean(&env, &root)?;
         let ground = Ground::of(&env, &root, wants)?;
@@ -97,7 +97,7 @@ impl Driver {
         artifacts.prepare(&env, &root)?;
         let alone = alone(&artifacts)?;
         for record in artifacts.runs()?.into_iter().filter(|record| record.state.is_driven()) {
-            terminate(desk, &env, &root, &artifacts, record)?;
+            terminate(io, &env, &root, &artifacts, record)?;
         }
         let run_id = format!("{}-{}", day(env.now_ms), random(4)?);
         let init = Init {
@@ -110,21 +110,21 @@ impl Driver {
             task: wants.task.clone(),
             workflow: wants.workflow.clone(),
         };
-        let record = Record { run_id, ..Record::default() };
+        let record = RunState { run_id, ..RunState::default() };
         let mut driver = Self::of(env, root, artifacts, alone, record, ground)?;
         driver.tell(Deed::Init(init))?;
-        driver.announce(desk);
+        driver.announce(io);
         Ok(driver)
     }
 
     /// A run that paused, its packet checked by whoever calls.
     pub(in crate::cli) fn again(
-        desk: &mut Desk,
+        io: &mut Io,
         artifacts: Artifacts,
         alone: File,
-        record: Record,
+        record: RunState,
     ) -> anyhow::Result<Self> {
-        let env = desk.env.later();
+        let env = io.env.later();
         let root = root(&env);
         let wants = Wants {
             task: record.init.task.clone(),
@@ -146,7 +146,7 @@ impl Driver {
         root: PathBuf,
         artifacts: Artifacts,
         alone: File,
-        record: Record,
+        record: RunState,
         Ground { plan, policy, texts, client, .. }: Ground,
     ) -> anyhow::Result<Self> {
         let (folder, kit) = equipped(&env, &texts, &record.run_id)?;
@@ -168,31 +168,31 @@ impl Driver {
         })
     }
 
-    pub(in crate::cli) fn announce(&self, desk: &mut Desk) {
-        let Record { run_id, init, .. } = &self.record;
+    pub(in crate::cli) fn announce(&self, io: &mut Io) {
+        let RunState { run_id, init, .. } = &self.record;
         let left: Vec<&String> = init.steps.iter().filter(|step| !self.record.has_passed(step)).collect();
         let said = json!({"event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left});
-        progress::line(desk, &said);
-        progress::words(desk, &format!("run {run_id}: {} steps of `{}`", left.len(), init.workflow));
+        progress::line(io, &said);
+        progress::words(io, &format!("run {run_id}: {} steps of `{}`", left.len(), init.workflow));
     }
 
-    pub(in crate::cli) fn walk(mut self, desk: &mut Desk) -> anyhow::Result<Finish> {
+    pub(in crate::cli) fn walk(mut self, io: &mut Io) -> anyhow::Result<Finish> {
         loop {
             if let Some(reason) = self.policy_changed() {
-                return self.finish(desk, Outcome::Blocked, reason);
+                return self.finish(io, Outcome::Blocked, reason);
             }
             let Some((index, _)) = self.record.next_step() else {
-                return self.finish(desk, Outcome::Pass, "every step passed".to_owned());
+                return self.finish(io, Outcome::Pass, "every step passed".to_owned());
             };
             let judged = if signal::interrupted() {
                 Judged::pause(Trigger::Interrupted, "the run was interrupted between two steps")
             } else {
-                self.step(desk, index)?
+                self.step(io, index)?
             };
             match judged {
                 Judged::Pass => {}
-                Judged::Blocked(reason) => return self.finish(desk, Outcome::Blocked, reason),
-                Judged::Pause(asked) => return self.pause(desk, index, asked),
+                Judged::Blocked(reason) => return self.finish(io, Outcome::Blocked, reason),
+                Judged::Pause(asked) => return self.pause(io, index, asked),
             }
         }
     }
@@ -218,7 +218,7 @@ impl Driver {
     /// The end. The packet comes first: a driver that dies in between ends the run once more, with the same words.
     pub(in crate::cli) fn finish(
         mut self,
-        desk: &mut Desk,
+        io: &mut Io,
         outcome: Outcome,
         reason: String,
     ) -> anyhow::Result<Finish> {
@@ -241,12 +241,12 @@ impl Driver {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
         let finish = Finish { run_id: self.record.run_id.clone(), outcome, reason, packet, hint: None };
-        notice::send(desk, &self.policy, &self.root, &finish);
+        notice::send(io, &self.policy, &self.root, &finish);
         Ok(finish)
     }
 }
 
-fn is_other(env: &Env, root: &Path, record: &Record) -> bool {
+fn is_other(env: &Env, root: &Path, record: &RunState) -> bool {
     in_force::load(env, root).map_or(true, |now| now.hash != record.init.policy_hash)
 }
 
@@ -303,19 +303,19 @@ fn equipped(env: &Env, texts: &Texts, run_id: &str) -> anyhow::Result<(PathBuf, 
 
 /// A run whose driver died is marked so, and waits for somebody to resume it. One whose step still runs is in the way.
 pub(in crate::cli) fn terminate(
-    desk: &mut Desk,
+    io: &mut Io,
     env: &Env,
     root: &Path,
     artifacts: &Artifacts,
-    record: Record,
-) -> anyhow::Result<Record> {
+    record: RunState,
+) -> anyhow::Result<RunState> {
     let folder = env.config.join("aops/runs").join(&record.run_id);
     let running = record.current.as_ref().is_some_and(|begun| {
         Place::new(&folder, &format!("{}-{}", begun.step, begun.attempt)).look() == Standing::Running
     });
     let (record, packet) = super::pausing::terminated(env, root, artifacts, record)?;
     let hint = next_step(&packet.checkpoint_id, false, None);
-    progress::words(desk, &format!("run {} was TERMINATED: its driver is gone; {hint}", record.run_id));
+    progress::words(io, &format!("run {} was TERMINATED: its driver is gone; {hint}", record.run_id));
     if running {
         return refused(format!("a step of run {} is still running\nhint: {hint}", record.run_id));
     }

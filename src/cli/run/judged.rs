@@ -106,7 +106,7 @@ fn client(step: &Planned, code: i32, seen: &Witness) -> Judged {
     }
     if seen.session.is_some_and(|session| session.state.phase == Phase::Halted) && step.verdict_of().is_none()
     {
-        let problems = seen.session.map(|session| session.memory.course.problems.join("; "));
+        let problems = seen.session.map(|session| session.memory.progress.problems.join("; "));
         let why = one_line(&problems.unwrap_or_default(), 300);
         return Judged::Blocked(format!("step `{}` was halted: {why}", step.id));
     }
@@ -175,7 +175,7 @@ fn checks(step: &Planned, seen: &Witness, stage: Option<&RunStep>) -> Option<Jud
 fn verdict(step: &Planned, said: Option<&str>, seen: &Witness) -> Option<Judged> {
     let agent = step.verdict_of()?;
     let problems = || {
-        let problems = seen.session.map(|session| session.memory.course.problems.join("; "));
+        let problems = seen.session.map(|session| session.memory.progress.problems.join("; "));
         one_line(&problems.unwrap_or_default(), 400)
     };
     match said {

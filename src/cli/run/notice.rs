@@ -2,7 +2,7 @@
 //!
 //! Starts that command. Invariant: whatever becomes of it, the run is not touched by it.
 
-use super::super::Desk;
+use super::super::Io;
 use super::driver::Finish;
 use super::progress;
 use crate::config::policy::Policy;
@@ -13,9 +13,9 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) fn send(desk: &mut Desk, policy: &Policy, root: &Path, finish: &Finish) {
+pub(super) fn send(io: &mut Io, policy: &Policy, root: &Path, finish: &Finish) {
     let Some(line) = &policy.run.notify else { return };
-    let mut variables = desk.env.variables(|_| true);
+    let mut variables = io.env.variables(|_| true);
     let packet = finish.packet.display().to_string();
     let said = [
         (crate::system::env::RUN, finish.run_id.as_str()),
@@ -35,6 +35,6 @@ pub(super) fn send(desk: &mut Desk, policy: &Policy, root: &Path, finish: &Finis
         keep: 1000,
     };
     if !process::run(&task).is_ok_and(|done| done.ending == Ending::Exit(0)) {
-        progress::words(desk, "the command under `[run] notify` failed");
+        progress::words(io, "the command under `[run] notify` failed");
     }
 }

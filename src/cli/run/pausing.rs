@@ -2,7 +2,7 @@
 //!
 //! Writes below `artifacts/`. Invariant: the packet is there before the ledger says so.
 
-use super::super::Desk;
+use super::super::Io;
 use super::driver::{Driver, Finish};
 use super::judged::Asked;
 use super::{next_step, notice};
@@ -10,7 +10,7 @@ use crate::model::error::Failure;
 use crate::run::artifacts::Artifacts;
 use crate::run::attempt::{Deed, Paused};
 use crate::run::packet::Pause;
-use crate::run::state::Record;
+use crate::run::state::RunState;
 use crate::run::status::Trigger;
 use crate::system::env::{Env, now_ms};
 use crate::system::git;
@@ -18,7 +18,7 @@ use crate::text::time::timestamp;
 use std::path::Path;
 
 impl Driver {
-    pub(super) fn pause(mut self, desk: &mut Desk, index: usize, asked: Asked) -> anyhow::Result<Finish> {
+    pub(super) fn pause(mut self, io: &mut Io, index: usize, asked: Asked) -> anyhow::Result<Finish> {
         let trigger = asked.trigger;
         let (packet, paused) = made(&self.env, &self.root, &self.record, index, asked)?;
         let file = self.artifacts.keep_pause(&packet)?;
@@ -32,7 +32,7 @@ impl Driver {
             packet: file,
             hint: Some(hint),
         };
-        notice::send(desk, &self.policy, &self.root, &finish);
+        notice::send(io, &self.policy, &self.root, &finish);
         Ok(finish)
     }
 }
@@ -42,8 +42,8 @@ pub(super) fn terminated(
     env: &Env,
     root: &Path,
     artifacts: &Artifacts,
-    mut record: Record,
-) -> Result<(Record, Pause), Failure> {
+    mut record: RunState,
+) -> Result<(RunState, Pause), Failure> {
     let last = record.init.steps.len().saturating_sub(1);
     let index = record.next_step().map_or(last, |(index, _)| index);
     let question = "the driver ended before the run did".to_owned();
@@ -58,7 +58,7 @@ pub(super) fn terminated(
 fn made(
     env: &Env,
     root: &Path,
-    record: &Record,
+    record: &RunState,
     index: usize,
     Asked { trigger, question, tool_use_id, checks }: Asked,
 ) -> Result<(Pause, Paused), Failure> {

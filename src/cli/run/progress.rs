@@ -1,8 +1,8 @@
 //! Shows a run while it goes: one living line on a terminal, JSON lines everywhere else.
 //!
-//! Writes to the desk. Invariants: what cannot be written changes nothing about the run; the last line says how it ended.
+//! Writes to the io. Invariants: what cannot be written changes nothing about the run; the last line says how it ended.
 
-use super::super::Desk;
+use super::super::Io;
 use super::super::table::{Tone, clean};
 use super::driver::Finish;
 use crate::run::status::Outcome;
@@ -30,13 +30,13 @@ pub(super) struct Now<'a> {
 }
 
 impl Progress {
-    pub(super) fn tick(&mut self, desk: &mut Desk, now: &Now) {
+    pub(super) fn tick(&mut self, io: &mut Io, now: &Now) {
         if self.tool.as_deref() != now.tool {
             self.tool = now.tool.map(str::to_owned);
-            line(desk, &json!({"event": "tool", "step": now.step, "tool": now.tool, "tokens": now.tokens}));
+            line(io, &json!({"event": "tool", "step": now.step, "tool": now.tool, "tokens": now.tokens}));
         }
         let fresh = self.shown.is_some_and(|at| at.elapsed() < EVERY);
-        if !lives(desk) || fresh {
+        if !lives(io) || fresh {
             return;
         }
         self.shown = Some(Instant::now());
@@ -50,15 +50,15 @@ impl Progress {
             dollars(now.cost),
             now.tool.unwrap_or_default()
         );
-        let width = desk.width.unwrap_or(80).saturating_sub(1);
+        let width = io.width.unwrap_or(80).saturating_sub(1);
         let text: String = clean(&text).chars().take(width).collect();
-        let _ = write!(desk.out, "\r\x1b[K{text}").and_then(|()| desk.out.flush());
+        let _ = write!(io.out, "\r\x1b[K{text}").and_then(|()| io.out.flush());
     }
 }
 
 /// On a terminal, and nobody asked for JSON.
-fn lives(desk: &Desk) -> bool {
-    desk.terminal && !desk.json
+fn lives(io: &Io) -> bool {
+    io.terminal && !io.json
 }
 
 pub(in crate::cli) fn dollars(micros: u64) -> String {
@@ -66,29 +66,29 @@ pub(in crate::cli) fn dollars(micros: u64) -> String {
 }
 
 /// One line for programs.
-pub(in crate::cli) fn line(desk: &mut Desk, said: &Value) {
-    if !lives(desk) {
-        let _ = writeln!(desk.out, "{said}").and_then(|()| desk.out.flush());
+pub(in crate::cli) fn line(io: &mut Io, said: &Value) {
+    if !lives(io) {
+        let _ = writeln!(io.out, "{said}").and_then(|()| io.out.flush());
     }
 }
 
 /// One line for people at a terminal, in the place of the living one.
-pub(in crate::cli) fn words(desk: &mut Desk, said: &str) {
-    if lives(desk) {
+pub(in crate::cli) fn words(io: &mut Io, said: &str) {
+    if lives(io) {
         let said = clean(said).into_owned();
-        let _ = writeln!(desk.out, "\r\x1b[K{said}").and_then(|()| desk.out.flush());
+        let _ = writeln!(io.out, "\r\x1b[K{said}").and_then(|()| io.out.flush());
     }
 }
 
 /// The step is over.
-pub(super) fn step_ended(desk: &mut Desk, step: &str, outcome: Outcome, duration_ms: u64, cost: u64) {
+pub(super) fn step_ended(io: &mut Io, step: &str, outcome: Outcome, duration_ms: u64, cost: u64) {
     let said = json!({"event": "step", "step": step, "outcome": outcome.name(), "duration_ms": duration_ms, "cost_usd": usd(cost)});
-    line(desk, &said);
+    line(io, &said);
     let tone = if outcome == Outcome::Pass { Tone::Good } else { Tone::Warn };
-    let word = tone.paint(outcome.name(), desk).into_owned();
-    if lives(desk) {
+    let word = tone.paint(outcome.name(), io).into_owned();
+    if lives(io) {
         let seconds = duration_ms / 1000;
-        let _ = writeln!(desk.out, "\r\x1b[K{word}  {step}  {seconds} s").and_then(|()| desk.out.flush());
+        let _ = writeln!(io.out, "\r\x1b[K{word}  {step}  {seconds} s").and_then(|()| io.out.flush());
     }
 }
 
@@ -98,16 +98,16 @@ pub(in crate::cli) fn usd(micros: u64) -> f64 {
 }
 
 /// How it ended, and what to do next.
-pub(super) fn conclude(desk: &mut Desk, finish: &Finish) {
+pub(super) fn conclude(io: &mut Io, finish: &Finish) {
     let Finish { run_id, outcome, reason, packet, hint } = finish;
     line(
-        desk,
+        io,
         &json!({"run_id": run_id, "outcome": outcome.name(), "reason": reason, "exit": outcome.exit(), "packet": packet}),
     );
     let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
     let said = clean(&format!("{}: {reason}{next}", outcome.name())).into_owned();
-    words(desk, &said);
-    if !lives(desk) && *outcome != Outcome::Pass {
+    words(io, &said);
+    if !lives(io) && *outcome != Outcome::Pass {
         aside(&format!("run {run_id} {said}"));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Reads a file or stdin, or asks the tracker. Invariant: an empty list is said, not passed over.
 
-use super::super::{Desk, refused};
+use super::super::{Io, refused};
 use super::driver::root;
 use crate::briefing::refresh;
 use crate::config::in_force;
@@ -11,12 +11,12 @@ use std::io::Read;
 use std::path::Path;
 
 /// One task a line; empty lines and those that begin with `#` are left out.
-pub(super) fn from_file(desk: &Desk, file: &str) -> anyhow::Result<Vec<String>> {
+pub(super) fn from_file(io: &Io, file: &str) -> anyhow::Result<Vec<String>> {
     let text = if file == "-" {
         let mut text = String::new();
         std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
     } else {
-        fs::read_to_string(desk.env.from_here(Path::new(file)))
+        fs::read_to_string(io.env.from_here(Path::new(file)))
     };
     let text = match text {
         Ok(text) => text,
@@ -31,8 +31,8 @@ pub(super) fn from_file(desk: &Desk, file: &str) -> anyhow::Result<Vec<String>> 
 }
 
 /// What the tracker says can be begun, each as a task that begins with the item's id.
-pub(super) fn from_tracker(desk: &Desk) -> anyhow::Result<Vec<String>> {
-    let ready = match ready(desk)? {
+pub(super) fn from_tracker(io: &Io) -> anyhow::Result<Vec<String>> {
+    let ready = match ready(io)? {
         Ok(ready) => ready,
         Err(words) => {
             return refused(format!(
@@ -47,13 +47,13 @@ pub(super) fn from_tracker(desk: &Desk) -> anyhow::Result<Vec<String>> {
 }
 
 /// An item can still be begun when its turn comes. A tracker that gives no answer by then is believed as it was.
-pub(super) fn is_still_ready(desk: &Desk, task: &str) -> anyhow::Result<bool> {
+pub(super) fn is_still_ready(io: &Io, task: &str) -> anyhow::Result<bool> {
     let id = |task: &str| task.split(": ").next().unwrap_or_default().to_owned();
-    Ok(ready(desk)?.map_or(true, |ready| ready.iter().any(|item| id(item) == id(task))))
+    Ok(ready(io)?.map_or(true, |ready| ready.iter().any(|item| id(item) == id(task))))
 }
 
-fn ready(desk: &Desk) -> anyhow::Result<Result<Vec<String>, String>> {
-    let project = root(desk.env);
-    let command = in_force::load(desk.env, &project)?.policy.tracker.command;
-    Ok(refresh::ready(desk.env, &project, &command))
+fn ready(io: &Io) -> anyhow::Result<Result<Vec<String>, String>> {
+    let project = root(io.env);
+    let command = in_force::load(io.env, &project)?.policy.tracker.command;
+    Ok(refresh::ready(io.env, &project, &command))
 }

@@ -8,11 +8,11 @@ use crate::checkpoint;
 use crate::checkpoint::capture::Limits;
 use crate::checkpoint::form::Kind;
 use crate::checkpoint::rollback::Wanted;
-use crate::checkpoint::store::Vault;
+use crate::checkpoint::store::Store;
 use crate::gate::facts;
 use crate::hook;
 use crate::ledger::open::Ledger;
-use crate::ledger::session_folder::{Whose, dashed};
+use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::sessions;
 use crate::model::call::CallState;
 use crate::model::error::Failure;
@@ -25,8 +25,8 @@ use crate::text::sha256::sha256;
 use std::time::Instant;
 
 impl Driver {
-    pub(super) fn whose<'a>(&'a self, cwd: &'a str) -> Whose<'a> {
-        Whose { session_id: &self.record.init.session_id, transcript_path: "", cwd }
+    pub(super) fn whose<'a>(&'a self, cwd: &'a str) -> SessionKey<'a> {
+        SessionKey { session_id: &self.record.init.session_id, transcript_path: "", cwd }
     }
 
     pub(super) fn cwd(&self) -> String {
@@ -108,7 +108,7 @@ impl Driver {
             parent: None,
             began: Instant::now(),
         };
-        let vault = Vault::open(&env, &self.root)?;
+        let vault = Store::open(&env, &self.root)?;
         checkpoint::rollback::take(&env, &vault, ledger.as_mut(), &Limits::of(&self.policy), &wanted)
             .map(drop)
     }

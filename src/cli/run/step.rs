@@ -3,7 +3,7 @@
 //! Starts programs through their watcher. Invariant: a step that a dead driver handed out is taken over where it stands,
 //! and handed out again only if it never began or was abandoned.
 
-use super::super::Desk;
+use super::super::Io;
 use super::driver::{Driver, random};
 use super::judged::{Judged, Witness, judge};
 use super::progress::{self, Now};
@@ -34,7 +34,7 @@ const BEGIN: Duration = Duration::from_secs(20);
 const END: Duration = Duration::from_secs(10);
 
 impl Driver {
-    pub(super) fn step(&mut self, desk: &mut Desk, index: usize) -> anyhow::Result<Judged> {
+    pub(super) fn step(&mut self, io: &mut Io, index: usize) -> anyhow::Result<Judged> {
         let step = self.plan[index].clone();
         let spent = self.record.budget.is_some_and(|budget| self.record.cost >= budget);
         if spent && matches!(step.does, Does::Client { .. }) {
@@ -43,7 +43,7 @@ impl Driver {
             return Ok(Judged::pause(Trigger::BudgetExhausted, question));
         }
         let (clock, before) = (Instant::now(), git::baseline(&self.env, &self.root).unwrap_or_default());
-        progress::line(desk, &json!({"event": "step", "step": step.id, "index": index, "by": step.by()}));
+        progress::line(io, &json!({"event": "step", "step": step.id, "index": index, "by": step.by()}));
         let handed = if let Some(handed) = self.taken_over(&step) {
             handed
         } else {
@@ -54,7 +54,7 @@ impl Driver {
         };
         let place = self.place(&handed);
         let mut stream = Stream::of(place.stdout());
-        let (ending, interrupted) = self.wait(desk, index, &step, &place, &mut stream)?;
+        let (ending, interrupted) = self.wait(io, index, &step, &place, &mut stream)?;
         let stderr = String::from_utf8_lossy(&std::fs::read(place.stderr()).unwrap_or_default()).into_owned();
         let session = matches!(step.does, Does::Client { .. }).then(|| self.session()).flatten();
         let seen = Witness {
@@ -73,7 +73,7 @@ impl Driver {
         let duration_ms = u64::try_from(clock.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.count(&stream);
         self.keep(&step, handed, &judged, duration_ms, git::touched(&self.env, &self.root, &before))?;
-        progress::step_ended(desk, &step.id, outcome(&judged), duration_ms, self.record.cost);
+        progress::step_ended(io, &step.id, outcome(&judged), duration_ms, self.record.cost);
         Ok(judged)
     }
 
@@ -161,7 +161,7 @@ impl Driver {
     /// Until the program has ended; and whether somebody asked us to.
     fn wait(
         &mut self,
-        desk: &mut Desk,
+        io: &mut Io,
         index: usize,
         step: &Planned,
         place: &Place,
@@ -181,7 +181,7 @@ impl Driver {
                 cost: self.record.cost,
                 tool: stream.last_tool.as_deref(),
             };
-            self.progress.tick(desk, &now);
+            self.progress.tick(io, &now);
             match standing {
                 Standing::Ended(ending) => break Some(ending),
                 Standing::Lost => {

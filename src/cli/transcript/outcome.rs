@@ -2,7 +2,7 @@
 //!
 //! Reads the session's file and those of its subagents. Invariant: keeps a few words per call and nothing of what it said.
 
-use crate::claude::transcript::entry::{Beside, Lines, Read, Record, beside};
+use crate::claude::transcript::entry::{Beside, Lines, Read, TranscriptEntry, beside};
 use crate::text::time;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -49,14 +49,14 @@ impl Outcomes {
     fn file(&mut self, path: &Path) -> io::Result<()> {
         let mut lines = Lines::open(path)?;
         while let Some(line) = lines.next_line()? {
-            if let Read::Talk(record) = Record::read(line) {
+            if let Read::Talk(record) = TranscriptEntry::read(line) {
                 self.take(&record);
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, record: &Record) {
+    fn take(&mut self, record: &TranscriptEntry) {
         let at = time::parse(&record.timestamp);
         for block in record.message.iter().flat_map(crate::claude::transcript::entry::Message::blocks) {
             match block.kind.as_ref() {

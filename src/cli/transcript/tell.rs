@@ -6,7 +6,7 @@
 use super::gates::Gates;
 use super::outcome::Outcomes;
 use super::page::{Page, safe};
-use crate::claude::transcript::entry::{Block, Lines, Read, Record, text};
+use crate::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
 use crate::gate::sandbox;
 use crate::model::call::{CallKey, CallState, ToolCall};
 use crate::text::json;
@@ -71,7 +71,7 @@ impl<'a> Teller<'a> {
     fn file(&mut self, path: &Path) -> io::Result<()> {
         let mut lines = Lines::open(path)?;
         while let Some(line) = lines.next_line()? {
-            match Record::read(line) {
+            match TranscriptEntry::read(line) {
                 Read::Talk(record) => self.record(&record)?,
                 Read::Other => {}
                 Read::Unknown => self.unknown += 1,
@@ -81,7 +81,7 @@ impl<'a> Teller<'a> {
         Ok(())
     }
 
-    fn record(&mut self, record: &Record) -> io::Result<()> {
+    fn record(&mut self, record: &TranscriptEntry) -> io::Result<()> {
         let Some(message) = &record.message else { return Ok(()) };
         let at = time::parse(&record.timestamp);
         if let Some(at) = at.filter(|_| self.page.depth == 0) {

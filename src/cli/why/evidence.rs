@@ -6,7 +6,7 @@
 use crate::cli::past::{Answered, Asked, Batch, text};
 use crate::ledger::open::Recent;
 use crate::model::call::{CallState, Effect};
-use crate::session::describe::told;
+use crate::session::describe::describe_fact;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
@@ -52,7 +52,10 @@ impl<'a> Past<'a> {
     /// The last entry like this, in its own words.
     fn last(&self, like: impl Fn(&Fact) -> bool) -> Option<Clue> {
         let entry = self.entries().rev().find(|entry| like(&entry.fact))?;
-        Some(Clue { seq: Some(entry.seq), what: format!("{}  {}", entry.kind, told(&entry.fact, 240)) })
+        Some(Clue {
+            seq: Some(entry.seq),
+            what: format!("{}  {}", entry.kind, describe_fact(&entry.fact, 240)),
+        })
     }
 
     /// The last report of an agent of ours, after this entry.
@@ -146,7 +149,7 @@ impl<'a> Past<'a> {
         let mut clues: Vec<Clue> = self.last(same).into_iter().collect();
         clues.extend(self.entries().filter(sent_on).map(|entry| Clue {
             seq: Some(entry.seq),
-            what: format!("it was sent on before: {}", told(&entry.fact, 200)),
+            what: format!("it was sent on before: {}", describe_fact(&entry.fact, 200)),
         }));
         clues
     }

@@ -61,8 +61,8 @@ fn matching(
         call: Some(ToolCall { key: step.call.clone(), input, ..ToolCall::default() }),
         ..Event::default()
     };
-    let scene = observe::call::again(env, session, &event, time::parse(answered.ts).unwrap_or(env.now_ms));
-    let Some(called) = rules::called(session, &event, &scene) else { return Vec::new() };
+    let context = observe::call::again(env, session, &event, time::parse(answered.ts).unwrap_or(env.now_ms));
+    let Some(called) = rules::called(session, &event, &context) else { return Vec::new() };
     // The configuration of then is itself an entry.
     let set = |fact: &Fact| match fact {
         Fact::Open(_) => true,

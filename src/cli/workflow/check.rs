@@ -2,7 +2,7 @@
 //!
 //! Reads the texts in force and the named files, writes nothing. Invariant: no problem, exit code 0; any, exit code 1.
 
-use super::super::Desk;
+use super::super::Io;
 use super::{Command, Who, file_from_here, shown};
 use crate::config::texts::{self, Kind, Library, Origin, Text, Texts};
 use crate::config::workflow::Problem;
@@ -26,22 +26,22 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let files: Vec<PathBuf> =
         given.get_many::<String>("files").unwrap_or_default().map(PathBuf::from).collect();
-    let project = texts::project(desk.env, &desk.env.cwd);
-    let mut texts = texts::in_force(desk.env, &project);
+    let project = texts::project(io.env, &io.env.cwd);
+    let mut texts = texts::in_force(io.env, &project);
     let mut named = Vec::new();
     for file in &files {
-        let path = desk.env.from_here(file);
+        let path = io.env.from_here(file);
         named.push(path.display().to_string());
         put(&mut texts, &path, &project);
     }
-    let library = Library::of(desk.env, &texts);
+    let library = Library::of(io.env, &texts);
     let wanted = |problem: &&Problem| named.is_empty() || named.contains(&problem.file);
     let problems: Vec<_> = library.problems.iter().filter(wanted).collect();
     let count = if named.is_empty() { library.origins.len() } else { named.len() };
-    tell(desk, count, &problems)?;
+    tell(io, count, &problems)?;
     Ok(u8::from(!problems.is_empty()))
 }
 
@@ -62,26 +62,26 @@ fn put(texts: &mut Texts, path: &Path, project: &Path) {
     texts.texts.push(Text { kind: Kind::Workflow, id, origin, file, text: Cow::Owned(text) });
 }
 
-fn tell(desk: &mut Desk, count: usize, problems: &[&Problem]) -> anyhow::Result<()> {
+fn tell(io: &mut Io, count: usize, problems: &[&Problem]) -> anyhow::Result<()> {
     let several = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    if desk.json {
+    if io.json {
         let rows: Vec<_> = problems
             .iter()
-            .map(|problem| json!({"file": file_from_here(&problem.file, desk), "line": problem.line, "what": problem.what}))
+            .map(|problem| json!({"file": file_from_here(&problem.file, io), "line": problem.line, "what": problem.what}))
             .collect();
         let value = json!({"ok": problems.is_empty(), "workflows": count, "problems": rows});
-        writeln!(desk.out, "{value}")?;
+        writeln!(io.out, "{value}")?;
         return Ok(());
     }
     for problem in problems {
-        let line = shown(problem, desk);
-        writeln!(desk.out, "{line}")?;
+        let line = shown(problem, io);
+        writeln!(io.out, "{line}")?;
     }
     let last = if problems.is_empty() {
         format!("{}, all well", several(count, "workflow"))
     } else {
         format!("{} in {}", several(problems.len(), "problem"), several(count, "workflow"))
     };
-    writeln!(desk.out, "{last}")?;
+    writeln!(io.out, "{last}")?;
     Ok(())
 }

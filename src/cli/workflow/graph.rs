@@ -3,7 +3,7 @@
 //! Reads the texts in force, writes nothing. Invariant: the same workflow gives the same drawing, byte for byte.
 
 use super::super::table::{Cell, Table, Tone, clean};
-use super::super::{Desk, refused};
+use super::super::{Io, refused};
 use super::{Command, Who, boxes, done_by, dot, gates, id_argument, library, phase, svg, whole};
 use crate::config::workflow::{Workflow, meant};
 use clap::builder::PossibleValuesParser;
@@ -32,20 +32,20 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(given: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let library = library(desk);
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let library = library(io);
     let id = given.get_one::<String>("id").map_or("", String::as_str);
-    let workflow = &whole(&library, id, desk)?.workflow;
+    let workflow = &whole(&library, id, io)?.workflow;
     let workflow = match given.get_one::<String>("variant") {
         Some(name) => &variant(workflow, name)?,
         None => workflow,
     };
     let format = given.get_one::<String>("format").map_or("text", String::as_str);
     match format {
-        _ if desk.json => writeln!(desk.out, "{}", value(workflow))?,
-        "dot" => write!(desk.out, "{}", dot::draw(workflow))?,
-        "svg" => write!(desk.out, "{}", svg::draw(workflow))?,
-        _ => text(desk, workflow)?,
+        _ if io.json => writeln!(io.out, "{}", value(workflow))?,
+        "dot" => write!(io.out, "{}", dot::draw(workflow))?,
+        "svg" => write!(io.out, "{}", svg::draw(workflow))?,
+        _ => text(io, workflow)?,
     }
     Ok(0)
 }
@@ -72,15 +72,15 @@ fn value(workflow: &Workflow) -> serde_json::Value {
 }
 
 /// Boxes where they fit on a terminal; otherwise a line for each step, in the order they are walked.
-fn text(desk: &mut Desk, workflow: &Workflow) -> anyhow::Result<()> {
-    let drawn = desk.terminal.then(|| boxes::draw(workflow));
-    if let Some(drawn) = drawn.filter(|drawn| desk.width.is_none_or(|width| drawn.width() <= width)) {
+fn text(io: &mut Io, workflow: &Workflow) -> anyhow::Result<()> {
+    let drawn = io.terminal.then(|| boxes::draw(workflow));
+    if let Some(drawn) = drawn.filter(|drawn| io.width.is_none_or(|width| drawn.width() <= width)) {
         let head = format!("{}  gates: {}", workflow.title, gates(&workflow.gates));
-        writeln!(desk.out, "{}\n", Tone::Strong.paint(&clean(&head), desk))?;
+        writeln!(io.out, "{}\n", Tone::Strong.paint(&clean(&head), io))?;
         for (label, line) in drawn.lines() {
             let tone = if label.trim().is_empty() { Tone::Plain } else { Tone::Quiet };
-            let label = tone.paint(&label, desk).into_owned();
-            writeln!(desk.out, "{}", format!("{label}{line}").trim_end())?;
+            let label = tone.paint(&label, io).into_owned();
+            writeln!(io.out, "{}", format!("{label}{line}").trim_end())?;
         }
         return Ok(());
     }
@@ -90,6 +90,6 @@ fn text(desk: &mut Desk, workflow: &Workflow) -> anyhow::Result<()> {
         let cells = [step.id.clone(), phase(step), needs.join(","), done_by(step), step.name.clone()];
         table.row(cells.map(Cell::from));
     }
-    table.print(desk)?;
+    table.print(io)?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! Reads the texts in force, writes nothing.
 
-use super::super::Desk;
+use super::super::Io;
 use super::super::table::{Cell, Table, Tone};
 use super::{Command, Who, file_from_here, gates, library};
 use crate::config::texts::{Library, Origin};
@@ -22,18 +22,18 @@ pub(super) const VERB: Command = Command {
     run,
 };
 
-fn run(_: &ArgMatches, desk: &mut Desk) -> anyhow::Result<u8> {
-    let library = library(desk);
-    if desk.json {
+fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let library = library(io);
+    if io.json {
         let rows: Vec<_> = library.origins.keys().map(|id| value(&library, id)).collect();
-        writeln!(desk.out, "{}", Value::Array(rows))?;
+        writeln!(io.out, "{}", Value::Array(rows))?;
         return Ok(0);
     }
     let mut table = Table::new(&["workflow", "gates", "steps", "origin", "title"]);
     for (id, origin) in &library.origins {
-        table.row(row(&library, id, *origin, desk));
+        table.row(row(&library, id, *origin, io));
     }
-    table.print(desk)?;
+    table.print(io)?;
     Ok(0)
 }
 
@@ -57,7 +57,7 @@ fn value(library: &Library, id: &str) -> Value {
     })
 }
 
-fn row(library: &Library, id: &str, origin: Origin, desk: &Desk) -> [Cell; 5] {
+fn row(library: &Library, id: &str, origin: Origin, io: &Io) -> [Cell; 5] {
     let tone = if origin == Origin::Embedded { Tone::Quiet } else { Tone::Plain };
     let whose = Cell::new(origin.to_string(), tone);
     let name = Cell::new(id, Tone::Strong);
@@ -65,7 +65,7 @@ fn row(library: &Library, id: &str, origin: Origin, desk: &Desk) -> [Cell; 5] {
         let steps = workflow.steps.len().to_string();
         return [name, gates(&workflow.gates).into(), steps.into(), whose, workflow.title.as_str().into()];
     }
-    let file = library.broken.get(id).map(|file| file_from_here(file, desk)).unwrap_or_default();
+    let file = library.broken.get(id).map(|file| file_from_here(file, io)).unwrap_or_default();
     let words = format!("broken: `aops-hook workflow check {file}`");
     [name, "".into(), "".into(), whose, Cell::new(words, Tone::Bad)]
 }

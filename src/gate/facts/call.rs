@@ -4,7 +4,7 @@
 
 use super::settle::settle;
 use super::{raw, said, seen};
-use crate::gate::Scene;
+use crate::gate::Context;
 use crate::model::call::CallState::{Authorized, Completed, Denied, Executing, Pending};
 use crate::model::call::{CallState, Effect, ToolCall};
 use crate::model::event::Event;
@@ -22,7 +22,7 @@ pub(super) fn asked(
     event: &Event,
     call: &ToolCall,
     verdict: &Verdict,
-    scene: &Scene,
+    context: &Context,
 ) -> Vec<Fact> {
     let refused = verdict.ruling == Ruling::Deny;
     let open = session.open_call(&call.key);
@@ -45,7 +45,7 @@ pub(super) fn asked(
     let (gate, reason) = spoken(verdict);
     let mut first = step(event, call, None, Pending);
     first.input = raw(&call.clipped);
-    first.effect = scene.effect.filter(|effect| *effect != Effect::Read);
+    first.effect = context.effect.filter(|effect| *effect != Effect::Read);
     first.mode.clone_from(&event.permission_mode);
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
@@ -90,11 +90,11 @@ pub(super) fn ended(
     event: &Event,
     call: &ToolCall,
     end: CallState,
-    scene: &Scene,
+    context: &Context,
 ) -> Vec<Fact> {
     let Some(open) = session.open_call(&call.key) else {
-        let repeated = scene.past.is_some();
-        return vec![if repeated { again(event, call, scene) } else { unasked(event, call) }];
+        let repeated = context.past.is_some();
+        return vec![if repeated { again(event, call, context) } else { unasked(event, call) }];
     };
     let mut facts = Vec::new();
     // A person was asked and said yes: the host tells us only now.
@@ -110,11 +110,11 @@ pub(super) fn ended(
     last.duration_ms = call.duration_ms;
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.todos = call.todos.filter(|_| end == Completed);
-    last.drawn = scene.drawn;
-    last.marks = scene.marks.clone().filter(|marks| *marks != session.memory.marks);
+    last.drawn = context.drawn;
+    last.marks = context.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
     facts.extend(
-        scene
+        context
             .disarmed
             .as_ref()
             .map(|why| Fact::Block(Blocked { by: "guard".to_owned(), reason: why.clone() })),
@@ -123,11 +123,11 @@ pub(super) fn ended(
 }
 
 /// A call that ended before ends again: known, and counted once.
-fn again(event: &Event, call: &ToolCall, scene: &Scene) -> Fact {
+fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
     let id = quoted(&call.key.id);
     let about =
         format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
-    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, scene, None) })
+    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, context, None) })
 }
 
 /// The host ran a call we never authorized: our hook was killed, and the host failed open.

@@ -3,10 +3,10 @@
 use super::*;
 use crate::session::state::RunStep;
 
-fn step(change: impl FnOnce(&mut RunStep)) -> Scene {
+fn step(change: impl FnOnce(&mut RunStep)) -> Context {
     let mut stage = RunStep { sandbox: Sandbox::Open, step: "s".into(), ..RunStep::default() };
     change(&mut stage);
-    Scene { attended: true, defers: true, stage: Some(stage), ..writes() }
+    Context { attended: true, defers: true, stage: Some(stage), ..writes() }
 }
 
 fn by(agent: &str, event: Event) -> Event {
@@ -17,9 +17,9 @@ fn by(agent: &str, event: Event) -> Event {
 fn a_question_pauses_the_run() {
     let rule = Rule { action: Action::Ask, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
     let asked = with_policy(|policy| policy.rules = vec![rule]);
-    let ruling = |event: &Event, scene: &Scene| judge(&asked, event, scene).ruling;
+    let ruling = |event: &Event, context: &Context| judge(&asked, event, context).ruling;
     assert_eq!(ruling(&call("Bash"), &step(|_| {})), Ruling::Defer);
-    assert_eq!(ruling(&call("Bash"), &Scene { stage: None, ..step(|_| {}) }), Ruling::Defer);
+    assert_eq!(ruling(&call("Bash"), &Context { stage: None, ..step(|_| {}) }), Ruling::Defer);
     assert_eq!(ruling(&call("Bash"), &step(|step| step.approved = Some("other".into()))), Ruling::Defer);
     assert_eq!(ruling(&by("Explore", call("Bash")), &step(|_| {})), Ruling::Deny, "an agent cannot pause it");
     passes(&asked, &call("Bash"), &step(|step| step.approved = Some("t".into())));
@@ -30,7 +30,7 @@ fn a_question_pauses_the_run() {
 fn a_step_has_a_sandbox_of_its_own() {
     let shut = || step(|step| step.sandbox = Sandbox::Shut);
     refused(&working(), &call("Write"), &shut(), "sandbox", "sandbox-step.md");
-    let closing = |effect| Scene {
+    let closing = |effect| Context {
         effect: Some(effect),
         ..step(|step| (step.sandbox, step.closes) = (Sandbox::Shut, true))
     };
@@ -48,7 +48,7 @@ fn a_name_alone_gives_no_right() {
     let shut = |agents: Vec<Started>| {
         with(|session| {
             session.state.sandbox = Sandbox::Shut;
-            session.memory.course.agents = agents;
+            session.memory.progress.agents = agents;
         })
     };
     passes(&shut(vec![started]), &verifies, &writes());
@@ -58,12 +58,15 @@ fn a_name_alone_gives_no_right() {
 #[test]
 fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     let stop = event("Stop");
-    let tree =
-        Tree { uncommitted: vec!["a".into()], push: Some(("git push".into(), "x".into())), unknown: false };
-    let owes = |session: &Session, scene: &Scene| {
-        judge(session, &stop, scene).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
+    let tree = Worktree {
+        uncommitted: vec!["a".into()],
+        push: Some(("git push".into(), "x".into())),
+        unknown: false,
     };
-    let closing = |change: fn(&mut RunStep)| Scene {
+    let owes = |session: &Session, context: &Context| {
+        judge(session, &stop, context).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
+    };
+    let closing = |change: fn(&mut RunStep)| Context {
         tree: tree.clone(),
         ..step(|step| {
             (step.agent, step.closes) = (Some("qa-verifier".into()), true);
@@ -77,7 +80,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     let free = with_policy(|policy| policy.gates.close = Level::Off);
     assert_eq!(owes(&free, &closing(|_| {})), ["qa-verifier"]);
     let close = Waiver { gate: "close".into(), until_ms: 1, ..Waiver::default() };
-    let waived = with(|session| session.memory.course.waivers = vec![close]);
+    let waived = with(|session| session.memory.progress.waivers = vec![close]);
     assert_eq!(owes(&waived, &closing(|_| {})), ["qa-verifier"]);
 }
 
@@ -106,9 +109,9 @@ fn checks_are_run_before_the_stop_of_a_step() {
         let commit = Check { id: "d".into(), on: Moment::Commit, ..check.clone() };
         with_policy(|policy| policy.checks = vec![check, commit])
     };
-    let wanted = |session: &Session, event: &Event, scene: &Scene| {
-        let verdict = judge(session, event, scene);
-        super::super::checks::wanted(session, event, scene, &verdict).len()
+    let wanted = |session: &Session, event: &Event, context: &Context| {
+        let verdict = judge(session, event, context);
+        super::super::checks::wanted(session, event, context, &verdict).len()
     };
     let stop = event("Stop");
     assert_eq!(wanted(&checked(), &stop, &step(|_| {})), 1);
@@ -128,7 +131,7 @@ fn checks_are_run_before_the_stop_of_a_step() {
             reason: None,
             state,
         });
-        wanted(&session, &call("Bash"), &Scene { commits: true, ..step(|_| {}) })
+        wanted(&session, &call("Bash"), &Context { commits: true, ..step(|_| {}) })
     };
     assert_eq!(asked(true, CallState::Pending), 1);
     assert_eq!((asked(true, CallState::Executing), asked(false, CallState::Pending)), (0, 0));
@@ -136,8 +139,8 @@ fn checks_are_run_before_the_stop_of_a_step() {
 
 #[test]
 fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
-    let owes = |session: &Session, scene: &Scene| {
-        judge(session, &event("Stop"), scene).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
+    let owes = |session: &Session, context: &Context| {
+        judge(session, &event("Stop"), context).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
     };
     let ran = |outcome: &str| {
         let run = Checked {
@@ -147,7 +150,7 @@ fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
             outcome: outcome.into(),
             ..Checked::default()
         };
-        Scene { attended: false, checks: vec![run], ..step(|_| {}) }
+        Context { attended: false, checks: vec![run], ..step(|_| {}) }
     };
     assert_eq!(owes(&working(), &ran("INTERVENTION_REQUIRED")), ["checks"]);
     let warned = with_policy(|policy| policy.gates.checks = Level::Warn);
@@ -157,7 +160,7 @@ fn a_step_owes_what_its_checks_ask_for_and_a_last_verification() {
     assert!(said.debts.is_empty() && said.phrase.is_some(), "the driver asks: {said:?}");
     let verifies = || step(|step| step.verifies = true);
     assert_eq!(owes(&working(), &verifies()), ["qa-verifier"]);
-    assert!(owes(&with(|session| session.memory.course.verified = true), &verifies()).is_empty());
+    assert!(owes(&with(|session| session.memory.progress.verified = true), &verifies()).is_empty());
     let qa = Waiver { gate: "qa".into(), until_ms: 1, ..Waiver::default() };
-    assert!(owes(&with(|session| session.memory.course.waivers = vec![qa]), &verifies()).is_empty());
+    assert!(owes(&with(|session| session.memory.progress.waivers = vec![qa]), &verifies()).is_empty());
 }

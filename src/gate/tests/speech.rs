@@ -21,21 +21,21 @@ fn nobody_else_is_called_like_an_agent_of_ours() {
         for tool in ["Agent", "Task"] {
             let event = with_input(tool, input);
             if refuses {
-                refused(&working(), &event, &Scene::default(), "report", "would pass for a verdict");
+                refused(&working(), &event, &Context::default(), "report", "would pass for a verdict");
             } else {
-                passes(&working(), &event, &Scene::default());
+                passes(&working(), &event, &Context::default());
             }
         }
-        passes(&working(), &with_input("Skill", input), &Scene::default());
+        passes(&working(), &with_input("Skill", input), &Context::default());
         let after = Event { name: "PostToolUse".into(), ..with_input("Agent", input) };
-        passes(&working(), &after, &Scene::default());
+        passes(&working(), &after, &Context::default());
     }
 }
 
 #[test]
 fn nobody_talks_to_an_agent_of_ours() {
     let started = Started { agent_id: "a7".into(), name: "critic".into(), ..Started::default() };
-    let session = with(|session| session.memory.course.agents = vec![started]);
+    let session = with(|session| session.memory.progress.agents = vec![started]);
     for (input, refuses) in [
         (r#"{"to":"a7"}"#, true),
         (r#"{"recipient":"Critic"}"#, true),
@@ -46,11 +46,11 @@ fn nobody_talks_to_an_agent_of_ours() {
     ] {
         let event = with_input("SendMessage", input);
         if refuses {
-            refused(&session, &event, &Scene::default(), "report", "no message reaches it");
+            refused(&session, &event, &Context::default(), "report", "no message reaches it");
         } else {
-            passes(&session, &event, &Scene::default());
+            passes(&session, &event, &Context::default());
         }
         let after = Event { name: "PostToolUse".into(), ..event };
-        passes(&session, &after, &Scene::default());
+        passes(&session, &after, &Context::default());
     }
 }

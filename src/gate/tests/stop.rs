@@ -8,9 +8,9 @@ fn a_question_after_the_work_is_answered_freely() {
     let asked = |writes_at_prompt, pending| {
         with(|session| {
             session.state.state.hydration_pending = pending;
-            (session.memory.course.epoch, session.memory.course.task_epoch) = (2, 1);
-            session.memory.course.writes_at_prompt = writes_at_prompt;
-            session.memory.course.reflected = false;
+            (session.memory.progress.prompt_count, session.memory.progress.task_prompt_count) = (2, 1);
+            session.memory.progress.writes_at_prompt = writes_at_prompt;
+            session.memory.progress.reflected = false;
         })
     };
     passes(&asked(1, true), &event("Stop"), &writes());
@@ -30,8 +30,8 @@ fn a_check_is_owed_with_its_last_words_if_it_had_any() {
             run: "make".into(),
             ..Checked::default()
         };
-        let scene = Scene { checks: vec![run], ..writes() };
-        let said = super::super::checks::owed(&scene).unwrap().values;
+        let context = Context { checks: vec![run], ..writes() };
+        let said = super::super::checks::owed(&context).unwrap().values;
         said.into_iter().map(|(_, value)| value).collect::<String>()
     };
     assert_eq!(owed("first\nlast\n\n"), "`c` (exit 1: last), run as `make`");

@@ -23,8 +23,8 @@ fn read(line: &str) -> (usize, usize) {
     let event =
         Event { name: "PreToolUse".to_owned(), cwd: "/".to_owned(), call: Some(call), ..Event::default() };
     texts_read();
-    let scene = again(&env, &session, &event, 0);
-    gate::judge(&session, &event, &scene);
+    let context = again(&env, &session, &event, 0);
+    gate::judge(&session, &event, &context);
     texts_read()
 }
 

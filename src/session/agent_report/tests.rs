@@ -5,7 +5,7 @@ fn flows() -> BTreeMap<String, Vec<String>> {
     BTreeMap::from([("feature-dev".to_owned(), vec!["critic".to_owned(), "qa".to_owned()])])
 }
 
-fn check(agent: &str, report: &str) -> Result<Finding, String> {
+fn check(agent: &str, report: &str) -> Result<AgentReport, String> {
     read(ours(agent).unwrap(), report, &flows())
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::phase::Phase;
-use crate::session::state::{Course, Sandbox};
+use crate::session::state::{Sandbox, TaskProgress};
 use crate::text::json;
 
 fn undone() -> Undone {
@@ -12,7 +12,7 @@ fn undone() -> Undone {
         phase: Phase::Execute,
         result: "r".to_owned(),
         sandbox: Sandbox::Open,
-        stage: Stage::Begun,
+        stage: RollbackState::Begun,
         state_only: false,
         target: "t".to_owned(),
         task: 1,
@@ -66,7 +66,7 @@ fn all() -> Vec<Fact> {
         run: text(),
         said: said(),
     };
-    let finding = Finding {
+    let finding = AgentReport {
         acceptance_criteria: vec!["c".to_owned()],
         gates: vec!["qa".to_owned()],
         intent: text(),
@@ -85,7 +85,7 @@ fn all() -> Vec<Fact> {
         torn_file: text(),
         what: "w".to_owned(),
     };
-    let (memory, state) = (Memory { course: Course::default(), ..Memory::default() }, State::empty());
+    let (memory, state) = (Memory { progress: TaskProgress::default(), ..Memory::default() }, State::empty());
     vec![
         Fact::Open(Opened {
             folders: map(),

@@ -10,7 +10,7 @@ use crate::model::phase::Phase;
 use crate::session::fact::{Checked, Seen, Step};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
-use crate::session::state::{Course, LastRun, Sandbox, Stage, Stopping, Task, Undone};
+use crate::session::state::{LastRun, RollbackState, Sandbox, Stopping, Task, TaskProgress, Undone};
 use crate::text::json::cut;
 
 impl Session {
@@ -19,8 +19,8 @@ impl Session {
         match Prompt::of(prompt) {
             Prompt::Machine => {}
             Prompt::Ordinary => {
-                let course = &mut self.memory.course;
-                course.epoch += 1;
+                let course = &mut self.memory.progress;
+                course.prompt_count += 1;
                 course.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
                 course.before.get_or_insert((self.state.phase, self.state.sandbox));
                 self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
@@ -34,7 +34,7 @@ impl Session {
 
     /// A task without the loop, on the user's authority.
     fn waived(&mut self, prompt: &str, waiver: &str, workflow: Option<&str>) {
-        self.memory.course.epoch += 1;
+        self.memory.progress.prompt_count += 1;
         self.begin_task(cut(prompt, 500));
         self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
         self.state.state.current_workflow = workflow.map(str::to_owned);
@@ -55,7 +55,7 @@ impl Session {
         if let Some(stage) = &mut self.memory.run {
             stage.sandbox = Sandbox::Shut;
         }
-        self.memory.course.before.get_or_insert((self.state.phase, self.state.sandbox));
+        self.memory.progress.before.get_or_insert((self.state.phase, self.state.sandbox));
         self.state.state.hydration_pending = true;
         (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
     }
@@ -64,14 +64,14 @@ impl Session {
     /// back too where the checkpoint is of the task in hand, but never past a prompt that waits or a block.
     pub(super) fn undone(&mut self, undone: &Undone) {
         match undone.stage {
-            Stage::Begun => self.memory.undoing = Some(Box::new(undone.clone())),
-            Stage::Dropped => self.memory.undoing = None,
-            Stage::Told => self.memory.undone = None,
-            Stage::Done => {
+            RollbackState::Begun => self.memory.undoing = Some(Box::new(undone.clone())),
+            RollbackState::Dropped => self.memory.undoing = None,
+            RollbackState::Told => self.memory.undone = None,
+            RollbackState::Done => {
                 self.memory.undoing = None;
                 self.memory.undone = Some(Box::new(undone.clone()));
-                (self.memory.course.verified, self.memory.course.reflected) = (false, false);
-                self.memory.course.checks.clear();
+                (self.memory.progress.verified, self.memory.progress.reflected) = (false, false);
+                self.memory.progress.checks.clear();
                 self.state.stop = Stopping::default();
                 let same_task = self.state.task.as_ref().map_or(0, |task| task.n) == undone.task;
                 let held = self.state.state.hydration_pending || self.state.phase == Phase::Halted;
@@ -91,16 +91,16 @@ impl Session {
         self.state.hydration.acceptance_criteria.clear();
         self.state.hydration.critic_verdict = None;
         self.state.state.hydration_pending = false;
-        let old = std::mem::take(&mut self.memory.course);
-        self.memory.course = Course {
+        let old = std::mem::take(&mut self.memory.progress);
+        self.memory.progress = TaskProgress {
             agents: old.agents,
             auditing: old.auditing,
-            epoch: old.epoch,
-            task_epoch: old.epoch,
+            prompt_count: old.prompt_count,
+            task_prompt_count: old.prompt_count,
             told_no_git: old.told_no_git,
             waivers: old.waivers,
             writes_since_draw: old.writes_since_draw,
-            ..Course::default()
+            ..TaskProgress::default()
         };
     }
 
@@ -108,13 +108,13 @@ impl Session {
     pub(super) fn checked(&mut self, checked: &Checked) {
         self.step_checked(checked);
         let run = LastRun { ending: checked.ending.clone(), outcome: checked.outcome.clone() };
-        self.memory.course.checks.insert(checked.id.clone(), run);
+        self.memory.progress.checks.insert(checked.id.clone(), run);
         let policy = self.policy();
         let held = policy.gates.checks == Level::Enforce && !policy.mode.observe;
         match checked.outcome.as_str() {
             _ if !held => {}
             "HALT" => {
-                self.memory.course.problems = vec![format!("check `{}` failed", checked.id)];
+                self.memory.progress.problems = vec![format!("check `{}` failed", checked.id)];
                 (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
             }
             "INTERVENTION_REQUIRED"
@@ -151,16 +151,16 @@ impl Session {
             task.writes += 1;
         }
         self.state.audit.writes_since += 1;
-        self.memory.course.writes_since_draw += 1;
+        self.memory.progress.writes_since_draw += 1;
         if step.drawn == Some(true) {
             self.state.audit.drawn += 1;
             self.state.audit.due = true;
             self.state.audit.writes_since = 0;
-            self.memory.course.writes_since_draw = 0;
+            self.memory.progress.writes_since_draw = 0;
         }
         if effect == Effect::Write {
-            self.memory.course.verified = false;
-            self.memory.course.reflected = false;
+            self.memory.progress.verified = false;
+            self.memory.progress.reflected = false;
         }
         debug_assert!(matches!(step.to, CallState::Completed | CallState::Failed));
     }
@@ -168,7 +168,7 @@ impl Session {
     /// The end of a turn: refused with what is owed, or allowed.
     pub(super) fn stopped(&mut self, seen: &Seen, refused: bool) {
         let Some(owed) = &seen.owed else { return };
-        self.memory.course.told_no_git |= seen.no_git;
+        self.memory.progress.told_no_git |= seen.no_git;
         let stop = &mut self.state.stop;
         if owed.len() < stop.owed.len() {
             stop.refusals = 0;
@@ -188,7 +188,7 @@ impl Session {
                 self.state.phase = Phase::Done;
             }
         } else {
-            self.memory.course.let_go = true;
+            self.memory.progress.let_go = true;
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::config::policy::Level;
 use crate::model::agent::ours;
 use crate::model::phase::Phase;
-use crate::session::agent_report::Finding;
+use crate::session::agent_report::AgentReport;
 use crate::session::fact::Reported;
 use crate::session::fold::Session;
 use crate::session::state::{Sandbox, Started, Waiver};
@@ -20,7 +20,7 @@ impl Session {
     pub(super) fn agent_started(&mut self, agent_id: &str, agent_type: &str) {
         let Some(agent) = ours(agent_type) else { return };
         let task = self.state.task.as_ref().map_or(0, |task| task.n);
-        let course = &mut self.memory.course;
+        let course = &mut self.memory.progress;
         if course.agents.len() >= MOST_AGENTS {
             let oldest = course.agents.iter().position(|agent| agent.done).unwrap_or(0);
             course.agents.remove(oldest);
@@ -29,7 +29,7 @@ impl Session {
         course.agents.retain(|known| known.agent_id != agent_id);
         course.agents.push(Started {
             agent_id: agent_id.to_owned(),
-            epoch: course.epoch,
+            prompt_count: course.prompt_count,
             name: agent.name.to_owned(),
             task,
             ..Started::default()
@@ -40,10 +40,13 @@ impl Session {
     pub fn awaited(&self, agent_id: &str, agent_type: &str) -> Option<&Started> {
         let agent = ours(agent_type)?;
         let task = self.state.task.as_ref().map_or(0, |task| task.n);
-        let course = &self.memory.course;
+        let course = &self.memory.progress;
         let in_hand = |started: &&Started| match agent.name {
-            "prompt-hydrator" => started.epoch == course.epoch,
-            _ => started.task == task && !self.state.state.hydration_pending || started.epoch == course.epoch,
+            "prompt-hydrator" => started.prompt_count == course.prompt_count,
+            _ => {
+                started.task == task && !self.state.state.hydration_pending
+                    || started.prompt_count == course.prompt_count
+            }
         };
         let same =
             |started: &&Started| started.agent_id == agent_id && started.name == agent.name && !started.done;
@@ -51,7 +54,7 @@ impl Session {
     }
 
     pub(super) fn reported(&mut self, ts: &str, report: &Reported) {
-        let course = &mut self.memory.course;
+        let course = &mut self.memory.progress;
         if let Some(started) = course.agents.iter_mut().find(|started| started.agent_id == report.agent_id) {
             started.done = !report.sent_on;
             started.sent_on += u64::from(report.sent_on);
@@ -80,16 +83,16 @@ impl Session {
             "critic" => self.reviewed(finding),
             "custodiet" => self.audited(finding),
             "qa-verifier" => self.verified(finding),
-            _ => self.memory.course.reflected = self.memory.course.verified || !self.holds_qa(ts),
+            _ => self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts),
         }
     }
 
-    fn hydrated(&mut self, finding: &Finding) {
-        let course = &self.memory.course;
+    fn hydrated(&mut self, finding: &AgentReport) {
+        let course = &self.memory.progress;
         let known =
             self.state.task.is_some() && course.before.is_none_or(|(phase, _)| phase != Phase::Halted);
         if known && finding.task.as_deref() == Some("continue") {
-            let before = self.memory.course.before.take();
+            let before = self.memory.progress.before.take();
             self.state.state.hydration_pending = false;
             (self.state.phase, self.state.sandbox) = before.unwrap_or((self.state.phase, self.state.sandbox));
             if self.state.phase == Phase::Done {
@@ -99,10 +102,10 @@ impl Session {
         }
         let intent = finding.intent.clone().unwrap_or_default();
         // No new prompt since this task began: a new plan, but the same task, with all that it owes.
-        let same_task = self.state.task.is_some() && course.task_epoch == course.epoch;
+        let same_task = self.state.task.is_some() && course.task_prompt_count == course.prompt_count;
         if same_task {
             self.state.state.hydration_pending = false;
-            self.memory.course.before = None;
+            self.memory.progress.before = None;
         } else {
             self.begin_task(&intent);
         }
@@ -114,8 +117,8 @@ impl Session {
         self.state.hydration.critic_verdict = None;
         self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
         self.state.state.current_workflow.clone_from(&finding.workflow);
-        self.memory.course.gates.clone_from(&finding.gates);
-        self.memory.course.steps.clone_from(&finding.steps);
+        self.memory.progress.gates.clone_from(&finding.gates);
+        self.memory.progress.steps.clone_from(&finding.steps);
         let wanted = self.policy().gates.critic == Level::Enforce && !self.policy().mode.observe;
         let reviewed = wanted && finding.gates.iter().any(|gate| gate == "critic");
         let question = finding.workflow.as_deref() == Some(QUESTION);
@@ -126,10 +129,10 @@ impl Session {
         };
     }
 
-    fn reviewed(&mut self, finding: &Finding) {
+    fn reviewed(&mut self, finding: &AgentReport) {
         let verdict = finding.verdict.clone().unwrap_or_default();
         self.state.hydration.critic_verdict = Some(verdict.clone());
-        self.memory.course.problems.clone_from(&finding.problems);
+        self.memory.progress.problems.clone_from(&finding.problems);
         match verdict.as_str() {
             "PROCEED" if self.state.phase == Phase::Review => {
                 self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
@@ -144,7 +147,7 @@ impl Session {
         }
     }
 
-    fn audited(&mut self, finding: &Finding) {
+    fn audited(&mut self, finding: &AgentReport) {
         if finding.verdict.as_deref() == Some("OK") {
             self.state.audit.done += 1;
             self.state.audit.due = false;
@@ -152,16 +155,16 @@ impl Session {
         }
     }
 
-    fn verified(&mut self, finding: &Finding) {
+    fn verified(&mut self, finding: &AgentReport) {
         let verified = finding.verdict.as_deref() == Some("VERIFIED");
-        self.memory.course.verified = verified;
-        self.memory.course.problems.clone_from(&finding.problems);
-        self.memory.course.rounds += u64::from(!verified);
+        self.memory.progress.verified = verified;
+        self.memory.progress.problems.clone_from(&finding.problems);
+        self.memory.progress.rounds += u64::from(!verified);
         self.state.phase = if verified { Phase::Reflect } else { Phase::Intervene };
     }
 
     pub fn owes_qa(&self) -> bool {
-        self.memory.course.gates.iter().any(|gate| gate == "qa")
+        self.memory.progress.gates.iter().any(|gate| gate == "qa")
     }
 
     /// Verification is owed and asked for at this time: where nobody asks for it, nothing else waits for it.
@@ -169,6 +172,6 @@ impl Session {
         let (policy, now_ms) = (self.policy(), time::parse(ts).unwrap_or(i64::MAX));
         let waived = |waiver: &Waiver| waiver.gate == "qa" && waiver.until_ms > now_ms;
         let enforced = policy.gates.qa == Level::Enforce && !policy.mode.observe;
-        self.owes_qa() && enforced && !self.memory.course.waivers.iter().any(waived)
+        self.owes_qa() && enforced && !self.memory.progress.waivers.iter().any(waived)
     }
 }

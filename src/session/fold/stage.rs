@@ -14,7 +14,7 @@ impl Session {
     pub(super) fn staged(&mut self, staged: &Staged) {
         self.state.stop = Stopping::default();
         self.state.state.hydration_pending = false;
-        self.memory.course.before = None;
+        self.memory.progress.before = None;
         self.memory.run.clone_from(&staged.stage);
         let Some(stage) = &staged.stage else {
             self.state.sandbox = Sandbox::Shut;

@@ -12,7 +12,7 @@ fn undone() -> Undone {
         phase: Phase::Execute,
         result: text("r"),
         sandbox: Sandbox::Open,
-        stage: Stage::Begun,
+        stage: RollbackState::Begun,
         state_only: false,
         target: text("t"),
         task: 1,
@@ -36,11 +36,11 @@ fn full() -> (State, Memory) {
             reason: text(),
             state: CallState::Pending,
         }],
-        course: Course {
+        progress: TaskProgress {
             agents: vec![Started::default()],
             before: Some((Phase::Done, Sandbox::Open)),
             waivers: vec![Waiver::default()],
-            ..Course::default()
+            ..TaskProgress::default()
         },
         folders: map(),
         held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),

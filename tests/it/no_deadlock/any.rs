@@ -1,19 +1,19 @@
-//! Deciding is total: any event, on any state, in any scene, is judged; never a panic, twice the same word, and no refusal
+//! Deciding is total: any event, on any state, in any context, is judged; never a panic, twice the same word, and no refusal
 //! without a next step.
 
 use super::world::World;
 use super::{CONFIGS, make, moves};
 use aops_hook::claude::wire::read;
 use aops_hook::config::policy::check::Moment;
-use aops_hook::gate::{self, Scene};
+use aops_hook::gate::{self, Context};
 use aops_hook::hook;
 use aops_hook::model::call::{CallKey, CallState, Effect, ToolCall};
 use aops_hook::model::event::{EVENTS, Event};
 use aops_hook::model::phase::Phase;
 use aops_hook::model::verdict::Ruling;
-use aops_hook::model::worktree::Tree;
+use aops_hook::model::worktree::Worktree;
 use aops_hook::observe;
-use aops_hook::session::agent_report::Finding;
+use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{Checked, Step};
 use aops_hook::session::fold::Session;
 use aops_hook::session::state::{OpenCall, Sandbox, Started, Task};
@@ -181,7 +181,7 @@ fn odd() -> impl Strategy<Value = Odd> {
 }
 
 fn set(session: &mut Session, odd: Odd) {
-    let (state, course) = (&mut session.state, &mut session.memory.course);
+    let (state, course) = (&mut session.state, &mut session.memory.progress);
     state.phase = odd.phase;
     state.sandbox = if odd.open { Sandbox::Open } else { Sandbox::Shut };
     state.state.custodiet_blocked = odd.blocked.is_some();
@@ -258,26 +258,27 @@ fn seen() -> impl Strategy<Value = Seen> {
         })
 }
 
-fn laid_out(mut scene: Scene, event: &Event, seen: Seen) -> Scene {
+fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
     let text = |n: usize| seen.texts.get(n).cloned();
-    (scene.attended, scene.busy, scene.commits, scene.touches_tree) = seen.flags;
-    scene.effect = seen.effect.or(scene.effect);
-    (scene.grace, scene.refusals) = seen.numbers;
-    scene.report = seen.report.map(|report| report.map(|()| Finding::default()));
-    scene.tree = Tree {
+    (context.attended, context.busy, context.commits, context.touches_tree) = seen.flags;
+    context.effect = seen.effect.or(context.effect);
+    (context.grace, context.refusals) = seen.numbers;
+    context.report = seen.report.map(|report| report.map(|()| AgentReport::default()));
+    context.tree = Worktree {
         uncommitted: seen.texts.clone(),
         push: seen.push.then(|| (String::new(), String::new())),
         unknown: seen.prefix,
     };
-    (scene.saves, scene.settings, scene.disarmed, scene.shadowed) = (text(0), text(1), text(2), text(0));
-    scene.changed.clone_from(&seen.texts);
-    scene.prefix = if seen.prefix { "aops:" } else { "" };
-    scene.blocked_beside = seen.texts.iter().map(|text| (text.clone(), text.clone())).collect();
+    (context.saves, context.settings, context.disarmed, context.shadowed) =
+        (text(0), text(1), text(2), text(0));
+    context.changed.clone_from(&seen.texts);
+    context.prefix = if seen.prefix { "aops:" } else { "" };
+    context.blocked_beside = seen.texts.iter().map(|text| (text.clone(), text.clone())).collect();
     if seen.moved {
-        scene.folders.insert("HOME".to_owned(), text(0).unwrap_or_default());
+        context.folders.insert("HOME".to_owned(), text(0).unwrap_or_default());
     }
     let moments = [Moment::Save, Moment::Commit, Moment::Stop];
-    scene.checks = seen
+    context.checks = seen
         .checks
         .into_iter()
         .map(|(outcome, ending, on)| Checked {
@@ -287,7 +288,7 @@ fn laid_out(mut scene: Scene, event: &Event, seen: Seen) -> Scene {
             ..Checked::default()
         })
         .collect();
-    scene.past = seen.past.zip(event.call.as_ref()).map(|(reason, call)| Step {
+    context.past = seen.past.zip(event.call.as_ref()).map(|(reason, call)| Step {
         agent_id: None,
         deferred: None,
         agent_type: None,
@@ -306,7 +307,7 @@ fn laid_out(mut scene: Scene, event: &Event, seen: Seen) -> Scene {
         to: CallState::Denied,
         todos: None,
     });
-    scene
+    context
 }
 
 proptest! {
@@ -331,11 +332,11 @@ proptest! {
         session.memory.folders.insert("HOME".to_owned(), "/home".to_owned());
         // No folder of anybody's: nothing is read but what is shipped.
         let env = Env { user_config: "/nowhere".into(), home: "/home".into(), config: "/nowhere/c".into(), ..Env::default() };
-        let scene = laid_out(observe::call::again(&env, &session, &event, 0), &event, seen);
-        let verdict = gate::judge(&session, &event, &scene);
-        prop_assert_eq!(&verdict, &gate::judge(&session, &event, &scene));
-        let _ = gate::checks::wanted(&session, &event, &scene, &verdict);
-        let said = hook::judged(&env, &session, &event, &scene).unwrap();
+        let context = laid_out(observe::call::again(&env, &session, &event, 0), &event, seen);
+        let verdict = gate::judge(&session, &event, &context);
+        prop_assert_eq!(&verdict, &gate::judge(&session, &event, &context));
+        let _ = gate::checks::wanted(&session, &event, &context, &verdict);
+        let said = hook::judged(&env, &session, &event, &context).unwrap();
         prop_assert_eq!(said.ruling, verdict.ruling);
         if said.ruling > Ruling::Allow {
             prop_assert!(said.reason.contains("\nhint: "), "no next step: {:?}", said);

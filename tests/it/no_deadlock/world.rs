@@ -7,7 +7,7 @@ use aops_hook::gate::checks;
 use aops_hook::gate::facts;
 use aops_hook::hook;
 use aops_hook::model::verdict::{Ruling, Verdict};
-use aops_hook::model::worktree::Tree;
+use aops_hook::model::worktree::Worktree;
 use aops_hook::observe;
 use aops_hook::session::fact::{Checked, Fact, Opened};
 use aops_hook::session::fold::Session;
@@ -85,30 +85,30 @@ impl World {
             json!({"session_id": ID, "cwd": self.folder.path(), "hook_event_name": name, "prompt_id": "p"});
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let event = read::read(name, payload.to_string().as_bytes()).unwrap();
-        let mut scene = observe::call::again(&self.env, &self.session, &event, self.env.now_ms);
-        scene.refusals = self.patience;
+        let mut context = observe::call::again(&self.env, &self.session, &event, self.env.now_ms);
+        context.refusals = self.patience;
         let bare = event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:"));
         if self.shadowed && bare && matches!(name, "SessionStart" | "SubagentStart") {
-            scene.shadowed = Some(".claude/agents/critic.md".to_owned());
+            context.shadowed = Some(".claude/agents/critic.md".to_owned());
         }
         if name == "Stop" && self.session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
             let push = self.ahead.then(|| ("git push".to_owned(), "1 commit is".to_owned()));
-            scene.tree = Tree {
+            context.tree = Worktree {
                 uncommitted: self.dirty.then(|| "a.txt".to_owned()).into_iter().collect(),
                 push,
                 unknown: false,
             };
         }
         if name.starts_with("PostToolUse") {
-            scene.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
+            context.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
         }
-        let mut verdict = hook::judged(&self.env, &self.session, &event, &scene).unwrap();
+        let mut verdict = hook::judged(&self.env, &self.session, &event, &context).unwrap();
         loop {
-            let wanted = checks::wanted(&self.session, &event, &scene, &verdict);
+            let wanted = checks::wanted(&self.session, &event, &context, &verdict);
             let Some(check) = wanted.first() else { break };
             let outcome = if self.checks_pass { Checked::PASS } else { check.outcome.word() };
             let ending = if self.checks_pass { "exit 0" } else { "exit 1" };
-            scene.checks.push(Checked {
+            context.checks.push(Checked {
                 ending: ending.to_owned(),
                 id: check.id.clone(),
                 on: check.on,
@@ -116,9 +116,9 @@ impl World {
                 run: check.run.clone(),
                 ..Checked::default()
             });
-            verdict = hook::judged(&self.env, &self.session, &event, &scene).unwrap();
+            verdict = hook::judged(&self.env, &self.session, &event, &context).unwrap();
         }
-        for fact in facts::facts(&self.session, &event, &verdict, &scene) {
+        for fact in facts::facts(&self.session, &event, &verdict, &context) {
             self.fold(&fact);
         }
         verdict

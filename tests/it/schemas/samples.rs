@@ -8,14 +8,14 @@ use aops_hook::config::policy::Policy;
 use aops_hook::config::policy::check::Moment;
 use aops_hook::model::call::{CallKey, CallState, Effect};
 use aops_hook::model::phase::Phase;
-use aops_hook::session::agent_report::Finding;
+use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged,
     Step, Taken, Unblocked, Violation,
 };
 use aops_hook::session::state::{
-    Audit, Course, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, RunStep, Sandbox, Stage, Started,
-    State, Stopping, Subagent, Task, Undone, Waiver, Witness,
+    Audit, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, RollbackState, RunStep, Sandbox, Started,
+    State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use serde_json::Value;
@@ -77,21 +77,22 @@ fn calls() -> Vec<OpenCall> {
     vec![full, least]
 }
 
-fn course() -> Course {
-    let started = Started { agent_id: text(), done: false, epoch: 1, name: text(), sent_on: 0, task: 1 };
-    Course {
+fn course() -> TaskProgress {
+    let started =
+        Started { agent_id: text(), done: false, prompt_count: 1, name: text(), sent_on: 0, task: 1 };
+    TaskProgress {
         agents: vec![started],
         auditing: false,
         before: Some((Phase::Execute, Sandbox::Open)),
         checks: [(text(), LastRun { ending: text(), outcome: text() })].into(),
-        epoch: 1,
+        prompt_count: 1,
         gates: vec![text()],
         let_go: false,
         problems: vec![text()],
         reflected: false,
         rounds: 0,
         steps: vec![text()],
-        task_epoch: 1,
+        task_prompt_count: 1,
         told_no_git: true,
         verified: false,
         waivers: vec![waiver()],
@@ -155,7 +156,7 @@ fn undone() -> Undone {
         phase: Phase::Execute,
         result: text(),
         sandbox: Sandbox::Open,
-        stage: Stage::Begun,
+        stage: RollbackState::Begun,
         state_only: false,
         target: text(),
         task: 1,
@@ -163,7 +164,7 @@ fn undone() -> Undone {
 }
 
 fn reported() -> Reported {
-    let finding = Finding {
+    let finding = AgentReport {
         acceptance_criteria: vec![text()],
         gates: vec![text()],
         intent: some(),
@@ -191,7 +192,7 @@ fn memory() -> Memory {
         baseline: map(),
         boot: text(),
         calls: calls(),
-        course: course(),
+        progress: course(),
         folders: map(),
         held: held(),
         invocations: BTreeMap::from([("critic".to_owned(), 1)]),
@@ -210,7 +211,7 @@ fn memory() -> Memory {
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
     Memory {
-        course: Course { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
+        progress: TaskProgress { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
         policy: None,
         run: None,
         shadowed: None,
@@ -408,7 +409,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Call(step()),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
-        Fact::Verdict(Reported { finding: Some(Finding::default()), ..reported() }),
+        Fact::Verdict(Reported { finding: Some(AgentReport::default()), ..reported() }),
         Fact::Verdict(Reported { finding: None, problem: None, ..reported() }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),

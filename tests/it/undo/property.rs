@@ -5,7 +5,7 @@ use aops_hook::checkpoint;
 use aops_hook::checkpoint::capture::Limits;
 use aops_hook::checkpoint::form::{Id, Kind};
 use aops_hook::checkpoint::rollback::{Order, Wanted};
-use aops_hook::checkpoint::store::Vault;
+use aops_hook::checkpoint::store::Store;
 use aops_hook::model::phase::Phase;
 use aops_hook::system::env::Env;
 use proptest::prelude::*;
@@ -108,7 +108,7 @@ fn act(root: &Path, deed: &Deed) {
 }
 
 fn take(env: &Env, root: &Path) -> Id {
-    let vault = Vault::open(env, root).unwrap();
+    let vault = Store::open(env, root).unwrap();
     let wanted = Wanted {
         run: "manual",
         kind: Kind::Post,
