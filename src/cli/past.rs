@@ -1,4 +1,4 @@
-//! A whole ledger read back: what each batch asked, and what was answered.
+//! Reads a whole ledger back: the question and the answer of each batch.
 //!
 //! Reads one ledger, writes nothing. Invariants: one batch is one event; a line that is no entry ends the reading, and
 //! `verify` says more about it.
@@ -76,7 +76,7 @@ impl Answered<'_> {
     }
 }
 
-/// The answer in this batch; nothing where nobody was asked: the end of a call, a person's verb, a repair.
+/// The answer in this batch; `None` where the batch answers no event: the end of a call, a command, a repair.
 pub fn answered(batch: &Batch) -> Option<Answered<'_>> {
     batch.iter().find_map(|entry| match &entry.fact {
         Fact::Call(step) if step.from.is_none() => Some(call(batch, entry, step)),

@@ -1,7 +1,7 @@
-//! What a session came to: the unified schema, made of what ledger and transcript prove.
+//! The insights document of a session: one schema, filled from ledger and transcript.
 //!
-//! Reads nothing, writes nothing. Stored type, version `schema`: fields in sorted order. Invariants: no value is invented,
-//! so what nobody said is empty or null; `outcome` is success only where the last task was verified and closed, failure
+//! Reads nothing, writes nothing. Stored type, version `schema`: fields in sorted order. Invariants: no value is
+//! invented, so an unknown field is empty or null; `outcome` is success only where the last task was verified and closed, failure
 //! where the session is halted, and partial otherwise.
 
 use crate::claude::usage::Tokens;
@@ -75,7 +75,7 @@ const FEW: usize = 20;
 const SHORT: usize = 200;
 
 impl Insights {
-    /// Empty of what only an analysis can say.
+    /// With the fields of an analysis empty.
     pub fn new() -> Self {
         Self {
             context_gaps: Value::Array(Vec::new()),
@@ -86,7 +86,7 @@ impl Insights {
         }
     }
 
-    /// Takes over what an analysis found earlier.
+    /// Keeps the fields of an earlier analysis.
     pub fn keep_rich(&mut self, old: &Value) {
         for field in super::fields::FIELDS.iter().filter(|field| field.rich) {
             if let Some(value) = old.get(field.name).filter(|value| field.form.accepts(value)) {

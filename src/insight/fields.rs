@@ -1,6 +1,6 @@
 //! `FIELDS`: every field of the insights, with its form; the schema file and the check of a file both follow from it.
 //!
-//! Reads nothing, writes nothing. Invariant: a check is about forms, not about words: a field nobody knows is kept, and
+//! Reads nothing, writes nothing. Invariant: a check is about forms, not about words: an unknown field is kept, and
 //! `"followed": "Partial - the tests were late"` is as good as `"Partial"`.
 
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 pub struct Field {
     pub name: &'static str,
     pub form: Form,
-    /// Said by an analysis, not by the ledger.
+    /// Filled by an analysis, not from the ledger.
     pub rich: bool,
     pub about: &'static str,
 }
