@@ -5,7 +5,7 @@
 //! where the session is halted, and partial otherwise.
 
 use crate::claude::usage::Tokens;
-use crate::text::json::quoted;
+use crate::text::json::{self, cut};
 use crate::text::redact::redact;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -121,7 +121,7 @@ impl Insights {
         for list in lists {
             list.truncate(FEW);
             for text in list {
-                *text = crate::text::json::cut(text, SHORT).to_owned();
+                *text = cut(text, SHORT).to_owned();
             }
         }
         for value in [&mut short.context_gaps, &mut short.conversation_flow, &mut short.learning_observations]
@@ -135,9 +135,8 @@ impl Insights {
 
     /// In canonical form. What it holds was redacted where it came from.
     pub fn text(&self) -> String {
-        let mut out = String::new();
-        write(&serde_json::to_value(self).unwrap_or_default(), &mut out);
-        out
+        let plain = serde_json::to_string(self).unwrap_or_default();
+        json::read(&plain).map(|json| json.canonical()).unwrap_or_default()
     }
 }
 
@@ -151,41 +150,6 @@ fn redacted(value: &Value) -> Value {
             Value::Object(map.iter().map(pair).collect())
         }
         plain => plain.clone(),
-    }
-}
-
-/// RFC 8785: names in order of their UTF-16 form, numbers as ECMAScript writes them.
-fn write(value: &Value, out: &mut String) {
-    match value {
-        Value::Number(n) if n.is_f64() => {
-            out.push_str(ryu_js::Buffer::new().format(n.as_f64().unwrap_or_default()));
-        }
-        Value::String(text) => out.push_str(&quoted(text)),
-        Value::Array(items) => {
-            out.push('[');
-            for (n, item) in items.iter().enumerate() {
-                if n > 0 {
-                    out.push(',');
-                }
-                write(item, out);
-            }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            let mut sorted: Vec<_> = map.iter().collect();
-            sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-            out.push('{');
-            for (n, (name, item)) in sorted.into_iter().enumerate() {
-                if n > 0 {
-                    out.push(',');
-                }
-                out.push_str(&quoted(name));
-                out.push(':');
-                write(item, out);
-            }
-            out.push('}');
-        }
-        plain => out.push_str(&plain.to_string()),
     }
 }
 
