@@ -10,7 +10,7 @@ pub(crate) use run::Run;
 
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
-use aops_hook::model::event::{EVENTS, EventKind};
+use aops_hook::model::event::{EVENTS, EventRow};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::process::Command;
@@ -75,7 +75,7 @@ const QUIET: [&str; 4] = [
 
 /// A shell script in our place, at every event we register for; `$1` is the event.
 fn script(sandbox: &Sandbox, text: &str) {
-    let entry = |kind: &EventKind| {
+    let entry = |kind: &EventRow| {
         let args = ["-c", text, "script", kind.name];
         json!([{"hooks": [{"type": "command", "command": "/bin/sh", "args": args, "timeout": kind.timeout}]}])
     };

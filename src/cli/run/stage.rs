@@ -118,7 +118,7 @@ impl Driver {
         let mut ledger = Ledger::lock(env, self.whose(&cwd), true)?;
         let mut facts = Vec::new();
         if ledger.session().is_new() {
-            facts.push(Fact::Open(hook::opened(env, &self.root, ledger.project())?));
+            facts.push(Fact::Open(hook::first_entry(env, &self.root, ledger.project())?));
         }
         // Before the step changes: a call that was cut off is no refusal of the one that begins.
         facts.extend(facts::abandoned(ledger.session()));
