@@ -21,6 +21,9 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::path::Path;
 
+/// Contexts of one kind that stay in `context/`.
+const CONTEXTS_KEPT: usize = 8;
+
 /// A session's ledger, ours until dropped.
 #[derive(Debug)]
 pub struct Ledger {
@@ -131,7 +134,9 @@ impl Ledger {
         files::make_all(&path)?;
         let folder =
             session_folder::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
-        crate::system::folder::replace(&folder.dir, name, ".new", bytes)
+        crate::system::folder::replace(&folder.dir, name, ".new", bytes)?;
+        remove_old_contexts(&path, name);
+        Ok(())
     }
 
     /// A text beside the ledger, such as the halt report.
@@ -154,6 +159,18 @@ impl Ledger {
         }
         let (dir, boot) = (&self.place.dir, walk.session.memory.boot.as_str());
         Source { dir, ledger: &self.file, long: walk.bytes, boot }.last_end(key)
+    }
+}
+
+/// Keeps the newest contexts of this one's kind: `audit-31.md` is of kind `audit`, and newer than `audit-7.md`.
+fn remove_old_contexts(folder: &Path, name: &str) {
+    let Some((kind, _)) = name.rsplit_once('-') else { return };
+    let number = |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut same: Vec<u64> = items.filter_map(|item| number(item.file_name().to_str()?)).collect();
+    same.sort_unstable();
+    for old in &same[..same.len().saturating_sub(CONTEXTS_KEPT)] {
+        let _ = std::fs::remove_file(folder.join(format!("{kind}-{old}.md")));
     }
 }
 
@@ -202,4 +219,30 @@ pub(super) fn load(
         return Ok(Some(Standing { walk, mended: blocked.into_iter().collect() }));
     }
     found.recover(&kept).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_kind_of_context_only_the_newest_are_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env { config: home.path().join("c"), ..Env::default() };
+        let key = SessionKey { session_id: "s", transcript_path: "", cwd: "/p" };
+        let ledger = Ledger::lock(&env, key, false).unwrap();
+        ledger.write_context("qa-1.md", b"q").unwrap();
+        for n in [9, 10, 11, 100, 7, 8, 12, 13, 14, 15] {
+            ledger.write_context(&format!("audit-{n}.md"), b"a").unwrap();
+        }
+        let items = std::fs::read_dir(ledger.place().path.join("context")).unwrap();
+        let mut names: Vec<String> =
+            items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(
+            names,
+            ["audit-10.md", "audit-100.md", "audit-11.md", "audit-12.md", "audit-13.md", "audit-14.md",
+                "audit-15.md", "audit-9.md", "qa-1.md"]
+        );
+    }
 }
