@@ -61,11 +61,15 @@ fn waits(open: &OpenCall) -> bool {
 pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     let failed = context.checks.iter().filter(|run| run.failed());
     match event.kind {
-        EventKind::PreToolUse => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context))),
-        EventKind::Stop => failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
-            let said = Phrase::new("refusals/check-halt.md", values(run));
-            verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
-        }),
+        EventKind::PreToolUse => {
+            failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context)))
+        }
+        EventKind::Stop => {
+            failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
+                let said = Phrase::new("refusals/check-halt.md", values(run));
+                verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
+            })
+        }
         _ => Verdict::pass(),
     }
 }

@@ -100,7 +100,8 @@ fn block() {
     refused(&blocked, &call("Read"), &Context::default(), "block", "no reason given");
     told(&blocked, &event("SessionStart"), &Context::default(), "block", "clear-block");
     passes(&blocked, &event("Stop"), &Context::default());
-    let start = StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
+    let start =
+        StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
     let beside = Context { start, ..Context::default() };
     told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
     passes(&working(), &event("SessionStart"), &Context::default());
@@ -353,8 +354,7 @@ fn checks() {
         let wanted = super::checks::wanted(session, event, context, &judge(session, event, context));
         wanted.iter().map(|check| check.on.word()).collect::<Vec<_>>()
     };
-    let saving =
-        || CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() };
+    let saving = || CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() };
     let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
     let saves = calls(saving());
     assert_eq!(wanted(&asked, &call("Write"), &saves), ["save"]);

@@ -5,7 +5,7 @@
 
 use super::turn::Turn;
 use crate::briefing::agent::halt_report;
-use crate::briefing::{refresh, reflections};
+use crate::briefing::{reflections, refresh};
 use crate::checkpoint;
 use crate::config::texts;
 use crate::insight::collect;
@@ -80,8 +80,7 @@ fn queue_reflection(turn: &mut Turn) -> Result<Verdict, Failure> {
 }
 
 fn ends_turn(turn: &Turn) -> bool {
-    let over =
-        matches!(turn.event.kind, EventKind::Stop | EventKind::StopFailure | EventKind::SessionEnd);
+    let over = matches!(turn.event.kind, EventKind::Stop | EventKind::StopFailure | EventKind::SessionEnd);
     over && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run
 }
 

@@ -38,11 +38,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     #[cfg(debug_assertions)]
     crate::system::env::panic_if_wanted();
-    Turn::open(env, &event)?
-        .judge()?
-        .say()?
-        .record()?
-        .afterwards()
+    Turn::open(env, &event)?.judge()?.say()?.record()?.afterwards()
 }
 
 fn input() -> Result<Vec<u8>, Failure> {

@@ -162,15 +162,23 @@ impl Ledger {
     }
 }
 
-/// Keeps the newest contexts of this one's kind: `audit-31.md` is of kind `audit`, and newer than `audit-7.md`.
+/// Keeps the newest contexts of this one's kind: `audit-31.md` is of kind `audit`.
 fn remove_old_contexts(folder: &Path, name: &str) {
     let Some((kind, _)) = name.rsplit_once('-') else { return };
-    let number = |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
+    let number =
+        |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut same: Vec<u64> = items.filter_map(|item| number(item.file_name().to_str()?)).collect();
-    same.sort_unstable();
-    for old in &same[..same.len().saturating_sub(CONTEXTS_KEPT)] {
-        let _ = std::fs::remove_file(folder.join(format!("{kind}-{old}.md")));
+    let mut same: Vec<_> =
+        items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
+    if same.len() <= CONTEXTS_KEPT {
+        return;
+    }
+    // By age first: a ledger that was set aside leaves higher numbers behind.
+    same.sort_by_cached_key(|(number, path)| {
+        (std::fs::metadata(path).and_then(|meta| meta.modified()).ok(), *number)
+    });
+    for (_, old) in &same[..same.len() - CONTEXTS_KEPT] {
+        let _ = std::fs::remove_file(old);
     }
 }
 
@@ -224,6 +232,7 @@ pub(super) fn load(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, SystemTime};
 
     #[test]
     fn of_each_kind_of_context_only_the_newest_are_kept() {
@@ -232,17 +241,18 @@ mod tests {
         let key = SessionKey { session_id: "s", transcript_path: "", cwd: "/p" };
         let ledger = Ledger::lock(&env, key, false).unwrap();
         ledger.write_context("qa-1.md", b"q").unwrap();
-        for n in [9, 10, 11, 100, 7, 8, 12, 13, 14, 15] {
-            ledger.write_context(&format!("audit-{n}.md"), b"a").unwrap();
+        let folder = ledger.place().path.join("context");
+        for (age, n) in [100, 9, 10, 11, 12, 13, 14, 15, 16, 17].into_iter().enumerate() {
+            let name = format!("audit-{n}.md");
+            ledger.write_context(&name, b"a").unwrap();
+            let written = File::options().write(true).open(folder.join(name)).unwrap();
+            written.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64)).unwrap();
         }
-        let items = std::fs::read_dir(ledger.place().path.join("context")).unwrap();
+        let items = std::fs::read_dir(folder).unwrap();
         let mut names: Vec<String> =
             items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
-        assert_eq!(
-            names,
-            ["audit-10.md", "audit-100.md", "audit-11.md", "audit-12.md", "audit-13.md", "audit-14.md",
-                "audit-15.md", "audit-9.md", "qa-1.md"]
-        );
+        let kept = ["10", "11", "12", "13", "14", "15", "16", "17"].map(|n| format!("audit-{n}.md"));
+        assert_eq!(names, [&kept[..], &["qa-1.md".to_owned()]].concat());
     }
 }

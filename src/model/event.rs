@@ -191,14 +191,20 @@ mod tests {
             assert_eq!((row.kind.row(), EventKind::of(row.name)), (row, row.kind));
         }
         let odd = Event::named("SomethingNew");
-        assert_eq!((odd.kind, odd.kind.row(), odd.name.as_str()), (EventKind::Other, &UNKNOWN, "SomethingNew"));
+        assert_eq!(
+            (odd.kind, odd.kind.row(), odd.name.as_str()),
+            (EventKind::Other, &UNKNOWN, "SomethingNew")
+        );
     }
 
     #[test]
     fn no_event_locks_the_session_for_long() {
         for row in EVENTS.iter().filter(|row| row.timeout > 0) {
             let locked = row.kind.time_locked();
-            assert!(locked <= LONGEST_LOCKED && locked * 3 <= Duration::from_secs(row.timeout.into()), "{row:?}");
+            assert!(
+                locked <= LONGEST_LOCKED && locked * 3 <= Duration::from_secs(row.timeout.into()),
+                "{row:?}"
+            );
         }
         assert!(EventKind::SessionEnd.time_locked() < Duration::from_millis(1500));
     }

@@ -210,7 +210,10 @@ mod tests {
         let after = look(&protected);
         assert!(matches!(judge(&compare(&before, &after), &Held::new(), &[]), Some(Trip::Disarmed(..))));
         fs::remove_file(&path).unwrap();
-        assert!(matches!(judge(&compare(&after, &look(&protected)), &Held::new(), &[]), Some(Trip::Changed(_))));
+        assert!(matches!(
+            judge(&compare(&after, &look(&protected)), &Held::new(), &[]),
+            Some(Trip::Changed(_))
+        ));
     }
 
     #[cfg(unix)]

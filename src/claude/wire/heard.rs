@@ -47,7 +47,8 @@ mod tests {
     #[test]
     fn every_refusal_is_heard() {
         for kind in EVENTS.iter().filter(|kind| kind.refusal != Refusal::None) {
-            let answer = spell(kind.kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
+            let answer =
+                spell(kind.kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
             let heard = hear(&answer.stdout, answer.exit.into());
             let wanted = Heard {
                 refused: true,
