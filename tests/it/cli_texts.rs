@@ -33,8 +33,12 @@ impl<'a> Page<'a> {
         let exit = if exit == 0 { String::new() } else { format!("  [exit {exit}]") };
         writeln!(self.text, "\n$ {asked}{exit}").unwrap();
         for stream in [&answer.out, &answer.err] {
-            let clean = stable(&self.sandbox.scrub(stream));
-            self.text.extend(clean.lines().flat_map(|line| ["    ", line.trim_end(), "\n"]));
+            let lines: Vec<&str> = stream.lines().collect();
+            let shown = if lines.len() > 60 { 20 } else { lines.len() };
+            self.indented(&lines[..shown].join("\n"));
+            if shown < lines.len() {
+                self.indented(&format!("[{} lines more]", lines.len() - shown));
+            }
         }
     }
 
@@ -44,21 +48,28 @@ impl<'a> Page<'a> {
         self.answer(&format!("aops-hook {line}"), &answer);
     }
 
-    /// A hook's refusal or notice: what the model or the user reads of it.
-    #[track_caller]
+    /// What the model or the user reads of a hook's answer.
     fn hook(&mut self, asked: &str, answer: &Answer) {
-        let said = answer.json_of_any_exit();
         let words = match answer.code {
+            _ if answer.out.is_empty() => "(nothing)".to_owned(),
             Some(2) => answer.reason(),
-            _ => said["systemMessage"]
-                .as_str()
-                .or(said["hookSpecificOutput"]["additionalContext"].as_str())
-                .unwrap_or_else(|| panic!("{asked}: {answer:?}"))
-                .to_owned(),
+            _ => {
+                let said = answer.json_of_any_exit();
+                let context = &said["hookSpecificOutput"]["additionalContext"];
+                [&said["systemMessage"], context].into_iter().filter_map(|text| text.as_str()).collect()
+            }
         };
         writeln!(self.text, "\n> {asked}").unwrap();
-        let clean = stable(&self.sandbox.scrub(&words));
-        self.text.extend(clean.lines().flat_map(|line| ["    ", line.trim_end(), "\n"]));
+        self.indented(&words);
+    }
+
+    /// These lines, with what differs from run to run replaced by a name.
+    fn indented(&mut self, text: &str) {
+        let text = stable(&self.sandbox.scrub(&text.replace(BINARY, "[aops-hook]")));
+        for line in text.lines() {
+            let line = format!("    {line}");
+            writeln!(self.text, "{}", line.trim_end()).unwrap();
+        }
     }
 }
 
@@ -80,6 +91,7 @@ fn stable(text: &str) -> String {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let (taken, name) = match () {
             () if before => (first.len_utf8(), None),
+            () if rest.starts_with("toolu_") => ("toolu_0001".len() + 8, Some("[call]")),
             () if uuid => (36, Some("[session]")),
             () if hex == 64 => (64, Some("[sha256]")),
             () if hex == 8 && rest[..8].bytes().any(|b| b.is_ascii_alphabetic()) => (8, Some("[short id]")),
@@ -100,8 +112,7 @@ fn is_uuid(text: &str) -> bool {
 fn help(page: &mut Page) {
     fn one(page: &mut Page, command: &mut clap::Command, name: &str) {
         writeln!(page.text, "\n$ {name} --help").unwrap();
-        let help = command.render_long_help().to_string();
-        page.text.extend(help.lines().flat_map(|line| ["    ", line.trim_end(), "\n"]));
+        page.indented(&command.render_long_help().to_string());
         for verb in command.get_subcommands_mut().filter(|verb| verb.get_name() != "help") {
             one(page, verb, &format!("{name} {}", verb.get_name()));
         }
@@ -127,7 +138,7 @@ const IN_AN_EMPTY_PROJECT: &[&str] = &[
     "insights",
     "insights batch",
     "transcript",
-    "report -o report.html",
+    "report -o ../tmp/report.html",
     "export --format csv",
     "workflow list",
     "workflow check",
@@ -182,14 +193,14 @@ const IN_A_SESSION: &[&str] = &[
     "transcript --abridged",
     "policy diff",
     "export --format csv",
-    "report -o report.html",
+    "report -o ../tmp/report.html",
     "waive qa --for 10m --reason 'I watch' --yes",
     "block --reason 'let me look'",
     "status",
     "clear-block --yes",
     "checkpoint create",
     "checkpoint list",
-    "checkpoint rollback manual/POST_execute_v1 --dry-run",
+    "checkpoint rollback manual/POST_idle_v1 --dry-run",
 ];
 
 fn in_a_session(page: &mut Page) {
@@ -266,11 +277,11 @@ fn refusals(page: &mut Page) {
     session.pre(&call).silent();
     session.post(&call).silent();
     page.hook("a call that has ended", &session.pre(&call));
+    agents(page, &session);
     for n in 0..6 {
         let _ = session.write(&format!("f{n}"));
     }
     page.hook("a change long after an audit was drawn", &session.write("f7"));
-    agents(page, &session);
     page.hook("a stop with debts", &session.stop("Done."));
     session.qa("ISSUES").silent();
     page.hook("a stop after ISSUES", &session.stop("Done."));

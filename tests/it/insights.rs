@@ -226,13 +226,7 @@ fn a_crashed_session_is_written_later() {
     ledger.set_modified(long_ago).unwrap();
     let _ = sandbox.session().start("startup");
     let path = insights_file(&sandbox, &lost);
-    for _ in 0..600 {
-        if path.exists() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    panic!("{} was not written", path.display());
+    sandbox.wait_until("they were written", || path.exists());
 }
 
 #[test]
