@@ -3,7 +3,7 @@
 //! Invariant: all of it happens below a throwaway folder; nothing reads the environment of whoever runs the tests.
 
 pub(crate) mod namespace;
-pub(crate) mod second;
+pub(crate) mod python_verifier;
 pub(crate) mod strace;
 
 use crate::support::Answer;
