@@ -126,6 +126,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if !env.dry_run && concludes(&event, &verdict) {
         verdict = verdict.join(conclude(env, &mut ledger, &event));
     }
+    ledger.exported()?;
     if !env.dry_run && wants_refresh(&event, &context) {
         look_at_tracker(env, ledger.session(), &event);
     }

@@ -34,12 +34,19 @@ impl Ledger {
         if facts.is_empty() {
             return Ok(());
         }
+        if self.failed {
+            let what = "an earlier entry could not be written; the next event reads the ledger again";
+            return Err(Failure::storage(LEDGER_FILE, what));
+        }
         let before = self.standing.walk.bytes;
         let sync = facts.iter().any(Fact::must_sync);
         let export = facts.iter().any(exports);
+        // From here to the end of the writes the session in memory is ahead of the disk.
+        self.failed = true;
         let batch = self.batch(env, facts)?;
         if self.dry_run {
             self.standing.walk.bytes = before;
+            self.failed = false;
             return Ok(());
         }
         let written = self.write(&batch, before, sync).and_then(|()| self.write_state());
@@ -47,10 +54,25 @@ impl Ledger {
             let _ = self.file.set_len(before);
             return Err(failure);
         }
-        if export {
-            heads::export(env, &self.head(env))?;
+        self.failed = false;
+        if export && self.unexported.is_none() {
+            self.unexported = self.export(env).err();
         }
         Ok(())
+    }
+
+    /// Keeps the newest digest apart from the ledger.
+    pub fn export(&self, env: &Env) -> Result<(), Failure> {
+        heads::export(env, &self.head(env)).map_err(|failure| {
+            let seq = self.session().seq;
+            let what = format!("entry {seq} is recorded, but its head was not exported: {}", failure.what);
+            Failure::new(failure.code, what)
+        })
+    }
+
+    /// An entry that was committed stays committed when its head cannot be exported. The caller reports that at the end.
+    pub fn exported(&self) -> Result<(), Failure> {
+        self.unexported.clone().map_or(Ok(()), Err)
     }
 
     /// The lines of a batch, folded as they are made; the last carries the mark.
@@ -61,7 +83,7 @@ impl Ledger {
         while let Some(fact) = facts.next() {
             let last = facts.peek().is_none();
             self.fold(&fact, &ts)?;
-            let snapshot = last && self.snapshot_due(lines.len() as u64);
+            let snapshot = last && !self.dry_run && self.snapshot_due(lines.len() as u64);
             self.line(&fact, &ts, last && !snapshot, &mut lines);
             if snapshot {
                 let walk = &mut self.standing.walk;

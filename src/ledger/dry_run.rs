@@ -50,7 +50,7 @@ impl Ledger {
         };
         let trace = trace_id(whose.session_id);
         let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self { place, file, _lock: lock, trace, standing, dry_run: true };
+        let mut ledger = Self { dry_run: true, ..Self::new(place, file, lock, trace, standing) };
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
         }

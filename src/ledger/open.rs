@@ -31,6 +31,10 @@ pub struct Ledger {
     pub(super) standing: Standing,
     /// Folds what is appended and writes none of it.
     pub(super) dry_run: bool,
+    /// A batch was folded but not written: nothing more is appended.
+    pub(super) failed: bool,
+    /// Why the newest head is not exported.
+    pub(super) unexported: Option<Failure>,
 }
 
 /// An entry as the ledger's own readers see it.
@@ -85,12 +89,34 @@ impl Ledger {
             crate::system::folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
         let trace = trace_id(whose.session_id);
         let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self { place, file, _lock: Some(lock), trace, standing, dry_run: false };
+        let mut ledger = Self::new(place, file, Some(lock), trace, standing);
         // What was mended binds before anything is judged. A ledger without an entry waits for its first.
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
         }
         Ok(Some(ledger))
+    }
+
+    /// A new ledger in an empty folder. The exported head is not asked: a person gives up what it proves.
+    pub fn begin(path: &Path, trace: &str) -> Result<Self, Failure> {
+        let gone = || Failure::storage(path.display(), "is gone");
+        let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
+        let lock = Lock::acquire(&place.dir)?;
+        let flags = OFlags::RDWR | OFlags::APPEND;
+        let (file, _) = crate::system::folder::open_or_make(&place.dir, LEDGER_FILE, flags)?;
+        let walk = Walk::new(Session::default(), trace, 0);
+        let standing = Standing { walk, mended: Vec::new() };
+        Ok(Self::new(place, file, Some(lock), trace.to_owned(), standing))
+    }
+
+    pub(super) fn new(
+        place: SessionFolder,
+        file: File,
+        lock: Option<Lock>,
+        trace: String,
+        standing: Standing,
+    ) -> Self {
+        Self { place, file, _lock: lock, trace, standing, dry_run: false, failed: false, unexported: None }
     }
 
     pub fn session(&self) -> &Session {

@@ -12,6 +12,7 @@ use crate::text::sha256::sha256;
 use crate::text::time::day;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,10 +73,7 @@ pub fn find(env: &Env, whose: SessionKey, width: usize) -> Result<Option<Session
 /// A new folder for this session. Two processes that come at once get the same one.
 pub fn create(env: &Env, whose: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
     let project = whose.projects(env).swap_remove(0);
-    make_all(&project)?;
-    let storage = |e: Errno| Failure::storage(project.display(), e);
-    let guard = rustix::fs::openat(CWD, &project, FOLDER, Mode::empty()).map_err(storage)?;
-    let _guard = lock::take(guard.into(), &project.to_string_lossy(), PATIENCE)?;
+    let _guard = guard(&project)?;
     if let Some(place) = find(env, whose, width)? {
         return Ok(place);
     }
@@ -83,6 +81,14 @@ pub fn create(env: &Env, whose: SessionKey, width: usize) -> Result<SessionFolde
     let path = project.join(format!("{}-{hash}", day(env.now_ms)));
     make(&path)?;
     open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "vanished as it was made"))
+}
+
+/// While this lock is held, no other process makes a session folder in the project.
+pub fn guard(project: &Path) -> Result<File, Failure> {
+    make_all(project)?;
+    let dir = rustix::fs::openat(CWD, project, FOLDER, Mode::empty());
+    let dir = dir.map_err(|e| Failure::storage(project.display(), e))?;
+    lock::take(dir.into(), &project.to_string_lossy(), PATIENCE)
 }
 
 /// An existing folder, never through a symlink.

@@ -145,13 +145,18 @@ fn in_place(place: &SessionFolder) -> Option<Session> {
     })
 }
 
-/// Walks the whole ledger and holds it against the state and the exported head. Writes nothing.
+/// Walks the whole ledger and compares it with the state and the exported head. Writes nothing.
 pub fn check(env: &Env, shelved: &SessionOnDisk) -> Result<Checked, Failure> {
+    check_locked(env, shelved, false)
+}
+
+/// The same; `locked`: the caller holds the session's lock.
+pub fn check_locked(env: &Env, shelved: &SessionOnDisk, locked: bool) -> Result<Checked, Failure> {
     let gone = || Failure::storage(shelved.path.display(), "is gone");
     let place = session_folder::open(shelved.path.clone())?.ok_or_else(gone)?;
     let (kept, opened) = {
-        // Only while the two are read: what is appended later is not our business.
-        let _lock = Lock::of_reader(&place.dir)?;
+        // Held only while the two are read: entries appended later do not matter here.
+        let _lock = if locked { None } else { Lock::of_reader(&place.dir)? };
         (StateFile::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
     };
     let (file, long) = opened.ok_or_else(gone)?;

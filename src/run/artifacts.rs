@@ -89,8 +89,8 @@ impl Artifacts {
     /// Every run of this project, oldest first.
     pub fn runs(&self) -> Result<Vec<RunState>, Failure> {
         let path = self.folder.join(LEDGER);
-        match fs::read_to_string(&path) {
-            Ok(text) => self.parse(&text).map(|(told, ..)| fold(&told)),
+        match fs::read(&path) {
+            Ok(bytes) => self.parse(&bytes).map(|(told, ..)| fold(&told)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(Failure::storage(path.display(), error)),
         }
@@ -103,12 +103,12 @@ impl Artifacts {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(storage)?;
         file.lock().map_err(storage)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(storage)?;
-        let (_, last, torn) = self.parse(&text)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(storage)?;
+        let (_, last, torn) = self.parse(&bytes)?;
         let now = timestamp(now_ms());
         let (line, _) = attempt::line(&last, run_id, &now, &deed);
-        let end = (text.len() - torn) as u64;
+        let end = (bytes.len() - torn) as u64;
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(storage)?;
         file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
         Ok(Told { run_id: run_id.to_owned(), ts: now, deed })
@@ -116,12 +116,12 @@ impl Artifacts {
 
     /// The newest digest of the ledger.
     pub fn head(&self) -> String {
-        let text = fs::read_to_string(self.folder.join(LEDGER)).unwrap_or_default();
-        attempt::read(&text).map_or_else(|_| Link::default().digest, |(_, link, _)| link.digest)
+        let bytes = fs::read(self.folder.join(LEDGER)).unwrap_or_default();
+        attempt::read(&bytes).map_or_else(|_| Link::default().digest, |(_, link, _)| link.digest)
     }
 
-    fn parse(&self, text: &str) -> Result<(Vec<Told>, Link, usize), Failure> {
-        attempt::read(text).map_err(|what| {
+    fn parse(&self, bytes: &[u8]) -> Result<(Vec<Told>, Link, usize), Failure> {
+        attempt::read(bytes).map_err(|what| {
             Failure::new(Code::ChecksumMismatch, format!("`{}`: {what}", self.folder.join(LEDGER).display()))
         })
     }

@@ -18,6 +18,7 @@ mod hostile;
 mod hydration;
 mod insights;
 mod install;
+mod ledger_append;
 mod ledger_crash;
 mod ledger_damage;
 mod ledger_load;
