@@ -38,7 +38,10 @@ pub const COMMAND: Command = Command {
         let quarantine = Arg::new("quarantine").long("quarantine").action(ArgAction::SetTrue);
         let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).requires("quarantine");
         session_argument(command)
-            .arg(quarantine.help("Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)"))
+            .arg(
+                quarantine
+                    .help("Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)"),
+            )
             .arg(yes.help("I am a person; do not ask for a terminal"))
     },
     run,
@@ -115,9 +118,18 @@ fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resu
     }
     let many = if entries == 1 { "entry" } else { "entries" };
     if let Some(failure) = &checked.failure {
-        writeln!(io.out, "{} {failure}\n{entries} {many} before it are intact", Tone::Bad.paint("damaged:", io))?;
+        writeln!(
+            io.out,
+            "{} {failure}\n{entries} {many} before it are intact",
+            Tone::Bad.paint("damaged:", io)
+        )?;
     } else {
-        writeln!(io.out, "{} {entries} {many}, session {}", Tone::Good.paint("intact:", io), found.session_id)?;
+        writeln!(
+            io.out,
+            "{} {entries} {many}, session {}",
+            Tone::Good.paint("intact:", io),
+            found.session_id
+        )?;
     }
     if checked.torn_bytes > 0 {
         let torn = checked.torn_bytes;

@@ -21,6 +21,7 @@ mod install;
 mod ledger_append;
 mod ledger_crash;
 mod ledger_damage;
+mod ledger_heads;
 mod ledger_load;
 mod licences;
 mod matrix;
