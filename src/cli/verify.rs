@@ -42,7 +42,7 @@ pub const COMMAND: Command = Command {
                 quarantine
                     .help("Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)"),
             )
-            .arg(yes.help("I am a person; do not ask for a terminal"))
+            .arg(yes.help("Run without a terminal, from your own script"))
     },
     run,
 };
