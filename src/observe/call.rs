@@ -231,8 +231,7 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
 }
 
 fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
-    let project = ledger.project();
-    let beside = heads::all(env)?.into_iter().filter(|head| head.blocked && head.project == project);
+    let beside = heads::blocked_in(env, &ledger.project())?.into_iter();
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 

@@ -1,6 +1,4 @@
-//! SHA-256 as 64 lower-case hex digits, and the ids made from it.
-//!
-//! Reads nothing, writes nothing. Invariant: whatever an id holds, what comes out here is safe in a file name.
+//! SHA-256 as 64 lower-case hex digits, and names derived from it that are safe in a file name.
 
 mod sum;
 
@@ -11,13 +9,15 @@ use sha2::{Digest as _, Sha256};
 /// The link before the first entry.
 pub const NO_DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// The digest of these pieces, one after another.
+/// The digest of the concatenated pieces.
 pub fn sha256(pieces: &[&[u8]]) -> String {
+    hex(&digest(pieces))
+}
+
+fn digest(pieces: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    for piece in pieces {
-        hash.update(piece);
-    }
-    hex(&hash.finalize())
+    pieces.iter().for_each(|piece| hash.update(piece));
+    hash.finalize().into()
 }
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -28,7 +28,7 @@ pub fn hex(bytes: &[u8]) -> String {
     String::from_utf8(digits).unwrap_or_default()
 }
 
-/// Two digits for each byte.
+/// Writes two digits for each byte.
 fn spell(bytes: &[u8], digits: &mut [u8]) {
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
         pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
@@ -37,33 +37,24 @@ fn spell(bytes: &[u8], digits: &mut [u8]) {
 
 /// The first eight bytes as a number, for hash tables on disk.
 pub fn short(pieces: &[&[u8]]) -> u64 {
-    let mut hash = Sha256::new();
-    for piece in pieces {
-        hash.update(piece);
-    }
-    let bytes = hash.finalize();
-    bytes.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    digest(pieces).iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// Ids longer than this stand in the ledger by their digest.
+/// A longer id is written as its digest.
 const LONGEST_ID: usize = 128;
 
-/// A session's name inside entries and state.
-pub fn trace_id(session_id: &str) -> String {
-    if session_id.chars().count() <= LONGEST_ID {
-        session_id.to_owned()
-    } else {
-        sha256(&[session_id.as_bytes()])
-    }
+/// An id as entries hold it.
+pub fn trace_id(id: &str) -> String {
+    if id.chars().count() <= LONGEST_ID { id.to_owned() } else { sha256(&[id.as_bytes()]) }
 }
 
-/// A session's name in file names outside its folder.
-pub fn file_name(session_id: &str) -> String {
+/// An id as part of a file name.
+pub fn file_name(id: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if (1..=64).contains(&session_id.len()) && session_id.chars().all(plain) {
-        session_id.to_owned()
+    if (1..=64).contains(&id.len()) && id.chars().all(plain) {
+        id.to_owned()
     } else {
-        sha256(&[session_id.as_bytes()])[..16].to_owned()
+        sha256(&[id.as_bytes()])[..16].to_owned()
     }
 }
 

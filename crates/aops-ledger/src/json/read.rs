@@ -1,14 +1,12 @@
-//! From text to values: one pass over a document that is known to be valid.
-//!
-//! Reads nothing, writes nothing. Invariant: nothing recurses deeper than `DEEPEST`.
+//! From text to values: one pass over a document that is known to be valid. Recurses at most `DEEPEST` levels.
 
 use super::Json;
 use std::borrow::Cow;
 
-/// Below this depth a value is one opaque piece.
+/// Below this depth a value is kept as text.
 const DEEPEST: usize = 64;
 
-/// Walks text that is known to be valid, so it has nothing to refuse.
+/// A position in a valid document.
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
@@ -76,7 +74,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One nested value, without looking inside and without recursion.
+    /// Steps over one nested value without recursion.
     fn skip(&mut self) -> &'a str {
         let (start, mut open) = (self.at, 0_usize);
         loop {
@@ -120,7 +118,7 @@ pub(super) fn unescape(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The four digits after `\u`, together with the second half of a pair.
+/// Reads the four digits after `\u`, and the second half of a surrogate pair.
 fn unescape_unit<'a>(rest: &'a str, out: &mut String) -> &'a str {
     let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
     let Some(high) = unit(rest) else { return rest };

@@ -1,6 +1,4 @@
-//! A digest as bytes, for lists of many thousands: text only where it is stored or shown.
-//!
-//! Reads nothing, writes nothing. Invariant: what is stored is the 64 lower-case hex digits of every other digest.
+//! A digest as 32 bytes, for lists of many thousands. It is serialised as 64 lower-case hex digits.
 
 use super::{DIGITS, hex, spell};
 use serde::de::{Deserializer, Error, Visitor};
@@ -8,7 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
-/// What each byte stands for as a digit; more than fifteen where it is none.
+/// The value of each hex digit; 255 for every other byte.
 const VALUES: [u8; 256] = {
     let (mut values, mut n) = ([0xff; 256], 0_u8);
     while n < 16 {
@@ -18,7 +16,7 @@ const VALUES: [u8; 256] = {
     values
 };
 
-/// A digest where there are many of them: thirty-two bytes in memory, the hex digits wherever it is written.
+/// A SHA-256 digest.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sum(pub [u8; 32]);
 
@@ -81,7 +79,7 @@ impl<'de> Deserialize<'de> for Sum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::sha256::sha256;
+    use crate::sha256::sha256;
 
     #[test]
     fn sums_are_written_as_digits() {

@@ -1,9 +1,9 @@
-//! Files inside a session folder, opened by name below an open folder.
+//! Files opened by name below an open folder.
 //!
-//! Reads and writes there and nowhere else. Invariants: no symlink is followed, nothing blocks on a FIFO, only regular
-//! files are used, and every file made here is 0600 whatever the umask says.
+//! Invariants: no symlink is followed, nothing blocks on a FIFO, only regular files are used, and every new file is 0600
+//! whatever the umask is.
 
-use crate::model::error::Failure;
+use crate::failure::Failure;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -14,8 +14,8 @@ use std::os::unix::fs::FileExt;
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Whatever has this name, links left aside, or `None` where there is nothing. Not looked at: for what is only a hint.
-pub fn open_unseen(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<File>, Failure> {
+/// A file that may be no regular one: saves the `fstat` where the content is only a hint.
+pub fn open_unchecked(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<File>, Failure> {
     match rustix::fs::openat(dir, name, flags | SAFE, Mode::empty()) {
         Ok(file) => Ok(Some(file.into())),
         Err(Errno::NOENT) => Ok(None),
@@ -26,7 +26,7 @@ pub fn open_unseen(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<Fi
 
 /// A file and its length, or `None` where there is none.
 pub fn open(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<(File, u64)>, Failure> {
-    let Some(file) = open_unseen(dir, name, flags)? else { return Ok(None) };
+    let Some(file) = open_unchecked(dir, name, flags)? else { return Ok(None) };
     let stat = rustix::fs::fstat(&file).map_err(|e| Failure::storage(name, e))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Failure::storage(name, "is not a plain file"));
@@ -34,7 +34,7 @@ pub fn open(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<(File, u6
     Ok(Some((file, u64::try_from(stat.st_size).unwrap_or(0))))
 }
 
-/// The same, made where it is missing.
+/// The same; an empty file where there is none.
 pub fn open_or_make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, u64), Failure> {
     loop {
         if let Some(found) = open(dir, name, flags)? {
@@ -45,7 +45,7 @@ pub fn open_or_make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, u
                 rustix::fs::fchmod(&file, PRIVATE).map_err(|e| Failure::storage(name, e))?;
                 return Ok((file.into(), 0));
             }
-            Err(Errno::EXIST) => {} // somebody else made it just now
+            Err(Errno::EXIST) => {} // another process was faster
             Err(error) => return Err(Failure::storage(name, error)),
         }
     }
@@ -58,13 +58,13 @@ pub fn read_at(file: &File, name: &str, at: u64, long: u64) -> Result<Vec<u8>, F
     Ok(bytes)
 }
 
-/// Puts a whole new file in the place of `name`, so that a reader sees the old or the new one and never half.
+/// Replaces `name` atomically: a reader sees the old content or the new one. The old file is kept as `spare`.
 pub fn replace(dir: &OwnedFd, name: &str, spare: &str, bytes: &[u8]) -> Result<(), Failure> {
     let storage = |e: Errno| Failure::storage(name, e);
-    // Not emptied first: a file system takes that for a plea to write out what follows at once.
+    // Not truncated first: ext4 would then write the new content to the disk at once.
     let flags = OFlags::WRONLY;
     let opened = open_or_make(dir, spare, flags).or_else(|_| {
-        // A spare that is no plain file is nothing of ours.
+        // Not a regular file: replace it.
         rustix::fs::unlinkat(dir, spare, AtFlags::empty()).map_err(storage)?;
         open_or_make(dir, spare, flags)
     });
