@@ -9,7 +9,7 @@ use super::{Limits, Sight, SightKind};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::store::cache::Outside;
 use crate::checkpoint::tree::{self, LeftOut, name};
-use crate::model::error::Failure;
+use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use ignore::WalkBuilder;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -37,9 +37,13 @@ pub fn walk(env: &Env, vault: &Store, limits: &Limits, besides: &[String]) -> Re
         // Asked while we walk.
         let tracked = scope.spawn(|| tracked(env, vault));
         let walked = Ways::new(vault, limits).walked();
-        (walked, tracked.join().unwrap_or_default())
+        (
+            walked,
+            tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))),
+        )
     });
     limits.check()?;
+    let tracked = tracked?;
     let sights = &mut walked.sights;
     let mut more = unseen(sights, &tracked);
     more.extend_from_slice(besides);
