@@ -277,7 +277,7 @@ fn draw(session: &Session, event: &Event, context: &Context) -> Option<bool> {
         return None;
     }
     let mut bytes = [0_u8; 4];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
+    crate::system::random::fill(&mut bytes).ok()?;
     let lot = (u64::from(u32::from_ne_bytes(bytes)) * 1_000_000) >> 32;
     let late = rate > 0 && session.memory.progress.writes_since_draw + 1 >= audit.at_least_every;
     Some(lot < u64::from(rate) || late)

@@ -3,6 +3,7 @@
 //! Everything above this folder is pure; what is below asks here.
 
 pub mod env;
+pub mod random;
 pub mod signal;
 pub mod lock;
 pub mod process;

@@ -11,6 +11,7 @@ use crate::checkpoint::store::cache::Outside;
 use crate::checkpoint::tree::{self, LeftOut, name};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
+use crate::system::files::mode_bits;
 use ignore::WalkBuilder;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use std::borrow::Cow;
@@ -264,7 +265,7 @@ fn sight(path: String, stat: &Stat) -> Sight {
         FileType::Symlink => SightKind::Link,
         _ => SightKind::Other,
     };
-    Sight { path, mode: stat.st_mode & 0o7777, kind, outside: Outside::of(stat) }
+    Sight { path, mode: mode_bits(stat), kind, outside: Outside::of(stat) }
 }
 
 /// Every path at and below this one, ignored or not, foreign or not; nothing where only a link leads there.
