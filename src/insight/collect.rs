@@ -28,9 +28,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A session that nobody has touched for so long will not write its own insights.
+/// A session idle for this long will not write its own insights.
 const QUIET: Duration = Duration::from_mins(2);
-/// No insights of ours are longer.
+/// Longest insights file.
 const LARGEST: u64 = 16 << 20;
 /// Sessions looked at in one sweep.
 const MOST_SWEPT: usize = 50;
@@ -44,7 +44,7 @@ pub fn file(env: &Env, date: &str, session_id: &str) -> PathBuf {
     folder(env).join(format!("{}-{}.json", json::cut(date, 10), file_name(session_id)))
 }
 
-/// The prices in force: ours, with the user's before them.
+/// The prices in force: the user's, then the shipped ones.
 pub fn prices(env: &Env) -> Result<Prices, Failure> {
     let path = env.user_config.join("prices.json");
     let bad = |words: String| Failure::new(Code::ConfigInvalid, format!("`{}`: {words}", path.display()));
@@ -190,7 +190,7 @@ pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(),
     ledger.append(env, vec![Fact::Insights(Concluded { insights })])
 }
 
-/// The head that this ledger's insights were made of, if they are its last word.
+/// The head that this ledger's insights were made from, if nothing came after them.
 pub fn concluded_head(folder: &Path) -> Option<String> {
     let mut file = File::open(folder.join(LEDGER_FILE)).ok()?;
     let long = file.metadata().ok()?.len();
@@ -206,7 +206,7 @@ pub fn concluded_head(folder: &Path) -> Option<String> {
     (last.kind == "insights").then(|| last.prev.to_owned())
 }
 
-/// Insights of this project's sessions that ended without a word: the client was killed, or the machine.
+/// Insights of this project's sessions that ended without an event: the client or the machine was killed.
 pub fn sweep(env: &Env, project: &str) {
     let mut sessions = sessions::in_project(env.projects().join(dashed(project)));
     sessions.sort_by_key(|shelved| std::cmp::Reverse(shelved.changed));
