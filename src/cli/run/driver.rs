@@ -325,8 +325,7 @@ pub(in crate::cli) fn terminate(
 /// So many random bytes, as hex.
 pub(super) fn random(bytes: usize) -> Result<String, Failure> {
     let mut all = [0_u8; 32];
-    let got = rustix::rand::getrandom(&mut all, rustix::rand::GetRandomFlags::empty());
-    got.map_err(|e| Failure::storage("the system's randomness", e))?;
+    crate::system::random::fill(&mut all).map_err(|e| Failure::storage("the system's random bytes", e))?;
     Ok(sha256(&[&all])[..bytes * 2].to_owned())
 }
 
