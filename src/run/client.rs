@@ -5,13 +5,13 @@
 
 mod stream;
 
-pub use stream::{Stream, micros};
+pub use stream::{ClientResult, Stream, micros, usd};
 
 use crate::claude::settings;
 use crate::config::policy::Policy;
 use crate::config::texts::{Kind, Texts};
 use crate::model::agent::ours;
-use crate::run::plan::{Does, Planned};
+use crate::run::plan::{PlannedStep, StepAction};
 use crate::session::state::Sandbox;
 use crate::system::env::Env;
 use crate::system::files;
@@ -59,8 +59,14 @@ impl Kit {
     }
 
     /// The arguments of one start. Without a prompt the session goes on with the call that waited.
-    pub fn arguments(&self, step: &Planned, session: &str, known: bool, prompt: Option<&str>) -> Vec<String> {
-        let Does::Client { tools, .. } = &step.does else { return Vec::new() };
+    pub fn arguments(
+        &self,
+        step: &PlannedStep,
+        session: &str,
+        known: bool,
+        prompt: Option<&str>,
+    ) -> Vec<String> {
+        let StepAction::Client { tools, .. } = &step.does else { return Vec::new() };
         let mut arguments: Vec<String> = vec!["-p".to_owned()];
         arguments.extend(prompt.map(str::to_owned));
         let mut add = |name: &str, value: &str| arguments.extend([name.to_owned(), value.to_owned()]);
@@ -130,12 +136,12 @@ mod tests {
 
     #[test]
     fn a_step_without_a_prompt_goes_on() {
-        let step = Planned {
+        let step = PlannedStep {
             id: "a".to_owned(),
             name: "A".to_owned(),
             description: "d".to_owned(),
             inner: None,
-            does: Does::Client { agent: None, tools: Some(vec!["Read".to_owned()]) },
+            does: StepAction::Client { agent: None, tools: Some(vec!["Read".to_owned()]) },
             phase: crate::model::phase::Phase::Review,
             sandbox: Sandbox::Shut,
             closes: false,

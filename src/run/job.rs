@@ -5,6 +5,7 @@
 //! it ended is there whole or not at all; a watcher that is gone without a word is told from one at work; what did not end
 //! well has nothing running any more when its end is told.
 
+use crate::run::attempt::Begun;
 use crate::system::files;
 use crate::system::process::{Ending, detached, kin};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -36,7 +37,7 @@ pub struct Job {
 
 /// How a place stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum JobStatus {
     NotStarted,
     Running,
     Ended(Ending),
@@ -53,13 +54,13 @@ struct Written {
 
 /// The files of one program.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct JobFiles {
     stem: PathBuf,
 }
 
-impl Place {
-    pub fn new(folder: &Path, name: &str) -> Self {
-        Self { stem: folder.join(name) }
+impl JobFiles {
+    pub fn of(run_folder: &Path, begun: &Begun) -> Self {
+        Self { stem: run_folder.join(format!("{}-{}", begun.step, begun.attempt)) }
     }
 
     fn name(&self) -> String {
@@ -88,18 +89,18 @@ impl Place {
         detached::start(&std::env::current_exe()?, &[WATCH, &name], &variables)
     }
 
-    pub fn look(&self) -> Standing {
+    pub fn status(&self) -> JobStatus {
         if let Some(ending) = self.ending() {
-            return Standing::Ended(ending);
+            return JobStatus::Ended(ending);
         }
         if !self.file("started").exists() {
-            return Standing::NotStarted;
+            return JobStatus::NotStarted;
         }
         let alone = File::open(self.file("alive")).is_ok_and(|file| file.try_lock().is_ok());
         match (alone, self.ending()) {
-            (_, Some(ending)) => Standing::Ended(ending),
-            (true, None) => Standing::Lost,
-            (false, None) => Standing::Running,
+            (_, Some(ending)) => JobStatus::Ended(ending),
+            (true, None) => JobStatus::Lost,
+            (false, None) => JobStatus::Running,
         }
     }
 
@@ -123,7 +124,7 @@ impl Place {
     }
 
     /// Ends what an abandoned program left running.
-    pub fn sweep(&self) {
+    pub fn kill_leftovers(&self) {
         if !kin::end(JOB, &self.name()) {
             self.signal(Signal::KILL);
         }
@@ -176,16 +177,16 @@ pub fn is_verb(word: &str) -> bool {
 pub fn run(arguments: &[String]) -> u8 {
     let [_, stem] = arguments else { return 2 };
     detached::own_session();
-    u8::from(Place { stem: PathBuf::from(stem) }.watch().is_err())
+    u8::from(JobFiles { stem: PathBuf::from(stem) }.watch().is_err())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn watched(line: &str, timeout_ms: u64) -> (tempfile::TempDir, Place) {
+    fn watched(line: &str, timeout_ms: u64) -> (tempfile::TempDir, JobFiles) {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::new(folder.path(), "step");
+        let place = JobFiles { stem: folder.path().join("step") };
         let job = Job {
             args: vec!["-c".to_owned(), line.to_owned()],
             folder: folder.path().to_owned(),
@@ -193,7 +194,7 @@ mod tests {
             timeout_ms,
         };
         fs::write(place.file("job"), serde_json::to_vec(&job).unwrap()).unwrap();
-        assert_eq!(place.look(), Standing::NotStarted);
+        assert_eq!(place.status(), JobStatus::NotStarted);
         place.watch().unwrap();
         (folder, place)
     }
@@ -201,11 +202,11 @@ mod tests {
     #[test]
     fn how_it_ended_is_written_down() {
         let (_kept, place) = watched("echo out; echo err >&2; exit 3", 20_000);
-        assert_eq!(place.look(), Standing::Ended(Ending::Exit(3)));
+        assert_eq!(place.status(), JobStatus::Ended(Ending::Exit(3)));
         let read = |path| fs::read_to_string(path).unwrap();
         assert_eq!((read(place.stdout()), read(place.stderr())), ("out\n".to_owned(), "err\n".to_owned()));
-        assert_eq!(watched("kill -9 $$", 20_000).1.look(), Standing::Ended(Ending::Signal(9)));
-        assert_eq!(watched("sleep 30", 100).1.look(), Standing::Ended(Ending::TimedOut));
+        assert_eq!(watched("kill -9 $$", 20_000).1.status(), JobStatus::Ended(Ending::Signal(9)));
+        assert_eq!(watched("sleep 30", 100).1.status(), JobStatus::Ended(Ending::TimedOut));
     }
 
     #[test]
@@ -214,7 +215,7 @@ mod tests {
         fs::remove_file(place.file("exit")).unwrap();
         place.watch().unwrap();
         assert_eq!(fs::read_to_string(folder.path().join("count")).unwrap(), "once\n");
-        assert_eq!(place.look(), Standing::Lost);
+        assert_eq!(place.status(), JobStatus::Lost);
         assert!(!place.claim());
     }
 }

@@ -11,13 +11,13 @@ use crate::session::state::Sandbox;
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Planned {
+pub struct PlannedStep {
     pub id: String,
     pub name: String,
     pub description: String,
     /// The workflow it is done by.
     pub inner: Option<String>,
-    pub does: Does,
+    pub does: StepAction,
     pub phase: Phase,
     pub sandbox: Sandbox,
     /// What was done is committed and pushed here.
@@ -29,7 +29,7 @@ pub struct Planned {
 /// What a step is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Does {
+pub enum StepAction {
     /// A command of the shell.
     Run(String),
     /// The client, for a verdict of one of ours, for another agent, or plain.
@@ -39,11 +39,11 @@ pub enum Does {
 /// Tools that change something.
 const CHANGING: [&str; 6] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "Bash", "PowerShell"];
 
-impl Planned {
+impl PlannedStep {
     /// The agent of ours whose verdict it owes.
     pub fn verdict_of(&self) -> Option<&'static str> {
         match &self.does {
-            Does::Client { agent: Some(agent), .. } => ours(agent).map(|agent| agent.name),
+            StepAction::Client { agent: Some(agent), .. } => ours(agent).map(|agent| agent.name),
             _ => None,
         }
     }
@@ -51,7 +51,7 @@ impl Planned {
     /// Another agent, which owes none.
     pub fn foreign_agent(&self) -> Option<&str> {
         match &self.does {
-            Does::Client { agent: Some(agent), .. } if ours(agent).is_none() => Some(agent),
+            StepAction::Client { agent: Some(agent), .. } if ours(agent).is_none() => Some(agent),
             _ => None,
         }
     }
@@ -59,18 +59,19 @@ impl Planned {
     /// Who or what does it, in a word or two.
     pub fn by(&self) -> String {
         match &self.does {
-            Does::Run(line) => format!("$ {line}"),
-            Does::Client { agent: Some(agent), .. } => agent.clone(),
-            Does::Client { agent: None, .. } => "claude".to_owned(),
+            StepAction::Run(line) => format!("$ {line}"),
+            StepAction::Client { agent: Some(agent), .. } => agent.clone(),
+            StepAction::Client { agent: None, .. } => "claude".to_owned(),
         }
     }
 }
 
 /// The plan of this workflow, or why there is none: each of the gates that are owed must be somebody's step.
-pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Planned>, String> {
-    let mut steps: Vec<Planned> = workflow.order().into_iter().map(planned).collect();
-    let open = |step: &Planned| step.sandbox == Sandbox::Open && matches!(step.does, Does::Client { .. });
-    let by = |steps: &[Planned], agent| steps.iter().any(|step| step.verdict_of() == Some(agent));
+pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<PlannedStep>, String> {
+    let mut steps: Vec<PlannedStep> = workflow.order().into_iter().map(planned).collect();
+    let open =
+        |step: &PlannedStep| step.sandbox == Sandbox::Open && matches!(step.does, StepAction::Client { .. });
+    let by = |steps: &[PlannedStep], agent| steps.iter().any(|step| step.verdict_of() == Some(agent));
     let (Some(first), Some(last)) = (steps.iter().position(open), steps.iter().rposition(open)) else {
         return Ok(steps);
     };
@@ -96,24 +97,24 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
 }
 
 /// Changes after the verification are verified again where they are closed; false where they never are.
-fn closer(after: &mut [Planned]) -> bool {
-    let closes = after.iter_mut().find(|step| step.closes && matches!(step.does, Does::Client { .. }));
+fn closer(after: &mut [PlannedStep]) -> bool {
+    let closes = after.iter_mut().find(|step| step.closes && matches!(step.does, StepAction::Client { .. }));
     closes.map(|step| step.verifies = true).is_some()
 }
 
-fn planned(step: &Step) -> Planned {
+fn planned(step: &Step) -> PlannedStep {
     let agent = step.agent.as_ref().map(|agent| agent.to.clone());
     let does = match &step.run {
-        Some(line) => Does::Run(line.clone()),
-        None => Does::Client { agent, tools: step.tools.clone() },
+        Some(line) => StepAction::Run(line.clone()),
+        None => StepAction::Client { agent, tools: step.tools.clone() },
     };
-    let reviewer = matches!(&does, Does::Client { agent: Some(agent), .. } if ours(agent).is_some());
+    let reviewer = matches!(&does, StepAction::Client { agent: Some(agent), .. } if ours(agent).is_some());
     let reads = step.tools.as_ref().is_some_and(|tools| {
         tools.iter().all(|tool| CHANGING.iter().all(|changing| !tool.starts_with(changing)))
     });
     let phase = step.phase.unwrap_or(if reads || reviewer { Phase::Review } else { Phase::Execute });
     let working = matches!(phase, Phase::Execute | Phase::Intervene);
-    Planned {
+    PlannedStep {
         id: step.id.clone(),
         name: step.name.clone(),
         description: step.description.clone(),
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
     use crate::config::workflow;
 
-    fn of(gates: &str, steps: &str) -> Result<Vec<Planned>, String> {
+    fn of(gates: &str, steps: &str) -> Result<Vec<PlannedStep>, String> {
         let text = format!(
             "---\nid: w\ntitle: W\ntype: workflow\ncategory: test\ndependencies: []\ngates: [{gates}]\nsteps:\n{steps}---\n\n# W\n\n## Overview\n\nx\n\n## When to Use\n\nx\n\n## Steps\n\nx\n\n## Success Metrics\n\nx\n"
         );

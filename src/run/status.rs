@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum State {
+pub enum RunStatus {
     #[default]
     Init,
     Running,
@@ -60,21 +60,21 @@ pub enum Decision {
 /// The reason of a run that was ended since the rules changed under it.
 pub const POLICY_CHANGED: &str = "POLICY_CHANGED_MID_RUN";
 
-impl State {
+impl RunStatus {
     pub fn name(self) -> &'static str {
         match self {
-            State::Init => "INIT",
-            State::Running => "RUNNING",
-            State::Checkpoint => "CHECKPOINT",
-            State::Resumed => "RESUMED",
-            State::Terminal => "TERMINAL",
-            State::Terminated => "TERMINATED",
+            RunStatus::Init => "INIT",
+            RunStatus::Running => "RUNNING",
+            RunStatus::Checkpoint => "CHECKPOINT",
+            RunStatus::Resumed => "RESUMED",
+            RunStatus::Terminal => "TERMINAL",
+            RunStatus::Terminated => "TERMINATED",
         }
     }
 
     /// A driver should be at work.
     pub fn is_driven(self) -> bool {
-        matches!(self, State::Init | State::Running | State::Resumed)
+        matches!(self, RunStatus::Init | RunStatus::Running | RunStatus::Resumed)
     }
 }
 

@@ -20,12 +20,12 @@ pub struct Stream {
     pub announced: bool,
     pub tokens: u64,
     pub last_tool: Option<String>,
-    pub result: Option<Outcome>,
+    pub result: Option<ClientResult>,
 }
 
 /// The record that ends a run of the client.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct ClientResult {
     pub subtype: String,
     /// The call it ended with undone, in a few words.
     pub deferred: Option<String>,
@@ -63,7 +63,7 @@ impl Stream {
         match record.text_of("type").as_deref() {
             Some("assistant") => self.heard(record),
             Some("result") => {
-                let ended = outcome(record);
+                let ended = read_result(record);
                 self.tokens = ended.tokens.unwrap_or(self.tokens);
                 self.result = Some(ended);
             }
@@ -88,7 +88,7 @@ impl Stream {
     }
 }
 
-fn outcome(record: &Json) -> Outcome {
+fn read_result(record: &Json) -> ClientResult {
     let tokens = record.get("modelUsage").and_then(|usage| {
         let Json::Object(models) = usage else { return None };
         let names = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
@@ -98,7 +98,7 @@ fn outcome(record: &Json) -> Outcome {
         Some(Json::Number(text)) => text.parse::<f64>().ok().map(micros),
         _ => None,
     };
-    Outcome {
+    ClientResult {
         subtype: record.text_of("subtype").unwrap_or_default(),
         deferred: record.get("deferred_tool_use").map(shown),
         cost,
@@ -117,6 +117,11 @@ fn shown(call: &Json) -> String {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded before")]
 pub fn micros(dollars: f64) -> u64 {
     (dollars.clamp(0.0, 1e9) * 1e6).round() as u64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no run costs a billion dollars")]
+pub fn usd(micros: u64) -> f64 {
+    micros as f64 / 1e6
 }
 
 #[cfg(test)]
