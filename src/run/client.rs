@@ -1,7 +1,7 @@
-//! The client as a run starts it: which program, with which settings and agents, and what it streams back.
+//! The client as a run starts it: the program, its settings and agents, its arguments, and the stream it prints.
 //!
-//! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: our hooks come with
-//! every start, installed or not; our agents carry our prefix, so that no file of a project can stand in their place.
+//! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every start has our
+//! hooks, installed or not; our agents have our prefix, so that a project's file cannot replace them.
 
 mod stream;
 
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a step may use that does not say.
+/// The tools of a step that names none.
 const USUAL: [&str; 8] = ["Bash", "Edit", "Write", "Read", "Grep", "Glob", "NotebookEdit", "WebFetch"];
 
 /// The program: `$AOPS_CLAUDE`, the configured one, or `claude` on `PATH`.
@@ -58,7 +58,7 @@ impl Kit {
         Ok(kit)
     }
 
-    /// The arguments of one start. Without a prompt the session goes on with the call that waited.
+    /// The arguments of one start. Without a prompt the session continues with its deferred call.
     pub fn arguments(
         &self,
         step: &PlannedStep,
@@ -77,7 +77,7 @@ impl Kit {
         add("--permission-mode", if step.sandbox == Sandbox::Open { "acceptEdits" } else { "default" });
         let usual = || USUAL.map(str::to_owned).to_vec();
         let mut allowed = tools.clone().unwrap_or_else(usual);
-        // Audits and verdicts come from agents, whatever else a step may use.
+        // Audits and verdicts need agents, whatever tools the step names.
         allowed.push("Agent".to_owned());
         add("--allowedTools", &allowed.join(","));
         if tools.is_some() {
@@ -91,7 +91,7 @@ impl Kit {
     }
 }
 
-/// Every agent in force as the client takes it.
+/// Every agent in force, in the client's form.
 fn agents(texts: &Texts) -> Value {
     let mut all = Map::new();
     for text in texts.of(Kind::Agent) {

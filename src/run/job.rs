@@ -1,9 +1,9 @@
-//! One program of a run, looked after by a process of its own, so that it ends well whatever becomes of the driver.
+//! The program of one step, watched by a process of its own that survives the driver.
 //!
-//! Starts processes; reads and writes the files of one place. The driver hands a program out and looks; the watcher starts
-//! it, holds it to its time, and writes down how it ended. Invariants: what a place was given is started at most once; how
-//! it ended is there whole or not at all; a watcher that is gone without a word is told from one at work; what did not end
-//! well has nothing running any more when its end is told.
+//! Starts processes; reads and writes the job's files. The driver writes the job and polls its status; the watcher starts
+//! the program, enforces its time limit, and writes how it ended. Invariants: a job is started at most once; its end is
+//! written atomically; a dead watcher is told from a live one by its lock; a program that did not end well has no process
+//! left when its end is written.
 
 use crate::run::attempt::Begun;
 use crate::system::files;
@@ -17,13 +17,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The watcher's verb; nobody's to type.
+/// The watcher's command; internal.
 const WATCH: &str = "__step";
 
-/// A variable of the program and of all it starts: whose they are.
+/// The variable that marks the program and all its children as this job's.
 const JOB: &str = "AOPS_JOB";
 
-/// From the polite signal at the end of its time until the program is killed.
+/// From SIGTERM at the time limit until SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// What to start.
@@ -35,7 +35,6 @@ pub struct Job {
     pub timeout_ms: u64,
 }
 
-/// How a place stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStatus {
     NotStarted,
@@ -45,14 +44,14 @@ pub enum JobStatus {
     Lost,
 }
 
-/// How a program ended, as it is written down.
+/// The stored form of how a program ended.
 #[derive(Debug, Serialize, Deserialize)]
 struct Written {
     exit: Option<i32>,
     signal: Option<i32>,
 }
 
-/// The files of one program.
+/// The files of one job.
 #[derive(Clone, Debug)]
 pub struct JobFiles {
     stem: PathBuf,
@@ -79,7 +78,7 @@ impl JobFiles {
         self.file("err")
     }
 
-    /// Hand it out and go on.
+    /// Starts the watcher and returns.
     pub fn start(&self, job: &Job, variables: &[(&str, &OsStr)]) -> io::Result<()> {
         let path = self.file("job");
         let text = serde_json::to_vec(job)?;
@@ -113,17 +112,17 @@ impl JobFiles {
         })
     }
 
-    /// Whoever succeeds is the only one who may start it, or keeps everybody else from it.
+    /// Creates `started`. Only one caller succeeds: it alone may start the program, or decide that it never starts.
     pub fn claim(&self) -> bool {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.file("started")).is_ok()
     }
 
-    /// A signal to the program and all it started; false before it was started.
+    /// Signals the program's process group; false if it was not started yet.
     pub fn signal(&self, signal: Signal) -> bool {
         self.group().is_some_and(|group| kill_process_group(group, signal).is_ok())
     }
 
-    /// Ends what an abandoned program left running.
+    /// Kills what an abandoned program left running.
     pub fn kill_leftovers(&self) {
         if !kin::end(JOB, &self.name()) {
             self.signal(Signal::KILL);
@@ -149,7 +148,7 @@ impl JobFiles {
         let ended =
             detached::supervise(&job.program, &job.args, &job.folder, streams, begun, (timeout, GRACE));
         if !matches!(ended, Ok(Ending::Exit(0))) {
-            // Else it could still do its work after everybody was told that it did not.
+            // Else a child could still have an effect after the step was recorded as failed.
             kin::end(JOB, &self.name());
         }
         let written = match ended {
@@ -168,12 +167,12 @@ impl JobFiles {
     }
 }
 
-/// A verb of ours that is no command for people.
+/// The word is the watcher's command.
 pub fn is_verb(word: &str) -> bool {
     word == WATCH
 }
 
-/// The watcher. Silent, since nobody listens.
+/// The watcher. It prints nothing: its output is not read.
 pub fn run(arguments: &[String]) -> u8 {
     let [_, stem] = arguments else { return 2 };
     detached::own_session();
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_ended_is_written_down() {
+    fn its_end_is_written() {
         let (_kept, place) = watched("echo out; echo err >&2; exit 3", 20_000);
         assert_eq!(place.status(), JobStatus::Ended(Ending::Exit(3)));
         let read = |path| fs::read_to_string(path).unwrap();
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_claimed_is_started_once() {
+    fn a_job_is_started_once() {
         let (folder, place) = watched("echo once >> count", 20_000);
         fs::remove_file(place.file("exit")).unwrap();
         place.watch().unwrap();

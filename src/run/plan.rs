@@ -1,7 +1,7 @@
-//! The steps of a run in the order they are walked: what each does, and what it may change.
+//! The steps of a run in order: what each does, and what it may change.
 //!
-//! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; a gate of the workflow is
-//! somebody's step, or there is no plan.
+//! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; every gate of the workflow is
+//! met by a step, or there is no plan.
 
 use crate::config::policy::{Gates, Level};
 use crate::config::workflow::{Gate, Step, Workflow};
@@ -15,24 +15,24 @@ pub struct PlannedStep {
     pub id: String,
     pub name: String,
     pub description: String,
-    /// The workflow it is done by.
+    /// The workflow that says how to do it.
     pub inner: Option<String>,
     pub does: StepAction,
     pub phase: Phase,
     pub sandbox: Sandbox,
-    /// What was done is committed and pushed here.
+    /// The work is committed and pushed in this step.
     pub closes: bool,
-    /// What was changed since the last verification is verified here, before it is closed.
+    /// Changes since the last verification are verified in this step, before it closes.
     pub verifies: bool,
 }
 
-/// What a step is.
+/// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepAction {
-    /// A command of the shell.
+    /// A shell command.
     Run(String),
-    /// The client, for a verdict of one of ours, for another agent, or plain.
+    /// The client: for the verdict of one of our agents, as another agent, or plain.
     Client { agent: Option<String>, tools: Option<Vec<String>> },
 }
 
@@ -40,7 +40,7 @@ pub enum StepAction {
 const CHANGING: [&str; 6] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "Bash", "PowerShell"];
 
 impl PlannedStep {
-    /// The agent of ours whose verdict it owes.
+    /// Our agent whose verdict the step owes.
     pub fn verdict_of(&self) -> Option<&'static str> {
         match &self.does {
             StepAction::Client { agent: Some(agent), .. } => ours(agent).map(|agent| agent.name),
@@ -48,7 +48,7 @@ impl PlannedStep {
         }
     }
 
-    /// Another agent, which owes none.
+    /// An agent that is not ours; it owes no verdict.
     pub fn foreign_agent(&self) -> Option<&str> {
         match &self.does {
             StepAction::Client { agent: Some(agent), .. } if ours(agent).is_none() => Some(agent),
@@ -56,7 +56,7 @@ impl PlannedStep {
         }
     }
 
-    /// Who or what does it, in a word or two.
+    /// What runs, for a table: a command line, an agent, or `claude`.
     pub fn by(&self) -> String {
         match &self.does {
             StepAction::Run(line) => format!("$ {line}"),
@@ -66,7 +66,7 @@ impl PlannedStep {
     }
 }
 
-/// The plan of this workflow, or why there is none: each of the gates that are owed must be somebody's step.
+/// The plan of this workflow, or why there is none: each owed gate must be met by a step.
 pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<PlannedStep>, String> {
     let mut steps: Vec<PlannedStep> = workflow.order().into_iter().map(planned).collect();
     let open =
@@ -83,7 +83,9 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
         let served = match gate {
             _ if level != Level::Enforce => true,
             Gate::Critic => by(&steps[..first], agent),
-            Gate::Qa => by(&steps[last..], agent) || by(&steps[first..], agent) && closer(&mut steps[last..]),
+            Gate::Qa => {
+                by(&steps[last..], agent) || by(&steps[first..], agent) && verify_at_close(&mut steps[last..])
+            }
         };
         if !served {
             return Err(format!(
@@ -96,8 +98,8 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
     Ok(steps)
 }
 
-/// Changes after the verification are verified again where they are closed; false where they never are.
-fn closer(after: &mut [PlannedStep]) -> bool {
+/// Has the closing step verify the changes made after the verification; false if no step closes.
+fn verify_at_close(after: &mut [PlannedStep]) -> bool {
     let closes = after.iter_mut().find(|step| step.closes && matches!(step.does, StepAction::Client { .. }));
     closes.map(|step| step.verifies = true).is_some()
 }
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_is_somebodys_step() {
+    fn every_gate_is_met_by_a_step() {
         let build = step("build", ", phase: execute");
         assert!(of("critic", &build).unwrap_err().contains("`critic`"));
         assert!(of("qa", &(step("check", ", agent: qa-verifier") + &build)).is_err(), "verified too early");

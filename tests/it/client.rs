@@ -46,10 +46,17 @@ impl<'a> Client<'a> {
     }
 
     pub(crate) fn start(&self, prompt: &str, arguments: &[&str]) -> Run {
+        self.launch(Some(prompt), arguments)
+    }
+
+    /// Without a prompt, a session goes on with its deferred call.
+    fn launch(&self, prompt: Option<&str>, arguments: &[&str]) -> Run {
         #[expect(clippy::disallowed_methods, reason = "the one place that starts the client")]
         let mut command = Command::new(&self.program);
         command
-            .args(["-p", prompt, "--output-format", "stream-json", "--verbose", "--max-turns", "30"])
+            .arg("-p")
+            .args(prompt)
+            .args(["--output-format", "stream-json", "--verbose", "--max-turns", "30"])
             .args(["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent"])
             .args(arguments)
             .env_clear()

@@ -1,6 +1,6 @@
-//! A fake client for tests of the run driver, and how it is kept honest.
+//! A fake client for tests of the run driver, and two tests that compare it with the real one.
 
-use super::{Client, script};
+use super::{Client, Run, script};
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
 use serde_json::{Value, json};
@@ -12,49 +12,39 @@ pub(crate) fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fake_client.py")
 }
 
-/// What a client does in one session with a call that works, one that fails, one that is refused, and a Stop that is
-/// refused once: the events its hooks get, what the model reads, and the last record of its stream.
+/// What a client did: the events its hooks got, its results for the model, refused Stops, and its last record.
 struct Behaviour {
     events: Vec<Value>,
     results: Vec<(String, bool)>,
-    feedback: Vec<String>,
-    result: Value,
+    feedback: usize,
+    last: Value,
 }
 
-fn observe(fake: bool) -> Behaviour {
+/// A hook that writes down each event and then does `cases`: patterns of `EVENT:JSON`, with `$once` true the first time.
+fn observe(fake: bool, cases: &str, turns: &[Turn], work: fn(&Client) -> Run) -> Behaviour {
     let sandbox = Sandbox::new();
-    let (log, stopped) = (sandbox.tmp().join("events"), sandbox.tmp().join("stopped"));
-    let (log_path, stopped) = (log.display(), stopped.display());
+    let (log, done) = (sandbox.tmp().join("events"), sandbox.tmp().join("done"));
     let hook = format!(
-        r#"event=$(cat); echo "$event" >> "{log_path}"
-        case "$1:$event" in
-            PreToolUse:*forbidden*) echo not today >&2; exit 2;;
-            Stop:*) [ -e "{stopped}" ] || {{ touch "{stopped}"; echo go on >&2; exit 2; }};;
-        esac"#
+        r#"event=$(cat); printf '%s\n' "$event" >> "{}"
+        once() {{ [ ! -e "{done}" ] && touch "{done}"; }}
+        case "$1:$event" in {cases} esac"#,
+        log.display(),
+        done = done.display()
     );
     script(&sandbox, &hook);
-    let bash = |line: &str| Turn::call("Bash", json!({"command": line}));
-    let turns = [
-        bash("echo one"),
-        bash("echo two; exit 3"),
-        bash("touch forbidden"),
-        Turn::text("So."),
-        Turn::text("Bye."),
-    ];
-    let model = Model::new(turns);
+    let model = Model::new(turns.to_vec());
     let mut client = Client::unguarded(&sandbox, &model);
     if fake {
         client.program = program();
     }
-    let run = client.run("work");
-    run.ended("Bye.");
+    let run = work(&client);
     let events = fs::read_to_string(log).unwrap();
-    let last = model.requests().last().unwrap().said_by("user");
+    let said = model.requests().last().unwrap().said_by("user");
     Behaviour {
         events: events.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
         results: model.tool_results().into_iter().map(|result| (result.text, result.is_error)).collect(),
-        feedback: last.into_iter().filter(|text| text.starts_with("Stop hook feedback")).collect(),
-        result: run.result().clone(),
+        feedback: said.iter().filter(|text| text.starts_with("Stop hook feedback")).count(),
+        last: run.result().clone(),
     }
 }
 
@@ -62,13 +52,13 @@ fn keys(record: &Value) -> BTreeSet<&str> {
     record.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-#[test]
-fn the_fake_client_behaves_like_the_real_one() {
-    let (fake, real) = (observe(true), observe(false));
+/// The same events with the same values. The fake has no field that the real client does not have.
+#[track_caller]
+fn assert_alike(fake: &Behaviour, real: &Behaviour) {
     let names = |seen: &Behaviour| -> Vec<Value> {
         seen.events.iter().map(|event| event["hook_event_name"].clone()).collect()
     };
-    assert_eq!(names(&fake), names(&real));
+    assert_eq!(names(fake), names(real));
     for (fake, real) in fake.events.iter().zip(&real.events) {
         let unknown: Vec<_> = keys(fake).difference(&keys(real)).copied().collect();
         assert!(unknown.is_empty(), "{unknown:?} in {fake}\nthe real client: {real}");
@@ -78,10 +68,57 @@ fn the_fake_client_behaves_like_the_real_one() {
             assert_eq!(fake[key], real[key], "{key} of {}", fake["hook_event_name"]);
         }
     }
-    assert_eq!(fake.feedback.len(), real.feedback.len());
+    assert_eq!(fake.feedback, real.feedback);
+    assert!(keys(&fake.last).is_subset(&keys(&real.last)), "{}\n{}", fake.last, real.last);
+    assert_eq!(fake.last["subtype"], real.last["subtype"]);
+}
+
+fn bash(line: &str) -> Turn {
+    Turn::call("Bash", json!({"command": line}))
+}
+
+/// A call that works, one that fails, one that is refused, and a Stop that is refused once.
+#[test]
+fn the_fake_client_behaves_like_the_real_one() {
+    let cases = "PreToolUse:*forbidden*) echo not today >&2; exit 2;;
+        Stop:*) if once; then echo go on >&2; exit 2; fi;;";
+    let turns = [
+        bash("echo one"),
+        bash("echo two; exit 3"),
+        bash("touch forbidden"),
+        Turn::text("So."),
+        Turn::text("Bye."),
+    ];
+    let [fake, real] = [true, false].map(|fake| {
+        observe(fake, cases, &turns, |client| {
+            let run = client.run("work");
+            run.ended("Bye.");
+            run
+        })
+    });
+    assert_alike(&fake, &real);
+    assert_eq!(fake.feedback, 1);
     assert_eq!(fake.results[..2], real.results[..2]);
-    let refused = |seen: &Behaviour| (seen.results[2].1, seen.results[2].0.contains("not today"));
-    assert_eq!((refused(&fake), refused(&real)), ((true, true), (true, true)));
-    assert!(keys(&fake.result).is_subset(&keys(&real.result)), "{}\n{}", fake.result, real.result);
-    assert_eq!(fake.result["subtype"], real.result["subtype"]);
+    for seen in [&fake, &real] {
+        assert!(seen.results[2].1 && seen.results[2].0.contains("not today"), "{:?}", seen.results);
+    }
+}
+
+#[test]
+fn the_fake_client_defers_a_call_like_the_real_one() {
+    let answer = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"defer"}}"#;
+    let cases = format!("PreToolUse:*) if once; then echo '{answer}'; fi;;");
+    let turns = [bash("echo one"), Turn::text("Bye.")];
+    let [fake, real] = [true, false].map(|fake| {
+        observe(fake, &cases, &turns, |client| {
+            let deferred = client.run("work");
+            let call = &deferred.result()["deferred_tool_use"];
+            assert_eq!((deferred.code, &call["id"]), (Some(0), &json!("toolu_000100")), "{deferred:?}");
+            let run = client.launch(None, &["--resume", deferred.session_id()]);
+            run.ended("Bye.");
+            run
+        })
+    });
+    assert_alike(&fake, &real);
+    assert_eq!(fake.results, real.results);
 }
