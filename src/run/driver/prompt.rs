@@ -1,21 +1,21 @@
-//! What a step of the client is told.
+//! The prompt of a client step.
 //!
 //! Reads templates and workflows in force. Invariant: the task is quoted, so that it cannot end its own quotation.
 
-use super::driver::Driver;
+use super::base::Driver;
 use crate::config::texts::{self, Library};
 use crate::model::error::Failure;
-use crate::run::plan::Planned;
+use crate::run::plan::PlannedStep;
 use crate::session::state::Sandbox;
 use crate::text::json::cut;
 use crate::text::template::{Phrase, quote};
 
-/// Longest text of a workflow that a step is done by.
+/// Longest text of an inner workflow, in bytes.
 const INNER: usize = 6_000;
 
 impl Driver {
-    /// The prompt of this step; `again`: it was begun before and did not come to its end.
-    pub(super) fn prompt(&self, index: usize, step: &Planned, again: bool) -> Result<String, Failure> {
+    /// The prompt of this step. `again`: an earlier attempt did not end.
+    pub(super) fn prompt(&self, index: usize, step: &PlannedStep, again: bool) -> Result<String, Failure> {
         let library = Library::of(&self.env, &self.texts);
         let inner = step.inner.as_deref().and_then(|id| library.workflow(id));
         let inner = inner.map_or(String::new(), |workflow| {
@@ -29,7 +29,7 @@ impl Driver {
         let committed = "Before you end, commit what is not committed and push it where there is a remote.";
         let closes = [(step.verifies, verified), (step.closes, committed)];
         let closes: Vec<&str> = closes.iter().filter(|(asked, _)| *asked).map(|(_, words)| *words).collect();
-        let begun = if again { self.begun_before(step) } else { String::new() };
+        let begun = if again { self.describe_earlier_attempt(step) } else { String::new() };
         let agent = step.verdict_of().map(|name| format!("aops:{name}")).unwrap_or_default();
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
         let values = vec![
@@ -37,7 +37,7 @@ impl Driver {
             ("count", self.plan.len().to_string()),
             ("name", step.name.clone()),
             ("description", step.description.clone()),
-            ("task", quote(&self.record.init.task)),
+            ("task", quote(&self.run.init.task)),
             ("inner", inner),
             ("may", may.to_owned()),
             ("closes", closes.join(" ")),
@@ -46,13 +46,13 @@ impl Driver {
         ];
         Ok(Phrase::new(template, values).fill(&texts::template(&self.env, template)?))
     }
-    fn begun_before(&self, step: &Planned) -> String {
-        let made = match self.made_before(&step.id) {
-            none if none.is_empty() => none,
-            made => format!(" What aops-hook recorded of it:\n\n{made}"),
-        };
-        format!(
-            "You began this step before and were interrupted: look at what is done already, and do only what is missing.{made}"
-        )
+
+    fn describe_earlier_attempt(&self, step: &PlannedStep) -> String {
+        let mut words = "You began this step before and were interrupted: look at what is done already, and do only what is missing.".to_owned();
+        let calls = self.list_earlier_calls(&step.id);
+        if !calls.is_empty() {
+            words += &format!(" What aops-hook recorded of it:\n\n{calls}");
+        }
+        words
     }
 }

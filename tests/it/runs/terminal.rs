@@ -1,19 +1,18 @@
-//! What a person sees of a run: the living line, the list, the notice, and Ctrl-C; on a real terminal, made by `script`.
+//! What a person sees of a run: the live line on a terminal (made by `script`), the list, and the notice.
 
-use super::world::{World, bash, until};
+use super::world::{World, bash};
 use crate::model::{Model, Turn};
 use crate::support::BINARY;
 use std::fs;
-use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-const STEPS: &str = "  - {id: build, name: Build, description: make it}
+pub(super) const STEPS: &str = "  - {id: build, name: Build, description: make it}
   - {id: count, name: Count, description: count, run: echo counted >> effects}
 ";
 
 /// `aops-hook` with these arguments, on a terminal whose keys are its stdin; what it shows goes to a file.
 #[expect(clippy::disallowed_methods, reason = "a program on a terminal of its own")]
-fn on_a_terminal(world: &World, arguments: &str) -> Child {
+pub(super) fn on_a_terminal(world: &World, arguments: &str) -> Child {
     let shown = fs::File::create(world.sandbox.tmp().join("shown")).unwrap();
     Command::new("script")
         .args(["-q", "-e", "-f", "-c", &format!("exec {BINARY} {arguments}"), "/dev/null"])
@@ -27,20 +26,20 @@ fn on_a_terminal(world: &World, arguments: &str) -> Child {
         .unwrap_or_else(|error| panic!("`script` of util-linux is needed: {error}"))
 }
 
-fn shown(world: &World) -> String {
+pub(super) fn shown(world: &World) -> String {
     fs::read_to_string(world.sandbox.tmp().join("shown")).unwrap()
 }
 
 #[test]
-fn a_living_line_on_a_terminal() {
+fn a_live_line_on_a_terminal() {
     let model = Model::new([bash("sleep 1; echo built >> effects"), Turn::text("Built.")]);
     let world = World::with(&model, &[("seen", STEPS)]);
     let mut driver = on_a_terminal(&world, "run 'make it so' --workflow seen");
     assert_eq!(driver.wait().unwrap().code(), Some(0), "{}", shown(&world));
     let text = shown(&world);
-    let living: Vec<&str> = text.split('\r').filter(|part| part.contains("1/2 build")).collect();
-    assert!(living.len() > 2, "it lives: {text:?}");
-    let last = living.last().unwrap().trim_start_matches("\x1b[K");
+    let live: Vec<&str> = text.split('\r').filter(|part| part.contains("1/2 build")).collect();
+    assert!(live.len() > 2, "it is redrawn: {text:?}");
+    let last = live.last().unwrap().trim_start_matches("\x1b[K");
     let words: Vec<&str> = last.split("  ").map(str::trim).collect();
     // Step, time, tokens, money, tool.
     assert_eq!((words[0], words.len()), ("1/2 build", 5), "{last:?}");
@@ -50,28 +49,6 @@ fn a_living_line_on_a_terminal() {
     assert!(text.contains("PASS") && text.contains("every step passed"), "{text:?}");
     assert!(!text.contains("\"event\""), "no JSON for people: {text:?}");
     assert_eq!(world.effects(), ["built", "counted"]);
-}
-
-/// The terminal's own signal, in the middle of a call of the client.
-#[test]
-fn ctrl_c_pauses_and_the_call_does_nothing_more() {
-    let model = Model::new([
-        bash("touch begun; sleep 5; echo built >> effects"),
-        bash("echo again >> effects"),
-        Turn::text("Built."),
-    ]);
-    let world = World::with(&model, &[("seen", STEPS)]);
-    let mut driver = on_a_terminal(&world, "run 'make it so' --workflow seen");
-    until("the call", || world.there("begun"));
-    driver.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
-    assert_eq!(driver.wait().unwrap().code(), Some(3), "{}", shown(&world));
-    let (text, id) = (shown(&world), world.checkpoint());
-    assert!(text.contains("step `build` was interrupted"), "{text:?}");
-    assert!(text.contains(&format!("go on with `aops-hook resume {id}`")), "{text:?}");
-    assert!(world.packet().contains("trigger: INTERRUPTED"), "{}", world.packet());
-    assert_eq!(world.runs()[0]["state"], "CHECKPOINT");
-    world.resume(&id).passed();
-    assert_eq!(world.effects(), ["again", "counted"], "what was interrupted did not go on by itself");
 }
 
 #[test]

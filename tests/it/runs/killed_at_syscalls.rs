@@ -1,5 +1,5 @@
-//! A driver killed at every step it takes on the disk: before and after each line, packet and program. By `strace`, so that
-//! no case depends on how fast the machine is.
+//! A driver killed at each of its writes: before and after each ledger line, packet and program. `strace` injects the
+//! signal, so that no case depends on the speed of the machine.
 
 use super::world::{World, bash};
 use crate::model::{Model, Turn};

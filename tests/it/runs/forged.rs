@@ -1,7 +1,6 @@
-//! A run's freedoms are the run's alone: a variable proves nothing.
+//! Only a session that the driver started has a run's permissions: an environment variable proves nothing.
 
-use super::world::{World, bash};
-use crate::model::{Model, Turn};
+use super::world::World;
 use serde_json::json;
 
 #[test]
@@ -47,16 +46,4 @@ fn a_question_is_deferred_and_stays_one() {
         let inside = session.call("Bash", json!({"command": line})).by("a1", "helper");
         session.pre(&inside).refused(&["first ask"]);
     }
-}
-
-/// A project can switch all hooks off, ours too: then nobody guarded the step, whatever the client says.
-#[test]
-fn a_client_without_our_hooks_is_not_believed() {
-    let model = Model::new([bash("touch unseen"), Turn::text("All is well.")]);
-    let steps = "  - {id: one, name: One, description: o}\n  - {id: two, name: Two, description: t, run: touch after}\n";
-    let world = World::with(&model, &[("one", steps)]);
-    world.sandbox.put(".claude/settings.json", "{\"disableAllHooks\": true}\n");
-    world.commit();
-    world.run("one").blocked("our hooks did not run");
-    assert!(!world.there("after"));
 }

@@ -1,9 +1,9 @@
-//! What a step did the last time it was begun, as the session's ledger knows it: for the prompt of the next time.
+//! The calls that an earlier attempt of a step made, from the session's ledger: for the prompt of the next attempt.
 //!
-//! Reads the ledger. Why: the client may be killed before it has written down that a call ended, and then says only that
-//! nobody knows. We do know. Invariant: only calls that change something are named, each once, oldest first.
+//! Reads the ledger. Why: a client that was killed may not have stored how a call ended; the ledger has. Invariant: only
+//! calls that change something are listed, each once, oldest first.
 
-use super::driver::Driver;
+use super::base::Driver;
 use crate::gate::sandbox;
 use crate::insight::collect;
 use crate::ledger::recover::LEDGER_FILE;
@@ -12,57 +12,59 @@ use crate::model::call::{CallState, Effect, ToolCall};
 use crate::session::fact::{Fact, NO_EFFECT, Step};
 use std::path::PathBuf;
 
-/// The newest calls are named, and no more than these.
+/// The newest calls are listed, at most so many.
 const MOST: usize = 20;
 
 /// One call of a step.
-struct Made {
+struct MadeCall {
     id: String,
     shown: String,
     ending: &'static str,
 }
 
 impl Driver {
-    /// A list of what was done and what was cut off; empty where nothing was.
-    pub(super) fn made_before(&self, step: &str) -> String {
-        let mut made: Vec<Made> = Vec::new();
-        let run = &self.record.run_id;
+    /// A list of calls that were made or cut off; empty if there are none.
+    pub(super) fn list_earlier_calls(&self, step: &str) -> String {
+        let mut made: Vec<MadeCall> = Vec::new();
+        let run = &self.run.run_id;
         let read = self.ledger_file().map(|ledger| {
             collect::entries(&ledger, |_, fact| match fact {
-                Fact::Run(staged) => {
-                    let other =
-                        staged.stage.as_ref().filter(|stage| stage.step != step || stage.run_id != *run);
-                    if other.is_some() {
-                        made.clear();
-                    }
+                Fact::Run(staged)
+                    if staged
+                        .stage
+                        .as_ref()
+                        .is_some_and(|other| other.step != step || other.run_id != *run) =>
+                {
+                    made.clear();
                 }
-                Fact::Call(call) => take(&mut made, call),
+                Fact::Call(call) => add_call(&mut made, call),
                 _ => {}
             })
         });
         if !matches!(read, Some(Ok(()))) {
             return String::new();
         }
-        let told: Vec<&Made> = made.iter().filter(|call| !call.ending.is_empty()).collect();
-        let lines = told.iter().skip(told.len().saturating_sub(MOST));
+        let ended: Vec<&MadeCall> = made.iter().filter(|call| !call.ending.is_empty()).collect();
+        let lines = ended.iter().skip(ended.len().saturating_sub(MOST));
         let lines: Vec<_> = lines.map(|call| format!("- {}: `{}`", call.ending, call.shown)).collect();
         lines.join("\n")
     }
 
     fn ledger_file(&self) -> Option<PathBuf> {
         let (env, cwd) = (self.env.later(), self.cwd());
-        let found =
-            [8, 16].into_iter().find_map(|width| session_folder::find(&env, self.whose(&cwd), width).ok()?);
+        let found = [8, 16]
+            .into_iter()
+            .find_map(|width| session_folder::find(&env, self.session_key(&cwd), width).ok()?);
         Some(found?.path.join(LEDGER_FILE))
     }
 }
 
-fn take(made: &mut Vec<Made>, step: &Step) {
+fn add_call(made: &mut Vec<MadeCall>, step: &Step) {
     if step.to == CallState::Pending {
         if step.effect.is_some_and(Effect::is_write) {
             let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
             let shown = sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() });
-            made.push(Made { id: step.call.id.clone(), shown, ending: "" });
+            made.push(MadeCall { id: step.call.id.clone(), shown, ending: "" });
         }
         return;
     }
