@@ -25,7 +25,7 @@ use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Checked, Step};
 use crate::session::fold::Session;
 use crate::session::state::{RunStep, Waiver};
-use crate::shell::targets::Reach;
+use crate::shell::targets::Targets;
 use std::collections::BTreeMap;
 
 use guard::Protected;
@@ -40,7 +40,7 @@ pub struct Context {
     /// A file that is not ours and defines one of our agents' names.
     pub shadowed: Option<String>,
     /// What the call would reach, and what it must not.
-    pub reach: Option<(Protected, Reach)>,
+    pub reach: Option<(Protected, Targets)>,
     /// `ConfigChange`: the new text of the settings file.
     pub settings: Option<String>,
     /// The end of a write: settings, configuration and program as they are now.

@@ -110,7 +110,7 @@ fn watch() {
     let after = Context { disarmed: Some("gone".into()), ..after };
     told(&working(), &event("PostToolUseFailure"), &after, "guard", "is blocked: gone");
     passes(&working(), &event("PostToolUse"), &Context::default());
-    let mut reach = Reach::default();
+    let mut reach = Targets::default();
     reach.hidden.push(Hidden::Program("clear-block".into()));
     let reached = Context { reach: Some((Protected::default(), reach)), ..Context::default() };
     refused(&working(), &call("Bash"), &reached, "guard", "clear-block");

@@ -23,7 +23,7 @@ use crate::session::fold::Session;
 use crate::session::state::RunStep;
 use crate::shell::effect;
 use crate::shell::syntax::{Ground, Word};
-use crate::shell::targets::{self, Reach, Run};
+use crate::shell::targets::{self, Run, Targets};
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json;
@@ -136,7 +136,7 @@ fn call(env: &Env, session: &Session, event: &Event, context: &mut Context) {
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
     // Cut once: the guard asks what the line reaches, the sandbox what it does.
     let line = targets::line(tool, input, &ground);
-    let mut reach = targets::reach(tool, input, line.as_ref(), &ground);
+    let mut reach = targets::of(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected);
     if !policy.checks.is_empty() {
         context.saves = saves(event, call);
@@ -153,9 +153,9 @@ fn call(env: &Env, session: &Session, event: &Event, context: &mut Context) {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
         ground,
-        told: &|name| policy.effects.of(name),
+        listed: &|name| policy.effects.of(name),
     };
-    let classed = effect::of(call, line.as_ref(), &around);
+    let classed = effect::of(tool, input, line.as_ref(), &around);
     (context.effect, context.why, context.touches_tree) =
         (Some(classed.effect), classed.why, classed.touches_tree);
 }
@@ -189,15 +189,15 @@ fn commits(run: &Run) -> bool {
 }
 
 /// A link among these targets leads out of this folder.
-fn leaves(folder: &Path, reach: &Reach) -> bool {
+fn leaves(folder: &Path, reach: &Targets) -> bool {
     let real = real_paths::real(folder).unwrap_or_else(|| folder.to_path_buf());
     let inside = |word: &Word| word.literal().is_some_and(|path| Path::new(&path).starts_with(&real));
-    reach.targets.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
+    reach.paths.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
 }
 
 /// What rules can be about: every path the call names or reaches, and its simple commands.
-fn named(event: &Event, call: &ToolCall, reach: &Reach) -> (Vec<String>, Vec<Vec<String>>) {
-    let reached = reach.targets.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
+fn named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<Vec<String>>) {
+    let reached = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
     let input = json::read(&call.input).ok();
     let fields =
         ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));
