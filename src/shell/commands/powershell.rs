@@ -1,6 +1,6 @@
-//! The effect of a PowerShell line: reading cmdlets joined by pipes read, all else is a write.
+//! A PowerShell line: reading cmdlets joined by pipes read and touch nothing, all else is a write.
 
-use super::Classed;
+use super::command::{Class, unknown};
 use crate::model::call::Effect;
 
 /// Cmdlets that only read, and their short names. Sorted.
@@ -10,23 +10,23 @@ static READERS: &[&str] = &[
     "get-command", "get-content", "get-date", "get-filehash", "get-help", "get-item", "get-itemproperty",
     "get-location", "get-process", "get-service", "gl", "join-path", "ls", "measure-object", "out-string", "pwd",
     "resolve-path", "select-object", "select-string", "set-location", "sls", "sort-object", "split-path",
-    "test-path",
+    "test-path", "type",
 ];
 
 /// Signs by which a line does more than name cmdlets and their arguments.
 const SIGNS: [char; 12] = [';', '>', '<', '&', '\n', '\r', '`', '$', '(', ')', '{', '}'];
 
-pub(super) fn of(line: &str) -> Classed {
+pub fn class(line: &str) -> Class {
     if line.contains(SIGNS) {
-        return Classed::write("it is more than reading cmdlets");
+        return Err("it is more than reading cmdlets".to_owned());
     }
     for stage in line.split('|') {
         let first = stage.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
         if READERS.binary_search(&first.as_str()).is_err() {
-            return Classed::write(super::line::unknown(&first));
+            return Err(unknown(&first));
         }
     }
-    Classed::free(Effect::Read)
+    Ok(Effect::Read)
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
             ("", Effect::Write),
         ];
         for (line, want) in rows {
-            assert_eq!(of(line).effect, want, "{line}");
+            assert_eq!(class(line).unwrap_or(Effect::Write), want, "{line}");
         }
     }
 }

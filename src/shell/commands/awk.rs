@@ -1,12 +1,15 @@
 //! `awk`: reads its program token by token; one that prints to a file or a command, or runs one, is a write.
 
-use super::line::Said;
+use super::command::{Act, Class, Command, Touched, all};
+use super::interpreter;
 use super::sed::text;
-use super::table::Command;
 use crate::model::call::Effect;
+use crate::shell::syntax::Word;
 
-pub(super) fn judge(command: &Command) -> Said {
-    let sorted = command.sorted(&["-F= -v= --posix --re-interval --field-separator= --assign= --version"])?;
+pub(super) const OPTIONS: &str = "-F= -v= --posix --re-interval --field-separator= --assign= --version";
+
+pub(super) fn class(command: &Command) -> Class {
+    let sorted = command.sorted()?;
     if sorted.has(&["--version"]) {
         return Ok(Effect::Read);
     }
@@ -14,6 +17,19 @@ pub(super) fn judge(command: &Command) -> Said {
         Some(program) if only_reads(&program) => Ok(Effect::Read),
         _ => Err(format!("the `{}` program is not known to only read", command.name)),
     }
+}
+
+/// Files it edits in place; its program, if that shows a sign of writing.
+pub(super) fn touched(command: &Command) -> Touched {
+    let sorted = command.sort();
+    let in_place = command.arguments.windows(2).any(|pair| pair[0].is("-i") && pair[1].is("inplace"));
+    let values = sorted.values(&["-F", "-v", "--field-separator", "--assign"]);
+    let mut programs: Vec<String> = values.map(Word::lossy).chain(command.simple.script.clone()).collect();
+    programs.extend(sorted.operands.first().map(|word| word.lossy()));
+    programs = vec![programs.join("\n")];
+    programs.retain(|program| interpreter::writes(program));
+    let files = if in_place { all(sorted.operands, Act::Write) } else { Vec::new() };
+    Touched { files, programs, ..Touched::default() }
 }
 
 /// What the last token was, as far as it decides what comes next.

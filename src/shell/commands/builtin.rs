@@ -3,9 +3,7 @@
 //! Invariant: a variable that changes what other programs do, or one whose name the line does not say, is never set by a
 //! line that counts as reading.
 
-use super::line::Said;
-use super::options::Sorted;
-use super::table::Command;
+use super::command::{Class, Command};
 use crate::model::call::Effect;
 use crate::shell::syntax::{Line, Word, is_armed};
 
@@ -36,7 +34,7 @@ fn is_own(name: &str) -> bool {
 }
 
 /// Every variable the line sets, and every one it computes with.
-pub(super) fn variables(line: &Line) -> Said {
+pub fn variables(line: &Line) -> Class {
     let number = |name: &&String| match line.variables.get(*name) {
         Some(held) => held.number || !held.set,
         // What the line does not set, the shell has counted itself; its arguments may be anything.
@@ -57,102 +55,84 @@ pub(super) fn variables(line: &Line) -> Said {
 }
 
 /// Words that name variables, with or without a value.
-fn own_names<'a>(command: &Command, words: impl Iterator<Item = &'a Word>) -> Said {
+fn own_names<'a>(command: &Command, words: impl Iterator<Item = &'a Word>) -> Class {
     for word in words {
         let name = word.lossy();
         let name = name.split('=').next().unwrap_or_default().trim_end_matches('+');
         let firm = word.shifts.is_none_or(|at| at > name.chars().count());
         if !firm || !is_own(name) || is_armed(word) {
-            return Err(command.refused(name));
+            return Err(command.refusal(name));
         }
     }
     Ok(Effect::Read)
 }
 
-pub(super) fn declare(command: &Command) -> Said {
-    let sorted = command.sorted(&["-aAirgpfFlu"])?;
-    own_names(command, sorted.operands.into_iter())
+pub(super) fn declare(command: &Command) -> Class {
+    own_names(command, command.sorted()?.operands.into_iter())
 }
 
-/// What is exported reaches other programs: only what changes how they print.
-pub(super) fn export(command: &Command) -> Said {
-    let sorted = command.sorted(&["-p"])?;
-    let free = ["LC_ALL=", "LANG=", "TZ=", "NO_COLOR="];
-    match sorted.operands.iter().find(|word| !free.iter().any(|name| word.starts_with(name))) {
-        Some(word) => Err(command.refused(&word.lossy())),
-        None => Ok(Effect::Read),
-    }
+/// Variables that other programs read but that only change how they print.
+pub const PRINTING: [&str; 4] = ["LC_ALL", "LANG", "TZ", "NO_COLOR"];
+
+/// An exported variable reaches other programs.
+pub(super) fn export(command: &Command) -> Class {
+    let prints = |word: &Word| {
+        let text = word.lossy();
+        text.split_once('=').is_some_and(|(name, _)| PRINTING.contains(&name))
+    };
+    command.unless(command.sorted()?.operands.into_iter().find(|word| !prints(word)))
 }
 
-pub(super) fn read(command: &Command) -> Said {
-    let sorted = command.sorted(&["-rse -a= -d= -n= -N= -p= -t= -u= -i="])?;
-    let Sorted { operands, .. } = &sorted;
-    own_names(command, operands.iter().copied().chain(sorted.values(&["-a"])))
+pub(super) fn read(command: &Command) -> Class {
+    let sorted = command.sorted()?;
+    own_names(command, sorted.operands.iter().copied().chain(sorted.values(&["-a"])))
 }
 
-/// `-C` runs a program for each line.
-pub(super) fn mapfile(command: &Command) -> Said {
-    let sorted = command.sorted(&["-t -d= -n= -O= -s= -u="])?;
-    own_names(command, sorted.operands.into_iter())
-}
-
-pub(super) fn printf(command: &Command) -> Said {
+pub(super) fn printf(command: &Command) -> Class {
     let first = command.arguments.first();
     let named = first.filter(|word| word.starts_with("-v") || word.shifts == Some(0) && word.splits);
     match named {
         // An index in the name is evaluated.
-        Some(_) if command.arguments.iter().any(is_armed) => Err(command.refused("-v")),
-        Some(word) if !word.is("-v") => Err(command.refused(&word.lossy())),
+        Some(_) if command.arguments.iter().any(is_armed) => Err(command.refusal("-v")),
+        Some(word) if !word.is("-v") => Err(command.refusal(&word.lossy())),
         Some(_) => own_names(command, command.arguments.get(1).into_iter()),
         None => Ok(Effect::Read),
     }
 }
 
 /// Where the shell expects a number it evaluates text, and an index in it may run a program.
-pub(super) fn test(command: &Command) -> Said {
-    match command.arguments.iter().find(|word| is_armed(word)) {
-        Some(word) => Err(command.refused(&word.lossy())),
-        None => Ok(Effect::Read),
-    }
+pub(super) fn test(command: &Command) -> Class {
+    command.unless(command.arguments.iter().find(|word| is_armed(word)))
 }
 
 /// `-a` exports, `-k` makes arguments assignments.
-pub(super) fn set(command: &Command) -> Said {
-    for word in command.arguments {
+pub(super) fn set(command: &Command) -> Class {
+    let names = ["pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob"];
+    let harmless = |word: &Word| {
         let text = word.lossy();
-        if text == "--" || text == "-" {
-            break;
-        }
         let letters = text.strip_prefix(['-', '+']).unwrap_or_default();
-        let name =
-            matches!(text.as_str(), "pipefail" | "errexit" | "nounset" | "xtrace" | "verbose" | "noglob");
         let plain = !letters.is_empty() && letters.chars().all(|c| "beEfhmoTuvxC".contains(c));
-        if !word.is_firm() || !(plain || name) {
-            return Err(command.refused(&text));
-        }
-    }
-    Ok(Effect::Read)
+        word.is_firm() && (plain || names.contains(&text.as_str()))
+    };
+    let mut options = command.arguments.iter().take_while(|word| !word.is("--") && !word.is("-"));
+    command.unless(options.find(|word| !harmless(word)))
 }
 
 /// The program of a trap was read on its own, if it stands in the line.
-pub(super) fn trap(command: &Command) -> Said {
-    let firm = command.arguments.iter().all(Word::is_firm);
-    if firm { Ok(Effect::Read) } else { Err(command.refused("")) }
+pub(super) fn trap(command: &Command) -> Class {
+    command.reads_if(command.arguments.iter().all(Word::is_firm), "")
 }
 
-/// Listing them reads; one that is defined changes what later words mean.
-pub(super) fn alias(command: &Command) -> Said {
-    match command.arguments.iter().find(|word| word.lossy().contains('=') || !word.is_firm()) {
-        Some(word) => Err(command.refused(&word.lossy())),
-        None => Ok(Effect::Read),
-    }
+/// Listing aliases reads; defining one changes what later words mean.
+pub(super) fn alias(command: &Command) -> Class {
+    command.unless(command.arguments.iter().find(|word| word.lossy().contains('=') || !word.is_firm()))
 }
 
-/// A function that is taken away uncovers the program of its name.
-pub(super) fn unset(command: &Command) -> Said {
-    let sorted = command.sorted(&["-v"])?;
+/// Removing a function uncovers the program of its name.
+pub(super) fn unset(command: &Command) -> Class {
+    let sorted = command.sorted()?;
     if !command.line.functions.is_empty() {
-        return Err(command.refused(""));
+        return Err(command.refusal(""));
     }
     own_names(command, sorted.operands.into_iter())
 }

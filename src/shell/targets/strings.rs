@@ -1,58 +1,34 @@
-//! Tools nobody knows, MCP above all: any string of the input may be a path, and some are lines or programs.
+//! Unknown tools, above all MCP: any string of the input may be a path, and some are lines or programs.
 //!
 //! Invariant: every string is looked at, or the call is over budget and so refused.
 
-use super::code;
 use super::input::{self, LONGEST_PATH};
-use super::{Act, Hidden, Reach};
-use crate::shell::syntax::{Bit, Ground, Word};
+use super::{Act, Hidden, Targets};
+use crate::shell::commands::program_writes;
+use crate::shell::syntax::{Ground, Word};
 use serde_json::{Map, Value};
 
 /// Keys under which a string is a command line, or a program.
+#[rustfmt::skip]
 const COMMANDS: [&str; 18] = [
-    "command",
-    "commands",
-    "cmd",
-    "cmds",
-    "commandline",
-    "command_line",
-    "script",
-    "code",
-    "source",
-    "program",
-    "shell",
-    "bash",
-    "line",
-    "lines",
-    "argv",
-    "keys",
-    "input",
-    "exec",
+    "command", "commands", "cmd", "cmds", "commandline", "command_line", "script", "code", "source", "program",
+    "shell", "bash", "line", "lines", "argv", "keys", "input", "exec",
 ];
 /// Keys of the words that follow a program's name.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "argv", "params"];
-/// Keys under which people write to people.
+/// Keys under which a string is prose.
+#[rustfmt::skip]
 const PROSE: [&str; 12] = [
-    "text",
-    "body",
-    "message",
-    "content",
-    "description",
-    "comment",
-    "title",
-    "subject",
-    "prompt",
-    "query",
-    "summary",
-    "note",
+    "text", "body", "message", "content", "description", "comment", "title", "subject", "prompt", "query",
+    "summary", "note",
 ];
-/// Parts of keys that speak of a place on the disk.
+/// Parts of keys that name a place on the disk.
 const PLACES: [&str; 11] =
     ["path", "file", "dir", "folder", "root", "source", "dest", "src", "target", "location", "uri"];
 /// JSON inside a string of JSON.
 const DEEPEST: usize = 4;
 
-/// What the key above a value says of it.
+/// What a value is, by its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Command,
@@ -72,8 +48,8 @@ fn role(key: &str) -> Role {
 }
 
 /// Every string at any depth; literals if the text is beyond the parser (too deep, lone surrogates).
-pub(super) fn every_string(reach: &mut Reach, act: Act, input: &str, ground: &Ground) {
-    let mut tool = Tool { reach, act, ground, cwd: Word::of(ground.cwd) };
+pub(super) fn every_string(targets: &mut Targets, act: Act, input: &str, ground: &Ground) {
+    let mut tool = Tool { targets, act, ground, cwd: Word::of(ground.cwd) };
     let Ok(root) = serde_json::from_str::<Value>(input) else {
         for text in input::literals(input) {
             tool.path(&text, Role::Place);
@@ -83,7 +59,7 @@ pub(super) fn every_string(reach: &mut Reach, act: Act, input: &str, ground: &Gr
     let mut waiting = vec![(root, Role::Other, 0)];
     while let Some((value, role_here, depth)) = waiting.pop() {
         match value {
-            _ if tool.reach.over => return,
+            _ if tool.targets.over => return,
             Value::String(text) => {
                 tool.text(&text, role_here);
                 waiting.extend(nested(&text, depth).map(|inner| (inner, role_here, depth + 1)));
@@ -114,7 +90,7 @@ fn nested(text: &str, depth: usize) -> Option<Value> {
 
 /// One call of such a tool.
 struct Tool<'a> {
-    reach: &'a mut Reach,
+    targets: &'a mut Targets,
     act: Act,
     ground: &'a Ground<'a>,
     cwd: Word,
@@ -123,9 +99,9 @@ struct Tool<'a> {
 impl Tool<'_> {
     fn text(&mut self, text: &str, role: Role) {
         if role == Role::Command {
-            self.reach.line(text, self.ground);
-            if code::writes(text) {
-                self.reach.hidden.push(Hidden::Program(text.to_owned()));
+            self.targets.line(text, self.ground);
+            if program_writes(text) {
+                self.targets.hidden.push(Hidden::Program(text.to_owned()));
             }
         }
         self.path(text, role);
@@ -144,7 +120,7 @@ impl Tool<'_> {
         }
         let path = input::path(text, self.ground);
         if path.bits.len() <= LONGEST_PATH {
-            self.reach.target(&path, &self.cwd, self.act);
+            self.targets.target(&path, &self.cwd, self.act);
         }
     }
 
@@ -152,7 +128,7 @@ impl Tool<'_> {
     fn words<'v>(&mut self, items: impl Iterator<Item = &'v Value>) {
         let quoted = items.filter_map(Value::as_str).map(|word| format!("'{}'", word.replace('\'', "'\\''")));
         let line = quoted.collect::<Vec<_>>().join(" ");
-        self.reach.line(&line, self.ground);
+        self.targets.line(&line, self.ground);
     }
 
     /// Fields that mean something only together: a program and its arguments, a folder and a name in it.
@@ -174,22 +150,8 @@ impl Tool<'_> {
             let folder = input::path(folder, self.ground).from_folder(&self.cwd);
             let names = texts.iter().filter(short).filter(|text| !text.starts_with(['/', '~', '$']));
             for name in names.filter(|name| name.contains('.')) {
-                self.reach.target(&Word::of(name), &folder, Act::Write);
+                self.targets.target(&Word::of(name), &folder, Act::Write);
             }
         }
     }
-}
-
-/// A file address as the disk would have it: `%2E` is a dot.
-pub(super) fn decoded(text: &str) -> Vec<Bit> {
-    let bytes = text.as_bytes();
-    let mut all = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let code = text.get(at + 1..at + 3).filter(|_| byte == b'%');
-        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        all.push(code.unwrap_or(byte));
-        at += if code.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&all).chars().map(Bit::Char).collect()
 }

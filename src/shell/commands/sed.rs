@@ -1,26 +1,58 @@
 //! `sed`: reads its program letter by letter; one that writes a file, runs a program or is not known is a write.
 
-use super::line::Said;
-use super::table::Command;
+use super::command::{Act, Class, Command, Touched, all};
+use super::options::Sorted;
 use crate::model::call::Effect;
 use crate::shell::syntax::{Bit, Line, Word};
 use std::iter::Peekable;
 use std::str::Chars;
 
-pub(super) fn judge(command: &Command) -> Said {
-    let sorted = command.sorted(&[
-        "-nErsuz -e= -l= --quiet --silent --regexp-extended --null-data --separate --unbuffered --debug --posix --sandbox --expression= --version --help",
-    ])?;
-    let mut scripts: Vec<&Word> = sorted.values(&["-e", "--expression"]).collect();
+pub(super) const OPTIONS: &str = "-nErsuz -e= --quiet --silent --regexp-extended --null-data --separate --unbuffered \
+    --debug --posix --sandbox --expression= --version --help";
+/// What takes a program. `-l` is on neither list: whether it takes a value differs between systems.
+const PROGRAMS: &str = "-e= -f= --expression= --file=";
+
+pub(super) fn class(command: &Command) -> Class {
+    let sorted = command.sorted()?;
+    let (scripts, _) = scripts(&sorted);
     let shown = sorted.has(&["--version", "--help"]);
-    if scripts.is_empty() && !shown {
-        scripts.extend(sorted.operands.first());
-    }
     let texts: Option<Vec<String>> = scripts.iter().map(|word| text(word, command.line)).collect();
     match texts {
-        Some(texts) if shown || !texts.is_empty() && only_reads(&texts.join("\n")) => Ok(Effect::Read),
+        _ if shown => Ok(Effect::Read),
+        Some(texts) if !texts.is_empty() && only_reads(&texts.join("\n")) => Ok(Effect::Read),
         _ => Err("the `sed` program is not known to only read".to_owned()),
     }
+}
+
+/// The programs, and the files: without `-e` or `-f` the first operand is the program.
+fn scripts<'s>(sorted: &'s Sorted) -> (Vec<&'s Word>, &'s [&'s Word]) {
+    let mut scripts: Vec<&Word> = sorted.values(&["-e", "--expression"]).collect();
+    let mut files = &sorted.operands[..];
+    if scripts.is_empty() && !sorted.has(&["-f", "--file"]) {
+        scripts.extend(files.first());
+        files = files.get(1..).unwrap_or_default();
+    }
+    (scripts, files)
+}
+
+/// Files it edits in place, and what its `w` commands name.
+pub(super) fn touched(command: &Command) -> Touched {
+    let sorted = command.sort_by(&[PROGRAMS]);
+    let (scripts, files) = scripts(&sorted);
+    let read = command.simple.script.iter().filter(|_| sorted.has(&["-f", "--file"]));
+    let mut programs: Vec<String> = read.cloned().collect();
+    programs.extend(sorted.values(&["-f", "--file"]).filter_map(|word| word.said.clone()));
+    for script in scripts {
+        let text = script.lossy();
+        let mut words = text.split([' ', ';', '\n', '}']).peekable();
+        while let Some(word) = words.next() {
+            let file = words.peek().filter(|_| word.ends_with(['w', 'W', 'e']));
+            programs.extend(file.map(|file| (*file).to_owned()));
+        }
+    }
+    let in_place = sorted.options.iter().any(|(name, _)| name == "-i" || name.starts_with("--i"));
+    let files = if in_place { all(files.iter().copied(), Act::Write) } else { Vec::new() };
+    Touched { files, programs, ..Touched::default() }
 }
 
 /// A program's text; numbers stand in for what is only known to be one.

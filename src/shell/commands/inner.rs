@@ -1,15 +1,7 @@
-//! Commands in the arguments of commands nobody knows: `tmux new "cp a b"`, `uv run python -c …`, `ssh host rm a`.
+//! Commands in the arguments of unknown commands: `tmux new "cp a b"`, `uv run python -c …`, `ssh host rm a`.
 
-use super::operand::sort;
+use super::command::{Act, Command, Touched, all};
 use crate::shell::syntax::{Bit, Word, is_text};
-
-/// Commands that take words for people, or for another machine.
-#[rustfmt::skip]
-static ELSEWHERE: &[&str] = &[
-    "adb", "aops-hook", "aws", "az", "bd", "claude", "codex", "curl", "docker", "fly", "gcloud", "gemini", "gh", "glab",
-    "http", "hub", "jira", "kubectl", "linear", "llm", "logger", "mail", "nerdctl", "notify-send", "oc", "podman", "say",
-    "slack", "wall", "wget",
-];
 
 /// Options whose value is a message.
 #[rustfmt::skip]
@@ -26,20 +18,9 @@ static BEHIND: &[&str] = &[
     "unlink", "xargs", "zsh",
 ];
 
-/// Lines that may run when this command does. Everything else it names is its own business.
-pub(super) fn lines(name: Option<&str>, words: &[Word]) -> Vec<String> {
-    if name.is_some_and(goes_elsewhere) {
-        return Vec::new();
-    }
+/// Lines that may run when this command does.
+pub(super) fn lines(words: &[Word]) -> Vec<String> {
     let arguments = words.get(1..).unwrap_or_default();
-    if name == Some("ssh") {
-        let valued =
-            ["-b", "-c", "-D", "-E", "-F", "-i", "-J", "-l", "-L", "-m", "-o", "-p", "-R", "-S", "-w", "-W"];
-        let sorted = sort(arguments, &valued);
-        let remote = sorted.operands.iter().skip(1).map(code).collect::<Vec<_>>().join(" ");
-        let options = sorted.given(&["-o"]).into_iter().filter_map(|word| word.past('='));
-        return options.map(|word| code(&word)).chain([remote]).filter(|line| !line.is_empty()).collect();
-    }
     let mut all = Vec::new();
     for (at, word) in arguments.iter().enumerate() {
         if has_blanks(word) && !is_message(arguments, at) {
@@ -48,14 +29,23 @@ pub(super) fn lines(name: Option<&str>, words: &[Word]) -> Vec<String> {
             all.extend(parts.iter().flatten().map(code));
         }
     }
-    let behind = |word: &Word| {
-        let last = word.last_bits();
-        BEHIND.iter().any(|known| is_text(last, known))
-    };
+    let behind = |word: &Word| BEHIND.iter().any(|known| is_text(word.last_bits(), known));
     if let Some(at) = (1..words.len()).find(|at| behind(&words[*at])) {
         all.push(words[at..].iter().map(quoted).collect::<Vec<_>>().join(" "));
     }
     all
+}
+
+pub(super) const SSH: &str = "-b= -c= -D= -E> -F= -i= -J= -l= -L= -m= -o= -p= -R= -S= -w= -W=";
+
+/// `ssh`: what runs on the other machine may as well be this one; `-o` may hold a local command.
+pub(super) fn ssh(command: &Command) -> Touched {
+    let sorted = command.sort();
+    let remote = sorted.operands.iter().skip(1).map(|word| code(word)).collect::<Vec<_>>().join(" ");
+    let options = sorted.values(&["-o"]).filter_map(|word| word.past('=')).map(|word| code(&word));
+    let lines = options.chain([remote]).filter(|line| !line.is_empty()).collect();
+    let programs = command.simple.script.iter().cloned().collect();
+    Touched { files: all(&sorted.written, Act::Write), programs, lines, reads: false }
 }
 
 /// The value of an option that takes words for people.
@@ -64,10 +54,6 @@ fn is_message(arguments: &[Word], at: usize) -> bool {
         arguments[at].starts_with(option) && arguments[at].bits.get(option.len()) == Some(&Bit::Char('='))
     };
     MESSAGES.iter().any(|option| at > 0 && arguments[at - 1].is(option) || glued(option))
-}
-
-pub(super) fn goes_elsewhere(name: &str) -> bool {
-    ELSEWHERE.binary_search(&name).is_ok()
 }
 
 pub(super) fn has_blanks(word: &Word) -> bool {
@@ -97,13 +83,5 @@ fn letter(bit: Bit) -> String {
         Bit::One => "?".to_owned(),
         Bit::Star => "*".to_owned(),
         Bit::Any => "${_unknown}".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn names_are_sorted_so_that_they_are_found() {
-        assert!(super::ELSEWHERE.is_sorted());
     }
 }
