@@ -51,7 +51,7 @@ fn input() -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Answers a panic like any other failure of ours. Works under `panic = "abort"` too.
+/// Answers a panic like any other failure. Works under `panic = "abort"` too.
 fn answer_panics(kind: EventKind) {
     std::panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();

@@ -124,7 +124,7 @@ impl<'a> Turn<'a> {
         self.verdict = mem::take(&mut self.verdict).join(more);
     }
 
-    /// Adds what is told beside the ruling.
+    /// Adds what the model and the user are told beside the ruling.
     pub(super) fn say(mut self) -> Result<Self, Failure> {
         if self.repeated {
             return Ok(self);
