@@ -6,6 +6,7 @@
 use crate::config::texts;
 use crate::gate::Context;
 use crate::ledger::open::Ledger;
+use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::session::fold::Session;
@@ -33,8 +34,7 @@ pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -
     if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
         return Ok(standing.unwrap_or_default());
     }
-    let names = ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"]
-        .map(|name| context.agent(name));
+    let names = AGENTS.iter().map(|agent| context.agent(agent.name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
     let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
         .fill(&texts::template(env, "AGENTS.md")?);

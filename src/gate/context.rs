@@ -9,7 +9,7 @@ use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Checked, Step};
 use crate::session::state::RunStep;
-use crate::shell::targets::Reach;
+use crate::shell::targets::Targets;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub struct Context {
 pub struct CallContext {
     /// What the call must not touch, and what it would touch.
     pub protected: Protected,
-    pub reach: Reach,
+    pub reach: Targets,
     pub effect: Effect,
     /// Why it is a write, in a few words.
     pub why: String,

@@ -13,7 +13,7 @@ use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Checked;
 use crate::session::state::{OpenCall, Sandbox, Started, Task};
-use crate::shell::targets::{Hidden, Reach};
+use crate::shell::targets::{Hidden, Targets};
 use std::collections::BTreeMap;
 
 /// A task that changed something, its sandbox open.
@@ -135,7 +135,7 @@ fn watch() {
     let disarmed = after(EndContext { disarmed: Some("gone".into()), ..EndContext::default() });
     told(&working(), &event("PostToolUseFailure"), &disarmed, "guard", "is blocked: gone");
     passes(&working(), &event("PostToolUse"), &Context::default());
-    let mut reach = Reach::default();
+    let mut reach = Targets::default();
     reach.hidden.push(Hidden::Program("clear-block".into()));
     let reached = calls(CallContext { reach, ..CallContext::default() });
     refused(&working(), &call("Bash"), &reached, "guard", "clear-block");

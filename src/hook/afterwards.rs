@@ -26,6 +26,7 @@ static FOLLOWS: &[Follows] = &[
     (is_blocked, write_halt_report),
     (has_reflection, queue_reflection),
     (ends_turn, conclude),
+    (|_| true, check_head),
     (changes_tracker, refresh_tracker),
     // A run takes checkpoints around its steps itself.
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
@@ -97,6 +98,11 @@ fn conclude(turn: &mut Turn) -> Result<Verdict, Failure> {
             ),
         ),
     })
+}
+
+/// A head that could not be exported is an error, after the facts are recorded.
+fn check_head(turn: &mut Turn) -> Result<Verdict, Failure> {
+    turn.ledger.exported().map(|()| Verdict::pass())
 }
 
 /// The tracker may say something else now: a session began, a turn ended, or a call talked to it.

@@ -22,7 +22,7 @@ use crate::session::fold::Session;
 use crate::session::state::RunStep;
 use crate::shell::effect;
 use crate::shell::syntax::{Ground, Word};
-use crate::shell::targets::{self, Reach, Run};
+use crate::shell::targets::{self, Run, Targets};
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json;
@@ -140,7 +140,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let ground = Ground { cwd: &event.cwd, home: &home, variables: &variables };
     // Parsed once: the guard asks what the line touches, the sandbox what it does.
     let line = targets::line(tool, input, &ground);
-    let mut reach = targets::reach(tool, input, line.as_ref(), &ground);
+    let mut reach = targets::of(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected);
     let (saves, commits) = if policy.checks.is_empty() {
         (None, false)
@@ -156,9 +156,9 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
         ground,
-        told: &|name| policy.effects.of(name),
+        listed: &|name| policy.effects.of(name),
     };
-    let class = effect::of(call, line.as_ref(), &around);
+    let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     Some(CallContext { protected, reach, effect, why, touches_tree, paths, commands, saves, commits })
 }
@@ -192,15 +192,15 @@ fn commits(run: &Run) -> bool {
 }
 
 /// A link among these targets leads out of this folder.
-fn leaves(folder: &Path, reach: &Reach) -> bool {
+fn leaves(folder: &Path, reach: &Targets) -> bool {
     let real = real_paths::real(folder).unwrap_or_else(|| folder.to_path_buf());
     let inside = |word: &Word| word.literal().is_some_and(|path| Path::new(&path).starts_with(&real));
-    reach.targets.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
+    reach.paths.iter().filter_map(|target| target.real.as_ref()).any(|word| !inside(word))
 }
 
 /// What the user's rules match: every path that the call names or touches, and its simple commands.
-fn named(event: &Event, call: &ToolCall, reach: &Reach) -> (Vec<String>, Vec<Vec<String>>) {
-    let reached = reach.targets.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
+fn named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<Vec<String>>) {
+    let reached = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
     let input = json::read(&call.input).ok();
     let fields =
         ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));
@@ -231,8 +231,7 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
 }
 
 fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
-    let project = ledger.project();
-    let beside = heads::all(env)?.into_iter().filter(|head| head.blocked && head.project == project);
+    let beside = heads::blocked_in(env, &ledger.project())?.into_iter();
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 

@@ -81,13 +81,13 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
 fn call(json: &Json) -> ToolCall {
     let tool = json.text_of("tool_name").unwrap_or_default();
     let input = json.get("tool_input").unwrap_or(&Json::Null);
-    let whole = input.canonical();
+    let whole = json::canonical(input);
     let input_sha256 = crate::text::sha256::sha256(&[whole.as_bytes()]);
     // An old client sends no id: the same input is then the same call.
     let id = json.text_of("tool_use_id").unwrap_or_else(|| format!("input-{}", &input_sha256[..16]));
     ToolCall {
         key: CallKey::of(&tool, json::cut(&id, 256)),
-        clipped: input.clipped(LONGEST_TEXT, LARGEST_PAYLOAD),
+        clipped: json::clipped(input, LONGEST_TEXT, LARGEST_PAYLOAD),
         input_sha256,
         duration_ms: json.number_of("duration_ms"),
         error: json
@@ -122,7 +122,7 @@ fn about(kind: EventKind, json: &Json) -> String {
     let own = own.map(|(name, value)| {
         (Cow::Borrowed(name.as_ref()), if name == "tool_calls" { ids(value) } else { value.clone() })
     });
-    Json::Object(own.collect()).clipped(LONGEST_TEXT, LARGEST_PAYLOAD)
+    json::clipped(&Json::Object(own.collect()), LONGEST_TEXT, LARGEST_PAYLOAD)
 }
 
 fn ids<'a>(calls: &Json<'a>) -> Json<'a> {

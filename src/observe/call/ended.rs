@@ -62,18 +62,9 @@ fn is_drawn(random: Option<u32>, rate: u32, late: bool) -> bool {
     rate > 0 && (late || by_lot)
 }
 
-#[cfg(target_os = "linux")]
 fn random() -> Option<u32> {
     let mut bytes = [0_u8; 4];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    (got == Ok(bytes.len())).then_some(u32::from_ne_bytes(bytes))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn random() -> Option<u32> {
-    use std::io::Read;
-    let mut bytes = [0_u8; 4];
-    std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).ok()?;
+    crate::system::random::fill(&mut bytes).ok()?;
     Some(u32::from_ne_bytes(bytes))
 }
 
