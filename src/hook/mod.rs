@@ -38,7 +38,11 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     #[cfg(debug_assertions)]
     crate::system::env::panic_if_wanted();
-    Turn::open(env, &event)?.judge()?.say()?.record()?.afterwards()
+    let turn = Turn::open(env, &event)?;
+    let turn = turn.judge()?;
+    let turn = turn.say()?;
+    let turn = turn.record()?;
+    Ok(turn.afterwards())
 }
 
 fn input() -> Result<Vec<u8>, Failure> {
