@@ -9,6 +9,7 @@ use crate::briefing::{reflections, refresh};
 use crate::checkpoint;
 use crate::config::texts;
 use crate::insight::collect;
+use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::agent_report::AgentReport;
@@ -25,22 +26,22 @@ static FOLLOWS: &[Follows] = &[
     (is_blocked, write_halt_report),
     (has_reflection, queue_reflection),
     (ends_turn, conclude),
-    (|_| true, check_head),
     (changes_tracker, refresh_tracker),
     // A run takes checkpoints around its steps itself.
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
 ];
 
 impl Turn<'_> {
-    /// Does what follows, in the order of the table, and returns the answer.
-    pub(super) fn afterwards(mut self) -> Verdict {
+    /// Does what follows, in the order of the table, and returns the answer. A head that could not be exported is an error.
+    pub(super) fn afterwards(mut self) -> Result<Verdict, Failure> {
         for (applies, follow) in FOLLOWS {
             if applies(&self) {
                 let more = follow(&mut self);
                 self.add(more);
             }
         }
-        self.verdict
+        self.ledger.exported()?;
+        Ok(self.verdict)
     }
 
     fn tracker(&self) -> Option<&str> {
@@ -99,11 +100,6 @@ fn conclude(turn: &mut Turn) -> Verdict {
             ),
         ),
     }
-}
-
-/// A head that could not be exported is an error, after the facts are recorded.
-fn check_head(turn: &mut Turn) -> Result<Verdict, Failure> {
-    turn.ledger.exported().map(|()| Verdict::pass())
 }
 
 /// The tracker may say something else now: a session began, a turn ended, or a call talked to it.

@@ -42,7 +42,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let turn = turn.judge()?;
     let turn = turn.say()?;
     let turn = turn.record()?;
-    Ok(turn.afterwards())
+    turn.afterwards()
 }
 
 fn input() -> Result<Vec<u8>, Failure> {
