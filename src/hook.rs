@@ -115,6 +115,7 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     if blocked {
         halt_report(env, &ledger, &event)?;
     }
+    ledger.exported()?;
     // One that came too early does not count, and teaches nothing.
     let counts =
         !env.dry_run && ledger.session().memory.progress.reflected && tracker_of(ledger.session()).is_some();
