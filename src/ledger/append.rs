@@ -182,7 +182,7 @@ fn with_witness(state: &State, memory: &Memory, witness: Witness) -> String {
 fn exports(fact: &Fact) -> bool {
     match fact {
         Fact::Block(_) | Fact::Unblock(_) | Fact::Insights(_) => true,
-        Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
+        Fact::Event(seen) => seen.ends_turn(),
         _ => false,
     }
 }

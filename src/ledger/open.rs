@@ -23,6 +23,9 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::path::Path;
 
+/// Contexts of one kind that stay in `context/`.
+const CONTEXTS_KEPT: usize = 8;
+
 /// The locked ledger of a session.
 #[derive(Debug)]
 pub struct Ledger {
@@ -157,7 +160,9 @@ impl Ledger {
         files::make_all(&path)?;
         let context =
             session_folder::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
-        Ok(folder::replace(&context.dir, name, ".new", bytes)?)
+        folder::replace(&context.dir, name, ".new", bytes)?;
+        remove_old_contexts(&path, name);
+        Ok(())
     }
 
     /// Writes a file beside the ledger, such as the halt report.
@@ -174,6 +179,26 @@ impl Ledger {
         let (dir, boot) = (&self.place.dir, walk.folded.memory.boot.as_str());
         let (ledger, read_only) = (&self.file, self.dry_run);
         EndedCalls { dir, ledger, long: walk.bytes, boot, read_only }.last_end(key)
+    }
+}
+
+/// Keeps the newest contexts of this one's kind: `audit-31.md` is of kind `audit`.
+fn remove_old_contexts(folder: &Path, name: &str) {
+    let Some((kind, _)) = name.rsplit_once('-') else { return };
+    let number =
+        |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut same: Vec<_> =
+        items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
+    if same.len() <= CONTEXTS_KEPT {
+        return;
+    }
+    // By age first: a ledger that was set aside leaves higher numbers behind.
+    same.sort_by_cached_key(|(number, path)| {
+        (std::fs::metadata(path).and_then(|meta| meta.modified()).ok(), *number)
+    });
+    for (_, old) in &same[..same.len() - CONTEXTS_KEPT] {
+        let _ = std::fs::remove_file(old);
     }
 }
 
@@ -223,4 +248,32 @@ pub(super) fn load(
         return Ok(Some(Loaded { walk, repairs: blocked.into_iter().collect() }));
     }
     files.recover(&state_file).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn of_each_kind_of_context_only_the_newest_are_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env { config: home.path().join("c"), ..Env::default() };
+        let key = SessionKey { session_id: "s", transcript_path: "", cwd: "/p" };
+        let ledger = Ledger::lock(&env, key, false).unwrap();
+        ledger.write_context("qa-1.md", b"q").unwrap();
+        let folder = ledger.place().path.join("context");
+        for (age, n) in [100, 9, 10, 11, 12, 13, 14, 15, 16, 17].into_iter().enumerate() {
+            let name = format!("audit-{n}.md");
+            ledger.write_context(&name, b"a").unwrap();
+            let written = File::options().write(true).open(folder.join(name)).unwrap();
+            written.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64)).unwrap();
+        }
+        let items = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        let kept = ["10", "11", "12", "13", "14", "15", "16", "17"].map(|n| format!("audit-{n}.md"));
+        assert_eq!(names, [&kept[..], &["qa-1.md".to_owned()]].concat());
+    }
 }

@@ -5,6 +5,7 @@
 pub use aops_ledger::{folder, lock};
 
 pub mod env;
+pub mod random;
 pub mod signal;
 pub mod process;
 pub mod files;

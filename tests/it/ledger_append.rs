@@ -1,6 +1,6 @@
 //! Appends that fail, and the commands that work on a ledger beside the hooks.
 
-use crate::rig::{ID, LEDGER, STATE, Workshop, passed, sound};
+use crate::faults::{ID, LEDGER, STATE, Workshop, passed, sound};
 use crate::support::{BINARY, Sandbox};
 use aops_hook::ledger::open::Ledger;
 use aops_hook::ledger::session_folder::SessionKey;
@@ -41,7 +41,7 @@ fn an_append_after_a_failed_one_leaves_no_gap() {
     workshop.pre("b").unwrap();
     let bytes = sound(ID, &workshop.folder());
     assert!(bytes.starts_with(&before));
-    let recorded = crate::rig::entries(&bytes).iter().any(|entry| entry["with"]["what"] == "second");
+    let recorded = crate::faults::entries(&bytes).iter().any(|entry| entry["with"]["what"] == "second");
     assert_eq!(recorded, again.is_ok(), "acknowledged and recorded are the same");
 }
 

@@ -1,6 +1,6 @@
 //! Exported heads: what they prove, and what they cost when there are many.
 
-use crate::rig::{LEDGER, STATE, passed};
+use crate::faults::{LEDGER, STATE, passed};
 use crate::support::{BINARY, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
