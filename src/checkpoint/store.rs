@@ -156,7 +156,7 @@ impl Store {
         let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
         let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
         let (file, long) = folder::open(&run, &id.file(), OFlags::RDONLY)?.ok_or_else(gone)?;
-        folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))
+        Ok(folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))?)
     }
 
     /// The same, with its text.

@@ -2,11 +2,11 @@
 //!
 //! The folders above this one are pure.
 
+pub use aops_ledger::{folder, lock};
+
 pub mod env;
 pub mod random;
 pub mod signal;
-pub mod lock;
 pub mod process;
 pub mod files;
-pub mod folder;
 pub mod git;
