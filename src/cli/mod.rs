@@ -35,9 +35,12 @@ pub mod insights;
 pub mod why;
 pub mod workflow;
 
+pub use crate::model::refusal::{Refused, refused};
+
 use crate::ledger;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
+pub use crate::model::verbs::Who;
 use crate::system::env::Env;
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
@@ -78,16 +81,6 @@ impl Command {
         });
         asked.map_or_else(|| refused("say what to do"), Ok)
     }
-}
-
-/// Who may run a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    Anyone,
-    /// A person or their script: refused inside a tool call.
-    OutsideClient,
-    /// Changes permissions: needs a terminal or `--yes`; refused inside a tool call.
-    AtTerminal,
 }
 
 /// What a command works with: environment, output, and the form of the output.
@@ -163,26 +156,6 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         (Ok(_), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => complain(&error.to_string(), 1),
         (Ok(code), _) => code,
     }
-}
-
-/// An error that ends a command with a code of its own.
-#[derive(Debug)]
-pub struct Refused {
-    pub code: u8,
-    pub words: String,
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(&self.words)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// `Err` with exit code 2: refused, or asked wrongly.
-pub fn refused<T>(words: impl Into<String>) -> anyhow::Result<T> {
-    Err(Refused { code: 2, words: words.into() }.into())
 }
 
 /// The reader of a pipe has gone away.
@@ -264,4 +237,27 @@ pub fn parser() -> clap::Command {
 fn complain(words: &str, code: u8) -> u8 {
     eprintln!("aops-hook: {words}");
     code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::verbs::VERBS;
+
+    /// The guard and the sandbox judge our verbs by `model::verbs`: it says the same as the table of commands.
+    #[test]
+    fn verbs_and_commands_agree() {
+        let rows = COMMANDS.iter().map(|command| (command.name.to_owned(), command.who));
+        let below = checkpoint::VERBS.iter().map(|verb| (format!("checkpoint {}", verb.name), verb.who));
+        let mut commands: Vec<_> = rows.chain(below).collect();
+        // A flag, what clap adds, and what our own child processes are started with.
+        commands.push(("verify --quarantine".to_owned(), Who::AtTerminal));
+        commands.push(("help".to_owned(), Who::Anyone));
+        let inner = ["__refresh", "__refresh-work", "__refresh-start", "__step"];
+        commands.extend(inner.map(|name| (name.to_owned(), Who::OutsideClient)));
+        let mut verbs: Vec<_> = VERBS.iter().map(|verb| (verb.name.to_owned(), verb.who)).collect();
+        commands.sort_by(|a, b| a.0.cmp(&b.0));
+        verbs.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(commands, verbs);
+    }
 }

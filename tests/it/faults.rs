@@ -200,13 +200,13 @@ pub(crate) fn sound(trace: &str, folder: &Path) -> Vec<u8> {
     let (walk, rest) = walk(trace, &bytes).unwrap_or_else(|damage| panic!("{damage:?}"));
     assert_eq!(rest, 0, "bytes after the last mark");
     let state: Value = serde_json::from_slice(&fs::read(folder.join(STATE)).unwrap()).unwrap();
-    assert_eq!(state["ledger"]["seq"], walk.session.seq, "the state is of another entry");
-    assert_eq!(state["ledger"]["head"], walk.session.head.as_str());
+    assert_eq!(state["ledger"]["seq"], walk.folded.seq, "the state is of another entry");
+    assert_eq!(state["ledger"]["head"], walk.folded.head.as_str());
     let mut told = state;
     for ours in ["ledger", "digest"] {
         told.as_object_mut().unwrap().remove(ours);
     }
-    assert_eq!(told, serde_json::to_value(&walk.session.state).unwrap(), "the state is not the fold");
+    assert_eq!(told, serde_json::to_value(&walk.folded.state).unwrap(), "the state is not the fold");
     for (call, steps) in steps(&bytes) {
         let whole = ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"];
         assert!(

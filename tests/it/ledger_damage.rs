@@ -109,12 +109,12 @@ fn flipped_ledger(stride: usize) {
     let workshop = Workshop::new();
     let versions = versions(&workshop);
     let ledger = &versions.last().unwrap()[LEDGER];
-    let whole = walk(ID, ledger).unwrap().0.session;
+    let whole = walk(ID, ledger).unwrap().0.folded;
     let mut flipped = ledger.clone();
     for bit in (0..ledger.len() * 8).step_by(stride) {
         flipped[bit / 8] ^= 1 << (bit % 8);
         if let Ok((walk, _)) = walk(ID, &flipped) {
-            assert!(walk.session.seq < whole.seq, "bit {bit} was not seen");
+            assert!(walk.folded.seq < whole.seq, "bit {bit} was not seen");
             let tail = ledger.len() * 8 - 8;
             assert!(bit >= tail, "bit {bit} in the middle looks like a tear");
         }
@@ -182,7 +182,7 @@ fn the_binary_says_what_the_library_says() {
         let (code, said) = report(&sandbox);
         let damage = walk(&session.id, &bad).expect_err("a changed byte");
         assert_eq!(code, Some(4), "byte {byte}: {said}");
-        assert_eq!(said["code"], damage.code.name(), "byte {byte}: {said}");
+        assert_eq!(said["code"], Code::from(damage.kind).name(), "byte {byte}: {said}");
         assert_eq!(said["seq"], damage.seq, "byte {byte}: {said}");
         assert_eq!(fs::read(&path).unwrap(), bad, "`verify` never writes");
     }
@@ -289,10 +289,10 @@ fn a_second_verifier_agrees() {
 /// Our own verdict on these bytes: a code, or entries and bytes after the last mark.
 fn ours(bytes: &[u8]) -> (Option<&'static str>, u64, usize) {
     match walk(ID, bytes) {
-        Err(damage) => (Some(damage.code.name()), 0, 0),
+        Err(damage) => (Some(Code::from(damage.kind).name()), 0, 0),
         Ok((_, rest)) if !aops_hook::ledger::chain::is_tear(&bytes[bytes.len() - rest..]) => {
             (Some(Code::ChecksumMismatch.name()), 0, 0)
         }
-        Ok((walk, rest)) => (None, walk.session.seq, rest),
+        Ok((walk, rest)) => (None, walk.folded.seq, rest),
     }
 }
