@@ -1,4 +1,4 @@
-//! What a session is told and given as it starts: how work goes here, the axioms, where the loop stands, our folders.
+//! Builds the context of a new session: how work goes here, the axioms, the state of the loop, the folders.
 //!
 //! Reads the project's `CORE.md`; writes the embedded texts out for other programs, and lines for later shell calls to
 //! the file the host names. Invariant: the long text comes once, and again only where the host has forgotten it.
@@ -6,6 +6,7 @@
 use crate::config::texts;
 use crate::gate::Context;
 use crate::ledger::open::Ledger;
+use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::session::fold::Session;
@@ -20,7 +21,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// All of it stays below this, so that it stays worth its tokens.
+/// Longest context, in bytes: every session pays for it in tokens.
 const LONGEST: usize = 6_000;
 const CORE: usize = 1_800;
 
@@ -33,8 +34,7 @@ pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -
     if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
         return Ok(standing.unwrap_or_default());
     }
-    let names = ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"]
-        .map(|name| context.agent(name));
+    let names = AGENTS.iter().map(|agent| context.agent(agent.name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
     let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
         .fill(&texts::template(env, "AGENTS.md")?);
@@ -49,7 +49,7 @@ pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -
     Ok(cut(&text, LONGEST).to_owned())
 }
 
-/// A step of a run is told what it needs by its prompt; here come the axioms, and the words of whoever let it go on.
+/// The prompt of a run's step holds the step; the context adds the axioms and the note of the person who resumed it.
 fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
     let note =
         stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
@@ -61,7 +61,7 @@ fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
     cut(&text, LONGEST).to_owned()
 }
 
-/// One line on where the loop stands; nothing before the first task.
+/// One line with phase, sandbox and task; `None` before the first task.
 fn standing(session: &Session) -> Option<String> {
     let task = session.state.task.as_ref()?;
     let word = |value: serde_json::Result<serde_json::Value>| {
@@ -99,7 +99,7 @@ pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
         shell(&env.data),
     );
     let storage = |e| Failure::storage(file.display(), e);
-    // A pipe in its place is not waited for.
+    // Do not block on a pipe.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let mut file_to =
         fs::OpenOptions::new().append(true).create(true).custom_flags(flags).open(file).map_err(storage)?;
@@ -115,8 +115,9 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
     let folder = env.config.join("aops/texts").join(env!("CARGO_PKG_VERSION"));
     for asset in texts::ASSETS {
         let path = folder.join(asset.path);
-        let current = fs::symlink_metadata(&path)
+        let plain = fs::symlink_metadata(&path)
             .is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
+        let current = plain && fs::read(&path).is_ok_and(|bytes| bytes == asset.text.as_bytes());
         if !current {
             make_all(path.parent().unwrap_or(&folder))?;
             let written = crate::system::files::find(&path)
@@ -125,4 +126,21 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
         }
     }
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_text_of_the_same_length_is_written_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env { config: home.path().join("c"), ..Env::default() };
+        let folder = written_out(&env).unwrap();
+        let asset = &texts::ASSETS[0];
+        let path = folder.join(asset.path);
+        fs::write(&path, "x".repeat(asset.text.len())).unwrap();
+        written_out(&env).unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), asset.text);
+    }
 }

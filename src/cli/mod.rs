@@ -1,4 +1,4 @@
-//! What a person can ask: one row in `COMMANDS`, one file in `command/` each.
+//! The commands for people: one row in `COMMANDS`, one file or folder each.
 //!
 //! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
 //! command speaks JSON when asked.
@@ -35,9 +35,12 @@ pub mod insights;
 pub mod why;
 pub mod workflow;
 
+pub use crate::model::refusal::{Refused, refused};
+
 use crate::ledger;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
+pub use crate::model::verbs::Who;
 use crate::system::env::Env;
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
@@ -80,17 +83,7 @@ impl Command {
     }
 }
 
-/// Who may run a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    Anyone,
-    /// A person or a script of theirs: refused inside a tool call.
-    OutsideClient,
-    /// Changes who may do what: a person at a terminal, or `--yes`; refused inside a tool call all the same.
-    AtTerminal,
-}
-
-/// Where a command does its work: the world, the way out, and how to say it.
+/// What a command works with: environment, output, and the form of the output.
 pub struct Io<'a> {
     pub env: &'a Env,
     pub out: &'a mut dyn Write,
@@ -165,27 +158,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     }
 }
 
-/// An error that ends a command with a code of its own.
-#[derive(Debug)]
-pub struct Refused {
-    pub code: u8,
-    pub words: String,
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(&self.words)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// `Err` with exit code 2: refused, or asked wrongly.
-pub fn refused<T>(words: impl Into<String>) -> anyhow::Result<T> {
-    Err(Refused { code: 2, words: words.into() }.into())
-}
-
-/// Whoever read us has seen enough.
+/// The reader of a pipe has gone away.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
@@ -198,19 +171,19 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Whether this is somebody who may. Also for a command of which only one flag is a person's.
+/// Checks who may run this. Also called for a single flag that only a person may use.
 pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     if who == Who::Anyone {
         return Ok(());
     }
     if io.env.inside_client {
         return refused(format!(
-            "`{name}` is a person's to run, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in a terminal of their own"
+            "`{name}` needs a person at a terminal, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in their own terminal"
         ));
     }
     if who == Who::AtTerminal && !io.yes && !io::stdin().is_terminal() {
         return refused(format!(
-            "`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`"
+            "`{name}` needs a person at a terminal\nhint: in your own script, add `--yes`"
         ));
     }
     Ok(())
@@ -243,7 +216,7 @@ pub fn parser() -> clap::Command {
     let yes = Arg::new("yes")
         .long("yes")
         .action(ArgAction::SetTrue)
-        .help("I am a person; do not ask for a terminal");
+        .help("Run without a terminal, from your own script");
     let rows = COMMANDS.iter().map(|command| {
         let mut row = command.row().arg(json.clone());
         if command.who == Who::AtTerminal {
@@ -254,7 +227,7 @@ pub fn parser() -> clap::Command {
     clap::Command::new("aops-hook")
         .version(env!("CARGO_PKG_VERSION"))
         .about("The guard and memory of Claude Code: every event a fact in a tamper-evident ledger")
-        .after_help("Called with an event's name (`aops-hook PreToolUse`) it is the hook itself and reads the event from stdin.")
+        .after_help("Called with the name of an event (`aops-hook PreToolUse`) it runs as the hook and reads the event from stdin.")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(rows)
@@ -264,4 +237,27 @@ pub fn parser() -> clap::Command {
 fn complain(words: &str, code: u8) -> u8 {
     eprintln!("aops-hook: {words}");
     code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::verbs::VERBS;
+
+    /// The guard and the sandbox judge our verbs by `model::verbs`: it says the same as the table of commands.
+    #[test]
+    fn verbs_and_commands_agree() {
+        let rows = COMMANDS.iter().map(|command| (command.name.to_owned(), command.who));
+        let below = checkpoint::VERBS.iter().map(|verb| (format!("checkpoint {}", verb.name), verb.who));
+        let mut commands: Vec<_> = rows.chain(below).collect();
+        // A flag, what clap adds, and what our own child processes are started with.
+        commands.push(("verify --quarantine".to_owned(), Who::AtTerminal));
+        commands.push(("help".to_owned(), Who::Anyone));
+        let inner = ["__refresh", "__refresh-work", "__refresh-start", "__step"];
+        commands.extend(inner.map(|name| (name.to_owned(), Who::OutsideClient)));
+        let mut verbs: Vec<_> = VERBS.iter().map(|verb| (verb.name.to_owned(), verb.who)).collect();
+        commands.sort_by(|a, b| a.0.cmp(&b.0));
+        verbs.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(commands, verbs);
+    }
 }

@@ -3,9 +3,11 @@
 //! Plain data. Pure: no module here touches files, the clock, the environment or a process.
 
 pub mod error;
+pub mod refusal;
 pub mod phase;
 pub mod worktree;
 pub mod agent;
 pub mod call;
+pub mod verbs;
 pub mod event;
 pub mod verdict;

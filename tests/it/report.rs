@@ -2,7 +2,7 @@
 
 mod browser;
 
-use crate::insights::{agent, lay_transcript, whole_loop, write};
+use crate::insights::{lay_transcript, whole_loop};
 use crate::support::{BINARY, Sandbox};
 use browser::Browser;
 use serde_json::json;
@@ -17,14 +17,9 @@ fn history(sandbox: &Sandbox) {
     let _ = halted.start("startup");
     let _ = halted.prompt("<script>alert(1)</script> & \"more\"");
     let plan = r#"{"workflow": "feature-dev", "intent": "<b>bold</b>", "task": "new", "acceptance_criteria": [], "steps": []}"#;
-    agent(&halted, "b1", "prompt-hydrator", plan).silent();
-    let _ = agent(
-        &halted,
-        "b2",
-        "critic",
-        r#"{"verdict": "HALT", "acceptance_criteria": [], "problems": ["no"]}"#,
-    );
-    let _ = write(&halted, sandbox, "x.txt");
+    halted.agent("prompt-hydrator", plan).silent();
+    let _ = halted.agent("critic", r#"{"verdict": "HALT", "acceptance_criteria": [], "problems": ["no"]}"#);
+    let _ = halted.write("x.txt");
     let _ = halted.stop("Halted.");
     let _ = sandbox.session().start("startup");
 }
@@ -34,7 +29,7 @@ fn the_page_has_the_right_numbers_and_asks_for_nothing() {
     let sandbox = Sandbox::new();
     history(&sandbox);
     let file = sandbox.project().join("report.html");
-    sandbox.person(&["report", "-o", "report.html"]).said(&["3 sessions are told in", "report.html"]);
+    sandbox.person(&["report", "-o", "report.html"]).said(&["wrote ", "report.html (3 sessions)"]);
     let html = fs::read_to_string(&file).unwrap();
     assert!(!html.contains("<script>alert") && !html.contains("<b>bold"), "escaped");
     assert!(html.contains("prefers-color-scheme") && !html.contains("http:") && !html.contains("https:"));
