@@ -1,8 +1,8 @@
-//! Briefs our agents: the context each is handed when it starts, and the files of it in `context/`.
+//! Writes the context of each of our agents when it starts, and its files in `context/`.
 //!
-//! Reads the ledger's tail, the working tree and the transcript; writes below the session folder. Invariants: reviewers
-//! are briefed out of the ledger, not by the agent they review; what is from outside is quoted and redacted; what is
-//! injected stays below the host's limit and names the file for the rest.
+//! Reads the ledger's tail, the working tree and the transcript; writes below the session folder. Invariants: a
+//! reviewer's context comes from the ledger, not from the agent under review; outside text is quoted and redacted; what is
+//! injected stays below the client's limit and names the file that holds the rest.
 
 use crate::briefing::sources;
 use crate::briefing::tracker::item::Item;
@@ -25,7 +25,7 @@ use crate::text::template::{Phrase, one_line, quote};
 use crate::text::time::timestamp;
 use std::path::Path;
 
-/// The host cuts what is injected at 10,000 characters.
+/// The client cuts injected text at 10,000 characters.
 const INJECTED: usize = 9_300;
 /// Bounds of single parts, in bytes.
 const PART: usize = 2_000;

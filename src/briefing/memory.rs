@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::time::Instant;
 
-/// So many memories are asked for.
+/// Memories asked for.
 const MOST: usize = 8;
 
 /// Something the server remembers.
@@ -38,7 +38,7 @@ pub struct Memory {
 pub enum Trouble {
     /// The deadline came first.
     Late,
-    /// Nobody listens there, or what listens has no such tool.
+    /// No server listens there, or it has no such tool.
     Missing,
     /// Something else, in words for a person.
     Said(String),
@@ -80,7 +80,7 @@ pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Re
     answer::memories(&result, MOST).map_err(Trouble::Said)
 }
 
-/// Have the server keep a text.
+/// Stores a text on the server.
 pub fn store(
     env: &Env,
     server: &Address,

@@ -85,7 +85,7 @@ pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> Found {
     Found { hits, complete: whole, indexed_ms }
 }
 
-/// The note as it is now; nothing if it is gone or speaks of other things by now.
+/// The note as it is now; `None` if it is gone or no longer matches.
 fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
     let text = walk::read(&env.data, &candidate.path).ok()?;
     let title = text::title(&candidate.path, &text);
@@ -99,7 +99,7 @@ fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
     })
 }
 
-/// Bring the index up to date: only new and changed notes are read. For a process that nobody waits for.
+/// Brings the index up to date: only new and changed notes are read. For a background process.
 pub fn refresh(env: &Env) -> Result<Refreshed, Failure> {
     merge::refresh(&env.data, &index_path(env), env.now_ms)
 }

@@ -1,7 +1,7 @@
-//! What an answer carries beside the ruling: the way into the loop, an agent's brief, our own words to our own agents.
+//! Adds context to an answer: the way into the loop for a prompt, the brief for one of our agents.
 //!
-//! Reads what `brief` reads, writes what it writes. Invariants: nothing is added to a refusal or to a plain tool call; an
-//! agent of ours is briefed and prompted by us, whatever the agent that starts it says.
+//! Reads and writes what `briefing::agent` does. Invariants: nothing is added to a refusal or to a plain tool call; our
+//! agents get our prompt, whatever prompt the calling agent wrote.
 
 use crate::briefing::agent::brief;
 use crate::config::texts;
@@ -19,7 +19,7 @@ use crate::text::template::Phrase;
 const PROMPT: &str =
     "Do your part as your own instructions say. Your context was handed to you by aops-hook as you started.";
 
-/// The verdict with what this event is owed by us.
+/// The verdict with the context that belongs to this event.
 pub fn offer(
     env: &Env,
     ledger: &Ledger,
@@ -68,8 +68,8 @@ pub fn offer(
     Ok(verdict.join(extra))
 }
 
-/// The input of an `Agent` call to one of ours: our prompt, in the foreground, and nothing of the caller's but what the
-/// call is called. A model or an old conversation of the worker's choice would be a brief too.
+/// The input of an `Agent` call that starts one of our agents: our prompt, in the foreground, and of the caller's input
+/// only the description. A model or a resumed conversation chosen by the caller would influence the reviewer.
 fn prompt_of_ours(event: &Event) -> Option<String> {
     let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let input = json::read(&call.input).ok()?;

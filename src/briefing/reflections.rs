@@ -1,7 +1,7 @@
-//! What the framework agent and an analysis found, on its way into the tracker.
+//! Queues reflections and the learnings of an analysis for the tracker.
 //!
-//! Reads a finding, writes the tracker's queue. Invariant: the same words about the same session are one item, however
-//! often they are handed in; without a tracker nothing waits for one.
+//! Reads an agent's report, writes the tracker's queue. Invariant: the same text about the same session is one item,
+//! however often it is queued; without a tracker nothing is queued.
 
 use crate::briefing::tracker::{self, Item, Why, queue};
 use crate::insight::tally::says_something;
@@ -72,7 +72,7 @@ pub fn observed(env: &Env, project: &Path, session_id: &str, observations: &Valu
     Ok(())
 }
 
-/// There is a tracker, or nobody has looked yet.
+/// There is a tracker, or the refresher has not looked yet.
 fn tracked(env: &Env, project: &Path) -> bool {
     let known = tracker::snapshot(env, project);
     known.tool.is_some() || known.trouble.as_ref().is_some_and(|trouble| trouble.why == Why::NotYet)

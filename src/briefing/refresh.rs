@@ -1,8 +1,8 @@
-//! The refresher: asks the tracker while nobody waits, and leaves a snapshot for the prompts.
+//! The refresher: asks the tracker in the background and writes a snapshot that prompts read.
 //!
-//! Starts itself detached, then the tracker; writes the snapshot and empties the queue. Two processes: one that only
-//! watches, one that works, in a group with all that it starts. Invariants: one works per project at a time, and one more
-//! look follows if somebody asked meanwhile; whichever of the two is killed, the other ends what is left of it.
+//! Starts itself detached, then the tracker; writes the snapshot and empties the queue. Two processes: a
+//! watcher, and a worker in a process group with everything it starts. Invariants: one worker per project at a time, which
+//! looks once more if it was asked to meanwhile; if one of the two is killed, the other ends the group.
 
 mod tool;
 mod drain;
@@ -36,7 +36,7 @@ const WATCHER_GRACE: Duration = Duration::from_secs(4);
 /// A write that was under way when its worker was killed may end by itself.
 const ORPHAN_GRACE: Duration = Duration::from_secs(3);
 
-/// A verb of ours that is no command for people.
+/// An internal verb, not listed in `--help`.
 pub fn is_verb(word: &str) -> bool {
     matches!(word, START | WATCH | WORK)
 }
@@ -49,7 +49,7 @@ pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
     detached::start(&std::env::current_exe()?, &[WATCH, &project.to_string_lossy(), command], &variables)
 }
 
-/// What decides where we and the tracker live, and in which language.
+/// Variables that decide our folders, the tracker's folders, and the language.
 fn passed_on(name: &str) -> bool {
     let ours = ["CLAUDE_CONFIG_DIR", "ACA_DATA", "PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"];
     let families = ["BD_", "BEADS_", "XDG_", "LC_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
@@ -58,7 +58,7 @@ fn passed_on(name: &str) -> bool {
         || (cfg!(debug_assertions) && name.starts_with("AOPS_TEST_"))
 }
 
-/// The verbs; all are silent, since nobody listens.
+/// Runs an internal verb; prints nothing, since stdout is closed.
 pub fn run(arguments: &[String], env: &Env) -> u8 {
     let [verb, project, command] = arguments else { return 2 };
     let done = match verb.as_str() {
@@ -86,14 +86,14 @@ fn watch(env: &Env, project: &str, command: &str) -> io::Result<()> {
     detached::watch(&worker, ORPHAN_GRACE)
 }
 
-/// Look, and look again as long as somebody asked in the meantime.
+/// Looks, and looks again as long as a request came in meanwhile.
 fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
     let end = Instant::now() + env.refresh_budget();
     end_with_everything_at(end + WORKER_GRACE);
     let again = tracker::folder(env).join(format!("{}.again", tracker::project_hash(project)));
     loop {
         let Some(alone) = alone(env, project)? else {
-            // Told before the second try: whoever holds the lock looks for this after letting go.
+            // Leave the request before the second try: the holder of the lock looks for it after unlocking.
             touch(&again)?;
             match self::alone(env, project)? {
                 None => return Ok(()),
@@ -118,19 +118,19 @@ fn work(env: &Env, project: &str, command: &str) -> Result<(), Failure> {
     }
 }
 
-/// The last resort, should we hang ourselves and nobody watch: our group is gone, and we with it.
+/// Last resort if this worker hangs and the watcher is gone: kill the own process group.
 fn end_with_everything_at(end: Instant) {
     thread::spawn(move || {
         thread::sleep(end.saturating_duration_since(Instant::now()));
         if getpgrp() == getpid() {
             let _ = kill_current_process_group(Signal::KILL);
         }
-        #[expect(clippy::exit, reason = "nobody is left to return to")]
+        #[expect(clippy::exit, reason = "the process group is being killed")]
         std::process::exit(1);
     });
 }
 
-/// The lock of this project's refresher, if nobody has it.
+/// The lock of this project's refresher, if it is free.
 fn alone(env: &Env, project: &str) -> Result<Option<File>, Failure> {
     let path = tracker::folder(env).join(format!("{}.lock", tracker::project_hash(project)));
     let mut file = lock_file(&path)?;
@@ -146,7 +146,7 @@ fn lock_file(path: &Path) -> Result<File, Failure> {
     make_all(path.parent().unwrap_or(Path::new("/")))?;
     let storage = |e| Failure::storage(path.display(), e);
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(storage)?;
-    // Whatever the umask says: it may take the owner's own bits away.
+    // The umask may remove even the owner's bits.
     file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(storage)?;
     Ok(file)
 }
@@ -176,7 +176,7 @@ fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Fai
     tracker::keep(env, &snapshot)
 }
 
-/// What can be begun, asked now: id and title of each. For a person who waits.
+/// Asks the tracker now for ready work: id and title of each item. For a command that a person runs.
 pub fn ready(env: &Env, project: &Path, command: &str) -> Result<Vec<String>, String> {
     let end = Instant::now() + env.refresh_budget();
     let tool = Tool::find(env, &project.to_string_lossy(), command, end).map_err(|trouble| trouble.words)?;

@@ -1,4 +1,4 @@
-//! What a session is told and given as it starts: how work goes here, the axioms, where the loop stands, our folders.
+//! Builds the context of a new session: how work goes here, the axioms, the state of the loop, the folders.
 //!
 //! Reads the project's `CORE.md`; writes the embedded texts out for other programs, and lines for later shell calls to
 //! the file the host names. Invariant: the long text comes once, and again only where the host has forgotten it.
@@ -21,7 +21,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// All of it stays below this, so that it stays worth its tokens.
+/// Longest context, in bytes: every session pays for it in tokens.
 const LONGEST: usize = 6_000;
 const CORE: usize = 1_800;
 
@@ -49,7 +49,7 @@ pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -
     Ok(cut(&text, LONGEST).to_owned())
 }
 
-/// A step of a run is told what it needs by its prompt; here come the axioms, and the words of whoever let it go on.
+/// The prompt of a run's step holds the step; the context adds the axioms and the note of the person who resumed it.
 fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
     let note =
         stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
@@ -61,7 +61,7 @@ fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
     cut(&text, LONGEST).to_owned()
 }
 
-/// One line on where the loop stands; nothing before the first task.
+/// One line with phase, sandbox and task; `None` before the first task.
 fn standing(session: &Session) -> Option<String> {
     let task = session.state.task.as_ref()?;
     let word = |value: serde_json::Result<serde_json::Value>| {
@@ -99,7 +99,7 @@ pub fn export(env: &Env, ledger: &Ledger) -> Result<(), Failure> {
         shell(&env.data),
     );
     let storage = |e| Failure::storage(file.display(), e);
-    // A pipe in its place is not waited for.
+    // Do not block on a pipe.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let mut file_to =
         fs::OpenOptions::new().append(true).create(true).custom_flags(flags).open(file).map_err(storage)?;

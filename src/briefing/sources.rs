@@ -1,7 +1,7 @@
 //! What tracker, memory and notes know about a prompt, asked side by side under one deadline.
 //!
-//! Reads the tracker's snapshot and the notes, asks a memory server that already runs. Invariants: nobody keeps a prompt
-//! waiting beyond the deadline; a source that is late, missing or broken is one line that says so, and never a failure.
+//! Reads the tracker's snapshot and the notes, asks a memory server that already runs. Invariants: a prompt never
+//! waits beyond the deadline; a source that is late, missing or broken becomes one line that says so, never an error.
 
 use crate::briefing::memory;
 use crate::briefing::notes::{self, Found};
@@ -47,7 +47,7 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, query: &str) -> Vec<(&'st
     ]
 }
 
-/// Runs beside us; whoever is late talks to nobody.
+/// Runs in a thread; an answer after the deadline is dropped.
 fn aside(work: impl FnOnce() -> String + Send + 'static) -> Receiver<String> {
     let (done, answer) = mpsc::channel();
     thread::spawn(move || done.send(work()));

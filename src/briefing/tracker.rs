@@ -21,10 +21,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Ours are under 20 KB.
+/// Our own files are under 20 KB.
 const LARGEST: usize = 256 << 10;
 
-/// Where all of it is.
+/// The folder of snapshot and queue.
 pub fn folder(env: &Env) -> PathBuf {
     env.config.join("aops/tracker")
 }

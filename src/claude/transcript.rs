@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 const TAIL: u64 = 128 << 10;
 
-/// Who said what, oldest first, at most so many bytes in all.
+/// The last turns, oldest first, at most `most` bytes in all.
 pub fn last_turns(path: &str, most: usize) -> String {
     let Some(text) = tail(path) else { return String::new() };
     let mut turns: Vec<String> = Vec::new();
@@ -33,7 +33,7 @@ pub fn last_turns(path: &str, most: usize) -> String {
 }
 
 fn tail(path: &str) -> Option<String> {
-    // A pipe in its place is not waited for.
+    // Do not block on a pipe.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
     let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;

@@ -62,7 +62,10 @@ impl Sum {
 }
 
 /// To a millionth of a dollar.
-#[expect(clippy::cast_precision_loss, reason = "a sum of money that a double cannot hold is not one of ours")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a sum of money that a double cannot hold does not occur here"
+)]
 pub fn dollars(picodollars: u128) -> f64 {
     ((picodollars + 500_000) / 1_000_000) as f64 / 1e6
 }

@@ -41,7 +41,7 @@ pub(super) static VERBS: &[Command] =
 
 fn arguments(row: clap::Command) -> clap::Command {
     let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).global(true);
-    Command::verbs(VERBS, row.arg(yes.help("I am a person; do not ask for a terminal")))
+    Command::verbs(VERBS, row.arg(yes.help("Run without a terminal, from your own script")))
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

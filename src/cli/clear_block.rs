@@ -1,4 +1,4 @@
-//! Lifts a block: a person's verb, and the only way out of one.
+//! Clears a block: needs a person, and is the only way out of a block.
 //!
 //! Writes one entry and its head. Works from the exported head where the folder is gone: the loss is then known to a
 //! person, and the session may begin anew.
@@ -14,10 +14,10 @@ use serde_json::json;
 
 pub const COMMAND: Command = Command {
     name: "clear-block",
-    about: "Lift the block of a session (a person's verb)",
+    about: "Clear the block of a session (needs a person at a terminal)",
     examples: &[
-        ("aops-hook clear-block", "lift the block of the newest session of this project"),
-        ("aops-hook clear-block 3f2a --yes", "the same for one session, from a script of yours"),
+        ("aops-hook clear-block", "clear the block of the newest session of this project"),
+        ("aops-hook clear-block 3f2a --yes", "the same for one session, from your own script"),
     ],
     who: Who::AtTerminal,
     arguments: session_argument,
@@ -28,13 +28,13 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let named = given.get_one::<String>("session");
     let exported = named.and_then(|name| sessions::exported(io.env, name));
     let (id, was) = match (session(given, io), exported) {
-        (Ok(shelved), _) => {
-            let mut ledger = Ledger::at(io.env, &shelved.path, &shelved.session_id)?;
+        (Ok(found), _) => {
+            let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
             let was = ledger.session().blocked().is_some();
             let facts =
                 if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
             ledger.append(io.env, facts)?;
-            (shelved.session_id, was)
+            (found.session_id, was)
         }
         (Err(_), Some(head)) => {
             let was = head.blocked;
@@ -49,7 +49,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if io.json {
         writeln!(io.out, "{}", json!({"session_id": id, "blocked": false, "was_blocked": was}))?;
     } else if was {
-        writeln!(io.out, "session {id} is free again")?;
+        writeln!(io.out, "session {id} is no longer blocked")?;
     } else {
         writeln!(io.out, "session {id} was not blocked")?;
     }

@@ -1,6 +1,6 @@
 //! Prints the completions of a shell, made from the same table as `--help`.
 //!
-//! Writes to the io, nothing else.
+//! Writes to the output, nothing else.
 
 use super::{Command, Io, Who, parser};
 use clap::{Arg, ArgMatches, value_parser};

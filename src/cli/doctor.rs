@@ -1,4 +1,4 @@
-//! Looks for everything that could keep us from working, runs every registered hook for real, and names the fix.
+//! Finds what keeps the hooks from working: checks the set-up, runs every registered hook, and names the fix.
 //!
 //! Reads settings, folders and versions; hooks are run in a throwaway home, so no ledger of the user is touched.
 //! Invariant: every finding has a fix of one line, and following it makes the finding go away.
@@ -51,7 +51,7 @@ impl Finding {
     }
 }
 
-/// Everything that is looked at, in the order of the report.
+/// Every check, in the order of the report.
 static CHECKS: &[fn(&Scene) -> Vec<Finding>] = &[
     registration::settings,
     registration::registered,

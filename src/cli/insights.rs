@@ -1,4 +1,4 @@
-//! Says what a session came to, and writes it down: for one session, or for many.
+//! Prints and writes the insights of one session or many.
 //!
 //! Reads ledgers and transcripts; writes the insights files, and an entry for the state of a session with a ledger.
 //! Invariant: an analysis that cannot be used changes nothing.
@@ -20,20 +20,22 @@ use std::path::Path;
 
 pub const COMMAND: Command = Command {
     name: "insights",
-    about: "Say what a session came to: outcome, verdicts, refusals, calls, tokens and cost",
+    about: "Show the outcome of a session: verdicts, refusals, calls, tokens and cost",
     examples: &[
         ("aops-hook insights", "the newest session of this project"),
         ("aops-hook insights 3f2a --json", "the session whose id begins with 3f2a, for a program"),
         ("aops-hook insights batch --since 7d", "write them for every session of the last week"),
-        ("aops-hook insights --analyse", "let a model fill in learnings, gaps and mood as well"),
+        ("aops-hook insights --analyse", "also ask a model for learnings, gaps and mood"),
     ],
     who: Who::Anyone,
     arguments: |command| {
         let help = "A session's id, the beginning of one, `batch` for all, or nothing for the newest in this project";
         let analyse = Arg::new("analyse").long("analyse").alias("analyze").action(ArgAction::SetTrue);
-        since_argument(command.arg(Arg::new("session").value_name("SESSION").help(help)).arg(
-            analyse.help("Ask the configured model (`insights.command`) for what only reading can tell"),
-        ))
+        since_argument(
+            command.arg(Arg::new("session").value_name("SESSION").help(help)).arg(
+                analyse.help("Ask the configured model (`insights.command`) for learnings, gaps and mood"),
+            ),
+        )
     },
     run,
 };
@@ -112,15 +114,15 @@ fn batch(given: &ArgMatches, io: &mut Io, analyse: bool) -> anyhow::Result<u8> {
             json!({"written": written, "failed": failed, "folder": collect::folder(io.env)})
         )?;
     } else {
-        writeln!(io.out, "insights of {written} sessions are in {}", collect::folder(io.env).display())?;
+        writeln!(io.out, "wrote insights of {written} sessions to {}", collect::folder(io.env).display())?;
         for (id, why) in &failed {
-            writeln!(io.out, "not of {id}: {}", clean(why))?;
+            writeln!(io.out, "failed for {id}: {}", clean(why))?;
         }
     }
     Ok(u8::from(!failed.is_empty()))
 }
 
-/// Where a long work stands, on a terminal only.
+/// A progress bar, on a terminal only.
 struct Bar {
     all: usize,
     shown: bool,

@@ -41,12 +41,12 @@ pub const COMMAND: Command = Command {
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let shelved = session(given, io)?;
+    let found = session(given, io)?;
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let file = File::options().read(true).custom_flags(no_follow).open(shelved.path.join(LEDGER_FILE))?;
+    let file = File::options().read(true).custom_flags(no_follow).open(found.path.join(LEDGER_FILE))?;
     let mut reader = BufReader::new(file);
     let skip = match given.get_one::<usize>("lines") {
-        Some(wanted) => count(&shelved.path.join(LEDGER_FILE))?.saturating_sub(*wanted),
+        Some(wanted) => count(&found.path.join(LEDGER_FILE))?.saturating_sub(*wanted),
         None => 0,
     };
     let (mut line, mut n) = (Vec::new(), 0_usize);
@@ -94,7 +94,7 @@ fn show(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {
     Ok(writeln!(io.out, "{:>6}  {time}  {:9} {words}", entry.seq, entry.kind)?)
 }
 
-/// How loud a fact is.
+/// The colour of a fact.
 fn tone(fact: &Fact) -> Tone {
     match fact {
         Fact::Event(seen) => match seen.said.as_ref().map(|said| said.ruling.as_str()) {

@@ -1,4 +1,4 @@
-//! What a person can ask: one row in `COMMANDS`, one file in `command/` each.
+//! The commands for people: one row in `COMMANDS`, one file or folder each.
 //!
 //! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
 //! command speaks JSON when asked.
@@ -81,7 +81,7 @@ impl Command {
     }
 }
 
-/// Where a command does its work: the world, the way out, and how to say it.
+/// What a command works with: environment, output, and the form of the output.
 pub struct Io<'a> {
     pub env: &'a Env,
     pub out: &'a mut dyn Write,
@@ -176,7 +176,7 @@ pub fn refused<T>(words: impl Into<String>) -> anyhow::Result<T> {
     Err(Refused { code: 2, words: words.into() }.into())
 }
 
-/// Whoever read us has seen enough.
+/// The reader of a pipe has gone away.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
@@ -189,19 +189,19 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Whether this is somebody who may. Also for a command of which only one flag is a person's.
+/// Checks who may run this. Also called for a single flag that only a person may use.
 pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     if who == Who::Anyone {
         return Ok(());
     }
     if io.env.inside_client {
         return refused(format!(
-            "`{name}` is a person's to run, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in a terminal of their own"
+            "`{name}` needs a person at a terminal, and this is inside a tool call\nhint: ask the user to run `aops-hook {name}` in their own terminal"
         ));
     }
     if who == Who::AtTerminal && !io.yes && !io::stdin().is_terminal() {
         return refused(format!(
-            "`{name}` needs a person at a terminal\nhint: in a script of your own, add `--yes`"
+            "`{name}` needs a person at a terminal\nhint: in your own script, add `--yes`"
         ));
     }
     Ok(())
@@ -234,7 +234,7 @@ pub fn parser() -> clap::Command {
     let yes = Arg::new("yes")
         .long("yes")
         .action(ArgAction::SetTrue)
-        .help("I am a person; do not ask for a terminal");
+        .help("Run without a terminal, from your own script");
     let rows = COMMANDS.iter().map(|command| {
         let mut row = command.row().arg(json.clone());
         if command.who == Who::AtTerminal {
@@ -245,7 +245,7 @@ pub fn parser() -> clap::Command {
     clap::Command::new("aops-hook")
         .version(env!("CARGO_PKG_VERSION"))
         .about("The guard and memory of Claude Code: every event a fact in a tamper-evident ledger")
-        .after_help("Called with an event's name (`aops-hook PreToolUse`) it is the hook itself and reads the event from stdin.")
+        .after_help("Called with the name of an event (`aops-hook PreToolUse`) it runs as the hook and reads the event from stdin.")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(rows)

@@ -1,9 +1,10 @@
-//! A whole ledger read back: what each batch asked, and what was answered.
+//! Reads a whole ledger back: the question and the answer of each batch.
 //!
 //! Reads one ledger, writes nothing. Invariants: one batch is one event; a line that is no entry ends the reading, and
 //! `verify` says more about it.
 
 use crate::gate::sandbox;
+use crate::insight::timeline::words;
 use crate::ledger::entry::Line;
 use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;
@@ -11,7 +12,6 @@ use crate::ledger::sessions::SessionOnDisk;
 use crate::model::call::{CallState, ToolCall};
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::fold::Session;
-use crate::text::json::{self, Json};
 use anyhow::Context;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -76,7 +76,7 @@ impl Answered<'_> {
     }
 }
 
-/// The answer in this batch; nothing where nobody was asked: the end of a call, a person's verb, a repair.
+/// The answer in this batch; `None` where the batch answers no event: the end of a call, a command, a repair.
 pub fn answered(batch: &Batch) -> Option<Answered<'_>> {
     batch.iter().find_map(|entry| match &entry.fact {
         Fact::Call(step) if step.from.is_none() => Some(call(batch, entry, step)),
@@ -145,18 +145,9 @@ pub fn shown(answered: &Answered) -> String {
         Asked::Event(seen) => match answered.event {
             "Stop" => "the end of the turn".to_owned(),
             "SubagentStop" => format!("the end of `{}`", answered.agent.unwrap_or("an agent")),
-            "UserPromptSubmit" => format!("the prompt: {}", text(seen, "prompt").unwrap_or_default()),
+            "UserPromptSubmit" => format!("the prompt: {}", words(seen, "prompt").unwrap_or_default()),
             name => name.to_owned(),
         },
         Asked::Again => "a second call under the id of one that was running".to_owned(),
-    }
-}
-
-/// A text of the event; of a clipped one its beginning.
-pub fn text(seen: &Seen, name: &str) -> Option<String> {
-    let about = json::read(seen.about.get()).ok()?;
-    match about.get(name)? {
-        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
-        text => Some(text.text()?.into_owned()),
     }
 }

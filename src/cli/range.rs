@@ -1,4 +1,4 @@
-//! Which sessions a command is about: all of them, those since a time, or one; with a ledger or only a transcript.
+//! Picks the sessions of a command: all, those since a time, or one; with a ledger or only a transcript.
 //!
 //! Reads the sessions on disk, writes nothing. Invariant: a session that has both is listed once, by its ledger.
 
@@ -39,7 +39,7 @@ pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
     match duration(when) {
         Ok(long) => Ok(Some(io.env.now_ms.saturating_sub(long))),
         Err(_) => {
-            refused(format!("`{when}` is no time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13"))
+            refused(format!("`{when}` is not a time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13"))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Writes one page about many sessions.
 //!
-//! Reads ledgers, insights and transcripts; writes the page where it is told. Invariant: a session that cannot be read is
-//! counted, and the others are told all the same.
+//! Reads ledgers, insights and transcripts; writes the page to the given path. Invariant: an unreadable session is
+//! counted, and the others are reported.
 
 use super::range::{self, Found, since, since_argument};
 use super::{Command, Io, Who, refused};
@@ -42,7 +42,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let since = since(given, io)?;
     let output = given.get_one::<String>("output");
     if output.is_none() && !io.json && io.terminal {
-        return refused("the page is long, and made for a browser\nhint: `aops-hook report -o report.html`");
+        return refused(
+            "the report is an HTML page; write it to a file\nhint: `aops-hook report -o report.html`",
+        );
     }
     let found = match given.get_one::<String>("session") {
         Some(name) => vec![range::pick(io.env, Some(name))?],
@@ -70,9 +72,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let path = io.env.from_here(Path::new(output));
     let written = files::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
     written.with_context(|| format!("`{}`", path.display()))?;
-    let what =
-        if cards.len() == 1 { "1 session is".to_owned() } else { format!("{} sessions are", cards.len()) };
-    writeln!(io.out, "{what} told in {}", path.display())?;
+    let sessions =
+        if cards.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", cards.len()) };
+    writeln!(io.out, "wrote {} ({sessions})", path.display())?;
     Ok(0)
 }
 

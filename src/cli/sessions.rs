@@ -14,7 +14,7 @@ pub const COMMAND: Command = Command {
     name: "sessions",
     about: "List sessions, newest first",
     examples: &[
-        ("aops-hook sessions", "every session on this machine: when, where, how it stands"),
+        ("aops-hook sessions", "every session on this machine: when, where, phase"),
         ("aops-hook sessions --blocked", "only those that wait for a person"),
         ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
     ],
@@ -63,7 +63,7 @@ fn row(shelved: &SessionOnDisk, state: Option<&State>) -> Value {
     })
 }
 
-/// As the last insights have it; of a session that has none yet, by where it stands.
+/// From the last insights; without any, from the state.
 fn outcome(state: &State) -> Value {
     let said = state.insights.as_ref().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     let said = said.and_then(|said| said.get("outcome")?.as_str().map(str::to_owned));

@@ -1,4 +1,4 @@
-//! Where a session stands at this moment: what it owes, what is lifted, and for how long.
+//! The current state of a session: what it owes, which gates are waived, and for how long.
 //!
 //! Reads the session and, where the project's folder is known, its working tree; writes nothing. Invariant: a waiver that
 //! has run out is not there.
@@ -16,8 +16,8 @@ use crate::text::time;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Where the session works: the folder a person stands in or one above it, if it is of that project; else the project's
-/// root as it was recorded, if it is still there.
+/// The session's working directory: the current one or a parent of it, if it belongs to that project; else the recorded
+/// root of the project, if it still exists.
 pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<PathBuf> {
     let name = shelved.path.parent()?.file_name()?.to_str()?;
     let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
@@ -40,12 +40,12 @@ pub fn owed(env: &Env, session: &Session, folder: Option<&Path>) -> Vec<String> 
     };
     let context = Context { now_ms: env.now_ms, tree, ..Context::default() };
     let debts = owed::debts(session, &context);
-    // Nobody runs a check to look: it stands as the last Stop found it.
+    // Checks are not run just to show the state: show what the last Stop found.
     let checks = last("checks").then_some("checks").filter(|_| session.state.task.is_some());
     checks.into_iter().chain(debts.iter().map(|debt| debt.name)).map(str::to_owned).collect()
 }
 
-/// The gates a person lifted that are still lifted.
+/// Waivers that have not run out.
 pub fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
     session.memory.progress.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
 }
@@ -55,7 +55,7 @@ pub fn left(env: &Env, waiver: &Waiver) -> String {
     time::age(waiver.until_ms - env.now_ms)
 }
 
-/// A session's standing, for programs.
+/// The same as JSON.
 pub fn value(env: &Env, session: &Session, owed: &[String]) -> Value {
     let state = &session.state;
     let waivers: Vec<Value> = waivers(env, session)

@@ -1,4 +1,4 @@
-//! Says where a session stands.
+//! Shows the state of a session.
 //!
 //! Reads one session and the project's working tree, writes nothing. Invariant: one screen; a row that has nothing to say
 //! is not there.
@@ -15,7 +15,7 @@ use clap::ArgMatches;
 
 pub const COMMAND: Command = Command {
     name: "status",
-    about: "Say where a session stands: phase, sandbox, what is owed, audit, block, waivers",
+    about: "Show the state of a session: phase, sandbox, what is owed, audit, block, waivers",
     examples: &[
         ("aops-hook status", "the newest session of this project"),
         ("aops-hook status 3f2a --json", "the session whose id begins with 3f2a, for a program"),
@@ -65,14 +65,14 @@ fn course(session: &Session) -> Vec<Row> {
     let state = &session.state;
     let mut rows = Vec::new();
     if let Some(reason) = session.blocked() {
-        let words = format!("{reason}  (`aops-hook clear-block {}` lifts it)", state.session_id);
+        let words = format!("{reason}  (clear it with `aops-hook clear-block {}`)", state.session_id);
         rows.push(("blocked", words, Tone::Bad));
     }
     rows.push(("phase", standing::phase(state.phase).to_owned(), Tone::Strong));
     let (words, tone) = match state.sandbox {
         _ if session.blocked().is_some() => ("shut: nothing passes until the block is lifted", Tone::Plain),
         _ if session.policy().mode.observe => {
-            ("observed: changes pass, and what would be refused is told", Tone::Plain)
+            ("observed: changes pass, and what would be refused is shown", Tone::Plain)
         }
         Sandbox::Open => ("open", Tone::Good),
         Sandbox::Shut => ("shut: reading is free, changes wait for the loop", Tone::Plain),

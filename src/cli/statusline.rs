@@ -1,7 +1,7 @@
-//! Says where a session stands in one line, for Claude Code's status line.
+//! Shows the state of a session in one line, for Claude Code's status line.
 //!
-//! Reads the client's JSON from stdin and one state file; writes nothing. Invariant: never a complaint and never an exit
-//! code but 0, since whatever goes wrong here would stand in a person's prompt; what is unknown is silence.
+//! Reads the client's JSON from stdin and one state file; writes nothing. Invariant: it prints no error
+//! and always exits with 0, since the client shows the output in its prompt; an unknown state prints nothing.
 
 use super::{Command, Io, Who, standing, table};
 use crate::ledger::session_folder::SessionKey;
@@ -15,7 +15,7 @@ use std::io::Read;
 
 pub const COMMAND: Command = Command {
     name: "statusline",
-    about: "Say where a session stands in one line, for Claude Code's status line",
+    about: "Show the state of a session in one line, for Claude Code's status line",
     examples: &[
         (
             "aops-hook statusline < status.json",
@@ -62,7 +62,7 @@ fn asked(env: &Env, input: &str) -> Option<Session> {
 
 fn line(env: &Env, session: &Session, owed: &[String]) -> String {
     if let Some(reason) = session.blocked() {
-        return format!("aops: blocked: {} · `aops-hook clear-block` lifts it", one_line(reason, 80));
+        return format!("aops: blocked: {} · clear it with `aops-hook clear-block`", one_line(reason, 80));
     }
     let state = &session.state;
     let mut parts = vec![

@@ -1,12 +1,12 @@
 //! Prints rows for people: aligned and coloured on a terminal, tab-separated without a headline when piped.
 //!
-//! Writes to the io. Invariant: no control character of a cell reaches the output, whatever a ledger holds.
+//! Writes to the output. Invariant: no control character of a cell reaches the output, whatever a ledger holds.
 
 use super::Io;
 use std::borrow::Cow;
 use std::io;
 
-/// What a piece of text wants to say by its colour.
+/// The colour of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     #[default]
@@ -19,7 +19,7 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// The text in this tone, as far as the io shows colours.
+    /// The text in this colour, if the output has colours.
     pub fn paint<'a>(self, text: &'a str, io: &Io) -> Cow<'a, str> {
         let code = match self {
             Tone::Plain => return Cow::Borrowed(text),

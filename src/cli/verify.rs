@@ -32,7 +32,7 @@ pub const COMMAND: Command = Command {
         let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).requires("quarantine");
         session_argument(command)
             .arg(quarantine.help("Set a damaged ledger aside as ….broken-N and begin a new one (a person's)"))
-            .arg(yes.help("I am a person; do not ask for a terminal"))
+            .arg(yes.help("Run without a terminal, from your own script"))
     },
     run,
 };

@@ -1,4 +1,4 @@
-//! Lifts one gate for a while: a person's verb.
+//! Waives one gate for a while: needs a person.
 //!
 //! Writes one entry. Invariants: it ends by itself, it says why, and what protects the guard cannot be lifted at all.
 
@@ -14,7 +14,7 @@ use serde_json::json;
 
 pub const COMMAND: Command = Command {
     name: "waive",
-    about: "Lift one gate for a while (a person's verb)",
+    about: "Waive one gate for a while (needs a person at a terminal)",
     examples: &[
         (
             "aops-hook waive qa --for 10m --reason 'a typo in a comment'",
@@ -22,7 +22,7 @@ pub const COMMAND: Command = Command {
         ),
         (
             "aops-hook waive close --for 2h --reason 'I commit myself' --session 3f2a --yes",
-            "the same for one session, from a script of yours",
+            "the same for one session, from your own script",
         ),
     ],
     who: Who::AtTerminal,
@@ -30,17 +30,17 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// What a person may lift, as a prompt that begins with a dot does.
+/// Gates that can be waived; a prompt that begins with a dot waives them all.
 pub const GATES: [&str; 6] = ["sandbox", "audit", "checks", "qa", "reflect", "close"];
 
-/// Gates that stand whatever anybody says, and why.
+/// Gates that cannot be waived, and why.
 const NEVER: [(&str, &str); 3] = [
-    ("block", "a block is lifted for good, with `aops-hook clear-block`"),
-    ("guard", "it protects the ledger and the settings that everything else rests on; edit those yourself"),
-    ("rules", "they are yours: change them in the configuration"),
+    ("block", "clear the block with `aops-hook clear-block`"),
+    ("guard", "it protects the ledger and the settings; edit those files yourself"),
+    ("rules", "change the rule in your configuration"),
 ];
 
-/// Longer than this is not a waiver but a setting.
+/// For longer than this, change the configuration instead.
 const LONGEST_MS: i64 = 365 * 86_400_000;
 
 fn arguments(row: clap::Command) -> clap::Command {
@@ -62,13 +62,13 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if reason.is_empty() {
         return refused("a waiver needs a reason\nhint: add `--reason` with a few words; they are recorded");
     }
-    let shelved = session(given, io)?;
+    let found = session(given, io)?;
     let until_ms = io.env.now_ms.saturating_add(long);
     let reason = cut(&redact(reason), 500).to_owned();
-    let mut ledger = Ledger::at(io.env, &shelved.path, &shelved.session_id)?;
+    let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     let waiver = Waiver { gate: gate.to_owned(), reason: reason.clone(), until_ms };
     ledger.append(io.env, vec![Fact::Waive(waiver)])?;
-    let (id, until) = (&shelved.session_id, time::timestamp(until_ms));
+    let (id, until) = (&found.session_id, time::timestamp(until_ms));
     if io.json {
         let said = json!({"session_id": id, "gate": gate, "reason": reason, "until": until});
         writeln!(io.out, "{said}")?;
@@ -90,7 +90,7 @@ fn known(gate: &str) -> anyhow::Result<&'static str> {
 
 /// `30s`, `10m`, `2h`, `1d` in milliseconds.
 pub(super) fn duration(text: &str) -> Result<i64, String> {
-    let odd = || format!("`{text}` is no length of time\nhint: write 30s, 10m, 2h or 1d");
+    let odd = || format!("`{text}` is not a duration\nhint: write 30s, 10m, 2h or 1d");
     let unit = match text.chars().last() {
         Some('s') => 1_000,
         Some('m') => 60_000,

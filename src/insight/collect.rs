@@ -28,9 +28,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A session that nobody has touched for so long will not write its own insights.
+/// A session idle for this long will not write its own insights.
 const QUIET: Duration = Duration::from_mins(2);
-/// No insights of ours are longer.
+/// Longest insights file.
 const LARGEST: u64 = 16 << 20;
 /// Sessions looked at in one sweep.
 const MOST_SWEPT: usize = 50;
@@ -44,7 +44,7 @@ pub fn file(env: &Env, date: &str, session_id: &str) -> PathBuf {
     folder(env).join(format!("{}-{}.json", json::cut(date, 10), file_name(session_id)))
 }
 
-/// The prices in force: ours, with the user's before them.
+/// The prices in force: the user's, then the shipped ones.
 pub fn prices(env: &Env) -> Result<Prices, Failure> {
     let path = env.user_config.join("prices.json");
     let bad = |words: String| Failure::new(Code::ConfigInvalid, format!("`{}`: {words}", path.display()));
@@ -169,12 +169,12 @@ pub fn write(env: &Env, insights: &Insights) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Whole or not at all; of two that come at once the last has seen more.
+/// Atomic (rename); of two concurrent writers the last has seen more.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let spare = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&spare)?;
-    // Whatever the umask says: it may take the owner's own bits away.
+    // The umask may remove even the owner's bits.
     let done = file
         .set_permissions(Permissions::from_mode(0o600))
         .and_then(|()| file.write_all(bytes))
@@ -207,7 +207,7 @@ pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(),
     ledger.append(env, vec![Fact::Insights(Concluded { insights })])
 }
 
-/// The head that this ledger's insights were made of, if they are its last word.
+/// The head that this ledger's insights were made from, if nothing came after them.
 pub fn concluded_head(folder: &Path) -> Option<String> {
     let mut file = File::open(folder.join(LEDGER_FILE)).ok()?;
     let long = file.metadata().ok()?.len();
@@ -223,7 +223,7 @@ pub fn concluded_head(folder: &Path) -> Option<String> {
     (last.kind == "insights").then(|| last.prev.to_owned())
 }
 
-/// Insights of this project's sessions that ended without a word: the client was killed, or the machine.
+/// Insights of this project's sessions that ended without an event: the client or the machine was killed.
 pub fn sweep(env: &Env, project: &str) {
     let mut sessions = sessions::in_project(env.projects().join(dashed(project)));
     sessions.sort_by_key(|shelved| std::cmp::Reverse(shelved.changed));

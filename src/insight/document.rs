@@ -1,11 +1,11 @@
-//! What a session came to: the unified schema, made of what ledger and transcript prove.
+//! The insights document of a session: one schema, filled from ledger and transcript.
 //!
-//! Reads nothing, writes nothing. Stored type, version `schema`: fields in sorted order. Invariants: no value is invented,
-//! so what nobody said is empty or null; `outcome` is success only where the last task was verified and closed, failure
+//! Reads nothing, writes nothing. Stored type, version `schema`: fields in sorted order. Invariants: no value is
+//! invented, so an unknown field is empty or null; `outcome` is success only where the last task was verified and closed, failure
 //! where the session is halted, and partial otherwise.
 
 use crate::claude::usage::Tokens;
-use crate::text::json::quoted;
+use crate::text::json::{self, cut};
 use crate::text::redact::redact;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,7 +75,7 @@ const FEW: usize = 20;
 const SHORT: usize = 200;
 
 impl Insights {
-    /// Empty of what only an analysis can say.
+    /// With the fields of an analysis empty.
     pub fn new() -> Self {
         Self {
             context_gaps: Value::Array(Vec::new()),
@@ -86,7 +86,7 @@ impl Insights {
         }
     }
 
-    /// Takes over what an analysis found earlier.
+    /// Keeps the fields of an earlier analysis.
     pub fn keep_rich(&mut self, old: &Value) {
         for field in super::fields::FIELDS.iter().filter(|field| field.rich) {
             if let Some(value) = old.get(field.name).filter(|value| field.form.accepts(value)) {
@@ -121,7 +121,7 @@ impl Insights {
         for list in lists {
             list.truncate(FEW);
             for text in list {
-                *text = crate::text::json::cut(text, SHORT).to_owned();
+                *text = cut(text, SHORT).to_owned();
             }
         }
         for value in [&mut short.context_gaps, &mut short.conversation_flow, &mut short.learning_observations]
@@ -135,9 +135,8 @@ impl Insights {
 
     /// In canonical form. What it holds was redacted where it came from.
     pub fn text(&self) -> String {
-        let mut out = String::new();
-        write(&serde_json::to_value(self).unwrap_or_default(), &mut out);
-        out
+        let plain = serde_json::to_string(self).unwrap_or_default();
+        json::read(&plain).map(|json| json.canonical()).unwrap_or_default()
     }
 }
 
@@ -151,41 +150,6 @@ fn redacted(value: &Value) -> Value {
             Value::Object(map.iter().map(pair).collect())
         }
         plain => plain.clone(),
-    }
-}
-
-/// RFC 8785: names in order of their UTF-16 form, numbers as ECMAScript writes them.
-fn write(value: &Value, out: &mut String) {
-    match value {
-        Value::Number(n) if n.is_f64() => {
-            out.push_str(ryu_js::Buffer::new().format(n.as_f64().unwrap_or_default()));
-        }
-        Value::String(text) => out.push_str(&quoted(text)),
-        Value::Array(items) => {
-            out.push('[');
-            for (n, item) in items.iter().enumerate() {
-                if n > 0 {
-                    out.push(',');
-                }
-                write(item, out);
-            }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            let mut sorted: Vec<_> = map.iter().collect();
-            sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-            out.push('{');
-            for (n, (name, item)) in sorted.into_iter().enumerate() {
-                if n > 0 {
-                    out.push(',');
-                }
-                out.push_str(&quoted(name));
-                out.push(':');
-                write(item, out);
-            }
-            out.push('}');
-        }
-        plain => out.push_str(&plain.to_string()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `FIELDS`: every field of the insights, with its form; the schema file and the check of a file both follow from it.
 //!
-//! Reads nothing, writes nothing. Invariant: a check is about forms, not about words: a field nobody knows is kept, and
+//! Reads nothing, writes nothing. Invariant: a check is about forms, not about words: an unknown field is kept, and
 //! `"followed": "Partial - the tests were late"` is as good as `"Partial"`.
 
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 pub struct Field {
     pub name: &'static str,
     pub form: Form,
-    /// Said by an analysis, not by the ledger.
+    /// Filled by an analysis, not from the ledger.
     pub rich: bool,
     pub about: &'static str,
 }
@@ -18,7 +18,7 @@ pub enum Form {
     Text,
     MaybeText,
     Day,
-    TimelineEntry,
+    Time,
     Outcome,
     Verdict(&'static [&'static str]),
     Count,
@@ -83,8 +83,8 @@ pub static FIELDS: &[Field] = &[
     field("tokens", Form::Tokens, "usage once per message, by model, agent and phase"),
     field("cost_usd", Form::Money, "of the models that have a price"),
     field("phase_ms", Form::Counts, "milliseconds in each phase"),
-    field("started_at", Form::TimelineEntry, "the first entry"),
-    field("ended_at", Form::TimelineEntry, "the session's end, once it has ended"),
+    field("started_at", Form::Time, "the first entry"),
+    field("ended_at", Form::Time, "the session's end, once it has ended"),
     field("ledger_head", Form::MaybeText, "digest of the last entry this is made of"),
 ];
 
@@ -126,7 +126,7 @@ impl Form {
             Form::Text => value.is_string(),
             Form::MaybeText => value.is_string() || value.is_null(),
             Form::Day => value.as_str().is_some_and(|day| day.len() == 10 && day.is_ascii()),
-            Form::TimelineEntry => {
+            Form::Time => {
                 value.is_null() || value.as_str().is_some_and(|at| crate::text::time::parse(at).is_some())
             }
             Form::Outcome => word(&["success", "partial", "failure"]),
@@ -162,7 +162,7 @@ impl Form {
             Form::Text => "a text".to_owned(),
             Form::MaybeText => "a text or null".to_owned(),
             Form::Day => "a day such as 2026-01-13".to_owned(),
-            Form::TimelineEntry => "a time such as 2026-01-13T10:00:00Z, or null".to_owned(),
+            Form::Time => "a time such as 2026-01-13T10:00:00Z, or null".to_owned(),
             Form::Outcome => "success, partial or failure".to_owned(),
             Form::Verdict(words) => format!("{} or null", words.join(", ")),
             Form::Count => "a whole number".to_owned(),
@@ -186,7 +186,7 @@ impl Form {
             Form::Text => text,
             Form::MaybeText => json!({"type": ["string", "null"]}),
             Form::Day => json!({"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}),
-            Form::TimelineEntry => {
+            Form::Time => {
                 json!({"type": ["string", "null"], "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"})
             }
             Form::Outcome => json!({"enum": ["success", "partial", "failure"]}),

@@ -1,4 +1,4 @@
-//! Many sessions on one page: what they came to, where the time and the money went, what was refused.
+//! The report page over many sessions: outcomes, time, cost, refusals.
 //!
 //! Reads what it is given, gives back HTML; touches nothing. Invariants: the page needs nothing but itself (no script from
 //! elsewhere, no font, no picture); every text from outside is escaped; its length is bounded by `LARGEST`, whatever the
@@ -24,12 +24,12 @@ const SCRIPT: &str = include_str!("report/page.js");
 /// Bytes that the sessions may take in all.
 const LARGEST: usize = 2_500_000;
 
-/// One session, with what only its ledger tells.
+/// One session, with what only its ledger knows.
 #[derive(Debug, Default)]
 pub struct Card {
     pub insights: Insights,
     pub moments: Vec<TimelineEntry>,
-    /// Moments that are not among them.
+    /// Timeline entries that were left out.
     pub left_out: u64,
     /// When which phase began, and when the last one ended.
     pub phases: Vec<(i64, &'static str)>,

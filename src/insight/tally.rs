@@ -247,7 +247,7 @@ impl Tally {
         self.insights.reflection = Some(finding.reflection.clone());
     }
 
-    /// What all of it comes to.
+    /// The document of everything counted so far.
     pub fn conclude(mut self) -> (Insights, Vec<(i64, &'static str)>, BTreeMap<String, String>) {
         let state = &self.session.state;
         let insights = &mut self.insights;

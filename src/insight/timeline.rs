@@ -1,7 +1,7 @@
-//! The moments of a session that are worth a line: prompts, verdicts, refusals, audits, blocks, ends.
+//! The timeline of a session: prompts, verdicts, refusals, audits, blocks, ends.
 //!
-//! Reads one fact at a time, writes nothing. Invariant: a call that simply worked is no moment; what it was refused for
-//! is.
+//! Reads one fact at a time, writes nothing. Invariant: a call that succeeded has no entry, a refused
+//! one has.
 
 use crate::model::call::CallState;
 use crate::session::fact::{Fact, Seen};

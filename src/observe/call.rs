@@ -23,7 +23,7 @@ use crate::session::fold::Session;
 use crate::session::state::RunStep;
 use crate::shell::effect;
 use crate::shell::syntax::{Ground, Word};
-use crate::shell::targets::{self, Run, Targets};
+use crate::shell::targets::{self, CommandRun, Targets};
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json;
@@ -149,7 +149,7 @@ fn call(env: &Env, session: &Session, event: &Event, context: &mut Context) {
     let plans = env.config.join("plans");
     let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
     context.reach = Some((protected, reach));
-    let around = effect::Around {
+    let around = effect::CallSetting {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
         ground,
@@ -173,7 +173,7 @@ fn saves(event: &Event, call: &ToolCall) -> Option<String> {
 }
 
 /// `git commit`, whatever options stand before the verb.
-fn commits(run: &Run) -> bool {
+fn commits(run: &CommandRun) -> bool {
     let words: Vec<String> = run.words().iter().map(Word::lossy).collect();
     let Some((program, rest)) = words.split_first() else { return false };
     let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");

@@ -288,7 +288,7 @@ fn a_drawn_audit_binds_after_five_changes_and_a_block_halts() {
     session.stop("Stopped.").silent();
     let report = fs::read_to_string(session.folder().join("halt-report.md")).unwrap();
     assert!(report.contains("made files nobody asked for") && !report.contains("{{"), "{report}");
-    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["free again"]);
+    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["no longer blocked"]);
     let _ = session.prompt(". go on");
     write(&sandbox, &session, "f7").silent();
 }

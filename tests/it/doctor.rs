@@ -233,7 +233,7 @@ fn only_managed_hooks_allowed() {
     for path in ["managed/managed-settings.json", "managed/managed-settings.d/10-x.json"] {
         let home = installed();
         write(&home.root().join(path), "{\"allowManagedHooksOnly\": true}");
-        heals(&home, "managed", "keeps our hooks out");
+        heals(&home, "managed", "keeps the hooks out");
     }
 }
 

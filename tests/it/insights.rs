@@ -277,7 +277,7 @@ fn batch_writes_all_of_them() {
     assert!(insights_file(&sandbox, &session).exists());
     sandbox.person(&["insights", "batch", "--since", "1h"]).said(&["insights of 2 sessions"]);
     sandbox.person(&["insights", "batch", "--since", "2099-01-01"]).said(&["insights of 0 sessions"]);
-    sandbox.person(&["insights", "batch", "--since", "soon"]).failed(2, &["is no time", "7d"]);
+    sandbox.person(&["insights", "batch", "--since", "soon"]).failed(2, &["is not a time", "7d"]);
     sandbox.person(&["insights", "--since", "7d"]).failed(2, &["insights batch"]);
 }
 

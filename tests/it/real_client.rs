@@ -135,7 +135,7 @@ fn a_blocked_session_is_refused_until_a_person_clears_it() {
 
     sandbox.inside(&["clear-block", &session.id, "--yes"]).failed(2, &["person", "hint:"]);
     sandbox.person(&["clear-block", &session.id]).failed(2, &["terminal", "--yes"]);
-    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["free again"]);
+    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["no longer blocked"]);
     client.resume(&session.id, ". now go on").ended("Back at work.");
     assert!(there("afterwards") && !there("meanwhile"));
     let seen = model.tool_results().into_iter().find(|result| result.id == "toolu_000200").unwrap();

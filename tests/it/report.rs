@@ -34,7 +34,7 @@ fn the_page_has_the_right_numbers_and_asks_for_nothing() {
     let sandbox = Sandbox::new();
     history(&sandbox);
     let file = sandbox.project().join("report.html");
-    sandbox.person(&["report", "-o", "report.html"]).said(&["3 sessions are told in", "report.html"]);
+    sandbox.person(&["report", "-o", "report.html"]).said(&["wrote ", "report.html (3 sessions)"]);
     let html = fs::read_to_string(&file).unwrap();
     assert!(!html.contains("<script>alert") && !html.contains("<b>bold"), "escaped");
     assert!(html.contains("prefers-color-scheme") && !html.contains("http:") && !html.contains("https:"));

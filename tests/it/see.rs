@@ -142,7 +142,7 @@ fn a_waiver_is_a_persons_and_not_for_every_gate() {
     for odd in ["10", "soon", "0m", "-5m"] {
         sandbox
             .person(&["waive", "qa", "--for", odd, "--reason", "x", "--yes"])
-            .failed(2, &["no length of time", "10m"]);
+            .failed(2, &["not a duration", "10m"]);
     }
     sandbox.person(&["waive", "qa", "--for", "1m", "--reason", " ", "--yes"]).failed(2, &["needs a reason"]);
     assert_eq!(session.entries().len(), before, "nothing of this was recorded");

@@ -26,7 +26,7 @@ pub(super) fn memories(result: &Value, most: usize) -> Result<Vec<Memory>, Strin
     Ok(found.into_iter().filter(|memory| !memory.text.is_empty()).take(most).collect())
 }
 
-/// The server's words when a tool said no.
+/// The server's text when a tool refused.
 pub(super) fn refusal(result: &Value) -> Option<String> {
     let text = text(result);
     let parsed: Option<Value> = serde_json::from_str(&text).ok();
@@ -68,7 +68,7 @@ fn numbered(text: &str) -> Vec<Memory> {
             found.push((vec![first], None));
             continue;
         }
-        // What stands above the first number is about the list.
+        // Text above the first number is about the list.
         let Some((lines, score)) = found.last_mut() else { continue };
         match line.trim().split_once(": ") {
             Some(("Content", value)) => lines.push(value),

@@ -1,7 +1,7 @@
 //! One POST over a fresh connection: the answer's head, then its body as it comes.
 //!
 //! Writes to and reads from one socket. Invariants: before every connect, write and read the time that is left is
-//! measured, so a server that drips cannot hold us; head and body are bounded; the connection is closed at the end.
+//! measured, so a slow server cannot hold the prompt; head and body are bounded; the connection is closed at the end.
 
 use super::Trouble;
 use super::body::{Body, Source, check, left, time_left};

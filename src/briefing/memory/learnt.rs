@@ -1,4 +1,4 @@
-//! What a server offers, asked once and kept.
+//! Caches which tools a server offers.
 //!
 //! Reads and writes `<config>/aops/memory/<hash>.json`, private. Invariants: the file is a cache that may be missing,
 //! damaged or out of date; nothing in it can name a tool other than those below.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Larger settings are nobody's.
+/// Larger settings files are not read.
 const LARGEST: u64 = 16 << 20;
 
 /// A server that a project names.
@@ -105,7 +105,7 @@ mod tests {
         let asked = || is_approved(&env, &project, "memory");
         let (all, one) =
             (json!({"enableAllProjectMcpServers": true}), json!({"enabledMcpjsonServers": ["memory"]}));
-        assert!(!asked(), "nobody was asked");
+        assert!(!asked(), "no answer of the user is recorded");
         put(&shared, &all);
         assert!(!asked(), "a repository does not approve itself");
         for file in [&user, &local] {
@@ -119,6 +119,6 @@ mod tests {
         put(&kept, &json!({"projects": {project.to_str().unwrap(): one}}));
         assert!(asked(), "as the client remembers it");
         put(&shared, &json!({"disabledMcpjsonServers": ["memory"]}));
-        assert!(!asked(), "whoever says no is heard");
+        assert!(!asked(), "a denial anywhere counts");
     }
 }

@@ -1,4 +1,4 @@
-//! The index on disk, read where it is asked: a question reads a few kilobytes of it.
+//! The index on disk, read by position: a question reads a few kilobytes of it.
 //!
 //! Reads one file. Little-endian throughout: a header of 64 bytes; for each word its notes and weights, as differences
 //! in variable length; a row for each word, by hash; the length of each note; path, size and time of each note.

@@ -53,10 +53,10 @@ pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<Refreshed
     Ok(Refreshed { notes: draft.notes.len(), read, busy: false })
 }
 
-/// The file to write, ours alone; nothing when another process has it.
+/// The file to write, locked; `None` when another process holds it.
 fn lock(spare: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(spare)?;
-    // Whatever the umask made of it.
+    // The umask may have removed bits.
     rustix::fs::fchmod(&file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
     if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(None);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// So many different words of a question count, the first ones.
 const MOST_WORDS: usize = 96;
 
-/// The words somebody asks for, each once.
+/// The words of a question, each once.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) words: Vec<Word>,
@@ -19,7 +19,7 @@ pub(super) struct Question {
 pub(super) struct Candidate {
     pub(super) path: PathBuf,
     pub(super) score: f64,
-    /// How much each word of the question says among all notes.
+    /// Inverse document frequency of each word of the question.
     pub(super) weights: std::rc::Rc<[f64]>,
 }
 
@@ -54,13 +54,13 @@ impl Question {
 
 #[expect(clippy::cast_precision_loss, reason = "no number of notes or words comes near 2^52")]
 impl Totals {
-    /// How much a word says that so many notes hold.
+    /// Inverse document frequency of a word that `n` notes hold.
     pub(super) fn weight(&self, holding: usize) -> f64 {
         let (all, holding) = (self.notes as f64, holding as f64);
         (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln()
     }
 
-    /// What a word adds to the score of a note of so many words in which it weighs so much.
+    /// BM25 term: what a word adds to the score of a note.
     pub(super) fn score(&self, weight: f64, inside: u32, long: u32) -> f64 {
         let average = self.words as f64 / self.notes.max(1) as f64;
         let length = 0.25 + 0.75 * f64::from(long) / average.max(1.0);

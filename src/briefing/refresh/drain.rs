@@ -1,8 +1,8 @@
-//! Writes in the tracker what waits in the queue: each item once, whatever dies in between.
+//! Writes queued items to the tracker: each item once, also when a process is killed in between.
 //!
-//! Asks the tracker for an item's key before it writes the item, so what a killed worker had finished is found. Invariant:
-//! asking and writing happen under one lock, and the tracker's process holds it too: a write that outlived its worker is
-//! over before anybody asks again.
+//! Asks the tracker for an item's key before it writes the item, so an item that a killed worker
+//! wrote is found. Invariant: asking and writing happen under one lock, and the tracker's process inherits it: a write that
+//! outlives its worker ends before the next worker asks.
 
 use super::tool::{Tool, trouble};
 use super::{lock_file, tracker};
@@ -21,11 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// How much of the tracker's audit file is searched for a record, from its end.
 const AUDIT_TAIL: u64 = 32 << 20;
 
-/// How one item fared.
+/// The outcome of one item.
 enum Fate {
     Written(String),
     Refused(String),
-    /// It never will be.
+    /// Refused for good.
     Impossible(String),
 }
 
@@ -91,7 +91,7 @@ fn deliver(queued: &Queued, tool: &Tool) -> Result<Fate, Trouble> {
     }
 }
 
-/// Look for it, else write it; and if the answer does not say under which id, look again.
+/// Looks for the item, else writes it; if the answer holds no id, looks again.
 fn once(
     search: impl Fn() -> Result<Option<String>, Trouble>,
     write: impl FnOnce() -> Result<Vec<u8>, Trouble>,

@@ -1,7 +1,7 @@
-//! The tracker's program: found, recognised, asked.
+//! Finds the tracker's program, recognises its version and asks it.
 //!
-//! Starts it in the project's folder, in our own group, with nothing on its input unless there is something to say.
-//! Invariants: no call outlasts the budget of the whole refresh; the exit code is believed before the words.
+//! Starts it in the project's folder, in this process group; its input is empty unless an item is written.
+//! Invariants: no call outlasts the budget of the whole refresh; the exit code decides, not the text.
 
 use crate::briefing::tracker::answer::{self, Issue};
 use crate::briefing::tracker::dialect::{Dialect, QUIET, recognise};
@@ -67,7 +67,7 @@ impl Tool {
         let stderr = String::from_utf8_lossy(&said.stderr);
         let words = answer::field(&said.stdout, "error")
             .or_else(|| stderr.lines().find(|line| !line.trim().is_empty()).map(str::to_owned))
-            .unwrap_or_else(|| format!("it ended with {:?} and no word", said.ending));
+            .unwrap_or_else(|| format!("it ended with {:?} and printed nothing", said.ending));
         let lower = stderr.to_lowercase();
         if lower.contains("no beads database found") || lower.contains(".beads directory found") {
             return Err(trouble(

@@ -27,7 +27,7 @@ const LONGEST_TITLE: usize = 160;
 const LONGEST_WORD: usize = 100;
 const MOST_BLOCKERS: usize = 10;
 
-/// All issues of an answer; one that stands alone is a list of one.
+/// All issues of an answer; a single issue is a list of one.
 pub fn issues(answer: &[u8]) -> Result<Vec<Issue>, String> {
     let text = String::from_utf8_lossy(answer);
     let json = json::read(&text)?;

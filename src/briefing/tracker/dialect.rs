@@ -15,7 +15,7 @@ pub enum Dialect {
 }
 
 /// What a mere read would do otherwise: rewrite and `git add` an export, send usage figures, run a repository's hooks,
-/// start a database server that nobody stops.
+/// start a database server that keeps running.
 pub const QUIET: [(&str, &str); 6] = [
     ("BD_EXPORT_AUTO", "false"),
     ("BD_DISABLE_METRICS", "1"),
@@ -47,7 +47,7 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
 }
 
 impl Dialect {
-    /// Work that nothing stands in the way of; `limit` 0 is all of it.
+    /// Ready work; `limit` 0 is all of it.
     pub fn ready(self, limit: usize) -> Vec<String> {
         words(["ready", "--json", "--limit", &limit.to_string()])
     }
@@ -108,7 +108,7 @@ impl Dialect {
         words(["where", "--json"])
     }
 
-    /// What every command of ours begins with.
+    /// Arguments that every call begins with.
     pub fn always(self) -> Vec<String> {
         match self {
             Dialect::Bd => Vec::new(),

@@ -28,7 +28,7 @@ pub struct Queued {
     pub tries: u32,
     /// Not to be tried again before.
     pub next_ms: i64,
-    /// What the tracker said last.
+    /// The tracker's last error.
     pub reason: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Queued {
 }
 
 impl Item {
-    /// The same item without what must not leave us or would not arrive.
+    /// The item without secrets, NUL bytes and overlong text.
     fn bounded(self) -> Result<Self, String> {
         let word = |text: String| clean(&text, LONGEST_WORD);
         Ok(match self {
@@ -98,7 +98,7 @@ fn issue_id(id: String) -> Result<String, String> {
     Err(format!("`{}` is not the id of an issue", clean(&id, LONGEST_WORD)))
 }
 
-/// Several lines, without secrets and without what a terminal would obey.
+/// Several lines, without secrets and control characters.
 fn text(text: &str) -> String {
     let redacted = redact(text);
     let kept = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();

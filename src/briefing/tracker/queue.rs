@@ -38,7 +38,7 @@ pub fn enqueue(env: &Env, project: &Path, item: Item) -> Result<String, Failure>
     Ok(queued.key)
 }
 
-/// What waits for this project's tracker, oldest first. A file nobody can read is set aside.
+/// The queue of this project, oldest first. An unreadable file is set aside.
 pub fn waiting(env: &Env, project: &str) -> Vec<Queued> {
     listed(env, "queue", project)
 }
@@ -113,7 +113,7 @@ fn read(env: &Env, path: &Path) -> Option<Queued> {
     File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
     let read = serde_json::from_slice::<Queued>(&bytes).ok().filter(|queued| queued.schema == 1);
     if read.is_none() {
-        // Not ours, or of a later version: kept as it is, out of the way.
+        // Written by another program or a later version: keep it, out of the way.
         let aside = folder(env).join("aside");
         let _ = make_all(&aside).map(|()| fs::rename(path, aside.join(path.file_name().unwrap_or_default())));
     }
@@ -126,7 +126,7 @@ fn store(env: &Env, state: &str, queued: &Queued) -> Result<(), Failure> {
     write(&path, &text)
 }
 
-/// Whole or not at all, and on the disk when we return.
+/// Atomic and durable: rename and fsync.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(path.display(), e);
     let place = path.parent().unwrap_or(Path::new("/"));
@@ -140,7 +140,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         .mode(0o600)
         .open(&spare)
         .map_err(storage)?;
-    // Whatever the umask says: it may take the owner's own bits away.
+    // The umask may remove even the owner's bits.
     file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(storage)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(storage)?;
     fs::rename(&spare, path).map_err(storage)?;

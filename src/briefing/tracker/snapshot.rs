@@ -1,7 +1,7 @@
-//! What the tracker held when it was last asked, and how a prompt is told.
+//! The last snapshot of the tracker, and how it is described in a prompt.
 //!
 //! Pure but for the stored form, which carries its version. Invariant: a list never looks complete when it is not, and
-//! never looks fresh: its age is said with it.
+//! its age is always shown.
 
 use super::answer::Issue;
 use crate::text::time;
@@ -27,7 +27,7 @@ pub struct Snapshot {
     pub in_progress: Part,
     /// Why the last look brought nothing.
     pub trouble: Option<Trouble>,
-    /// Items of ours that the tracker does not have yet.
+    /// Queued items that the tracker does not have yet.
     pub waiting: usize,
 }
 

@@ -169,7 +169,7 @@ pub struct Lines {
 
 impl Lines {
     pub fn open(path: &Path) -> io::Result<Self> {
-        // No pipe is waited for.
+        // Do not block on a pipe.
         let at_once = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
         let file = File::options().read(true).custom_flags(at_once).open(path)?;
         if !file.metadata()?.is_file() {

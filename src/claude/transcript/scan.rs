@@ -1,4 +1,4 @@
-//! Goes through a whole transcript once: tokens and cost, and what was said and done where no ledger says it.
+//! Reads a whole transcript once: tokens and cost; prompts and calls too where there is no ledger.
 //!
 //! Reads the session's file and those of its subagents. Invariants: usage counts once per message id, as the last record
 //! of that message has it; memory grows by eight bytes a message and by nothing else.
@@ -18,10 +18,10 @@ use std::time::Instant;
 
 const MOST_PROMPTS: usize = 1000;
 
-/// The thread that is nobody's subagent.
+/// The main thread.
 pub const MAIN: &str = "main";
 
-/// What the scan is told.
+/// Input of a scan.
 #[derive(Debug, Default)]
 pub struct Lens<'a> {
     pub prices: Prices,

@@ -1,7 +1,7 @@
 //! How many tokens the agents of a session have used so far, from the client's transcripts.
 //!
 //! Reads the session's transcript and those of its subagents. Invariants: a message counts once, however many lines it
-//! has; more than `MOST` is not read, since somebody waits, and then nothing is said.
+//! has; more than `MOST` bytes are not read, since a hook is waiting, and then there is no count.
 
 use crate::text::json::{self, Json};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Checks that the client refuses by itself when a hook of ours breaks, which older ones do not.
+//! Checks that the client blocks a call when a hook breaks, which older versions do not.
 //!
 //! Asks `claude --version`, in a throwaway home.
 
@@ -25,7 +25,7 @@ fn judge(path: &str, said: &Result<String, String>) -> Finding {
             Finding::bad("client", format!("`{path}` says version `{text}`"), "run `claude update`")
         }
         Err(words) => {
-            let finding = format!("`{path}` does not tell its version: {words}");
+            let finding = format!("`{path}` does not print its version: {words}");
             Finding::bad("client", finding, "reinstall Claude Code, so that `claude --version` works")
         }
     }

@@ -1,4 +1,4 @@
-//! Checks that our folders are ours alone, and that a lock in them locks.
+//! Checks that our folders are private, and that a file lock in them works.
 //!
 //! Reads modes below the host's configuration folder; makes and removes one file there.
 
@@ -32,7 +32,7 @@ pub(super) fn private(scene: &Scene) -> Vec<Finding> {
         let fix = format!("run `chmod u+rwx {}`", shell_word(config));
         findings.push(Finding::bad("folders", format!("`{}` cannot be written", config.display()), fix));
     }
-    or_well(findings, "folders", "ours alone, and can be written")
+    or_well(findings, "folders", "private, and can be written")
 }
 
 fn below(folder: &Path) -> Vec<PathBuf> {
@@ -84,7 +84,7 @@ pub(super) fn lock(scene: &Scene) -> Vec<Finding> {
     }
 }
 
-/// Of two who open the same file, the second is kept out.
+/// Opens the same file twice: the second lock must fail.
 fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
     let (first, second) = (open()?, open()?);
     flock(&first, FlockOperation::NonBlockingLockExclusive)?;
@@ -104,7 +104,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         assert!(excludes(|| File::create(&path)).unwrap());
-        // On a file system without real locks two openers are as strangers to each other.
+        // On a file system without working locks both succeed.
         assert!(!excludes(tempfile::tempfile).unwrap());
         assert!(excludes(|| File::open(folder.path().join("none"))).is_err());
     }

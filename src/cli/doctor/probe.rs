@@ -1,4 +1,4 @@
-//! Runs every registered hook as the client would, with an event nobody can object to, in a throwaway home.
+//! Runs every registered hook as the client would, with a harmless event, in a throwaway home.
 //!
 //! Starts processes; reads and writes only below a temporary folder. Invariant: the hook sees no folder of the user, so
 //! their ledger stays as it is.
@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A session nobody has.
+/// A session id that does not exist.
 const SESSION: &str = "00000000-d0c7-4d0c-8d0c-000000000000";
 
 pub(super) fn hooks(scene: &Scene) -> Vec<Finding> {

@@ -55,7 +55,7 @@ fn program(scene: &Scene, path: &Path) -> Option<Finding> {
         }
         Err(words) => {
             let fix = format!("build it anew with `./install.sh`, or {install} with a program that works");
-            Some(Finding::bad("program", format!("`{shown}` does not tell its version: {words}"), fix))
+            Some(Finding::bad("program", format!("`{shown}` does not print its version: {words}"), fix))
         }
     }
 }

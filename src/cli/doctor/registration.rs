@@ -66,7 +66,7 @@ pub(super) fn level(scene: &Scene) -> String {
     there.map_or(String::new(), |level| format!(" --{}", level.name()))
 }
 
-/// `disableAllHooks`, wherever it stands, switches off all hooks of all files.
+/// `disableAllHooks` in any file switches off all hooks of all files.
 pub(super) fn switched_on(scene: &Scene) -> Vec<Finding> {
     let off = scene.places.iter().filter(|place| place.survey.disabled);
     let findings: Vec<_> = off
@@ -84,12 +84,12 @@ pub(super) fn managed(scene: &Scene) -> Vec<Finding> {
     let only = scene.places.iter().find(|place| place.kind == Kind::Managed && place.survey.managed_only);
     let there = scene.ours().any(|(place, _)| place.kind == Kind::Managed);
     let Some(place) = only.filter(|_| !there) else {
-        return vec![Finding::well("managed", "no administrator keeps our hooks out")];
+        return vec![Finding::well("managed", "no managed setting keeps the hooks out")];
     };
     let path = place.path.display();
     vec![Finding::bad(
         "managed",
-        format!("`allowManagedHooksOnly` in `{path}` keeps our hooks out"),
+        format!("`allowManagedHooksOnly` in `{path}` keeps the hooks out"),
         format!(
             "ask the administrator to register `aops-hook` in `{path}`, or to remove `allowManagedHooksOnly`"
         ),

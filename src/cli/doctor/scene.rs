@@ -1,4 +1,4 @@
-//! Gathers every place that can register us or switch us off.
+//! Collects every file that can register or disable the hooks.
 //!
 //! Reads the administrator's, the user's, the project's and the local settings, and the plugin if it is switched on.
 //! Invariant: a place that cannot be read is a place with an error, never one left out.
@@ -52,7 +52,7 @@ impl<'a> Scene<'a> {
         Self { env, places }
     }
 
-    /// Every entry of ours, with its place.
+    /// Every registration of this program, with its file.
     pub(super) fn ours(&self) -> impl Iterator<Item = (&Place, &Registered)> {
         self.places.iter().flat_map(|place| place.survey.ours.iter().map(move |one| (place, one)))
     }

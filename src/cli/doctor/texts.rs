@@ -1,6 +1,6 @@
 //! Checks that configuration and workflows can be read: a guard that cannot read them refuses everything.
 //!
-//! Reads the texts in force where the person stands, writes nothing.
+//! Reads the texts in force in the working directory, writes nothing.
 
 use super::Finding;
 use super::scene::Scene;
@@ -15,7 +15,7 @@ pub(super) fn in_force(scene: &Scene) -> Vec<Finding> {
                 Finding::bad(
                     "workflows",
                     problem.to_string(),
-                    "mend that line; `aops-hook workflow check` tells all",
+                    "correct that line; `aops-hook workflow check` lists every problem",
                 )
             });
             let mut findings: Vec<_> = bad.collect();
@@ -25,7 +25,7 @@ pub(super) fn in_force(scene: &Scene) -> Vec<Finding> {
             findings
         }
         Err(problems) => {
-            let fix = "mend that line; `aops-hook policy show` tells whether it holds";
+            let fix = "correct that line, then run `aops-hook policy show`";
             problems.iter().map(|problem| Finding::bad("configuration", problem.to_string(), fix)).collect()
         }
     }

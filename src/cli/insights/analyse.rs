@@ -1,4 +1,4 @@
-//! Asks a model for what only reading can tell, and takes over nothing but those fields.
+//! Asks a model for the fields of an analysis, and takes over only those fields.
 //!
 //! Reads the transcript, starts the configured command in an empty folder with the prompt on its input. Invariant: an
 //! answer that is late, broken or not of the schema is refused with the reason, and nothing is written.
@@ -48,7 +48,7 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
     let name = words.next().unwrap_or_default();
     let named = Path::new(name);
     let program = if named.is_absolute() { Some(named.to_owned()) } else { io.env.on_path(name) };
-    let program = program.ok_or_else(|| refuse(command, &format!("there is no `{name}` here")))?;
+    let program = program.ok_or_else(|| refuse(command, &format!("`{name}` was not found")))?;
     let args: Vec<String> = words.map(str::to_owned).collect();
     let scratch = Scratch::new("analyse").context("a folder for the model")?;
     // A person's own session: neither inside a tool call nor in this project.
@@ -71,7 +71,7 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
         Ending::TimedOut => Err(refuse(command, "it took longer than ten minutes").into()),
         other => {
             let words = String::from_utf8_lossy(&done.stderr);
-            let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no word");
+            let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
             Err(refuse(command, &format!("it ended with {other:?}: {}", cut(last, 300))).into())
         }
     }

@@ -3,7 +3,8 @@
 //! Reads the batches before it and the session as it stood; writes nothing. Invariant: what did not happen is said with
 //! the entry since which it did not.
 
-use crate::cli::past::{Answered, Asked, Batch, text};
+use crate::cli::past::{Answered, Asked, Batch};
+use crate::insight::timeline::words as text;
 use crate::ledger::open::Recent;
 use crate::model::call::{CallState, Effect};
 use crate::session::describe::describe_fact;

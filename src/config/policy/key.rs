@@ -62,7 +62,7 @@ pub static KEYS: &[Key] = &[
     key!(gates.critic, LEVEL, Raise, "the plan is reviewed where the workflow wants it"),
     key!(gates.audit, LEVEL, Raise, "an audit that was drawn is started before more is written"),
     key!(gates.checks, LEVEL, Raise, "what a failing `[[check]]` guards waits until it passes"),
-    key!(gates.qa, LEVEL, Raise, "work is verified by somebody else before it stops"),
+    key!(gates.qa, LEVEL, Raise, "work is verified by another agent before it stops"),
     key!(gates.reflect, LEVEL, Raise, "verified work is reflected on before it stops"),
     key!(gates.close, LEVEL, Raise, "work is committed and pushed before it stops"),
     key!(

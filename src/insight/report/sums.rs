@@ -1,4 +1,4 @@
-//! What all sessions of a report come to together.
+//! Sums over all sessions of a report.
 //!
 //! Reads cards, gives sums; touches nothing. Invariant: money is added in whole millionths, so the order does not matter.
 
@@ -149,7 +149,10 @@ fn in_millionths(dollars: f64) -> u64 {
     (dollars * 1e6).round() as u64
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a sum of money that a double cannot hold is not one of ours")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a sum of money that a double cannot hold does not occur here"
+)]
 fn from_millionths(n: u64) -> f64 {
     n as f64 / 1e6
 }

@@ -43,7 +43,7 @@ fn an_auditors_block_halts_and_survives_a_resume() {
         assert_eq!(main_requests(&model).len(), heard, "`{prompt}` reached the model: {again:?}");
         says(&again, &["nobody asked for hello.txt", "clear-block"]);
     }
-    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["free again"]);
+    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["no longer blocked"]);
     let _ = client.resume(&session.id, ". go on");
     assert!(made("after-the-block"), "free again");
     verifies(&sandbox, &session);
