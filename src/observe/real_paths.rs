@@ -3,7 +3,7 @@
 //! Reads the file system, creates nothing. Invariant: at most three system calls for a file that exists; a few more for
 //! one that does not; none for a call that writes nothing.
 
-use crate::gate::guard::{self, Place, Protected};
+use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::model::verdict::Ruling;
 use crate::shell::syntax::{Bit, Word};
 use crate::shell::targets::{Act, Targets};
@@ -65,7 +65,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected) {
 
 /// The protected places that the disk knows under another name, and that name. Looked up once per session.
 pub fn links(protected: &Protected) -> BTreeMap<String, String> {
-    let elsewhere = |place: Place| {
+    let elsewhere = |place: ProtectedPlace| {
         let real = real(Path::new(&place.path))?.into_os_string().into_string().ok()?;
         (real != place.path).then_some((place.path, real))
     };
@@ -73,8 +73,9 @@ pub fn links(protected: &Protected) -> BTreeMap<String, String> {
 }
 
 /// The same places, where those links lead.
-pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<Place> {
-    let real = |place: Place| Some(Place { path: links.get(&place.path)?.clone(), ..place });
+pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<ProtectedPlace> {
+    let real =
+        |place: ProtectedPlace| Some(ProtectedPlace { path: links.get(&place.path)?.clone(), ..place });
     if links.is_empty() { Vec::new() } else { protected.places().into_iter().filter_map(real).collect() }
 }
 
