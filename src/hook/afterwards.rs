@@ -24,7 +24,6 @@ type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 static FOLLOWS: &[Follows] = &[
     (is_blocked, write_halt_report),
-    (|_| true, check_head),
     (has_reflection, queue_reflection),
     (ends_turn, conclude),
     (changes_tracker, refresh_tracker),
