@@ -205,7 +205,7 @@ drafts/none.md:1: there is no such file
 }
 
 #[test]
-fn links_and_pipes_in_a_project_harm_nobody() {
+fn links_and_pipes_in_a_project_do_no_harm() {
     let sandbox = Sandbox::new();
     let secret = sandbox.home().join("secret.md");
     fs::write(&secret, flow("out", "qa", "TOP SECRET")).unwrap();
