@@ -35,6 +35,8 @@ pub mod insights;
 pub mod why;
 pub mod workflow;
 
+pub use crate::model::refusal::{Refused, refused};
+
 use crate::ledger;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
@@ -154,26 +156,6 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         (Ok(_), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => complain(&error.to_string(), 1),
         (Ok(code), _) => code,
     }
-}
-
-/// An error that ends a command with a code of its own.
-#[derive(Debug)]
-pub struct Refused {
-    pub code: u8,
-    pub words: String,
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(&self.words)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// `Err` with exit code 2: refused, or asked wrongly.
-pub fn refused<T>(words: impl Into<String>) -> anyhow::Result<T> {
-    Err(Refused { code: 2, words: words.into() }.into())
 }
 
 /// The reader of a pipe has gone away.

@@ -1,16 +1,16 @@
-//! Lists the runs of this project: state, age, cost, and what each waits for.
+//! `runs`: lists the runs of this project with state, age, cost, and what each waits for.
 //!
 //! Reads the attempt ledger. For a person it also marks runs whose driver died, so that they can be resumed. Invariant: a
 //! run without a driver is never shown as running.
 
-use super::run::driver::{root, terminate};
-use super::run::next_step;
-use super::run::progress::{dollars, usd};
+use super::run::progress::{Progress, dollars};
 use super::table::{Cell, Table, Tone};
 use super::{Command, Io, Who};
 use crate::run::artifacts::Artifacts;
+use crate::run::client::usd;
+use crate::run::driver::{describe_next_step, mark_terminated, project_root};
 use crate::run::state::RunState;
-use crate::run::status::{Outcome, State};
+use crate::run::status::{Outcome, RunStatus};
 use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
@@ -29,79 +29,77 @@ pub const COMMAND: Command = Command {
 };
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let artifacts = Artifacts::of(&root(io.env));
+    let artifacts = Artifacts::of(&project_root(io.env));
     let mut runs = artifacts.runs()?;
-    if runs.iter().any(|record| record.state.is_driven()) && !artifacts.is_driven() {
-        runs = mark(io, &artifacts, runs)?;
+    if runs.iter().any(|run| run.status.is_driven()) && !artifacts.is_driven() {
+        runs = mark_dead(io, &artifacts, runs)?;
     }
     if io.json {
-        let all: Vec<_> = runs.iter().map(|record| value(io, record)).collect();
+        let all: Vec<_> = runs.iter().map(|run| value(io, run)).collect();
         writeln!(io.out, "{}", serde_json::Value::Array(all))?;
         return Ok(0);
     }
     let mut table = Table::new(&["run", "state", "outcome", "age", "cost", "task"]);
-    for record in &runs {
-        let tone = match record.outcome {
+    for run in &runs {
+        let tone = match run.outcome {
             Some(Outcome::Pass) => Tone::Good,
             Some(Outcome::Blocked) => Tone::Bad,
             Some(_) => Tone::Warn,
             None => Tone::Plain,
         };
-        let outcome = record.outcome.map_or("-", Outcome::name);
+        let outcome = run.outcome.map_or("-", Outcome::name);
         table.row([
-            record.run_id.as_str().into(),
-            record.state.name().into(),
+            run.run_id.as_str().into(),
+            run.status.name().into(),
             Cell::new(outcome, tone),
-            time::age(age_ms(io, record)).into(),
-            dollars(record.cost).into(),
-            one_line(&format!("{}{}", record.init.task, next(record)), 300).into(),
+            time::age(age_ms(io, run)).into(),
+            dollars(run.cost).into(),
+            one_line(&format!("{}{}", run.init.task, next(run)), 300).into(),
         ]);
     }
     table.print(io)?;
     Ok(0)
 }
 
-/// Runs whose driver died become TERMINATED; a tool call that asks is only told so.
-fn mark(io: &mut Io, artifacts: &Artifacts, runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
-    let (env, root) = (io.env.later(), root(io.env));
-    let alone = if env.inside_client { None } else { artifacts.drive().ok() };
-    if alone.is_none() {
-        let dead = |record: RunState| {
-            let state = if record.state.is_driven() { State::Terminated } else { record.state };
-            RunState { state, ..record }
-        };
-        return Ok(runs.into_iter().map(dead).collect());
+/// Marks runs whose driver died as TERMINATED; inside a tool call they are only shown so.
+fn mark_dead(io: &mut Io, artifacts: &Artifacts, mut runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
+    let (env, root) = (io.env.later(), project_root(io.env));
+    let lock = if env.inside_client { None } else { artifacts.drive().ok() };
+    if lock.is_none() {
+        let dead = runs.iter_mut().filter(|run| run.status.is_driven());
+        dead.for_each(|run| run.status = RunStatus::Terminated);
+        return Ok(runs);
     }
-    for record in runs.into_iter().filter(|record| record.state.is_driven()) {
-        // That its step still runs is no trouble for a list.
-        let _ = terminate(io, &env, &root, artifacts, record);
+    for run in runs.into_iter().filter(|run| run.status.is_driven()) {
+        // It also refuses if a step still runs; the list does not care.
+        let _ = mark_terminated(&env, &mut Progress::new(io), &root, artifacts, run);
     }
     Ok(artifacts.runs()?)
 }
 
-fn age_ms(io: &Io, record: &RunState) -> i64 {
-    time::parse(&record.began_at).map_or(0, |began| io.env.now_ms - began).max(0)
+fn age_ms(io: &Io, run: &RunState) -> i64 {
+    time::parse(&run.began_at).map_or(0, |began| io.env.now_ms - began).max(0)
 }
 
-fn next(record: &RunState) -> String {
-    let Some(paused) = &record.paused else { return String::new() };
-    let decided = record.resolved.as_ref().map(|resolved| resolved.decision);
-    format!(" ({})", next_step(&paused.checkpoint_id, paused.trigger.wants_decision(), decided))
+fn next(run: &RunState) -> String {
+    let Some(paused) = &run.paused else { return String::new() };
+    let decided = run.resolved.as_ref().map(|resolved| resolved.decision);
+    format!(" ({})", describe_next_step(&paused.checkpoint_id, paused.trigger.wants_decision(), decided))
 }
 
-fn value(io: &Io, record: &RunState) -> serde_json::Value {
-    let checkpoint = record.paused.as_ref().map(|paused| &paused.checkpoint_id);
+fn value(io: &Io, run: &RunState) -> serde_json::Value {
+    let checkpoint = run.paused.as_ref().map(|paused| &paused.checkpoint_id);
     json!({
-        "run_id": record.run_id,
-        "outcome": record.outcome.map(Outcome::name),
-        "state": record.state.name(),
-        "age_s": age_ms(io, record) / 1000,
-        "cost_usd": usd(record.cost),
-        "tokens": record.tokens,
-        "workflow": record.init.workflow,
-        "task": record.init.task,
-        "session_id": record.init.session_id,
+        "run_id": run.run_id,
+        "outcome": run.outcome.map(Outcome::name),
+        "state": run.status.name(),
+        "age_s": age_ms(io, run) / 1000,
+        "cost_usd": usd(run.cost),
+        "tokens": run.tokens,
+        "workflow": run.init.workflow,
+        "task": run.init.task,
+        "session_id": run.init.session_id,
         "checkpoint_id": checkpoint,
-        "reason": record.reason,
+        "reason": run.reason,
     })
 }

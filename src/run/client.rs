@@ -1,17 +1,17 @@
-//! The client as a run starts it: which program, with which settings and agents, and what it streams back.
+//! The client as a run starts it: the program, its settings and agents, its arguments, and the stream it prints.
 //!
-//! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: our hooks come with
-//! every start, installed or not; our agents carry our prefix, so that no file of a project can stand in their place.
+//! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every start has our
+//! hooks, installed or not; our agents have our prefix, so that a project's file cannot replace them.
 
 mod stream;
 
-pub use stream::{Stream, micros};
+pub use stream::{ClientResult, Stream, micros, usd};
 
 use crate::claude::settings;
 use crate::config::policy::Policy;
 use crate::config::texts::{Kind, Texts};
 use crate::model::agent::ours;
-use crate::run::plan::{Does, Planned};
+use crate::run::plan::{PlannedStep, StepAction};
 use crate::session::state::Sandbox;
 use crate::system::env::Env;
 use crate::system::files;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a step may use that does not say.
+/// The tools of a step that names none.
 const USUAL: [&str; 8] = ["Bash", "Edit", "Write", "Read", "Grep", "Glob", "NotebookEdit", "WebFetch"];
 
 /// The program: `$AOPS_CLAUDE`, the configured one, or `claude` on `PATH`.
@@ -58,9 +58,15 @@ impl Kit {
         Ok(kit)
     }
 
-    /// The arguments of one start. Without a prompt the session goes on with the call that waited.
-    pub fn arguments(&self, step: &Planned, session: &str, known: bool, prompt: Option<&str>) -> Vec<String> {
-        let Does::Client { tools, .. } = &step.does else { return Vec::new() };
+    /// The arguments of one start. Without a prompt the session continues with its deferred call.
+    pub fn arguments(
+        &self,
+        step: &PlannedStep,
+        session: &str,
+        known: bool,
+        prompt: Option<&str>,
+    ) -> Vec<String> {
+        let StepAction::Client { tools, .. } = &step.does else { return Vec::new() };
         let mut arguments: Vec<String> = vec!["-p".to_owned()];
         arguments.extend(prompt.map(str::to_owned));
         let mut add = |name: &str, value: &str| arguments.extend([name.to_owned(), value.to_owned()]);
@@ -71,7 +77,7 @@ impl Kit {
         add("--permission-mode", if step.sandbox == Sandbox::Open { "acceptEdits" } else { "default" });
         let usual = || USUAL.map(str::to_owned).to_vec();
         let mut allowed = tools.clone().unwrap_or_else(usual);
-        // Audits and verdicts come from agents, whatever else a step may use.
+        // Audits and verdicts need agents, whatever tools the step names.
         allowed.push("Agent".to_owned());
         add("--allowedTools", &allowed.join(","));
         if tools.is_some() {
@@ -85,7 +91,7 @@ impl Kit {
     }
 }
 
-/// Every agent in force as the client takes it.
+/// Every agent in force, in the client's form.
 fn agents(texts: &Texts) -> Value {
     let mut all = Map::new();
     for text in texts.of(Kind::Agent) {
@@ -130,12 +136,12 @@ mod tests {
 
     #[test]
     fn a_step_without_a_prompt_goes_on() {
-        let step = Planned {
+        let step = PlannedStep {
             id: "a".to_owned(),
             name: "A".to_owned(),
             description: "d".to_owned(),
             inner: None,
-            does: Does::Client { agent: None, tools: Some(vec!["Read".to_owned()]) },
+            does: StepAction::Client { agent: None, tools: Some(vec!["Read".to_owned()]) },
             phase: crate::model::phase::Phase::Review,
             sandbox: Sandbox::Shut,
             closes: false,

@@ -1,10 +1,11 @@
-//! One program of a run, looked after by a process of its own, so that it ends well whatever becomes of the driver.
+//! The program of one step, watched by a process of its own that survives the driver.
 //!
-//! Starts processes; reads and writes the files of one place. The driver hands a program out and looks; the watcher starts
-//! it, holds it to its time, and writes down how it ended. Invariants: what a place was given is started at most once; how
-//! it ended is there whole or not at all; a watcher that is gone without a word is told from one at work; what did not end
-//! well has nothing running any more when its end is told.
+//! Starts processes; reads and writes the job's files. The driver writes the job and polls its status; the watcher starts
+//! the program, enforces its time limit, and writes how it ended. Invariants: a job is started at most once; its end is
+//! written atomically; a dead watcher is told from a live one by its lock; a program that did not end well has no process
+//! left when its end is written.
 
+use crate::run::attempt::Begun;
 use crate::system::files;
 use crate::system::process::{Ending, detached, kin};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -16,13 +17,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The watcher's verb; nobody's to type.
+/// The watcher's command; internal.
 const WATCH: &str = "__step";
 
-/// A variable of the program and of all it starts: whose they are.
+/// The variable that marks the program and all its children as this job's.
 const JOB: &str = "AOPS_JOB";
 
-/// From the polite signal at the end of its time until the program is killed.
+/// From SIGTERM at the time limit until SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// What to start.
@@ -34,9 +35,8 @@ pub struct Job {
     pub timeout_ms: u64,
 }
 
-/// How a place stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum JobStatus {
     NotStarted,
     Running,
     Ended(Ending),
@@ -44,22 +44,22 @@ pub enum Standing {
     Lost,
 }
 
-/// How a program ended, as it is written down.
+/// The stored form of how a program ended.
 #[derive(Debug, Serialize, Deserialize)]
 struct Written {
     exit: Option<i32>,
     signal: Option<i32>,
 }
 
-/// The files of one program.
+/// The files of one job.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct JobFiles {
     stem: PathBuf,
 }
 
-impl Place {
-    pub fn new(folder: &Path, name: &str) -> Self {
-        Self { stem: folder.join(name) }
+impl JobFiles {
+    pub fn of(run_folder: &Path, begun: &Begun) -> Self {
+        Self { stem: run_folder.join(format!("{}-{}", begun.step, begun.attempt)) }
     }
 
     fn name(&self) -> String {
@@ -78,7 +78,7 @@ impl Place {
         self.file("err")
     }
 
-    /// Hand it out and go on.
+    /// Starts the watcher and returns.
     pub fn start(&self, job: &Job, variables: &[(&str, &OsStr)]) -> io::Result<()> {
         let path = self.file("job");
         let text = serde_json::to_vec(job)?;
@@ -88,18 +88,18 @@ impl Place {
         detached::start(&std::env::current_exe()?, &[WATCH, &name], &variables)
     }
 
-    pub fn look(&self) -> Standing {
+    pub fn status(&self) -> JobStatus {
         if let Some(ending) = self.ending() {
-            return Standing::Ended(ending);
+            return JobStatus::Ended(ending);
         }
         if !self.file("started").exists() {
-            return Standing::NotStarted;
+            return JobStatus::NotStarted;
         }
         let alone = File::open(self.file("alive")).is_ok_and(|file| file.try_lock().is_ok());
         match (alone, self.ending()) {
-            (_, Some(ending)) => Standing::Ended(ending),
-            (true, None) => Standing::Lost,
-            (false, None) => Standing::Running,
+            (_, Some(ending)) => JobStatus::Ended(ending),
+            (true, None) => JobStatus::Lost,
+            (false, None) => JobStatus::Running,
         }
     }
 
@@ -112,18 +112,18 @@ impl Place {
         })
     }
 
-    /// Whoever succeeds is the only one who may start it, or keeps everybody else from it.
+    /// Creates `started`. Only one caller succeeds: it alone may start the program, or decide that it never starts.
     pub fn claim(&self) -> bool {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.file("started")).is_ok()
     }
 
-    /// A signal to the program and all it started; false before it was started.
+    /// Signals the program's process group; false if it was not started yet.
     pub fn signal(&self, signal: Signal) -> bool {
         self.group().is_some_and(|group| kill_process_group(group, signal).is_ok())
     }
 
-    /// Ends what an abandoned program left running.
-    pub fn sweep(&self) {
+    /// Kills what an abandoned program left running.
+    pub fn kill_leftovers(&self) {
         if !kin::end(JOB, &self.name()) {
             self.signal(Signal::KILL);
         }
@@ -148,7 +148,7 @@ impl Place {
         let ended =
             detached::supervise(&job.program, &job.args, &job.folder, streams, begun, (timeout, GRACE));
         if !matches!(ended, Ok(Ending::Exit(0))) {
-            // Else it could still do its work after everybody was told that it did not.
+            // Else a child could still have an effect after the step was recorded as failed.
             kin::end(JOB, &self.name());
         }
         let written = match ended {
@@ -167,25 +167,25 @@ impl Place {
     }
 }
 
-/// A verb of ours that is no command for people.
+/// The word is the watcher's command.
 pub fn is_verb(word: &str) -> bool {
     word == WATCH
 }
 
-/// The watcher. Silent, since nobody listens.
+/// The watcher. It prints nothing: its output is not read.
 pub fn run(arguments: &[String]) -> u8 {
     let [_, stem] = arguments else { return 2 };
     detached::own_session();
-    u8::from(Place { stem: PathBuf::from(stem) }.watch().is_err())
+    u8::from(JobFiles { stem: PathBuf::from(stem) }.watch().is_err())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn watched(line: &str, timeout_ms: u64) -> (tempfile::TempDir, Place) {
+    fn watched(line: &str, timeout_ms: u64) -> (tempfile::TempDir, JobFiles) {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::new(folder.path(), "step");
+        let place = JobFiles { stem: folder.path().join("step") };
         let job = Job {
             args: vec!["-c".to_owned(), line.to_owned()],
             folder: folder.path().to_owned(),
@@ -193,28 +193,28 @@ mod tests {
             timeout_ms,
         };
         fs::write(place.file("job"), serde_json::to_vec(&job).unwrap()).unwrap();
-        assert_eq!(place.look(), Standing::NotStarted);
+        assert_eq!(place.status(), JobStatus::NotStarted);
         place.watch().unwrap();
         (folder, place)
     }
 
     #[test]
-    fn how_it_ended_is_written_down() {
+    fn its_end_is_written() {
         let (_kept, place) = watched("echo out; echo err >&2; exit 3", 20_000);
-        assert_eq!(place.look(), Standing::Ended(Ending::Exit(3)));
+        assert_eq!(place.status(), JobStatus::Ended(Ending::Exit(3)));
         let read = |path| fs::read_to_string(path).unwrap();
         assert_eq!((read(place.stdout()), read(place.stderr())), ("out\n".to_owned(), "err\n".to_owned()));
-        assert_eq!(watched("kill -9 $$", 20_000).1.look(), Standing::Ended(Ending::Signal(9)));
-        assert_eq!(watched("sleep 30", 100).1.look(), Standing::Ended(Ending::TimedOut));
+        assert_eq!(watched("kill -9 $$", 20_000).1.status(), JobStatus::Ended(Ending::Signal(9)));
+        assert_eq!(watched("sleep 30", 100).1.status(), JobStatus::Ended(Ending::TimedOut));
     }
 
     #[test]
-    fn what_is_claimed_is_started_once() {
+    fn a_job_is_started_once() {
         let (folder, place) = watched("echo once >> count", 20_000);
         fs::remove_file(place.file("exit")).unwrap();
         place.watch().unwrap();
         assert_eq!(fs::read_to_string(folder.path().join("count")).unwrap(), "once\n");
-        assert_eq!(place.look(), Standing::Lost);
+        assert_eq!(place.status(), JobStatus::Lost);
         assert!(!place.claim());
     }
 }

@@ -1,4 +1,4 @@
-//! Unattended runs: the plan, its attempt ledger, the packets a run leaves, and the client it starts.
+//! Unattended runs: the plan, its attempt ledger, the packets a run leaves, the client it starts, and the driver.
 
 pub mod status;
 pub mod yaml_text;
@@ -9,3 +9,5 @@ pub mod state;
 pub mod artifacts;
 pub mod job;
 pub mod client;
+pub mod driver;
+pub mod queue;

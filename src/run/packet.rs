@@ -1,7 +1,7 @@
-//! The two packets a run leaves: one at each pause, for a person to decide on, and one at its end.
+//! The packets of a run: one at each pause, for a person to decide on, and one at its end.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a pause's digest is over all of it but
-//! the two fields a person may edit, and over the working tree it was made with; the same packet is the same bytes.
+//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a pause's digest covers everything but
+//! the two fields a person may edit, and the working tree; the same packet has the same bytes.
 
 use super::status::{Decision, Outcome, Trigger};
 use super::yaml_text;
@@ -16,7 +16,7 @@ pub struct Pause {
     pub checkpoint_id: String,
     pub digest: String,
     pub policy_hash: String,
-    /// What there is to decide.
+    /// What a person decides.
     pub question: String,
     pub resolution_decision: Option<Decision>,
     pub resolved: bool,
@@ -25,7 +25,7 @@ pub struct Pause {
     pub step_index: u64,
     pub task_spec: String,
     pub timestamp: String,
-    /// The call that waits.
+    /// The deferred call.
     pub tool_use_id: Option<String>,
     pub trigger: Trigger,
 }
@@ -55,7 +55,7 @@ pub struct Summary {
 }
 
 impl Pause {
-    /// The packet with its digest, made with this working tree.
+    /// The packet with its digest over this working tree.
     #[must_use]
     pub fn sealed(mut self, tree: &str) -> Self {
         self.digest = self.digest_with(tree);
@@ -67,16 +67,16 @@ impl Pause {
         sha256(&[canonical(&bare).as_bytes(), b"\0", tree.as_bytes()])
     }
 
-    /// What a person said; nothing as long as both fields do not say so.
+    /// The decision; `None` unless both fields hold it.
     pub fn decision(&self) -> Option<Decision> {
         self.resolution_decision.filter(|_| self.resolved)
     }
 
     pub fn text(&self) -> String {
-        yaml_text::write(&record(self))
+        yaml_text::write(&to_map(self))
     }
 
-    /// The packet in a file, or what is wrong with it. Whether it is still the one we wrote, its digest says.
+    /// The packet in a file, or what is wrong with it. The caller checks its digest.
     pub fn read(text: &str) -> Result<Self, String> {
         let like = Self {
             checkpoint_id: String::new(),
@@ -93,8 +93,8 @@ impl Pause {
             tool_use_id: None,
             trigger: Trigger::AskUser,
         };
-        let mut found = yaml_text::read(text, &record(&like))?;
-        // Edited by hand: `approved` is as good as `APPROVED`.
+        let mut found = yaml_text::read(text, &to_map(&like))?;
+        // A person may write `approved`.
         if let Some(Value::String(word)) = found.get_mut("resolution_decision") {
             word.make_ascii_uppercase();
         }
@@ -104,7 +104,7 @@ impl Pause {
 
 impl End {
     pub fn text(&self) -> String {
-        yaml_text::write(&record(self))
+        yaml_text::write(&to_map(self))
     }
 }
 
@@ -114,9 +114,9 @@ impl Summary {
     }
 }
 
-fn record<T: Serialize>(packet: &T) -> Map<String, Value> {
+fn to_map<T: Serialize>(packet: &T) -> Map<String, Value> {
     match serde_json::to_value(packet) {
-        Ok(Value::Object(record)) => record,
+        Ok(Value::Object(map)) => map,
         _ => Map::new(),
     }
 }

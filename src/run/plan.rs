@@ -1,7 +1,7 @@
-//! The steps of a run in the order they are walked: what each does, and what it may change.
+//! The steps of a run in order: what each does, and what it may change.
 //!
-//! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; a gate of the workflow is
-//! somebody's step, or there is no plan.
+//! Reads a workflow, writes nothing. Invariants: the order is the workflow's own and fixed; every gate of the workflow is
+//! met by a step, or there is no plan.
 
 use crate::config::policy::{Gates, Level};
 use crate::config::workflow::{Gate, Step, Workflow};
@@ -11,66 +11,67 @@ use crate::session::state::Sandbox;
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Planned {
+pub struct PlannedStep {
     pub id: String,
     pub name: String,
     pub description: String,
-    /// The workflow it is done by.
+    /// The workflow that says how to do it.
     pub inner: Option<String>,
-    pub does: Does,
+    pub does: StepAction,
     pub phase: Phase,
     pub sandbox: Sandbox,
-    /// What was done is committed and pushed here.
+    /// The work is committed and pushed in this step.
     pub closes: bool,
-    /// What was changed since the last verification is verified here, before it is closed.
+    /// Changes since the last verification are verified in this step, before it closes.
     pub verifies: bool,
 }
 
-/// What a step is.
+/// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Does {
-    /// A command of the shell.
+pub enum StepAction {
+    /// A shell command.
     Run(String),
-    /// The client, for a verdict of one of ours, for another agent, or plain.
+    /// The client: for the verdict of one of our agents, as another agent, or plain.
     Client { agent: Option<String>, tools: Option<Vec<String>> },
 }
 
 /// Tools that change something.
 const CHANGING: [&str; 6] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "Bash", "PowerShell"];
 
-impl Planned {
-    /// The agent of ours whose verdict it owes.
+impl PlannedStep {
+    /// Our agent whose verdict the step owes.
     pub fn verdict_of(&self) -> Option<&'static str> {
         match &self.does {
-            Does::Client { agent: Some(agent), .. } => ours(agent).map(|agent| agent.name),
+            StepAction::Client { agent: Some(agent), .. } => ours(agent).map(|agent| agent.name),
             _ => None,
         }
     }
 
-    /// Another agent, which owes none.
+    /// An agent that is not ours; it owes no verdict.
     pub fn foreign_agent(&self) -> Option<&str> {
         match &self.does {
-            Does::Client { agent: Some(agent), .. } if ours(agent).is_none() => Some(agent),
+            StepAction::Client { agent: Some(agent), .. } if ours(agent).is_none() => Some(agent),
             _ => None,
         }
     }
 
-    /// Who or what does it, in a word or two.
+    /// What runs, for a table: a command line, an agent, or `claude`.
     pub fn by(&self) -> String {
         match &self.does {
-            Does::Run(line) => format!("$ {line}"),
-            Does::Client { agent: Some(agent), .. } => agent.clone(),
-            Does::Client { agent: None, .. } => "claude".to_owned(),
+            StepAction::Run(line) => format!("$ {line}"),
+            StepAction::Client { agent: Some(agent), .. } => agent.clone(),
+            StepAction::Client { agent: None, .. } => "claude".to_owned(),
         }
     }
 }
 
-/// The plan of this workflow, or why there is none: each of the gates that are owed must be somebody's step.
-pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Planned>, String> {
-    let mut steps: Vec<Planned> = workflow.order().into_iter().map(planned).collect();
-    let open = |step: &Planned| step.sandbox == Sandbox::Open && matches!(step.does, Does::Client { .. });
-    let by = |steps: &[Planned], agent| steps.iter().any(|step| step.verdict_of() == Some(agent));
+/// The plan of this workflow, or why there is none: each owed gate must be met by a step.
+pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<PlannedStep>, String> {
+    let mut steps: Vec<PlannedStep> = workflow.order().into_iter().map(planned).collect();
+    let open =
+        |step: &PlannedStep| step.sandbox == Sandbox::Open && matches!(step.does, StepAction::Client { .. });
+    let by = |steps: &[PlannedStep], agent| steps.iter().any(|step| step.verdict_of() == Some(agent));
     let (Some(first), Some(last)) = (steps.iter().position(open), steps.iter().rposition(open)) else {
         return Ok(steps);
     };
@@ -82,7 +83,9 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
         let served = match gate {
             _ if level != Level::Enforce => true,
             Gate::Critic => by(&steps[..first], agent),
-            Gate::Qa => by(&steps[last..], agent) || by(&steps[first..], agent) && closer(&mut steps[last..]),
+            Gate::Qa => {
+                by(&steps[last..], agent) || by(&steps[first..], agent) && verify_at_close(&mut steps[last..])
+            }
         };
         if !served {
             return Err(format!(
@@ -95,25 +98,25 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
     Ok(steps)
 }
 
-/// Changes after the verification are verified again where they are closed; false where they never are.
-fn closer(after: &mut [Planned]) -> bool {
-    let closes = after.iter_mut().find(|step| step.closes && matches!(step.does, Does::Client { .. }));
+/// Has the closing step verify the changes made after the verification; false if no step closes.
+fn verify_at_close(after: &mut [PlannedStep]) -> bool {
+    let closes = after.iter_mut().find(|step| step.closes && matches!(step.does, StepAction::Client { .. }));
     closes.map(|step| step.verifies = true).is_some()
 }
 
-fn planned(step: &Step) -> Planned {
+fn planned(step: &Step) -> PlannedStep {
     let agent = step.agent.as_ref().map(|agent| agent.to.clone());
     let does = match &step.run {
-        Some(line) => Does::Run(line.clone()),
-        None => Does::Client { agent, tools: step.tools.clone() },
+        Some(line) => StepAction::Run(line.clone()),
+        None => StepAction::Client { agent, tools: step.tools.clone() },
     };
-    let reviewer = matches!(&does, Does::Client { agent: Some(agent), .. } if ours(agent).is_some());
+    let reviewer = matches!(&does, StepAction::Client { agent: Some(agent), .. } if ours(agent).is_some());
     let reads = step.tools.as_ref().is_some_and(|tools| {
         tools.iter().all(|tool| CHANGING.iter().all(|changing| !tool.starts_with(changing)))
     });
     let phase = step.phase.unwrap_or(if reads || reviewer { Phase::Review } else { Phase::Execute });
     let working = matches!(phase, Phase::Execute | Phase::Intervene);
-    Planned {
+    PlannedStep {
         id: step.id.clone(),
         name: step.name.clone(),
         description: step.description.clone(),
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
     use crate::config::workflow;
 
-    fn of(gates: &str, steps: &str) -> Result<Vec<Planned>, String> {
+    fn of(gates: &str, steps: &str) -> Result<Vec<PlannedStep>, String> {
         let text = format!(
             "---\nid: w\ntitle: W\ntype: workflow\ncategory: test\ndependencies: []\ngates: [{gates}]\nsteps:\n{steps}---\n\n# W\n\n## Overview\n\nx\n\n## When to Use\n\nx\n\n## Steps\n\nx\n\n## Success Metrics\n\nx\n"
         );
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_is_somebodys_step() {
+    fn every_gate_is_met_by_a_step() {
         let build = step("build", ", phase: execute");
         assert!(of("critic", &build).unwrap_err().contains("`critic`"));
         assert!(of("qa", &(step("check", ", agent: qa-verifier") + &build)).is_err(), "verified too early");

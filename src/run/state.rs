@@ -1,30 +1,31 @@
-//! What is known of one run: its deeds folded.
+//! The state of one run, folded from its lines in the attempt ledger.
 //!
-//! Reads nothing, writes nothing. Invariants: the same deeds give the same record; a step that passed stays passed, so
-//! nobody hands it out again.
+//! Reads nothing, writes nothing. Invariants: the same lines give the same state; a step that passed stays passed, so it
+//! is not started again.
 
 use super::attempt::{Begun, Deed, Done, Init, Paused, Resolved, Told};
-use super::status::{Outcome, State};
+use super::status::{Outcome, RunStatus, Trigger};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
 pub struct RunState {
     pub run_id: String,
     pub init: Init,
-    pub state: State,
+    pub status: RunStatus,
     pub outcome: Option<Outcome>,
     pub reason: String,
-    /// By step: what the last time brought.
+    /// By step: how its last attempt ended.
     pub done: BTreeMap<String, Done>,
-    /// The step that was handed out and has not ended.
+    /// The attempt that was started and has not ended.
     pub current: Option<Begun>,
-    /// The last time each step was handed out.
+    /// The last attempt of each step.
     pub begun: BTreeMap<String, Begun>,
     pub paused: Option<Paused>,
     pub resolved: Option<Resolved>,
-    /// The call a person approved last; whether it was made since, the session's ledger says.
+    /// The call that a person approved last. The session's ledger says whether it was made since.
     pub approved: Option<String>,
-    /// By step: the checks that a person lets it go without.
+    /// By step: the checks that a person waived.
     pub waived: BTreeMap<String, Vec<String>>,
     /// Millionths of a dollar, so far.
     pub cost: u64,
@@ -40,7 +41,7 @@ impl RunState {
         self.done.get(step).is_some_and(|done| done.outcome == Outcome::Pass)
     }
 
-    /// Steps that were carried out, in the plan's order.
+    /// Steps that were started, in the plan's order.
     pub fn executed(&self) -> Vec<String> {
         self.init.steps.iter().filter(|step| self.begun.contains_key(*step)).cloned().collect()
     }
@@ -51,7 +52,7 @@ impl RunState {
         steps.map(|(at, step)| (at, step.as_str())).find(|(_, step)| !self.has_passed(step))
     }
 
-    pub fn take(&mut self, told: &Told) {
+    pub fn apply(&mut self, told: &Told) {
         told.ts.clone_into(&mut self.changed_at);
         match &told.deed {
             Deed::Init(init) => {
@@ -61,7 +62,7 @@ impl RunState {
                 self.init = init.clone();
             }
             Deed::Step(begun) => {
-                self.state = State::Running;
+                self.status = RunStatus::Running;
                 self.current = Some(begun.clone());
                 self.begun.insert(begun.step.clone(), begun.clone());
             }
@@ -71,10 +72,10 @@ impl RunState {
                 self.done.insert(done.step.clone(), done.clone());
             }
             Deed::Checkpoint(paused) => {
-                (self.state, self.outcome) = (State::Checkpoint, Some(paused.outcome));
-                if paused.trigger == super::status::Trigger::Terminated {
-                    // Its step may have come to its end meanwhile; whoever resumes looks.
-                    self.state = State::Terminated;
+                (self.status, self.outcome) = (RunStatus::Checkpoint, Some(paused.outcome));
+                if paused.trigger == Trigger::Terminated {
+                    // Its step may have ended since; `resume` looks.
+                    self.status = RunStatus::Terminated;
                 } else {
                     self.current = None;
                 }
@@ -89,12 +90,12 @@ impl RunState {
                 }
                 let waited = self.paused.as_ref().and_then(|paused| paused.tool_use_id.clone());
                 self.approved = waited.or(self.approved.take());
-                (self.state, self.outcome, self.paused) = (State::Resumed, None, None);
+                (self.status, self.outcome, self.paused) = (RunStatus::Resumed, None, None);
                 (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
                 self.reason.clear();
             }
             Deed::Terminal(ended) => {
-                (self.state, self.outcome) = (State::Terminal, Some(ended.outcome));
+                (self.status, self.outcome) = (RunStatus::Terminal, Some(ended.outcome));
                 self.reason.clone_from(&ended.reason);
                 self.paused = None;
             }
@@ -102,17 +103,35 @@ impl RunState {
     }
 }
 
+/// The one run that a person names: by its packet's id or file, or by the beginning of its own id.
+pub fn pick(mut runs: Vec<RunState>, name: &str) -> Result<RunState, String> {
+    let file = Path::new(name).file_name().and_then(|file| file.to_str()).unwrap_or_default();
+    let stem = file.strip_suffix(".yaml").unwrap_or(file);
+    let bare = stem.strip_prefix("CP_").unwrap_or(stem);
+    runs.retain(|run| {
+        let names_packet = run.init.steps.iter().any(|step| bare == format!("{}_{step}", run.run_id));
+        !bare.is_empty() && (names_packet || run.run_id.starts_with(bare))
+    });
+    match runs.len() {
+        1 => Ok(runs.remove(0)),
+        0 => Err(format!("no run or packet `{name}` here\nhint: `aops-hook runs` lists them")),
+        n => Err(format!(
+            "{n} run ids begin with `{name}`\nhint: type more of it; `aops-hook runs` lists them"
+        )),
+    }
+}
+
 /// Every run of a ledger, oldest first.
 pub fn fold(told: &[Told]) -> Vec<RunState> {
-    let mut records: Vec<RunState> = Vec::new();
+    let mut runs: Vec<RunState> = Vec::new();
     for one in told {
-        let at = records.iter().position(|record| record.run_id == one.run_id).unwrap_or_else(|| {
-            records.push(RunState { run_id: one.run_id.clone(), ..RunState::default() });
-            records.len() - 1
+        let at = runs.iter().position(|run| run.run_id == one.run_id).unwrap_or_else(|| {
+            runs.push(RunState { run_id: one.run_id.clone(), ..RunState::default() });
+            runs.len() - 1
         });
-        records[at].take(one);
+        runs[at].apply(one);
     }
-    records
+    runs
 }
 
 #[cfg(test)]
@@ -133,17 +152,34 @@ mod tests {
     }
 
     #[test]
-    fn a_passed_step_is_passed_over() {
+    fn a_step_that_passed_is_skipped() {
         let steps = ["a", "b"].map(str::to_owned).to_vec();
         let begun = |step: &str| Deed::Step(Begun { step: step.to_owned(), ..Begun::default() });
         let deeds =
             [Deed::Init(Init { steps, ..Init::default() }), begun("a"), done("a", Outcome::Pass), begun("b")];
         let told: Vec<_> =
             deeds.into_iter().map(|deed| Told { run_id: "r".to_owned(), ts: "t".to_owned(), deed }).collect();
-        let records = fold(&told);
-        let record = &records[0];
-        assert_eq!((record.next_step(), record.state), (Some((1, "b")), State::Running));
-        assert_eq!(record.executed(), ["a", "b"]);
-        assert_eq!((record.cost, record.current.as_ref().map(|c| c.step.as_str())), (5, Some("b")));
+        let run = &fold(&told)[0];
+        assert_eq!((run.next_step(), run.status), (Some((1, "b")), RunStatus::Running));
+        assert_eq!(run.executed(), ["a", "b"]);
+        assert_eq!((run.cost, run.current.as_ref().map(|c| c.step.as_str())), (5, Some("b")));
+    }
+    #[test]
+    fn a_run_is_named_by_its_id_or_its_packet() {
+        let run = |id: &str| RunState {
+            run_id: id.to_owned(),
+            init: Init { steps: vec!["build".to_owned()], ..Init::default() },
+            ..RunState::default()
+        };
+        let runs = vec![run("20260113-aa"), run("20260113-ab")];
+        let find = |name: &str| pick(runs.clone(), name).map(|run| run.run_id);
+        for name in ["20260113-aa", "CP_20260113-aa_build", "artifacts/checkpoints/CP_20260113-aa_build.yaml"]
+        {
+            assert_eq!(find(name).unwrap(), "20260113-aa", "{name}");
+        }
+        assert!(find("20260113").unwrap_err().starts_with("2 run ids"));
+        for none in ["", "CP_", "CP_20260113-aa_other", "x"] {
+            assert!(find(none).unwrap_err().starts_with("no run"), "{none}");
+        }
     }
 }

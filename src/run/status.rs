@@ -1,34 +1,32 @@
-//! The words of a run: its states, how it and its steps end, and why it pauses.
+//! The enums of a run: its status, how it and its steps end, and why it pauses.
 //!
-//! Reads nothing, writes nothing. A run is a chain of steps that a driver walks without a person; everything it did is in
-//! the attempt ledger, and what is here is folded from that. Invariant: every state but the last has a way on.
+//! Reads nothing, writes nothing. Invariant: every status but the last can be continued.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum State {
+pub enum RunStatus {
     #[default]
     Init,
     Running,
-    /// Paused; a packet says for what.
+    /// Paused; a packet says why.
     Checkpoint,
     Resumed,
     Terminal,
-    /// Its driver died. Nothing goes on by itself.
+    /// Its driver died. A person must resume it.
     Terminated,
 }
 
-/// How a run or one of its steps ended, or what it asks for.
+/// How a run or a step ended, or what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Outcome {
     Pass,
     Blocked,
-    /// A gate wants a person's word: on one call, or on a check that fails.
+    /// A person must allow a call, or waive a failed check.
     WaiverRequested,
-    /// A person has to look: money or time ran out, or somebody was killed.
+    /// A person must look: budget or time ran out, or a process was killed.
     EscalationRequested,
 }
 
@@ -38,18 +36,18 @@ pub enum Outcome {
 pub enum Trigger {
     AskUser,
     BudgetExhausted,
-    /// A check of the user failed, and the step ended so.
+    /// A step ended with a failed check of the user.
     CheckFailed,
     StepTimeout,
     /// The step's program was killed.
     Killed,
-    /// Ctrl-C, or a polite signal.
+    /// Ctrl-C or SIGTERM.
     Interrupted,
     /// The driver itself was killed.
     Terminated,
 }
 
-/// What a person said about a pause.
+/// A person's decision on a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Decision {
@@ -57,24 +55,24 @@ pub enum Decision {
     Rejected,
 }
 
-/// The reason of a run that was ended since the rules changed under it.
+/// The reason of a run that ended because the policy changed.
 pub const POLICY_CHANGED: &str = "POLICY_CHANGED_MID_RUN";
 
-impl State {
+impl RunStatus {
     pub fn name(self) -> &'static str {
         match self {
-            State::Init => "INIT",
-            State::Running => "RUNNING",
-            State::Checkpoint => "CHECKPOINT",
-            State::Resumed => "RESUMED",
-            State::Terminal => "TERMINAL",
-            State::Terminated => "TERMINATED",
+            RunStatus::Init => "INIT",
+            RunStatus::Running => "RUNNING",
+            RunStatus::Checkpoint => "CHECKPOINT",
+            RunStatus::Resumed => "RESUMED",
+            RunStatus::Terminal => "TERMINAL",
+            RunStatus::Terminated => "TERMINATED",
         }
     }
 
-    /// A driver should be at work.
+    /// A driver should be working on it.
     pub fn is_driven(self) -> bool {
-        matches!(self, State::Init | State::Running | State::Resumed)
+        matches!(self, RunStatus::Init | RunStatus::Running | RunStatus::Resumed)
     }
 }
 
@@ -105,7 +103,7 @@ impl Trigger {
         }
     }
 
-    /// A person must decide before it goes on; for the rest an explicit `resume` is decision enough.
+    /// A person must decide before `resume`; for the others `resume` itself is the decision.
     pub fn wants_decision(self) -> bool {
         use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout};
         matches!(self, AskUser | BudgetExhausted | CheckFailed | StepTimeout)

@@ -1,4 +1,4 @@
-//! Writes a flat record as YAML that is the same to the byte on every machine, and reads such a text back.
+//! Writes a flat record as YAML with the same bytes on every machine, and reads it back.
 //!
 //! Reads nothing, writes nothing. Invariants: keys are sorted; words in capitals, numbers and `true` stand bare, every
 //! other text in double quotes; what is written is read back as it was.
@@ -39,7 +39,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// As JSON quotes it, with what YAML does not print escaped too.
+/// Quoted as in JSON; characters that YAML does not print are escaped too.
 fn double_quoted(text: &str) -> String {
     let mut out = String::new();
     for c in quoted(text).chars() {
@@ -52,8 +52,8 @@ fn double_quoted(text: &str) -> String {
     out
 }
 
-/// The record in a text that somebody may have edited. Every value is what its key is made of in `like`: a flag, a number,
-/// a list, or text.
+/// The record in a text that a person may have edited. Each value has the type of its key in `like`: a flag, a number, a
+/// list, or text.
 pub fn read(text: &str, like: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let node = yaml::parse(text, 1).map_err(|fault| format!("line {}: {}", fault.line, fault.what))?;
     let Yaml::Map(pairs) = node.value else { return Err("it is not a mapping".to_owned()) };

@@ -3,6 +3,7 @@
 //! Invariant: it knows one address, the model's. That is its API and its proxy, so a request to anywhere else is seen,
 //! refused, and fails the test.
 
+pub(crate) mod fake;
 pub(crate) mod install;
 mod run;
 
@@ -10,12 +11,14 @@ pub(crate) use run::Run;
 
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
-use aops_hook::model::event::{EVENTS, EventKind};
+use aops_hook::model::event::{EVENTS, EventRow};
 use serde_json::{Map, Value, json};
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 pub(crate) struct Client<'a> {
+    program: PathBuf,
     sandbox: &'a Sandbox,
     model: &'a Model,
 }
@@ -24,12 +27,12 @@ impl<'a> Client<'a> {
     /// The client after `aops-hook install`.
     pub(crate) fn guarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
         sandbox.person(&["install"]).said(&["registered"]);
-        Self { sandbox, model }
+        Self::unguarded(sandbox, model)
     }
 
     /// The client as it is, with whatever settings are there.
     pub(crate) fn unguarded(sandbox: &'a Sandbox, model: &'a Model) -> Self {
-        Self { sandbox, model }
+        Self { program: install::program(), sandbox, model }
     }
 
     /// A new session.
@@ -43,21 +46,22 @@ impl<'a> Client<'a> {
     }
 
     pub(crate) fn start(&self, prompt: &str, arguments: &[&str]) -> Run {
+        self.launch(Some(prompt), arguments)
+    }
+
+    /// Without a prompt, a session goes on with its deferred call.
+    fn launch(&self, prompt: Option<&str>, arguments: &[&str]) -> Run {
         #[expect(clippy::disallowed_methods, reason = "the one place that starts the client")]
-        let mut command = Command::new(install::program());
+        let mut command = Command::new(&self.program);
         command
-            .args(["-p", prompt, "--output-format", "stream-json", "--verbose", "--max-turns", "30"])
+            .arg("-p")
+            .args(prompt)
+            .args(["--output-format", "stream-json", "--verbose", "--max-turns", "30"])
             .args(["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent"])
             .args(arguments)
             .env_clear()
             .envs(self.sandbox.environment())
-            .envs([
-                ("ANTHROPIC_BASE_URL", self.model.url()),
-                ("ANTHROPIC_API_KEY", "sk-ant-made-up".to_owned()),
-            ])
-            .envs(["HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, self.model.url())))
-            .env("NO_PROXY", "127.0.0.1")
-            .envs(QUIET.map(|name| (name, "1")))
+            .envs(client_variables(self.model))
             .current_dir(self.sandbox.project());
         let run = Run::of(command);
         assert_eq!(self.model.astray(), [""; 0], "the client asked for something else: {run:?}");
@@ -65,17 +69,23 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Switches off what a test does not ask for.
-const QUIET: [&str; 4] = [
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-    "DISABLE_TELEMETRY",
-    "DISABLE_ERROR_REPORTING",
-    "DISABLE_AUTOUPDATER",
-];
+/// What the client needs to talk to this model and to nothing else.
+pub(crate) fn client_variables(model: &Model) -> Vec<(&'static str, String)> {
+    let quiet = [
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "DISABLE_TELEMETRY",
+        "DISABLE_ERROR_REPORTING",
+        "DISABLE_AUTOUPDATER",
+    ];
+    let mut all: Vec<_> = quiet.map(|name| (name, "1".to_owned())).into();
+    all.extend(["ANTHROPIC_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, model.url())));
+    all.extend([("ANTHROPIC_API_KEY", "sk-ant-made-up".to_owned()), ("NO_PROXY", "127.0.0.1".to_owned())]);
+    all
+}
 
 /// A shell script in our place, at every event we register for; `$1` is the event.
 fn script(sandbox: &Sandbox, text: &str) {
-    let entry = |kind: &EventKind| {
+    let entry = |kind: &EventRow| {
         let args = ["-c", text, "script", kind.name];
         json!([{"hooks": [{"type": "command", "command": "/bin/sh", "args": args, "timeout": kind.timeout}]}])
     };

@@ -83,7 +83,7 @@ impl Home {
         assert_eq!(self.tree(), before, "{arguments:?} changed something");
     }
 
-    /// Everything below: what it is, its mode, what is in it.
+    /// Everything below: what it is, its mode, what is in it (of a program only size and time).
     pub(crate) fn tree(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut tree = BTreeMap::new();
         let mut open = vec![self.root().to_owned()];
@@ -94,6 +94,8 @@ impl Home {
             } else if known.is_dir() {
                 open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
                 Vec::new()
+            } else if known.len() > 1 << 20 {
+                format!("{} {} {}", known.len(), known.mtime(), known.mtime_nsec()).into_bytes()
             } else {
                 fs::read(&path).unwrap()
             };
@@ -348,12 +350,12 @@ fn files_of_others_are_never_overwritten() {
     let home = Home::new();
     let theirs = home.path("agents/critic.md");
     write(&theirs, "---\nname: critic\n---\nmine\n");
-    home.refused(&["install"], 1, &["not ours", theirs.to_str().unwrap()]);
-    home.refused(&["install", "--dry-run"], 1, &["not ours"]);
+    home.refused(&["install"], 1, &["not from aops-hook", theirs.to_str().unwrap()]);
+    home.refused(&["install", "--dry-run"], 1, &["not from aops-hook"]);
     fs::remove_file(&theirs).unwrap();
     home.done(&["install"]);
     write(&theirs, "edited\n");
-    home.refused(&["install"], 1, &["not ours", theirs.to_str().unwrap()]);
+    home.refused(&["install"], 1, &["not from aops-hook", theirs.to_str().unwrap()]);
     let out = home.done(&["uninstall", "--yes"]);
     assert!(out.contains(&format!("left `{}`", theirs.display())), "{out}");
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "edited\n");
@@ -431,7 +433,7 @@ fn a_status_line_of_others_is_never_overwritten() {
     home.refused(
         &["install", "--statusline"],
         1,
-        &["my-line --fancy", "not ours", "hint: nothing was installed"],
+        &["my-line --fancy", "another status line", "hint: nothing was installed"],
     );
     assert_eq!(home.tree(), tree);
     // Its advice, the first half: ours inside theirs needs no status line of ours.
@@ -522,17 +524,20 @@ fn every_help_has_an_example() {
     }
 }
 
-/// No segment of this 64-bit ELF file asks for a loader.
+/// No segment of this 64-bit ELF file asks for a loader, and nothing is relocated at its start (no PIE).
 fn is_static(elf: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
+    const FIXED_ADDRESS: usize = 2;
     let short = |at: usize| usize::from(u16::from_le_bytes(elf[at..at + 2].try_into().unwrap()));
     let table = usize::try_from(u64::from_le_bytes(elf[32..40].try_into().unwrap())).unwrap();
     let kinds = (0..short(56)).map(|n| table + n * short(54));
     assert_eq!(&elf[..5], b"\x7fELF\x02");
+    assert_eq!(short(16), FIXED_ADDRESS, "a position-independent program");
     kinds.map(|at| u32::from_le_bytes(elf[at..at + 4].try_into().unwrap())).all(|kind| kind != INTERPRETER)
 }
 
-/// Builds the release program: minutes the first time, seconds after.
+/// Runs `install.sh`, which builds the program: a minute the first time (`.ci/run` does it before), a second after. The
+/// profile is `ci`, an optimised build without LTO; `tests/long-run` asks for `release`.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the toolchain is where the real home says")]
 fn the_script_installs_and_undoes_it_all() {
@@ -547,6 +552,7 @@ fn the_script_installs_and_undoes_it_all() {
         of("CARGO_HOME", real.join(".cargo")),
         of("RUSTUP_HOME", real.join(".rustup")),
         of("CARGO_TARGET_DIR", here.join("target")),
+        of("AOPS_PROFILE", "ci".into()),
     ];
     let script = |arguments: &[&str]| {
         let said = Said::of(home.command(&here.join("install.sh")).args(arguments).output().unwrap());

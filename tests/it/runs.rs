@@ -1,12 +1,13 @@
-//! Runs: the chain without a person, against the real client with a scripted model, paused, killed and resumed.
+//! Runs: chains of steps without a person, paused, killed and resumed. The model is scripted; the client is a fake, in
+//! `real_client` the real one.
 
 mod chain;
 mod checks;
+mod forged;
 mod killed;
+mod killed_at_syscalls;
 mod limits;
 mod packets;
-mod proof;
-mod seen;
-mod struck;
-mod whole;
+mod real_client;
+mod terminal;
 mod world;

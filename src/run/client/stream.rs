@@ -1,6 +1,6 @@
-//! What the client streams while it works: tokens, money, the last tool, and how it says it ended.
+//! The client's stream-json output: tokens, cost, the last tool, and its result record.
 //!
-//! Reads one growing file from where it stopped last time. Invariants: lines that are no records are passed over; usage
+//! Reads one growing file from where it stopped last time. Invariants: lines that are not records are skipped; usage
 //! counts once per message.
 
 use crate::text::json::{self, Json};
@@ -9,29 +9,29 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// What is known of one start so far.
+/// What one start of the client printed so far.
 #[derive(Debug, Default)]
 pub struct Stream {
     path: PathBuf,
     at: u64,
     rest: Vec<u8>,
     counted: BTreeSet<String>,
-    /// The client said whose session it is.
+    /// A record named the session, so the client got as far as its hooks.
     pub announced: bool,
     pub tokens: u64,
     pub last_tool: Option<String>,
-    pub result: Option<Outcome>,
+    pub result: Option<ClientResult>,
 }
 
-/// The record that ends a run of the client.
+/// The record that ends one start of the client.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct ClientResult {
     pub subtype: String,
-    /// The call it ended with undone, in a few words.
+    /// The call that was deferred: its tool and command or file.
     pub deferred: Option<String>,
-    /// Millionths of a dollar, of the whole session.
+    /// Cost of the whole session, in millionths of a dollar.
     pub cost: Option<u64>,
-    /// Of the whole session.
+    /// Tokens of the whole session.
     pub tokens: Option<u64>,
     pub words: String,
 }
@@ -61,9 +61,9 @@ impl Stream {
     fn take(&mut self, record: &Json) {
         self.announced |= record.text_of("session_id").is_some();
         match record.text_of("type").as_deref() {
-            Some("assistant") => self.heard(record),
+            Some("assistant") => self.count_message(record),
             Some("result") => {
-                let ended = outcome(record);
+                let ended = read_result(record);
                 self.tokens = ended.tokens.unwrap_or(self.tokens);
                 self.result = Some(ended);
             }
@@ -71,7 +71,7 @@ impl Stream {
         }
     }
 
-    fn heard(&mut self, record: &Json) {
+    fn count_message(&mut self, record: &Json) {
         let Some(message) = record.get("message") else { return };
         if let (Some(id), Some(usage)) = (message.text_of("id"), message.get("usage"))
             && self.counted.insert(id)
@@ -88,7 +88,7 @@ impl Stream {
     }
 }
 
-fn outcome(record: &Json) -> Outcome {
+fn read_result(record: &Json) -> ClientResult {
     let tokens = record.get("modelUsage").and_then(|usage| {
         let Json::Object(models) = usage else { return None };
         let names = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
@@ -98,7 +98,7 @@ fn outcome(record: &Json) -> Outcome {
         Some(Json::Number(text)) => text.parse::<f64>().ok().map(micros),
         _ => None,
     };
-    Outcome {
+    ClientResult {
         subtype: record.text_of("subtype").unwrap_or_default(),
         deferred: record.get("deferred_tool_use").map(shown),
         cost,
@@ -113,10 +113,15 @@ fn shown(call: &Json) -> String {
     format!("{} {what}", call.text_of("name").unwrap_or_default()).trim_end().to_owned()
 }
 
-/// Dollars in millionths.
+/// Dollars as millionths.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded before")]
 pub fn micros(dollars: f64) -> u64 {
     (dollars.clamp(0.0, 1e9) * 1e6).round() as u64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no run costs a billion dollars")]
+pub fn usd(micros: u64) -> f64 {
+    micros as f64 / 1e6
 }
 
 #[cfg(test)]

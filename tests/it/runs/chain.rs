@@ -1,4 +1,4 @@
-//! The spine: a chain to its end, good or bad; pauses; what a person decides.
+//! A chain of steps to its end, good or bad; pauses and decisions.
 
 use super::world::{World, agent, bash, proceed, verdict};
 use crate::model::{Model, Turn};
@@ -196,71 +196,14 @@ pub(super) fn reflection() -> serde_json::Value {
     json!({"reflection": all})
 }
 
-const ASKING: &str = "  - {id: before, name: Before, description: first, run: echo before >> effects}
+pub(super) const ASKING: &str =
+    "  - {id: before, name: Before, description: first, run: echo before >> effects}
   - {id: build, name: Build, description: make it}
   - {id: after, name: After, description: last, run: echo after >> effects}
 ";
 
-fn asking() -> Model {
+pub(super) fn asking() -> Model {
     Model::new([bash("touch danger && echo danger >> effects"), Turn::text("Built.")])
-}
-
-#[test]
-fn the_very_call_that_waited_is_made_once_it_is_approved() {
-    let model = asking();
-    let world = World::with(&model, &[("asking", ASKING)]);
-    world.run("asking").paused("WAIVER_REQUESTED");
-    assert_eq!(world.effects(), ["before"]);
-    let (id, packet) = (world.checkpoint(), world.packet());
-    let keys: Vec<&str> = packet.lines().map(|l| l.split(':').next().unwrap()).collect();
-    let wanted = [
-        "checkpoint_id",
-        "digest",
-        "policy_hash",
-        "question",
-        "resolution_decision",
-        "resolved",
-        "run_id",
-        "session_id",
-        "step_index",
-        "task_spec",
-        "timestamp",
-        "tool_use_id",
-        "trigger",
-    ];
-    assert_eq!(keys, wanted);
-    for line in [
-        "resolved: false",
-        "resolution_decision: null",
-        "step_index: 1",
-        "task_spec: \"make it so\"",
-        "trigger: ASK_USER",
-        "tool_use_id: \"toolu_000100\"",
-    ] {
-        assert!(packet.contains(line), "{line} in {packet}");
-    }
-    assert!(packet.contains("touch danger") && packet.contains("not to be touched lightly"), "{packet}");
-
-    world.resume(&id).refused(3, "waits for a decision");
-    assert_eq!(world.packet(), packet, "nothing was touched");
-    world.person(&["resolve", &id, "--approve"]).failed(2, &["terminal", "--yes"]);
-    world.sandbox.inside(&["resolve", &id, "--approve", "--yes"]).failed(2, &["person"]);
-    world
-        .person(&["resolve", &id, "--approve", "--note", "just this once", "--yes"])
-        .said(&["APPROVED", "aops-hook resume"]);
-    let told = world.resume(&id);
-    told.passed();
-    assert_eq!(
-        world.effects(),
-        ["before", "danger", "after"],
-        "each once, and what was done before not again"
-    );
-    let calls = world.session().calls();
-    assert_eq!(calls["toolu_000100"], ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]);
-    assert_eq!(calls.len(), 1, "{calls:?}");
-    let heard = model.requests().last().unwrap().said_by("system").join("\n");
-    assert!(heard.contains("just this once"), "{heard}");
-    world.resume(&id).refused(2, "PASS");
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! The user's checks inside a run: what fails and is not repaired makes the run pause, and a person lets it go on.
+//! The user's checks inside a run: a check that fails and is not repaired pauses the run, and a person can waive it.
 
+use super::killed::MakeWorld;
 use super::world::{CONFIG, World, bash};
 use crate::model::{Model, Turn};
 use serde_json::json;
@@ -10,19 +11,23 @@ const STEPS: &str = "  - {id: build, name: Build, description: make it}
   - {id: after, name: After, description: last, run: echo after >> effects}
 ";
 
-fn world(model: &Model, check: &str) -> World {
-    let world = World::with(model, &[("checked", STEPS)]);
+pub(super) fn configured(make: MakeWorld, model: &Model, check: &str) -> World {
+    let world = make(model, &[("checked", STEPS)]);
     world.configure(&format!("{CONFIG}\n[[check]]\n{check}"));
     world
 }
 
-fn built() -> Turn {
+fn world(model: &Model, check: &str) -> World {
+    configured(World::with, model, check)
+}
+
+pub(super) fn built() -> Turn {
     bash("echo built >> effects")
 }
 
 /// The run paused for the check; the packet and one line say what to decide and how.
 #[track_caller]
-fn paused_for(world: &World, check: &str) -> String {
+pub(super) fn assert_paused_for(world: &World, check: &str) -> String {
     let told = world.run("checked");
     told.paused("WAIVER_REQUESTED");
     let (id, packet) = (world.checkpoint(), world.packet());
@@ -38,25 +43,13 @@ fn paused_for(world: &World, check: &str) -> String {
 }
 
 #[track_caller]
-fn approved(world: &World, id: &str) {
+pub(super) fn approve(world: &World, id: &str) {
     world.person(&["resolve", id, "--approve", "--note", "this once", "--yes"]).said(&["APPROVED"]);
     world.resume(id).passed();
 }
 
-const STOP: &str = "id = \"suite\"\non = \"stop\"\nrun = \"echo two tests fail; test -e repaired\"\n";
-
-#[test]
-fn a_check_before_a_stop_that_stays_red() {
-    let model = Model::new([built(), Turn::text("Built.")]);
-    let world = world(&model, STOP);
-    let id = paused_for(&world, "`suite`");
-    let heard = model.requests().last().unwrap().pieces().join("\n");
-    assert!(heard.contains("two tests fail"), "the agent was asked to repair it first: {heard}");
-    approved(&world, &id);
-    assert_eq!(world.effects(), ["built", "after"]);
-    let heard = model.requests().last().unwrap().pieces().join("\n");
-    assert!(heard.contains("this once"), "{heard}");
-}
+pub(super) const STOP: &str =
+    "id = \"suite\"\non = \"stop\"\nrun = \"echo two tests fail; test -e repaired\"\n";
 
 #[test]
 fn a_check_before_a_stop_that_is_repaired() {
@@ -70,7 +63,7 @@ fn a_check_before_a_stop_that_is_repaired() {
 fn a_failed_check_that_a_person_does_not_forgive() {
     let model = Model::new([built(), Turn::text("Built.")]);
     let world = world(&model, STOP);
-    let id = paused_for(&world, "`suite`");
+    let id = assert_paused_for(&world, "`suite`");
     world.person(&["resolve", &id, "--reject", "--note", "not so", "--yes"]).said(&["REJECTED"]);
     world.resume(&id).blocked("a person rejected step `build`: not so");
     assert_eq!(world.effects(), ["built"]);
@@ -81,9 +74,9 @@ fn a_failed_check_that_a_person_does_not_forgive() {
 fn a_check_before_a_stop_that_asks() {
     let model = Model::new([built(), Turn::text("Built.")]);
     let world = world(&model, &format!("{STOP}outcome = \"ASK_USER\"\n"));
-    let id = paused_for(&world, "`suite`");
+    let id = assert_paused_for(&world, "`suite`");
     assert_eq!(model.requests().len(), 2, "its turn ended");
-    approved(&world, &id);
+    approve(&world, &id);
     assert_eq!(world.effects(), ["built", "after"]);
 }
 
@@ -105,9 +98,9 @@ const COMMIT: &str = "id = \"lint\"\non = \"commit\"\nrun = \"echo it is ugly; f
 fn a_check_before_a_commit_that_stays_red() {
     let model = Model::new([built(), commit(), Turn::text("Refused."), commit(), Turn::text("Committed.")]);
     let world = world(&model, COMMIT);
-    let id = paused_for(&world, "`lint`");
+    let id = assert_paused_for(&world, "`lint`");
     assert_eq!(world.effects(), ["built"], "the commit was not made");
-    approved(&world, &id);
+    approve(&world, &id);
     assert_eq!(world.effects(), ["built", "committed", "after"]);
     assert_eq!(world.git(&["log", "-1", "--format=%s"]), "mine\n");
 }
@@ -125,7 +118,7 @@ fn a_check_before_a_commit_that_asks() {
     );
     assert!(packet.contains("lint") && packet.contains("it is ugly"), "{packet}");
     assert_eq!(world.effects(), [""; 0]);
-    approved(&world, &world.checkpoint());
+    approve(&world, &world.checkpoint());
     assert_eq!(world.effects(), ["committed", "after"]);
     let calls = world.session().calls();
     assert_eq!(calls["toolu_000100"], ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"], "{calls:?}");
@@ -149,9 +142,9 @@ fn a_check_before_a_save_that_stays_red() {
     });
     let world = world(&model, "id = \"words\"\non = \"save\"\nrun = \"! grep bad\"\n");
     project.set(world.sandbox.project()).unwrap();
-    let id = paused_for(&world, "`words`");
+    let id = assert_paused_for(&world, "`words`");
     assert!(!world.there("notes.md"));
-    approved(&world, &id);
+    approve(&world, &id);
     assert!(world.there("notes.md"));
     assert_eq!(world.effects(), ["after"]);
 }

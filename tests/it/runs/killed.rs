@@ -1,12 +1,11 @@
-//! Drivers and clients killed at every step and in the middle of them: `resume` completes, each effect once.
+//! Drivers and clients killed at every answer of the model and during calls: `resume` completes, each effect once.
 
-use super::world::{World, bash, until};
+use super::world::{World, bash, is_gone, until};
 use crate::model::{Model, Request, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::Child;
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
 use std::time::Duration;
 
 const COMMANDS: &str = "  - {id: one, name: One, description: o, run: echo one >> effects; sleep 0.2}
@@ -14,14 +13,14 @@ const COMMANDS: &str = "  - {id: one, name: One, description: o, run: echo one >
   - {id: three, name: Three, description: t, run: echo three >> effects}
 ";
 
-fn kill(pid: u32) {
+pub(super) fn kill(pid: u32) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     let _ = kill_process(pid, Signal::KILL);
 }
 
 /// A program that is killed is not taken for one that failed.
 #[test]
-fn a_command_killed_in_the_middle() {
+fn a_command_that_is_killed() {
     let steps = "  - {id: one, name: One, description: o, run: echo one >> effects}
   - {id: two, name: Two, description: t, run: '[ -e .git/again ] || { touch .git/again; sleep 30; }; echo two >> effects'}\n";
     let world = World::new(&[("commands", steps)]);
@@ -46,7 +45,7 @@ const CLIENT: &str = "  - {id: first, name: First, description: f}
 ";
 
 /// What a step does in the shell.
-type Work = fn(&str) -> String;
+pub(super) type Work = fn(&str) -> String;
 
 const PLAIN: Work = |step| format!("echo {step} >> effects");
 
@@ -80,10 +79,15 @@ fn next(request: &Request, work: Work) -> Turn {
     }
 }
 
-type Who = fn(&World, &mut Child);
+/// Victim is killed.
+pub(super) type Victim = fn(&World, &mut Child);
 
-/// Two steps of the client; `who` is killed at the model's answer number `turn`: while it thinks, or in its middle.
-fn killed_at_an_answer(turn: usize, halfway: bool, who: Who) {
+/// `World::with` or `World::real`.
+pub(super) type MakeWorld = fn(&Model, &[(&str, &str)]) -> World;
+
+/// Two steps of the client. The victim is killed at the model's answer number `turn`: while the model thinks, or when half
+/// of the answer is sent. Answers 0 and 2 are the call of a step, 1 and 3 its last words.
+pub(super) fn killed_at_an_answer(make: MakeWorld, turn: usize, halfway: bool, victim: Victim) {
     let case = format!("answer {turn}, halfway: {halfway}");
     let (send, deed) = mpsc::channel::<Box<dyn FnOnce() + Send>>();
     let deed = Arc::new(Mutex::new(deed));
@@ -98,12 +102,12 @@ fn killed_at_an_answer(turn: usize, halfway: bool, who: Who) {
             (true, true) => said.halfway(strike),
         }
     });
-    let world = Arc::new(World::with(&model, &[("client", CLIENT)]));
+    let world = Arc::new(make(&model, &[("client", CLIENT)]));
     let mut driver = world.start(&["run", "x", "--workflow", "client"]);
     let (struck, ended) = mpsc::channel();
     let inside = Arc::clone(&world);
     let strike = move || {
-        who(&inside, &mut driver);
+        victim(&inside, &mut driver);
         struck.send(driver).unwrap();
     };
     send.send(Box::new(strike)).unwrap();
@@ -118,16 +122,15 @@ fn killed_at_an_answer(turn: usize, halfway: bool, who: Who) {
     assert_eq!(model.astray(), [""; 0], "{case}");
 }
 
-/// Answers 0 and 2 are the call of a step, 1 and 3 its last words: a step ends, and the next one begins.
-fn killed_at_every_answer(halfway: bool, who: Who) {
-    (0..4).for_each(|turn| killed_at_an_answer(turn, halfway, who));
+fn killed_at_every_answer(halfway: bool, victim: Victim) {
+    (0..4).for_each(|turn| killed_at_an_answer(World::with, turn, halfway, victim));
 }
 
-const DRIVER: Who = |_, driver| {
+pub(super) const DRIVER: Victim = |_, driver| {
     driver.kill().unwrap();
     driver.wait().unwrap();
 };
-const PROGRAM: Who = |world, _| kill(world.program().unwrap());
+pub(super) const PROGRAM: Victim = |world, _| kill(world.program().unwrap());
 
 #[test]
 fn a_driver_killed_while_the_model_thinks() {
@@ -135,7 +138,7 @@ fn a_driver_killed_while_the_model_thinks() {
 }
 
 #[test]
-fn a_driver_killed_in_the_middle_of_an_answer() {
+fn a_driver_killed_halfway_through_an_answer() {
     killed_at_every_answer(true, DRIVER);
 }
 
@@ -145,71 +148,48 @@ fn a_client_killed_while_the_model_thinks() {
 }
 
 #[test]
-fn a_client_killed_in_the_middle_of_an_answer() {
+fn a_client_killed_halfway_through_an_answer() {
     killed_at_every_answer(true, PROGRAM);
 }
 
-/// One step of the client, killed in the middle of its call; the model looks before it does it again.
-fn killed_in_the_middle_of(work: Work, begun: &str, who: Who) -> World {
+/// One step of the client, killed during its call; the model looks before it makes the call again. The call writes its
+/// process id into `begun`. Returns that too.
+pub(super) fn killed_during_a_call(make: MakeWorld, work: Work, victim: Victim) -> (World, u32) {
     let model = Model::minded(move |request| next(request, work));
-    let world = World::with(&model, &[("client", "  - {id: only, name: Only, description: o}\n")]);
+    let world = make(&model, &[("client", "  - {id: only, name: Only, description: o}\n")]);
     let mut driver = world.start(&["run", "x", "--workflow", "client"]);
-    until("the call", || world.there(begun));
-    who(&world, &mut driver);
+    let pid = || fs::read_to_string(world.sandbox.project().join("begun")).ok()?.trim().parse().ok();
+    until("the call", || pid().is_some());
+    let call = pid().unwrap();
+    victim(&world, &mut driver);
     driver.wait().unwrap();
     world.resume(world.runs()[0]["run_id"].as_str().unwrap()).passed();
     assert_eq!(model.astray(), [""; 0]);
-    world
+    (world, call)
 }
 
-/// The call has done its work: what was done is done, and once.
-#[test]
-fn a_client_killed_after_a_calls_effect() {
-    let line = |step: &str| format!("[ -e begun ] || {{ echo {step} >> effects; touch begun; sleep 60; }}");
-    let world = killed_in_the_middle_of(line, "begun", PROGRAM);
-    assert_eq!(world.effects(), ["only"]);
-    let calls = world.session().calls();
-    assert_eq!(calls["toolu_000100"].last().unwrap(), "FAILED", "nobody heard of its end: {calls:?}");
-    assert_eq!(calls.len(), 2, "it looked, and did nothing more: {calls:?}");
-}
+/// The first attempt never comes to its effect by itself.
+pub(super) const SLOW: Work =
+    |step| format!("[ -e begun ] || {{ echo $$ > begun; sleep 600; }}; echo {step} >> effects");
 
-/// The call has not done its work yet: it is ended with its client, so it cannot do it behind the next one's back.
+/// The call has had no effect yet: it is ended with its client, so that it cannot have one later.
 #[test]
 fn a_client_killed_before_a_calls_effect() {
-    let line = |step: &str| format!("touch begun; sleep 1.5; echo {step} >> effects");
-    let world = killed_in_the_middle_of(line, "begun", PROGRAM);
-    thread::sleep(Duration::from_secs(2));
+    let (world, call) = killed_during_a_call(World::with, SLOW, PROGRAM);
+    assert!(is_gone(call), "the call {call} still runs");
     assert_eq!(world.effects(), ["only"]);
 }
 
 /// The call goes on under its client, and `resume` waits for both.
 #[test]
-fn a_driver_killed_in_the_middle_of_a_call() {
-    let world = killed_in_the_middle_of(
-        |step| format!("touch begun; sleep 1.5; echo {step} >> effects"),
-        "begun",
-        DRIVER,
-    );
+fn a_driver_killed_during_a_call() {
+    let line = |step: &str| format!("echo $$ > begun; sleep 1.5; echo {step} >> effects");
+    let (world, _) = killed_during_a_call(World::with, line, DRIVER);
     assert_eq!(world.effects(), ["only"]);
     assert_eq!(world.session().calls().len(), 1);
 }
 
-/// The watcher and the client are both gone, and only the call is left: `resume` ends it before anything else.
-#[test]
-fn everybody_killed_but_the_call() {
-    let all: Who = |world, driver| {
-        DRIVER(world, driver);
-        let client = world.program().unwrap();
-        kill(parent(client));
-        kill(client);
-    };
-    let line = |step: &str| format!("touch begun; sleep 3; echo {step} >> effects");
-    let world = killed_in_the_middle_of(line, "begun", all);
-    thread::sleep(Duration::from_secs(3));
-    assert_eq!(world.effects(), ["only"]);
-}
-
-fn parent(pid: u32) -> u32 {
+pub(super) fn parent(pid: u32) -> u32 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     stat.rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap().parse().unwrap()
 }

@@ -1,7 +1,6 @@
-//! Time, money, Ctrl-C, queues and notices.
+//! Time limits, interrupts, queues and notices.
 
-use super::world::{World, bash, until};
-use crate::model::{Model, Turn};
+use super::world::{World, until};
 use crate::support::{Answer, BINARY};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -22,30 +21,6 @@ fn time_that_is_used_up_pauses_and_can_be_given_again() {
     fs::write(world.sandbox.project().join(".git/quick"), "").unwrap();
     let answer = world.person(&["resume", &id, "--step-timeout", "2m"]);
     assert_eq!((answer.code, world.effects()), (Some(0), vec!["slow".to_owned()]), "{answer:?}");
-}
-
-#[test]
-fn money_that_is_used_up_pauses() {
-    let steps = "  - {id: one, name: One, description: o}\n  - {id: two, name: Two, description: t}\n";
-    let model = Model::new([
-        bash("echo one >> effects"),
-        Turn::text("One."),
-        bash("echo two >> effects"),
-        Turn::text("Two."),
-    ]);
-    let world = World::with(&model, &[("dear", steps)]);
-    let answer = world.person(&["run", "x", "--workflow", "dear", "--budget-usd", "0.0021", "--json"]);
-    assert_eq!(answer.code, Some(3), "{answer:?}");
-    let id = world.checkpoint();
-    assert!(world.packet().contains("trigger: BUDGET_EXHAUSTED"), "{}", world.packet());
-    world.resume(&id).refused(3, "waits for a decision");
-    world.person(&["resolve", &id, "--approve", "--yes"]).said(&["APPROVED"]);
-    let answer = world.person(&["resume", &id, "--budget-usd", "1"]);
-    assert_eq!(
-        (answer.code, world.effects()),
-        (Some(0), vec!["one".to_owned(), "two".to_owned()]),
-        "{answer:?}"
-    );
 }
 
 #[test]

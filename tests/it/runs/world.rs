@@ -1,11 +1,11 @@
 //! A clean repository with workflows of its own, in which runs are driven.
 
-use crate::client::install;
+use crate::client::{client_variables, fake, install};
 use crate::model::{Model, Turn};
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,24 +38,20 @@ impl World {
         Self::of(Sandbox::new(), workflows)
     }
 
-    /// The same with the real client and this model.
+    /// The same with the fake client and this model.
     pub(super) fn with(model: &Model, workflows: &[(&str, &str)]) -> Self {
-        let mut sandbox = Sandbox::new()
-            .with("AOPS_CLAUDE", install::program())
-            .with("ANTHROPIC_BASE_URL", model.url())
-            .with("ANTHROPIC_API_KEY", "sk-ant-made-up")
-            .with("HTTP_PROXY", model.url())
-            .with("HTTPS_PROXY", model.url())
-            .with("NO_PROXY", "127.0.0.1");
-        for quiet in [
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-            "DISABLE_TELEMETRY",
-            "DISABLE_ERROR_REPORTING",
-            "DISABLE_AUTOUPDATER",
-        ] {
-            sandbox = sandbox.with(quiet, "1");
-        }
-        Self::of(sandbox, workflows)
+        Self::driving(&fake::program(), model, workflows)
+    }
+
+    /// The same with the real client.
+    pub(super) fn real(model: &Model, workflows: &[(&str, &str)]) -> Self {
+        Self::driving(&install::program(), model, workflows)
+    }
+
+    fn driving(client: &Path, model: &Model, workflows: &[(&str, &str)]) -> Self {
+        let sandbox = Sandbox::new().with("AOPS_CLAUDE", client);
+        let variables = client_variables(model).into_iter();
+        Self::of(variables.fold(sandbox, |sandbox, (name, value)| sandbox.with(name, value)), workflows)
     }
 
     fn of(sandbox: Sandbox, workflows: &[(&str, &str)]) -> Self {
@@ -97,15 +93,15 @@ impl World {
         Answer::of("", &self.sandbox.command(BINARY).args(arguments).timeout(PATIENCE).output().unwrap())
     }
 
-    pub(super) fn run(&self, workflow: &str) -> Told {
-        Told::of(self.person(&["run", "make it so", "--workflow", workflow, "--json"]))
+    pub(super) fn run(&self, workflow: &str) -> DriverOutput {
+        DriverOutput::of(self.person(&["run", "make it so", "--workflow", workflow, "--json"]))
     }
 
-    pub(super) fn resume(&self, name: &str) -> Told {
-        Told::of(self.person(&["resume", name, "--json"]))
+    pub(super) fn resume(&self, name: &str) -> DriverOutput {
+        DriverOutput::of(self.person(&["resume", name, "--json"]))
     }
 
-    /// A driver left to itself.
+    /// A driver that the test does not wait for.
     #[expect(clippy::disallowed_methods, reason = "a driver that is killed on the way")]
     pub(super) fn start(&self, arguments: &[&str]) -> Child {
         Command::new(BINARY)
@@ -120,7 +116,7 @@ impl World {
             .unwrap()
     }
 
-    /// What steps left in the project, a word each.
+    /// The words that steps wrote into the file `effects`.
     pub(super) fn effects(&self) -> Vec<String> {
         let text = fs::read_to_string(self.sandbox.project().join("effects")).unwrap_or_default();
         text.split_whitespace().map(str::to_owned).collect()
@@ -163,7 +159,7 @@ impl World {
         Session::new(&self.sandbox, last["session_id"].as_str().unwrap())
     }
 
-    /// Every deed of the attempt ledger.
+    /// Every line of the attempt ledger.
     pub(super) fn deeds(&self) -> Vec<Value> {
         let path = self.sandbox.project().join("artifacts/loop_state/attempt_ledger.jsonl");
         fs::read_to_string(path)
@@ -173,17 +169,17 @@ impl World {
             .collect()
     }
 
-    /// The process of the client or command at work, as its watcher wrote it down.
+    /// The process id of the newest program, as its watcher wrote it down.
     pub(super) fn program(&self) -> Option<u32> {
         let number = |path: &PathBuf| fs::read_to_string(path).ok()?.parse().ok();
-        // It is written down in the moment after the start: what the program did may be seen before.
+        // The watcher writes it after the start, so effects of the program may be visible before.
         let known = || self.jobs("pid").iter().filter_map(number).count();
-        until("the number of what was handed out", || known() >= self.jobs("job").len());
+        until("the process id of every program", || known() >= self.jobs("job").len());
         let newest = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).unwrap();
         number(&self.jobs("pid").into_iter().max_by_key(newest)?)
     }
 
-    /// Every program that was handed out has its end written down.
+    /// The end of every program that was started is written down.
     pub(super) fn has_ended(&self) -> bool {
         self.jobs("exit").len() == self.jobs("job").len()
     }
@@ -195,15 +191,15 @@ impl World {
     }
 }
 
-/// What a driver said: JSON lines, and how it ended.
+/// What a driver printed, and how it ended.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct DriverOutput {
     pub(super) code: Option<i32>,
     pub(super) last: Value,
     pub(super) err: String,
 }
 
-impl Told {
+impl DriverOutput {
     fn of(answer: Answer) -> Self {
         let lines: Vec<Value> = answer
             .out
@@ -240,10 +236,8 @@ impl Told {
         assert_eq!((self.code, &self.last["exit"]), (Some(code), &json!(code)), "{self:#?}");
         assert!(self.err.contains(words) && self.err.contains("hint:"), "{self:#?}");
     }
-}
 
-impl Told {
-    /// Refused for a damage, which has no step but to look.
+    /// Refused because a file is damaged; there is no hint for that.
     #[track_caller]
     pub(super) fn refused_without_hint(&self, code: i32, words: &str) {
         assert_eq!((self.code, &self.last["exit"]), (Some(code), &json!(code)), "{self:#?}");
@@ -259,6 +253,12 @@ pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
         assert!(began.elapsed() < Duration::from_mins(1), "never: {what}");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The process is gone; a zombie counts as gone.
+pub(super) fn is_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().unwrap().split_whitespace().next().is_none_or(|state| state == "Z")
 }
 
 pub(super) fn bash(line: &str) -> Turn {

@@ -1,0 +1,221 @@
+//! The result of a step, from how its program ended and what the session's ledger holds.
+//!
+//! Reads its arguments, writes nothing. Invariant: only a clean end with nothing left open passes.
+
+use crate::config::policy::Check;
+use crate::config::policy::check::{Moment, Outcome as OnFailure};
+use crate::gate::checks::GATE;
+use crate::model::phase::Phase;
+use crate::run::client::Stream;
+use crate::run::plan::{PlannedStep, StepAction};
+use crate::run::status::{Outcome, Trigger};
+use crate::session::fold::Session;
+use crate::session::state::RunStep;
+use crate::system::process::Ending;
+use crate::text::template::one_line;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StepResult {
+    Passed,
+    Blocked(String),
+    Pause(PauseRequest),
+}
+
+/// What a person is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PauseRequest {
+    pub(super) trigger: Trigger,
+    pub(super) question: String,
+    /// The call that waits.
+    pub(super) tool_use_id: Option<String>,
+    /// The checks that failed.
+    pub(super) checks: Vec<String>,
+}
+
+impl PauseRequest {
+    pub(super) fn new(trigger: Trigger, question: impl Into<String>) -> Self {
+        Self { trigger, question: question.into(), tool_use_id: None, checks: Vec::new() }
+    }
+}
+
+impl StepResult {
+    pub(super) fn pause(trigger: Trigger, question: impl Into<String>) -> Self {
+        Self::Pause(PauseRequest::new(trigger, question))
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Passed => Outcome::Pass,
+            Self::Blocked(_) => Outcome::Blocked,
+            Self::Pause(request) => request.trigger.outcome(),
+        }
+    }
+}
+
+/// What is known of a step whose program has ended.
+pub(super) struct Evidence<'a> {
+    pub(super) step: &'a PlannedStep,
+    /// `None`: its watcher was killed.
+    pub(super) ending: Option<Ending>,
+    pub(super) interrupted: bool,
+    pub(super) stderr: &'a str,
+    pub(super) stream: &'a Stream,
+    pub(super) session: Option<&'a Session>,
+    pub(super) checks: &'a [Check],
+}
+
+impl Evidence<'_> {
+    pub(super) fn judge(&self) -> StepResult {
+        let id = &self.step.id;
+        match self.ending {
+            _ if self.interrupted && !self.finished_anyway() => {
+                StepResult::pause(Trigger::Interrupted, format!("step `{id}` was interrupted"))
+            }
+            None | Some(Ending::Signal(_)) => {
+                StepResult::pause(Trigger::Killed, format!("the program of step `{id}` was killed"))
+            }
+            Some(Ending::TimedOut) => {
+                let question =
+                    format!("step `{id}` took longer than its time limit; may it have as much again?");
+                StepResult::pause(Trigger::StepTimeout, question)
+            }
+            Some(Ending::Exit(code)) => match &self.step.does {
+                StepAction::Run(_) if code == 0 => StepResult::Passed,
+                StepAction::Run(line) => failed(&format!("`{}`", one_line(line, 120)), code, self.stderr),
+                StepAction::Client { .. } => self.judge_client(code),
+            },
+        }
+    }
+
+    /// It was asked to end, but had done all its work by then: a finished step is not repeated.
+    fn finished_anyway(&self) -> bool {
+        let complete = matches!(self.step.does, StepAction::Run(_)) || self.stream.result.is_some();
+        complete && self.ending == Some(Ending::Exit(0))
+    }
+
+    fn judge_client(&self, code: i32) -> StepResult {
+        let before = self.deferred_call().or_else(|| self.budget_exhausted());
+        if let Some(pause) = before {
+            return pause;
+        }
+        if code != 0 {
+            let said = self.stream.result.as_ref().map_or("", |result| result.words.as_str());
+            return failed(
+                "the client",
+                code,
+                if self.stderr.trim().is_empty() { said } else { self.stderr },
+            );
+        }
+        let rules = [
+            Self::session_blocked,
+            Self::hooks_missing,
+            Self::halted,
+            Self::bad_verdict,
+            Self::failed_checks,
+            Self::debts,
+            Self::open_refusal,
+        ];
+        rules.iter().find_map(|rule| rule(self)).unwrap_or(StepResult::Passed)
+    }
+
+    fn run_step(&self) -> Option<&RunStep> {
+        self.session?.memory.run.as_ref()
+    }
+
+    fn problems(&self, longest: usize) -> String {
+        let problems = self.session.map(|session| session.memory.progress.problems.join("; "));
+        one_line(&problems.unwrap_or_default(), longest)
+    }
+
+    /// The call that the client ended without making, as the ledger knows it.
+    fn deferred_call(&self) -> Option<StepResult> {
+        let call = self.stream.result.as_ref()?.deferred.as_deref()?;
+        let open = self.session?.memory.calls.iter().find(|open| open.deferred)?;
+        let reason = open.reason.as_deref().unwrap_or_default();
+        let why = one_line(reason.split("\nhint:").next().unwrap_or_default(), 400);
+        let question = format!("may `{}` be done? {why}", one_line(call, 200).replace('`', "'"));
+        let tool_use_id = Some(open.call.id.clone());
+        Some(StepResult::Pause(PauseRequest { tool_use_id, ..PauseRequest::new(Trigger::AskUser, question) }))
+    }
+
+    fn budget_exhausted(&self) -> Option<StepResult> {
+        let exhausted = self.stream.result.as_ref()?.subtype == "error_max_budget_usd";
+        let id = &self.step.id;
+        let question = format!("the budget was used up in step `{id}`; may it cost as much again?");
+        exhausted.then(|| StepResult::pause(Trigger::BudgetExhausted, question))
+    }
+
+    fn session_blocked(&self) -> Option<StepResult> {
+        let reason = self.session.and_then(Session::blocked)?;
+        Some(StepResult::Blocked(format!("the session is blocked: {}", one_line(reason, 300))))
+    }
+
+    fn hooks_missing(&self) -> Option<StepResult> {
+        let missing = self.stream.announced && !self.run_step().is_some_and(|step| step.prompted);
+        let what = "our hooks did not run in the client, so the step was not guarded: look for `disableAllHooks` in its settings";
+        missing.then(|| StepResult::Blocked(what.to_owned()))
+    }
+
+    fn halted(&self) -> Option<StepResult> {
+        let halted = self.session?.state.phase == Phase::Halted && self.step.verdict_of().is_none();
+        let what = || format!("step `{}` was halted: {}", self.step.id, self.problems(300));
+        halted.then(|| StepResult::Blocked(what()))
+    }
+
+    /// The step's agent gave no verdict, or one that stops the run.
+    fn bad_verdict(&self) -> Option<StepResult> {
+        let agent = self.step.verdict_of()?;
+        match self.run_step().and_then(|step| step.verdict.as_deref()) {
+            None => {
+                let id = &self.step.id;
+                Some(StepResult::Blocked(format!(
+                    "step `{id}` owes the verdict of `{agent}`, and there is none"
+                )))
+            }
+            Some(bad @ ("REVISE" | "HALT" | "ISSUES" | "BLOCK")) => {
+                Some(StepResult::Blocked(format!("{agent} says {bad}: {}", self.problems(400))))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The user's checks that this step ended with: a check refused the last call, a check is owed, or a check that
+    /// failed asks a person. Approval lets the step end without them.
+    fn failed_checks(&self) -> Option<StepResult> {
+        let (session, step) = (self.session?, self.run_step()?);
+        let check_of = |id: &String| self.checks.iter().find(|check| check.id == *id);
+        let asks = |check: &Check| check.on == Moment::Stop && check.outcome == OnFailure::AskUser;
+        let owed = session.state.stop.owed.iter().any(|name| name == GATE);
+        let refused = step.refused_by.as_deref() == Some(GATE);
+        if !owed && !refused && !step.failing.iter().filter_map(check_of).any(asks) {
+            return None;
+        }
+        let line = |id| check_of(id).map(|check| one_line(&check.run, 100)).unwrap_or_default();
+        let names: Vec<String> =
+            step.failing.iter().map(|id| format!("`{}` ({})", one_line(id, 64), line(id))).collect();
+        let question = format!(
+            "the check {} failed in step `{}`; may the step be done without it?",
+            names.join(" and "),
+            self.step.id
+        );
+        let checks = step.failing.clone();
+        Some(StepResult::Pause(PauseRequest { checks, ..PauseRequest::new(Trigger::CheckFailed, question) }))
+    }
+
+    fn debts(&self) -> Option<StepResult> {
+        let owed = self.session?.state.stop.owed.join(", ");
+        (!owed.is_empty()).then(|| StepResult::Blocked(format!("step `{}` ended owing {owed}", self.step.id)))
+    }
+
+    fn open_refusal(&self) -> Option<StepResult> {
+        let refused = one_line(self.run_step()?.refused.as_deref()?, 300);
+        let id = &self.step.id;
+        Some(StepResult::Blocked(format!("step `{id}` ended with a refusal left open: {refused}")))
+    }
+}
+
+fn failed(what: &str, code: i32, stderr: &str) -> StepResult {
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+    let words = last.map(|line| format!(": {}", one_line(line.trim(), 300))).unwrap_or_default();
+    StepResult::Blocked(format!("{what} ended with {code}{words}"))
+}

@@ -1,0 +1,127 @@
+//! What a run needs before it begins: a clean repository, a plan, a policy, a client.
+//!
+//! Reads the repository, workflows and policy; writes nothing but the project's driver lock. Invariant: everything that
+//! can be refused is refused before the first artifact is written.
+
+use crate::config::in_force::{self, InForce};
+use crate::config::policy::Policy;
+use crate::config::texts::{self, Library, Origin, Texts};
+use crate::config::workflow::{Workflow, meant};
+use crate::model::error::Code;
+use crate::model::refusal::refused;
+use crate::run::artifacts::Artifacts;
+use crate::run::client;
+use crate::run::plan::{PlannedStep, StepAction, plan};
+use crate::system::env::Env;
+use crate::system::git;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The run a person asked for.
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    pub task: String,
+    pub workflow: String,
+    pub project_type: Option<String>,
+    /// Millionths of a dollar.
+    pub budget: Option<u64>,
+    pub step_timeout_ms: u64,
+}
+
+/// What a run is driven with.
+#[derive(Default)]
+pub(super) struct Prepared {
+    pub(super) plan: Vec<PlannedStep>,
+    pub(super) policy: Policy,
+    pub(super) policy_hash: String,
+    pub(super) texts: Texts,
+    pub(super) client: PathBuf,
+}
+
+impl Prepared {
+    pub(super) fn of(env: &Env, root: &Path, request: &RunRequest) -> anyhow::Result<Self> {
+        let (_, plan, InForce { policy, hash, texts, .. }) = plan_workflow(env, root, request)?;
+        let needs_client = plan.iter().any(|step| matches!(step.does, StepAction::Client { .. }));
+        let client = if needs_client { client::find(env, &policy).or_else(refused)? } else { PathBuf::new() };
+        Ok(Self { plan, policy, policy_hash: hash, texts, client })
+    }
+}
+
+/// The folder that the project's runs are driven from.
+pub fn project_root(env: &Env) -> PathBuf {
+    let project = texts::project(env, &env.cwd);
+    project.canonicalize().unwrap_or(project)
+}
+
+/// The project's driver lock. A second driver is refused; that is no failure of ours.
+pub(super) fn lock_project(artifacts: &Artifacts) -> anyhow::Result<File> {
+    match artifacts.drive() {
+        Err(failure) if failure.code == Code::ConcurrentExecution => {
+            refused(format!("{failure}\nhint: `aops-hook runs` shows it; wait for it, or end it with Ctrl-C"))
+        }
+        other => Ok(other?),
+    }
+}
+
+pub(super) fn check_clean(env: &Env, root: &Path) -> anyhow::Result<()> {
+    let Some(status) = git::status(env, root) else {
+        return refused(
+            "a run needs a git repository with a clean tree, and this is not a repository\nhint: `git init`, then commit",
+        );
+    };
+    if status.dirty.is_empty() {
+        return Ok(());
+    }
+    let some: Vec<&str> = status.dirty.iter().take(5).map(String::as_str).collect();
+    let more = match status.dirty.len() - some.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    refused(format!(
+        "the repository is not clean: {}{more}\nhint: commit or stash first; nothing was run",
+        some.join(", ")
+    ))
+}
+
+/// The workflow, its steps in the order of a run, and the policy they were planned under.
+pub fn plan_workflow(
+    env: &Env,
+    project: &Path,
+    request: &RunRequest,
+) -> anyhow::Result<(Workflow, Vec<PlannedStep>, InForce)> {
+    let in_force = in_force::load(env, project)?;
+    let library = Library::of(env, &in_force.texts);
+    let id = &request.workflow;
+    let Some(whole) = library.workflow(id) else {
+        let near = meant(id, library.catalogue.ids());
+        return refused(format!(
+            "there is no workflow `{id}`{near}\nhint: `aops-hook workflow list` lists them"
+        ));
+    };
+    if let Some(problem) = library.problems.first() {
+        return refused(format!("{problem}\nhint: repair it, then run `aops-hook workflow check`"));
+    }
+    let workflow = match &request.project_type {
+        None => whole.clone(),
+        Some(name) => pick_variant(whole, name)?,
+    };
+    let owed = match library.origins.get(id) {
+        Some(Origin::Embedded) => workflow.gates.clone(),
+        _ => library.catalogue.get(id).map(|held| held.owed.clone()).unwrap_or_default(),
+    };
+    let steps = plan(&workflow, &owed, &in_force.policy.gates).or_else(refused)?;
+    Ok((workflow, steps, in_force))
+}
+
+fn pick_variant(workflow: &Workflow, name: &str) -> anyhow::Result<Workflow> {
+    if let Some(variant) = workflow.variant(name) {
+        return Ok(variant);
+    }
+    let (id, known) = (&workflow.id, &workflow.variants);
+    let known: Vec<_> = known.iter().map(|variant| variant.name.as_str()).collect();
+    if known.is_empty() {
+        return refused(format!("`{id}` has no project types\nhint: `--workflow project` has some"));
+    }
+    let near = meant(name, known.iter().copied());
+    refused(format!("`{id}` has no project type `{name}`{near}\nhint: there are {}", known.join(", ")))
+}

@@ -1,0 +1,175 @@
+//! One step: started once, waited for, judged, recorded.
+//!
+//! Invariant: a step that a dead driver started is taken over where it stands, and is started again only if its program
+//! never ran or was abandoned.
+
+use super::base::Driver;
+use super::judge::{Evidence, StepResult};
+use super::reporter::{Reporter, StepProgress};
+use crate::checkpoint::form::Kind;
+use crate::model::error::{Code, Failure};
+use crate::run::attempt::{Begun, Deed, Done};
+use crate::run::client::Stream;
+use crate::run::job::{JobFiles, JobStatus};
+use crate::run::packet::Summary;
+use crate::run::plan::{PlannedStep, StepAction};
+use crate::run::status::Trigger;
+use crate::system::git;
+use crate::system::process::Ending;
+use crate::system::signal;
+use rustix::process::Signal;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const POLL: Duration = Duration::from_millis(30);
+/// A watcher that did not start its program in this time is given up.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// From the polite signal until a program is killed.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Driver {
+    pub(super) fn step(&mut self, reporter: &mut dyn Reporter, index: usize) -> anyhow::Result<StepResult> {
+        let step = self.plan[index].clone();
+        let is_client = matches!(step.does, StepAction::Client { .. });
+        if is_client && self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
+            let question =
+                format!("the budget is used up before step `{}`; may it cost as much again?", step.id);
+            return Ok(StepResult::pause(Trigger::BudgetExhausted, question));
+        }
+        let (clock, before) = (Instant::now(), git::baseline(&self.env, &self.root).unwrap_or_default());
+        reporter.step_began(&step, index);
+        let begun = match self.take_over(&step) {
+            Some(begun) => begun,
+            None => match self.take_checkpoint(Kind::Pre, &step, "run") {
+                Ok(()) => self.start_step(index, &step)?,
+                Err(failure) => return Ok(no_checkpoint(&failure)),
+            },
+        };
+        let files = JobFiles::of(&self.folder, &begun);
+        let mut stream = Stream::of(files.stdout());
+        let (ending, interrupted) = self.wait(reporter, index, &files, &mut stream)?;
+        let stderr = String::from_utf8_lossy(&std::fs::read(files.stderr()).unwrap_or_default()).into_owned();
+        let session = is_client.then(|| self.session()).flatten();
+        let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.policy.checks.as_slice());
+        let evidence =
+            Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
+        let result = evidence.judge();
+        let result = match self.take_checkpoint(Kind::Post, &step, checkpoint_trigger(&result)) {
+            Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
+            _ => result,
+        };
+        let duration_ms = u64::try_from(clock.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.count(&stream);
+        self.record(begun, &result, duration_ms, git::touched(&self.env, &self.root, &before))?;
+        reporter.step_ended(&step.id, result.outcome(), duration_ms, self.run.cost);
+        Ok(result)
+    }
+
+    /// The attempt that a driver before this one started, if its program ever ran.
+    fn take_over(&self, step: &PlannedStep) -> Option<Begun> {
+        let begun = self.run.current.clone().filter(|begun| begun.step == step.id)?;
+        let files = JobFiles::of(&self.folder, &begun);
+        let ran = match files.status() {
+            JobStatus::Running | JobStatus::Ended(_) => true,
+            JobStatus::NotStarted => !files.claim(),
+            JobStatus::Lost => {
+                files.kill_leftovers();
+                false
+            }
+        };
+        ran.then_some(begun)
+    }
+
+    /// Waits until the program has ended. Also returns whether it was asked to end.
+    fn wait(
+        &self,
+        reporter: &mut dyn Reporter,
+        index: usize,
+        files: &JobFiles,
+        stream: &mut Stream,
+    ) -> anyhow::Result<(Option<Ending>, bool)> {
+        let began = Instant::now();
+        let mut asked: Option<Instant> = None;
+        let ending = loop {
+            let status = files.status();
+            stream.follow();
+            reporter.step_runs(&self.progress(index, began.elapsed(), stream));
+            match status {
+                JobStatus::Ended(ending) => break Some(ending),
+                JobStatus::Lost => {
+                    files.kill_leftovers();
+                    break None;
+                }
+                JobStatus::NotStarted if began.elapsed() > START_TIMEOUT && files.claim() => {
+                    let what = format!("the program of step `{}` could not be started", self.plan[index].id);
+                    return Err(Failure::new(Code::StorageFailed, what).into());
+                }
+                _ => {}
+            }
+            match asked {
+                None if signal::interrupted() && files.signal(Signal::TERM) => asked = Some(Instant::now()),
+                Some(at) if at.elapsed() > END_TIMEOUT => {
+                    files.signal(Signal::KILL);
+                }
+                _ => {}
+            }
+            thread::sleep(POLL);
+        };
+        stream.follow();
+        Ok((ending, asked.is_some()))
+    }
+
+    fn progress<'a>(&'a self, index: usize, elapsed: Duration, stream: &'a Stream) -> StepProgress<'a> {
+        StepProgress {
+            step: &self.plan[index].id,
+            index,
+            count: self.plan.len(),
+            elapsed,
+            tokens: self.run.tokens.max(stream.tokens),
+            cost: self.run.cost,
+            tool: stream.last_tool.as_deref(),
+        }
+    }
+
+    /// Adds what the step used to the run. The client counts over its whole session.
+    fn count(&mut self, stream: &Stream) {
+        let result = stream.result.as_ref();
+        let cost = result.and_then(|result| result.cost).unwrap_or_default();
+        self.run.cost = self.run.cost.max(cost);
+        let known = result.and_then(|result| result.tokens);
+        self.run.tokens = known.unwrap_or(self.run.tokens + stream.tokens).max(self.run.tokens);
+    }
+
+    fn record(
+        &mut self,
+        Begun { call, step, .. }: Begun,
+        result: &StepResult,
+        duration_ms: u64,
+        artifacts: Vec<String>,
+    ) -> Result<(), Failure> {
+        let outcome = result.outcome();
+        let summary = Summary { artifacts, duration_ms, outcome, step_name: step.clone() };
+        self.artifacts.keep_summary(&self.run.run_id, &summary)?;
+        let reason = match result {
+            StepResult::Pause(_) => return Ok(()),
+            StepResult::Passed => String::new(),
+            StepResult::Blocked(reason) => reason.clone(),
+        };
+        let (cost, tokens) = (self.run.cost, self.run.tokens);
+        self.append(Deed::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
+    }
+}
+
+/// A step without a checkpoint could not be rolled back.
+fn no_checkpoint(failure: &Failure) -> StepResult {
+    StepResult::Blocked(format!("no checkpoint could be taken: {failure}"))
+}
+
+/// The trigger that the checkpoint after a step is stored with.
+fn checkpoint_trigger(result: &StepResult) -> &'static str {
+    match result {
+        StepResult::Passed => "run",
+        StepResult::Blocked(_) => "failure",
+        StepResult::Pause(_) => "pause",
+    }
+}
