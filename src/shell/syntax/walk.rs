@@ -198,7 +198,9 @@ impl Walk {
                 self.list(body, scope, false);
             }
             Compound::Select { name, values, body } => {
-                values.iter().for_each(|word| drop(self.words(word, scope)));
+                for word in values {
+                    self.words(word, scope);
+                }
                 self.assign(scope, name, Vec::new());
                 self.assign(scope, "REPLY", Vec::new());
                 self.list(body, scope, false);
@@ -210,15 +212,20 @@ impl Walk {
             Compound::Case(value, items) => {
                 self.words(value, scope);
                 for (patterns, list) in items {
-                    patterns.iter().for_each(|pattern| self.document(pattern, scope));
+                    for pattern in patterns {
+                        self.document(pattern, scope);
+                    }
                     self.list(list, scope, false);
                 }
             }
             Compound::Sum(sum) => self.sum(sum, scope),
             Compound::Test(operands) => {
-                operands.iter().for_each(|(word, _)| self.document(word, scope));
-                let computed = operands.iter().filter(|(_, computes)| *computes);
-                computed.for_each(|(word, _)| self.sum(word, scope));
+                for (word, is_computed) in operands {
+                    self.document(word, scope);
+                    if *is_computed {
+                        self.sum(word, scope);
+                    }
+                }
             }
         }
     }

@@ -150,10 +150,12 @@ impl<'a> Reader<'a> {
                 return reader.command();
             }
             let word = reader.word().filter(|word| !is_reserved(word.text))?;
-            if !begins(reader.next_text()) {
-                return reader.simple(Some(word));
+            match reader.next_text() {
+                text if begins(text) && is_name(word.text) => reader.command(),
+                // Behind `coproc word` bash still looks for keywords.
+                text if begins(text) || is_reserved(text) => None,
+                _ => reader.simple(Some(word)),
             }
-            if is_name(word.text) { reader.command() } else { None }
         })?;
         Some(Command::Coprocess(Box::new(command)))
     }
