@@ -57,7 +57,7 @@ fn allowed(deny: &str) -> Vec<String> {
     list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// One of the choices an SPDX expression leaves is ours. `/` is the old way to write `OR`.
+/// One of the choices of an SPDX expression is on our list. `/` is the old way to write `OR`.
 fn permits(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     any(&mut spaced.split_whitespace().peekable(), allowed)
