@@ -135,9 +135,9 @@ fn remove(opener: &mut Opener, file: &File) -> Result<(), Failure> {
 /// Sets the mode of a file whose content is right. `false`: it has to be written after all.
 fn set_mode(opener: &mut Opener, file: &File) -> Result<bool, Failure> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = opener.at(&file.path, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()));
-    let Ok(opened) = opened else { return Ok(false) };
-    rustix::fs::fchmod(&opened, mode_of(file.mode)).map_err(|e| failed(&file.path, e))?;
+    let found = opener.at(&file.path, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()));
+    let Ok(found) = found else { return Ok(false) };
+    rustix::fs::fchmod(&found, mode_of(file.mode)).map_err(|e| failed(&file.path, e))?;
     Ok(true)
 }
 
@@ -207,6 +207,6 @@ fn folder_mode(opener: &mut Opener, folder: &Folder) -> Result<(), Failure> {
     if mode == wanted {
         return Ok(());
     }
-    let opened = opener.folder(&folder.path).map_err(|e| failed(&folder.path, e))?;
-    rustix::fs::fchmod(&opened, wanted).map_err(|e| failed(&folder.path, e))
+    let found = opener.folder(&folder.path).map_err(|e| failed(&folder.path, e))?;
+    rustix::fs::fchmod(&found, wanted).map_err(|e| failed(&folder.path, e))
 }

@@ -25,7 +25,9 @@ mod tests {
     fn both_sources_fill_all_bytes_and_never_repeat() {
         for fill in [fill, read_device] {
             let mut drawn = [[0; 32]; 2];
-            drawn.iter_mut().for_each(|bytes| fill(bytes).unwrap());
+            for bytes in &mut drawn {
+                fill(bytes).unwrap();
+            }
             assert!(drawn[0] != drawn[1] && drawn.iter().all(|bytes| bytes[16..] != [0; 16]));
         }
     }

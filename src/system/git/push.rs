@@ -30,8 +30,8 @@ fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
     let config = git(env, cwd, &["config", "-z", "--get-regexp", wanted]).unwrap_or_default();
     let config = String::from_utf8_lossy(&config);
     let value = |key: String| {
-        let entries = config.split('\0').filter_map(|entry| entry.split_once('\n'));
-        entries.filter(|(known, _)| *known == key).last().map(|(_, value)| value)
+        let mut entries = config.split('\0').filter_map(|entry| entry.split_once('\n'));
+        entries.rfind(|(known, _)| *known == key).map(|(_, value)| value)
     };
     let keys = [
         format!("branch.{branch}.pushremote"),

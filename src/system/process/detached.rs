@@ -121,7 +121,7 @@ mod tests {
             Err(io::Error::other("no room"))
         };
         let args = ["-c".to_owned(), "sleep 600".to_owned()];
-        let times = (Duration::from_secs(60), Duration::from_secs(60));
+        let times = (Duration::from_mins(1), Duration::from_mins(1));
         let done = supervise(Path::new("/bin/sh"), &args, folder.path(), (file(), file()), begun, times);
         assert_eq!(done.unwrap_err().to_string(), "no room");
         let pid = Pid::from_raw(started.get().try_into().unwrap()).unwrap();

@@ -63,7 +63,7 @@ fn interrupt_rollback(sandbox: &Sandbox, id: &str) {
 
 /// The next command, or the next event of the session that works here.
 fn go_on(sandbox: &Sandbox, session: &Session, n: usize) {
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         checkpoint(sandbox, &["list"]).said(&[""]);
     } else {
         passed(&session.pre(&session.call("Read", json!({"file_path": "a.txt"}))));
