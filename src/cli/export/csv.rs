@@ -1,4 +1,4 @@
-//! One row a session, as spreadsheets read it (RFC 4180).
+//! One row per session, for spreadsheets (RFC 4180).
 //!
 //! Pure. Invariant: a cell that a spreadsheet would take for a formula begins with an apostrophe.
 
@@ -32,7 +32,7 @@ const COLUMNS: [&str; 24] = [
     "stop_reason",
 ];
 
-pub(super) fn headline() -> String {
+pub(super) fn header() -> String {
     COLUMNS.join(",")
 }
 

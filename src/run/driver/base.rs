@@ -49,7 +49,6 @@ impl Driver {
         let folder = run_folder(&env, &run.run_id);
         make_all(&folder)?;
         let kit = Kit::write(&env, &texts, &folder).map_err(|e| Failure::storage(folder.display(), e))?;
-        let (approved, note, _lock) = (None, None, lock);
         Ok(Self {
             env,
             root,
@@ -61,9 +60,9 @@ impl Driver {
             folder,
             client,
             kit,
-            approved,
-            note,
-            _lock,
+            approved: None,
+            note: None,
+            _lock: lock,
         })
     }
 
@@ -84,8 +83,12 @@ fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Opt
     match now {
         Ok(now) if now == began_with => None,
         Ok(now) => {
-            let (old, new) = (&began_with[..12], &now[..12]);
-            Some(format!("{POLICY_CHANGED}: the policy hash was {old} and is {new}"))
+            let short = |hash: &str| hash.chars().take(12).collect::<String>();
+            Some(format!(
+                "{POLICY_CHANGED}: the policy hash was {} and is {}",
+                short(began_with),
+                short(&now)
+            ))
         }
         Err(failure) => Some(format!("{POLICY_CHANGED}: {}", failure.what)),
     }

@@ -48,11 +48,10 @@ impl Driver {
     }
 
     fn describe_earlier_attempt(&self, step: &PlannedStep) -> String {
-        let mut words = "You began this step before and were interrupted: look at what is done already, and do only what is missing.".to_owned();
-        let calls = self.list_earlier_calls(&step.id);
-        if !calls.is_empty() {
-            words += &format!(" What aops-hook recorded of it:\n\n{calls}");
+        let words = "You began this step before and were interrupted: look at what is done already, and do only what is missing.";
+        match self.list_earlier_calls(&step.id) {
+            none if none.is_empty() => words.to_owned(),
+            calls => format!("{words} What aops-hook recorded of it:\n\n{calls}"),
         }
-        words
     }
 }
