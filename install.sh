@@ -23,7 +23,7 @@ settings and runs `aops-hook doctor`.
   --help       this text
 
 Variables: AOPS_BIN_DIR (instead of ~/.local/bin), CLAUDE_CONFIG_DIR, CARGO_HOME, RUSTUP_HOME,
-CARGO_TARGET_DIR.
+CARGO_TARGET_DIR, AOPS_PROFILE (the Cargo profile to build with, instead of release).
 HELP
 }
 
@@ -115,9 +115,10 @@ case $target_dir in
     /*) ;;
     *) target_dir=$(pwd -P)/$target_dir ;;
 esac
+profile=${AOPS_PROFILE:-release}
 say "building for $target"
-(cd -- "$here" && "$cargo" build --release --locked --bin aops-hook --target "$target" --target-dir "$target_dir")
-built=$target_dir/$target/release/aops-hook
+(cd -- "$here" && "$cargo" build --profile "$profile" --locked --bin aops-hook --target "$target" --target-dir "$target_dir")
+built=$target_dir/$target/$profile/aops-hook
 [ -x "$built" ] || fail "the build made no \`$built\`"
 
 # Beside the old one, then renamed: a hook that runs just now keeps its file, and the next one has a whole new one.

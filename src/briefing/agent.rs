@@ -130,7 +130,7 @@ fn values(
         } else {
             &event.prompt
         };
-        values.extend(sources::ask(env, &session.policy(), &project, query));
+        values.extend(sources::ask(env, session.policy(), &project, query));
     }
     if wants("critic") {
         values.extend(verdicts(session, &ledger.recent()));

@@ -9,7 +9,7 @@ use crate::gate::Context;
 use crate::ledger::open::Ledger;
 use crate::model::agent::{meant, ours};
 use crate::model::error::Failure;
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::prompt::Prompt;
 use crate::system::env::Env;
@@ -30,15 +30,15 @@ pub fn offer(
     if verdict.ruling != Ruling::Pass || ledger.session().blocked().is_some() {
         return Ok(verdict);
     }
-    if let Some(file) = context.shadowed.as_ref().filter(|_| event.name == "SessionStart") {
+    if let Some(file) = context.start.shadowed.as_ref().filter(|_| event.kind == EventKind::SessionStart) {
         let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let values = vec![("file", crate::text::template::one_line(file, 300)), ("agent", name)];
         let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
         return Ok(verdict.join(Verdict::notice("report", words)));
     }
     let agent = event.agent_type.as_deref().and_then(ours);
-    let extra = match (event.name.as_str(), agent) {
-        ("UserPromptSubmit", _)
+    let extra = match (event.kind, agent) {
+        (EventKind::UserPromptSubmit, _)
             if context.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary =>
         {
             let Some(hydrator) = ours("prompt-hydrator") else { return Ok(verdict) };
@@ -48,18 +48,18 @@ pub fn offer(
                 .fill(&texts::template(env, "hydration-instruction.md")?);
             Verdict::context("hydrate", words)
         }
-        ("SubagentStart", Some(agent)) if context.shadowed.is_none() => {
+        (EventKind::SubagentStart, Some(agent)) if context.start.shadowed.is_none() => {
             Verdict::context("hydrate", brief(env, ledger, event, agent)?.text)
         }
-        ("PreToolUse", _) => match prompt_of_ours(event) {
+        (EventKind::PreToolUse, _) => match prompt_of_ours(event) {
             Some(input) => Verdict { input: Some(input), ..Verdict::pass() },
             None => return Ok(verdict),
         },
-        ("PostToolUse" | "PostToolUseFailure", _) if context.drawn == Some(true) => {
+        (EventKind::PostToolUse | EventKind::PostToolUseFailure, _) if context.ended.drawn == Some(true) => {
             let words = format!(
                 "an audit was drawn for this task\nhint: start the agent `{}` now; {} more changes are free before it must have begun",
                 context.agent("custodiet"),
-                context.grace,
+                ledger.session().policy().audit.grace,
             );
             Verdict::context("audit", words)
         }

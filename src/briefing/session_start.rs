@@ -6,6 +6,7 @@
 use crate::config::texts;
 use crate::gate::Context;
 use crate::ledger::open::Ledger;
+use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::session::fold::Session;
@@ -33,8 +34,7 @@ pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -
     if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
         return Ok(standing.unwrap_or_default());
     }
-    let names = ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"]
-        .map(|name| context.agent(name));
+    let names = AGENTS.iter().map(|agent| context.agent(agent.name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
     let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
         .fill(&texts::template(env, "AGENTS.md")?);
@@ -115,8 +115,9 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
     let folder = env.config.join("aops/texts").join(env!("CARGO_PKG_VERSION"));
     for asset in texts::ASSETS {
         let path = folder.join(asset.path);
-        let current = fs::symlink_metadata(&path)
+        let plain = fs::symlink_metadata(&path)
             .is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
+        let current = plain && fs::read(&path).is_ok_and(|bytes| bytes == asset.text.as_bytes());
         if !current {
             make_all(path.parent().unwrap_or(&folder))?;
             let written = crate::system::files::find(&path)
@@ -125,4 +126,21 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
         }
     }
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_text_of_the_same_length_is_written_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env { config: home.path().join("c"), ..Env::default() };
+        let folder = written_out(&env).unwrap();
+        let asset = &texts::ASSETS[0];
+        let path = folder.join(asset.path);
+        fs::write(&path, "x".repeat(asset.text.len())).unwrap();
+        written_out(&env).unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), asset.text);
+    }
 }

@@ -134,3 +134,22 @@ pub fn keep(
     kept.left_out.dedup_by(|a, b| a.path == b.path);
     Ok(kept)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::git::tests::{repository, track_many};
+
+    /// Tracked and ignored: only git's list names it.
+    #[test]
+    fn an_ignored_file_at_the_end_of_a_long_list_is_kept() {
+        let (_home, env) = repository();
+        std::fs::write(env.cwd.join(".gitignore"), "*.log\n").unwrap();
+        track_many(&env, "last.log");
+        let store = Store::open(&env, &env.cwd).unwrap();
+        for _ in 0..2 {
+            let kept = capture(&env, &store, &Limits::none(), &[], &[]).unwrap();
+            assert!(find(&kept.files, "last.log").is_some(), "{} files", kept.files.len());
+        }
+    }
+}

@@ -11,6 +11,7 @@ use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::delta::Delta;
 use crate::checkpoint::tree::{File, Folder, name};
 use crate::model::error::Failure;
+use crate::system::files::mode_of;
 use ground::Ground;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -135,7 +136,7 @@ fn set_mode(ground: &mut Ground, file: &File) -> Result<bool, Failure> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = ground.at(&file.path, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()));
     let Ok(opened) = opened else { return Ok(false) };
-    rustix::fs::fchmod(&opened, Mode::from_raw_mode(file.mode)).map_err(|e| failed(&file.path, e))?;
+    rustix::fs::fchmod(&opened, mode_of(file.mode)).map_err(|e| failed(&file.path, e))?;
     Ok(true)
 }
 
@@ -201,7 +202,7 @@ fn folder_mode(ground: &mut Ground, folder: &Folder) -> Result<(), Failure> {
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(failed(&folder.path, error)),
     };
-    let wanted = Mode::from_raw_mode(folder.mode);
+    let wanted = mode_of(folder.mode);
     if mode == wanted {
         return Ok(());
     }

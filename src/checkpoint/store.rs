@@ -88,18 +88,25 @@ impl Store {
         format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Puts a whole file in place, after `sync` had it.
+    /// Makes a file in the spare folder, lets `write` fill it, and renames it into place, or deletes it where `write`
+    /// returns false.
     pub fn put(
         &self,
         dir: &OwnedFd,
         name: &str,
-        pieces: &[&[u8]],
-        sync: impl FnOnce(&File) -> io::Result<()>,
+        write: impl FnOnce(&mut File) -> io::Result<bool>,
     ) -> Result<(), Failure> {
         let (spare, mut file) = self.spare_file()?;
-        let written = pieces.iter().try_for_each(|piece| file.write_all(piece));
-        written.and_then(|()| sync(&file)).map_err(|e| Failure::storage(name, e))?;
-        rustix::fs::renameat(&self.spare, &spare, dir, name).map_err(|e| Failure::storage(name, e))
+        let done = write(&mut file).and_then(|wanted| {
+            if wanted {
+                rustix::fs::renameat(&self.spare, &spare, dir, name)?;
+            }
+            Ok(wanted)
+        });
+        if !matches!(done, Ok(true)) {
+            let _ = rustix::fs::unlinkat(&self.spare, &spare, AtFlags::empty());
+        }
+        done.map(drop).map_err(|e| Failure::storage(name, e))
     }
 
     /// Everything that was written so far is on the disk itself, as far as the system keeps its word.
@@ -116,13 +123,14 @@ impl Store {
     /// `text`: as [`text`] seals it; `witness`: what is forced to the disk beside it.
     pub fn write(&self, id: &Id, text: &text::Text, witness: Option<&File>) -> Result<(), Failure> {
         let run = make(&self.dir, &id.folder(), PRIVATE)?;
-        self.put(&run, &id.file(), &text.pieces().map(str::as_bytes), |file| {
-            // Those who wait together wait once.
+        self.put(&run, &id.file(), |file| {
+            text.pieces().iter().try_for_each(|piece| file.write_all(piece.as_bytes()))?;
+            // Both fsyncs at the same time take as long as one.
             thread::scope(|scope| {
                 let other = witness.map(|witness| scope.spawn(|| witness.sync_data()));
                 let synced = file.sync_data();
                 let lost = |_| io::Error::other("the witness is lost");
-                other.map_or(Ok(()), |other| other.join().map_err(lost)?).and(synced)
+                other.map_or(Ok(()), |other| other.join().map_err(lost)?).and(synced).map(|()| true)
             })
         })
     }
@@ -148,7 +156,7 @@ impl Store {
         let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
         let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
         let (file, long) = folder::open(&run, &id.file(), OFlags::RDONLY)?.ok_or_else(gone)?;
-        folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))
+        Ok(folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))?)
     }
 
     /// The same, with its text.

@@ -12,7 +12,7 @@ mod statusline;
 pub use statusline::{StatusLine, status_line, with_status_line};
 pub use survey::{Registered, Survey, survey};
 
-use crate::model::event::{EVENTS, EventKind};
+use crate::model::event::{EVENTS, EventKind, EventRow};
 use serde::Serialize;
 use span::{Part, member, parts};
 use std::collections::BTreeMap;
@@ -53,8 +53,8 @@ struct Hook<'a> {
 }
 
 /// The entry for this kind of event; nothing where we do not register.
-pub fn group<'a>(kind: &EventKind, command: &'a str) -> Option<Group<'a>> {
-    let on_failure = kind.blocks_on_failure().then_some("block");
+pub fn group<'a>(kind: &EventRow, command: &'a str) -> Option<Group<'a>> {
+    let on_failure = kind.guarding.then_some("block");
     let hook = Hook { r#type: "command", command, args: [kind.name], timeout: kind.timeout, on_failure };
     (kind.timeout > 0).then_some(Group { hooks: [hook] })
 }
@@ -161,7 +161,7 @@ fn less_one(text: &str, command: Option<&str>, had: &dyn Fn(Option<&str>) -> boo
     for (h, hooks) in top.iter().enumerate().filter(|(_, part)| part.name == "hooks") {
         let events = parts(text, &hooks.value);
         for (e, event) in events.iter().enumerate() {
-            let wanted = command.and_then(|command| group(EventKind::of(&event.name), command));
+            let wanted = command.and_then(|command| group(EventKind::of(&event.name).row(), command));
             let groups = parts(text, &event.value);
             let stays = keeper(text, &groups, wanted.as_ref());
             for (g, group) in groups.iter().enumerate().filter(|(g, _)| Some(*g) != stays) {

@@ -32,6 +32,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     let reason = crate::text::json::cut(&reason, 2000).to_owned();
     ledger.append(io.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
+    ledger.exported()?;
     let id = &found.session_id;
     if io.json {
         writeln!(io.out, "{}", json!({"session_id": id, "blocked": true, "block_reason": reason}))?;

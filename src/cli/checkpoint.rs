@@ -36,7 +36,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-static VERBS: &[Command] =
+pub(super) static VERBS: &[Command] =
     &[create::VERB, list::VERB, show::VERB, diff::VERB, rollback::VERB, verify::VERB, gc::VERB, export::VERB];
 
 fn arguments(row: clap::Command) -> clap::Command {

@@ -34,6 +34,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             let facts =
                 if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
             ledger.append(io.env, facts)?;
+            ledger.exported()?;
             (found.session_id, was)
         }
         (Err(_), Some(head)) => {

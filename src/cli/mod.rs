@@ -40,6 +40,7 @@ pub use crate::model::refusal::{Refused, refused};
 use crate::ledger;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
+pub use crate::model::verbs::Who;
 use crate::system::env::Env;
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
@@ -80,16 +81,6 @@ impl Command {
         });
         asked.map_or_else(|| refused("say what to do"), Ok)
     }
-}
-
-/// Who may run a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    Anyone,
-    /// A person or their script: refused inside a tool call.
-    OutsideClient,
-    /// Changes permissions: needs a terminal or `--yes`; refused inside a tool call.
-    AtTerminal,
 }
 
 /// What a command works with: environment, output, and the form of the output.
@@ -246,4 +237,27 @@ pub fn parser() -> clap::Command {
 fn complain(words: &str, code: u8) -> u8 {
     eprintln!("aops-hook: {words}");
     code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::verbs::VERBS;
+
+    /// The guard and the sandbox judge our verbs by `model::verbs`: it says the same as the table of commands.
+    #[test]
+    fn verbs_and_commands_agree() {
+        let rows = COMMANDS.iter().map(|command| (command.name.to_owned(), command.who));
+        let below = checkpoint::VERBS.iter().map(|verb| (format!("checkpoint {}", verb.name), verb.who));
+        let mut commands: Vec<_> = rows.chain(below).collect();
+        // A flag, what clap adds, and what our own child processes are started with.
+        commands.push(("verify --quarantine".to_owned(), Who::AtTerminal));
+        commands.push(("help".to_owned(), Who::Anyone));
+        let inner = ["__refresh", "__refresh-work", "__refresh-start", "__step"];
+        commands.extend(inner.map(|name| (name.to_owned(), Who::OutsideClient)));
+        let mut verbs: Vec<_> = VERBS.iter().map(|verb| (verb.name.to_owned(), verb.who)).collect();
+        commands.sort_by(|a, b| a.0.cmp(&b.0));
+        verbs.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(commands, verbs);
+    }
 }

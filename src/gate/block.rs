@@ -1,10 +1,10 @@
 //! Refuses everything in a blocked session, and ends the turn.
 //!
-//! Reads the block flag; writes nothing. Invariant: `Stop`, `SubagentStop` and `SessionEnd` always pass, so nobody is
+//! Reads the block flag; writes nothing. Invariant: `Stop`, `SubagentStop` and `SessionEnd` always pass, so no turn is
 //! trapped in a session that may do nothing. Way out: a person runs `aops-hook clear-block`.
 
 use super::Context;
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::json::cut;
@@ -12,23 +12,19 @@ use crate::text::json::cut;
 const GATE: &str = "block";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let Some(reason) = session.blocked() else { return beside(event, context) };
+    let Some(reason) = session.blocked() else { return name_blocked_beside(context) };
     let words = words(&session.state.session_id, reason);
-    if event.kind().guarding {
-        return Verdict::halt(GATE, words);
+    match event.kind {
+        kind if kind.row().guarding => Verdict::halt(GATE, words),
+        EventKind::SessionStart => Verdict::context(GATE, &words).join(Verdict::notice(GATE, words)),
+        _ => Verdict::pass(),
     }
-    if event.name == "SessionStart" {
-        return Verdict::context(GATE, &words).join(Verdict::notice(GATE, words));
-    }
-    Verdict::pass()
 }
 
-/// A new session is free, and says which one is not.
-fn beside(event: &Event, context: &Context) -> Verdict {
-    if event.name != "SessionStart" {
-        return Verdict::pass();
-    }
-    let lines: Vec<String> = context.blocked_beside.iter().map(|(id, reason)| words(id, reason)).collect();
+/// A new session is free; the user is told which other session is blocked.
+fn name_blocked_beside(context: &Context) -> Verdict {
+    let blocked = &context.start.blocked_beside;
+    let lines: Vec<String> = blocked.iter().map(|(id, reason)| words(id, reason)).collect();
     if lines.is_empty() { Verdict::pass() } else { Verdict::notice(GATE, lines.join("\n")) }
 }
 

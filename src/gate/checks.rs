@@ -1,14 +1,14 @@
 //! Refuses a save or a commit whose check failed, and says which checks are to be run.
 //!
-//! Reads the checks of the policy and how those that were run ended; writes nothing. Invariants: nothing is run for what
-//! another gate refuses anyway; a shell command is no save, so whatever a check complains of can be repaired while it
-//! fails. Before a stop a failing check is one more thing owed: see `owed`. Way out: the check's own words, or a person.
+//! Reads the checks of the policy and how those that were run ended; writes nothing. Invariants: no check is run for a call
+//! that another gate refuses; a shell command is not a save, so what a check complains of can be repaired while it fails.
+//! Before a stop a failing check is one more debt: see `owed`. Way out: the check's own output, or a person.
 
 use super::{Context, is_waived};
 use crate::config::policy::check::Moment;
 use crate::config::policy::{Check, Level};
 use crate::model::call::CallState;
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Checked;
@@ -33,52 +33,55 @@ pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Ver
     policy.checks.iter().filter(new).cloned().collect()
 }
 
-/// What this event is the moment before.
+/// The save, commit or stop that this event announces.
 fn moment(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Option<Moment> {
-    match (event.name.as_str(), &event.call) {
-        ("PreToolUse", Some(call))
+    match (event.kind, &event.call, &context.call) {
+        (EventKind::PreToolUse, Some(call), Some(seen))
             if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none_or(waits) =>
         {
-            let commits = context.commits.then_some(Moment::Commit);
-            context.saves.as_ref().map(|_| Moment::Save).or(commits)
+            seen.saves.as_ref().map(|_| Moment::Save).or(seen.commits.then_some(Moment::Commit))
         }
-        ("Stop", _) => {
+        (EventKind::Stop, ..) => {
             let worked = match &context.stage {
-                // In a run there is no task; what a step before it changed is its business too.
+                // A run has no task, and a closing step answers for what earlier steps changed.
                 Some(stage) => stage.sandbox == Sandbox::Open || stage.closes,
                 None => session.state.task.as_ref().is_some_and(|task| task.writes > 0),
             };
-            (worked && !context.busy && session.state.phase != Phase::Halted).then_some(Moment::Stop)
+            (worked && !event.busy && session.state.phase != Phase::Halted).then_some(Moment::Stop)
         }
         _ => None,
     }
 }
 
-/// A question was put off, and comes up again.
+/// A deferred question that comes up again.
 fn waits(open: &OpenCall) -> bool {
     open.deferred && open.state == CallState::Pending
 }
 
 pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     let failed = context.checks.iter().filter(|run| run.failed());
-    match event.name.as_str() {
-        "PreToolUse" => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context))),
-        "Stop" => failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
-            let said = Phrase::new("refusals/check-halt.md", values(run));
-            verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
-        }),
+    match event.kind {
+        EventKind::PreToolUse => {
+            failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context)))
+        }
+        EventKind::Stop => {
+            failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
+                let said = Phrase::new("refusals/check-halt.md", values(run));
+                verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
+            })
+        }
         _ => Verdict::pass(),
     }
 }
 
-/// Nothing is asked of the agent for it: the turn ends, and the user is told; in a run, by its driver.
+/// The agent can do nothing about it: the turn ends and the user is told; in a run, by its driver.
 fn is_over(run: &Checked, context: &Context) -> bool {
     run.outcome == "HALT" || run.outcome == "ASK_USER" && (context.attended || context.stage.is_some())
 }
 
 /// A check that was run for this event ends the work.
 pub fn halts(session: &Session, context: &Context) -> bool {
-    let enforced = super::level(&session.policy(), GATE) == Level::Enforce;
+    let enforced = super::level(session.policy(), GATE) == Level::Enforce;
     enforced && context.checks.iter().any(|run| run.outcome == "HALT")
 }
 

@@ -1,7 +1,7 @@
-//! What goes into the ledger for one judged event.
+//! The facts that go into the ledger for one judged event.
 //!
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
-//! settled by some later event; what was answered stands beside what was asked.
+//! settled by some later event; the answer stands beside the question.
 
 mod settle;
 mod call;
@@ -12,7 +12,7 @@ use crate::gate::Context;
 use crate::gate::owed::{debts, without_git};
 use crate::model::agent::ours;
 use crate::model::call::CallState::{Completed, Failed};
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Blocked, Checked, Fact, Reported, Said, Seen};
 use crate::session::fold::Session;
@@ -30,14 +30,14 @@ pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Cont
 }
 
 fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
-    match (event.name.as_str(), &event.call) {
-        ("PreToolUse", Some(call)) => asked(session, event, call, verdict, context),
-        ("PostToolUse", Some(call)) => ended(session, event, call, Completed, context),
-        ("PostToolUseFailure", Some(call)) => ended(session, event, call, Failed, context),
+    match (event.kind, &event.call) {
+        (EventKind::PreToolUse, Some(call)) => asked(session, event, call, verdict, context),
+        (EventKind::PostToolUse, Some(call)) => ended(session, event, call, Completed, context),
+        (EventKind::PostToolUseFailure, Some(call)) => ended(session, event, call, Failed, context),
         _ => {
             let mut facts = settled(session, event);
             let mut seen = seen(event, context, said(verdict));
-            if event.name == "Stop" && !context.busy {
+            if event.kind == EventKind::Stop && !event.busy {
                 seen.owed = Some(debts(session, context).iter().map(|debt| debt.name.to_owned()).collect());
                 seen.no_git = without_git(session, context);
             }
@@ -77,7 +77,7 @@ fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
         boot: None,
         event: cut(&event.name, 64).to_owned(),
         folders: None,
-        foreign: context.shadowed.clone(),
+        foreign: context.start.shadowed.clone(),
         held: None,
         linked: None,
         marks: None,

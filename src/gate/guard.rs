@@ -1,10 +1,10 @@
 //! Refuses calls that would write to what guards them, or use a person's verbs.
 //!
-//! Reads the call's [`Reach`]; writes nothing. Invariant: reading is never refused, and a refusal names the path or verb.
+//! Reads the call's [`Targets`]; writes nothing. Invariant: reading is never refused, and a refusal names the path or verb.
 //! Way out: none for a tool call; a person edits the file or runs the verb in a terminal of their own.
 
 use crate::model::verdict::Verdict;
-use crate::shell::targets::{Act, Reach};
+use crate::shell::targets::{Act, Targets};
 
 mod place;
 mod path;
@@ -19,13 +19,13 @@ pub use place::{Place, Protected};
 const SHOWN: usize = 200;
 
 /// The guard's word on one call.
-pub fn judge(protected: &Protected, reach: &Reach) -> Verdict {
+pub fn judge(protected: &Protected, reach: &Targets) -> Verdict {
     if reach.over {
         return refuse_over();
     }
     // Most calls touch nothing; the map is drawn only for those that do.
-    let map = (!reach.targets.is_empty()).then(|| path::Map::new(protected));
-    for (target, map) in reach.targets.iter().zip(std::iter::repeat(map.as_ref())) {
+    let map = (!reach.paths.is_empty()).then(|| path::Map::new(protected));
+    for (target, map) in reach.paths.iter().zip(std::iter::repeat(map.as_ref())) {
         let Some(map) = map else { break };
         let given = path::parts(&target.path.bits);
         let act = match target.act {

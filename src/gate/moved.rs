@@ -1,4 +1,4 @@
-//! Refuses to work in other folders than the session began in.
+//! Refuses to work with other folders than the session began with.
 //!
 //! Reads the folders recorded at the session's start; writes nothing. Why: a project's own settings can set variables for
 //! hooks, and a hook that looks elsewhere finds no block, no ledger and no rules. Way out: take the variable out of the
@@ -10,13 +10,13 @@ use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::json::cut;
 
-/// What makes it a refusal; a reader of old ledgers knows this gate by it.
+/// Part of every refusal; `replay` recognises this gate in old ledgers by it.
 pub const WHY: &str = "a session must not be moved away from its ledger";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let began = &session.memory.folders;
-    // Nothing is known of a session whose damaged ledger a person set aside: no ground to refuse on.
-    if !event.kind().guarding || session.is_new() || began.is_empty() || *began == context.folders {
+    // A session whose damaged ledger a person set aside has no recorded folders to compare with.
+    if !event.kind.row().guarding || session.is_new() || began.is_empty() || *began == context.folders {
         return Verdict::pass();
     }
     let names = began.keys().chain(context.folders.keys());

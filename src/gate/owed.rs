@@ -1,13 +1,13 @@
 //! Refuses the end of a turn while the task owes verification, reflection, a commit or a push.
 //!
 //! Reads the task, its verdicts and the working tree as the context shows it; writes nothing. Invariants: one refusal with
-//! the whole list, in order; silent for tasks that changed nothing, while others still work, and after a few refusals
-//! without progress, when the user is told instead. Way out: every line is a step that can be done now.
+//! the whole list, in order; silent for tasks that changed nothing and while other agents still work; after a few refusals
+//! without progress the turn may end and the user is told. Way out: every line is a step that can be done now.
 
 use super::{Context, checks, is_waived};
 use crate::config::policy::Level;
 use crate::model::agent::ours;
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
 use crate::session::fold::Session;
@@ -18,7 +18,7 @@ const GATE: &str = "owed";
 const MOST_ROUNDS: u64 = 3;
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    if event.name != "Stop" || session.blocked().is_some() || context.busy {
+    if event.kind != EventKind::Stop || session.blocked().is_some() || event.busy {
         return Verdict::pass();
     }
     let verdict = ending(session, context);
@@ -37,7 +37,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     let names: Vec<&str> = debts.iter().map(|debt| debt.name).collect();
     let stop = &session.state.stop;
     let progress = names.len() < stop.owed.len();
-    let tired = stop.refusals >= context.refusals && !progress;
+    let tired = stop.refusals >= session.policy().stop.refusals && !progress;
     if tired || session.memory.progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
         let values = vec![("refusals", stop.refusals.to_string()), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));
@@ -46,19 +46,19 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }
 }
 
-/// What this task still owes, in the order it is to be given.
+/// What this task still owes, in the order in which to do it.
 pub fn debts(session: &Session, context: &Context) -> Vec<Debt> {
     held(session, context, Level::Enforce)
 }
 
-/// The work cannot be closed, and the user has not been told yet.
+/// There is no git to close the work in, and the user has not been told yet.
 pub fn without_git(session: &Session, context: &Context) -> bool {
     let asked = session.policy().gates.close == Level::Enforce && !is_waived(session, context, "close");
     let halted = session.state.phase == Phase::Halted;
     context.tree.unknown && asked && !halted && !session.memory.progress.told_no_git
 }
 
-/// What is missing and nobody insists on.
+/// Debts whose gate is set to `warn`.
 fn warned(session: &Session, context: &Context) -> Verdict {
     let debts = held(session, context, Level::Warn);
     if debts.is_empty() {
@@ -67,21 +67,21 @@ fn warned(session: &Session, context: &Context) -> Verdict {
     Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }.soften()
 }
 
-/// The debts of the gates that are held like this.
+/// The debts of the gates that are set to this level.
 fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     if let Some(stage) = &context.stage {
         return if how == Level::Enforce { of_step(session, stage, context) } else { Vec::new() };
     }
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
     let course = &session.memory.progress;
-    // A new prompt came, and nobody has said yet whether it goes on with that task: a question is answered freely.
+    // A new prompt came, and it is not known yet whether it continues that task: a question may be answered freely.
     let asked = session.state.state.hydration_pending && course.prompt_count != course.task_prompt_count;
     let waived = task.waiver.is_some() && !asked || asked && task.writes == course.writes_at_prompt;
     if session.state.phase == Phase::Halted || waived || checks::halts(session, context) {
         return Vec::new();
     }
     let mut debts = Vec::new();
-    let gates = session.policy().gates;
+    let gates = &session.policy().gates;
     let held = |level: Level, gate: &str| level == how && !is_waived(session, context, gate);
     if held(gates.checks, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
@@ -99,7 +99,7 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     debts
 }
 
-/// In a run the steps are the loop: each owes the verdict of its own agent, and the one that closes the rest.
+/// In a run each step owes the verdict of its own agent, and the closing step also commit and push.
 fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
     if stage.verifies && !session.memory.progress.verified && !is_waived(session, context, "qa") {
@@ -113,7 +113,7 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     if checks::halts(session, context) {
         return debts;
     }
-    let gates = session.policy().gates;
+    let gates = &session.policy().gates;
     if gates.checks == Level::Enforce && !is_waived(session, context, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { name: checks::GATE, line }));
     }

@@ -15,9 +15,7 @@ use crate::text::json::cut;
 const GATE: &str = "repeat";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let Some(call) = event.call.as_ref().filter(|_| event.name == "PreToolUse") else {
-        return Verdict::pass();
-    };
+    let Some(call) = event.asked_call() else { return Verdict::pass() };
     if let Some(open) = session.open_call(&call.key) {
         if open.input_sha256 == call.input_sha256 {
             return Verdict::pass();
@@ -47,15 +45,12 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     )
 }
 
-/// The same call, asked again while it is in flight: what was answered then.
+/// What was answered when the same call, still in flight, was asked first.
 pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
-    let call = event.call.as_ref().filter(|_| event.name == "PreToolUse")?;
-    let open: &OpenCall =
-        session.open_call(&call.key).filter(|open| open.input_sha256 == call.input_sha256)?;
-    // A run paused for it: whether it is still a question is decided anew.
-    if open.deferred {
-        return None;
-    }
+    let call = event.asked_call()?;
+    // A call that a run paused for is judged anew.
+    let same = |open: &&OpenCall| open.input_sha256 == call.input_sha256 && !open.deferred;
+    let open = session.open_call(&call.key).filter(same)?;
     Some(match &open.reason {
         Some(reason) => {
             Verdict { ruling: Ruling::Ask, gate: GATE, reason: reason.clone(), ..Verdict::default() }

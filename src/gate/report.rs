@@ -1,7 +1,8 @@
-//! Sends an agent of ours on until its report ends with a valid verdict, and lets nobody else talk to it.
+//! Makes our agents end with a valid verdict, and refuses messages to them and agents that carry their names.
 //!
-//! Reads what its report was read as, and whom a message is for; writes nothing. Invariant: sent on twice at most, and never in a blocked session:
-//! after that the agent may end, nothing was decided, and the user is told. Way out: the refusal shows the exact form.
+//! Reads the parsed report and the addressee of a message; writes nothing. Invariant: an agent is sent on twice at most,
+//! and never in a blocked session; after that it may end without a decision, and the user is told. Way out: the refusal
+//! shows the exact form.
 
 use super::Context;
 use crate::model::agent::{meant, ours};
@@ -51,24 +52,23 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     Verdict { gate: GATE, phrase, ..Verdict::pass() }
 }
 
-/// The name of ours that another agent would be given: a teammate's name is what its events say it is.
+/// One of our names that another agent would be given: the events of a teammate carry its given name.
 fn posing(event: &Event) -> Option<String> {
-    let agent = |tool: &str| matches!(tool, "Agent" | "Task");
-    let call = event.call.as_ref().filter(|call| event.name == "PreToolUse" && agent(&call.key.tool))?;
+    let call = event.asked_call().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let input = json::read(&call.input).ok()?;
     let starts_ours = input.text_of("subagent_type").is_some_and(|kind| meant(&kind).is_some());
     let name = meant(&input.text_of("name").filter(|_| !starts_ours)?)?;
     ours(&name).map(|agent| agent.name.to_owned())
 }
 
-/// The agent of ours that a message is for, by its name or its id.
+/// The one of our agents that a message is for, by its name or its id.
 fn spoken_to(session: &Session, event: &Event) -> Option<String> {
-    let call = event.call.as_ref().filter(|call| call.key.tool == "SendMessage")?;
+    let call = event.asked_call().filter(|call| call.key.tool == "SendMessage")?;
     let input = json::read(&call.input).ok()?;
     let started = &session.memory.progress.agents;
-    let named =
+    let mut named =
         ["to", "recipient", "agent_id", "target"].into_iter().filter_map(|field| input.text_of(field));
-    named.filter(|_| event.name == "PreToolUse").find_map(|to| {
+    named.find_map(|to| {
         let by_id = started.iter().find(|agent| agent.agent_id == to).map(|agent| agent.name.clone());
         by_id.or_else(|| ours(&meant(&to)?).map(|agent| agent.name.to_owned()))
     })

@@ -1,7 +1,7 @@
-//! Says what the user's own rules say about a call.
+//! Applies the user's own rules to a call.
 //!
 //! Reads the rules of the policy in force and the call as the context describes it; writes nothing. Invariant: of several
-//! rules that match the strictest speaks; a rule that asks where nobody can answer refuses. Way out: the rule's own
+//! rules that match the strictest counts; a rule that asks refuses where no person can answer. Way out: the rule's own
 //! reason, or a person who does it or changes the rule.
 
 use super::Context;
@@ -15,21 +15,20 @@ const GATE: &str = "rules";
 
 /// The call of this event as rules see it.
 pub fn called<'a>(session: &'a Session, event: &'a Event, context: &'a Context) -> Option<Called<'a>> {
-    let call = event.call.as_ref().filter(|_| event.name == "PreToolUse")?;
+    let (call, seen) = (event.asked_call()?, context.call.as_ref()?);
     Some(Called {
         tool: &call.key.tool,
-        effect: context.effect?,
-        paths: &context.paths,
-        commands: &context.commands,
+        effect: seen.effect,
+        paths: &seen.paths,
+        commands: &seen.commands,
         project: &session.memory.root,
-        home: &context.home,
+        home: &seen.protected.home,
     })
 }
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let Some(called) = called(session, event, context) else { return Verdict::pass() };
-    let policy = session.policy();
-    let matching = policy.rules.iter().filter(|rule| rule.matches(&called));
+    let matching = session.policy().rules.iter().filter(|rule| rule.matches(&called));
     matching.fold(Verdict::pass(), |verdict, rule| {
         let values = vec![
             ("rule", one_line(&rule.id, 64)),

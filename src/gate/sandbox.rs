@@ -1,12 +1,12 @@
 //! Refuses changes until the task has a plan and, where its workflow says so, a reviewed one.
 //!
 //! Reads phase, sandbox and the call's effect; writes nothing. Invariant: reading, the tracker, spawning agents and asking
-//! the user are never refused here, so whatever this gate demands can be done while it is shut. Way out: each refusal
+//! the user are never refused here, so everything this gate asks for can be done while it is shut. Way out: each refusal
 //! names the agent to start.
 
-use super::{Context, is_waived, level};
+use super::{CallContext, Context, is_waived, level};
 use crate::config::policy::Level;
-use crate::model::agent::{May, ours};
+use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::Event;
 use crate::model::phase::Phase;
@@ -18,65 +18,62 @@ use crate::text::template::{Phrase, one_line};
 const GATE: &str = "sandbox";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    let (Some(call), Some(effect)) = (&event.call, context.effect) else { return Verdict::pass() };
-    if !matches!(event.name.as_str(), "PreToolUse" | "PermissionRequest") {
-        return Verdict::pass();
-    }
+    let (Some(call), Some(seen)) = (&event.call, &context.call) else { return Verdict::pass() };
+    let effect = seen.effect;
     let shut = match &context.stage {
         Some(stage) => stage.sandbox == Sandbox::Shut && !(stage.closes && effect == Effect::Close),
         None => session.state.sandbox == Sandbox::Shut,
     };
-    if let Some(agent) = event.agent_id.as_ref().and(event.agent_type.as_deref()).and_then(ours) {
-        // Whoever merely carries the name may not run what nobody else may.
+    if let Some(agent) = event.by_our_agent() {
+        // An agent that we did not see start may carry one of our names; while the sandbox is shut it may only read.
         let known =
             |id: &String| session.memory.progress.agents.iter().any(|started| started.agent_id == *id);
         let may = if shut && !event.agent_id.as_ref().is_some_and(known) { May::OnlyRead } else { agent.may };
-        return of_ours(agent.name, may, call, effect, context);
+        return judge_our_agent(agent.name, may, call, seen);
     }
     if !effect.is_write() || is_waived(session, context, GATE) {
         return Verdict::pass();
     }
     if !shut {
         return if context.stage.is_none() && unreviewed(session) {
-            Verdict::refuse(GATE, review(session, call, context)).soften()
+            Verdict::refuse(GATE, review(session, call, seen, context)).soften()
         } else {
             Verdict::pass()
         };
     }
     if let Some(stage) = &context.stage {
         let values =
-            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", context.why.clone())];
+            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", seen.why.clone())];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
-    let verdict = Verdict::refuse(GATE, words(session, call, context));
+    let verdict = Verdict::refuse(GATE, words(session, call, seen, context));
     match session.memory.shadowed.as_deref() {
         Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
         None => verdict,
     }
 }
 
-/// The workflow wants a review that nobody insists on, and there was none.
+/// The workflow wants a review, the critic gate only warns, and there was no review.
 fn unreviewed(session: &Session) -> bool {
-    let policy = session.policy();
-    let warns = level(&policy, "critic") == Level::Warn;
+    let warns = level(session.policy(), "critic") == Level::Warn;
     let reviewed = session.state.hydration.critic_verdict.as_deref() == Some("PROCEED");
     warns && !reviewed && session.memory.progress.gates.iter().any(|gate| gate == "critic")
 }
 
-fn review(session: &Session, call: &ToolCall, context: &Context) -> Phrase {
+fn review(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
     let workflow = session.state.state.current_workflow.clone().unwrap_or_default();
     Phrase::new(
         "refusals/sandbox-review.md",
         vec![
             ("call", shown(call)),
-            ("effect", context.why.clone()),
+            ("effect", seen.why.clone()),
             ("workflow", workflow),
             ("agent", context.agent("critic")),
         ],
     )
 }
 
-/// Why the hint names our agents by their whole name.
+/// Why the hint names our agents with their prefix.
 fn shadowed(file: &str) -> String {
     let file = one_line(file, 300);
     format!(
@@ -84,12 +81,12 @@ fn shadowed(file: &str) -> String {
     )
 }
 
-fn words(session: &Session, call: &ToolCall, context: &Context) -> Phrase {
+fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
     let hydrator = ("agent", context.agent("prompt-hydrator"));
     if session.state.phase == Phase::Review {
-        return review(session, call, context);
+        return review(session, call, seen, context);
     }
-    let (call, effect) = (("call", shown(call)), ("effect", context.why.clone()));
+    let (call, effect) = (("call", shown(call)), ("effect", seen.why.clone()));
     let problems = &session.memory.progress.problems;
     match session.state.phase {
         Phase::Halted => {
@@ -105,10 +102,11 @@ fn words(session: &Session, call: &ToolCall, context: &Context) -> Phrase {
     }
 }
 
-/// Reviewers change nothing; the verifier runs tests, the others keep the tracker and the memory.
-fn of_ours(name: &str, may: May, call: &ToolCall, effect: Effect, context: &Context) -> Verdict {
+/// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory.
+fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) -> Verdict {
+    let effect = seen.effect;
     let tests =
-        may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !context.touches_tree;
+        may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.touches_tree;
     let tracks = effect == Effect::Tracker && may == May::OnlyRead;
     if tests || !(effect.is_write() || tracks) {
         return Verdict::pass();
@@ -121,7 +119,7 @@ fn of_ours(name: &str, may: May, call: &ToolCall, effect: Effect, context: &Cont
     let values = vec![
         ("agent", name.to_owned()),
         ("call", shown(call)),
-        ("effect", context.why.clone()),
+        ("effect", seen.why.clone()),
         ("also", also.to_owned()),
     ];
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))

@@ -6,11 +6,15 @@ use super::*;
 use crate::config::policy::check::Moment;
 use crate::config::policy::rule::Action;
 use crate::config::policy::{Check, Rule};
-use crate::model::call::{CallKey, CallState, ToolCall};
+use crate::model::call::{CallKey, CallState, Effect, ToolCall};
+use crate::model::event::EventKind;
 use crate::model::phase::Phase;
+use crate::model::worktree::Worktree;
+use crate::session::agent_report::AgentReport;
 use crate::session::fact::Checked;
 use crate::session::state::{OpenCall, Sandbox, Started, Task};
-use crate::shell::targets::Hidden;
+use crate::shell::targets::{Hidden, Targets};
+use std::collections::BTreeMap;
 
 /// A task that changed something, its sandbox open.
 fn working() -> Session {
@@ -34,7 +38,16 @@ fn with_policy(change: impl FnOnce(&mut Policy)) -> Session {
 }
 
 fn event(name: &str) -> Event {
-    Event { name: name.to_owned(), ..Event::default() }
+    Event::named(name)
+}
+
+/// The same event as another kind.
+fn renamed(name: &str, event: Event) -> Event {
+    Event { kind: EventKind::of(name), name: name.to_owned(), ..event }
+}
+
+fn busy() -> Event {
+    Event { busy: true, ..event("Stop") }
 }
 
 fn call(tool: &str) -> Event {
@@ -42,8 +55,17 @@ fn call(tool: &str) -> Event {
     Event { call: Some(call), ..event("PreToolUse") }
 }
 
+/// The context of a call with this in it.
+fn calls(call: CallContext) -> Context {
+    Context { call: Some(Box::new(call)), ..Context::default() }
+}
+
+fn does(effect: Effect) -> Context {
+    calls(CallContext { effect, ..CallContext::default() })
+}
+
 fn writes() -> Context {
-    Context { effect: Some(Effect::Write), grace: 5, refusals: 3, ..Context::default() }
+    does(Effect::Write)
 }
 
 /// The gate that spoke, how, and in which text.
@@ -78,7 +100,9 @@ fn block() {
     refused(&blocked, &call("Read"), &Context::default(), "block", "no reason given");
     told(&blocked, &event("SessionStart"), &Context::default(), "block", "clear-block");
     passes(&blocked, &event("Stop"), &Context::default());
-    let beside = Context { blocked_beside: vec![("other".into(), "r".into())], ..Context::default() };
+    let start =
+        StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
+    let beside = Context { start, ..Context::default() };
     told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
     passes(&working(), &event("SessionStart"), &Context::default());
 }
@@ -105,14 +129,15 @@ fn watch() {
     refused(&working(), &change, &text("{\"disableAllHooks\":true}"), "guard", "disableAllHooks");
     passes(&working(), &change, &text("{}"));
     passes(&working(), &change, &Context::default());
-    let after = Context { changed: vec!["/s.json".into()], ..Context::default() };
-    told(&working(), &event("PostToolUse"), &after, "guard", "/s.json");
-    let after = Context { disarmed: Some("gone".into()), ..after };
-    told(&working(), &event("PostToolUseFailure"), &after, "guard", "is blocked: gone");
+    let after = |ended| Context { ended, ..Context::default() };
+    let changed = after(EndContext { changed: vec!["/s.json".into()], ..EndContext::default() });
+    told(&working(), &event("PostToolUse"), &changed, "guard", "/s.json");
+    let disarmed = after(EndContext { disarmed: Some("gone".into()), ..EndContext::default() });
+    told(&working(), &event("PostToolUseFailure"), &disarmed, "guard", "is blocked: gone");
     passes(&working(), &event("PostToolUse"), &Context::default());
-    let mut reach = Reach::default();
+    let mut reach = Targets::default();
     reach.hidden.push(Hidden::Program("clear-block".into()));
-    let reached = Context { reach: Some((Protected::default(), reach)), ..Context::default() };
+    let reached = calls(CallContext { reach, ..CallContext::default() });
     refused(&working(), &call("Bash"), &reached, "guard", "clear-block");
 }
 
@@ -162,7 +187,7 @@ fn rules() {
     refused(&of(&[Action::Deny, Action::Warn]), &call("Bash"), &attended, "rules", "rule.md");
     passes(&of(&[Action::Deny]), &call("Write"), &writes());
     passes(&of(&[Action::Deny]), &call("Bash"), &Context::default());
-    passes(&of(&[Action::Deny]), &event("Stop"), &writes());
+    passes(&of(&[Action::Deny]), &event("Stop"), &Context::default());
 }
 
 #[test]
@@ -184,10 +209,10 @@ fn sandbox() {
     ] {
         refused(&shut(phase, verdict), &call("Write"), &writes(), "sandbox", words);
     }
-    let request = Event { name: "PermissionRequest".into(), ..call("Write") };
+    let request = renamed("PermissionRequest", call("Write"));
     refused(&shut(Phase::Idle, None), &request, &writes(), "sandbox", "sandbox.md");
-    passes(&shut(Phase::Idle, None), &Event { name: "PostToolUse".into(), ..call("Write") }, &writes());
-    passes(&shut(Phase::Idle, None), &call("Read"), &Context { effect: Some(Effect::Read), ..writes() });
+    passes(&shut(Phase::Idle, None), &renamed("PostToolUse", call("Write")), &Context::default());
+    passes(&shut(Phase::Idle, None), &call("Read"), &does(Effect::Read));
     passes(&working(), &call("Write"), &writes());
     let shadowed = with(|session| {
         session.state.sandbox = Sandbox::Shut;
@@ -220,16 +245,16 @@ fn our_own_agents() {
         agent_type: Some(agent.into()),
         ..call(tool)
     };
-    let tracks = Context { effect: Some(Effect::Tracker), ..writes() };
+    let touches = CallContext { effect: Effect::Write, touches_tree: true, ..CallContext::default() };
     for (agent, tool, context, passed) in [
         ("critic", "Write", writes(), false),
-        ("critic", "Bash", Context { effect: Some(Effect::Tracker), ..writes() }, false),
+        ("critic", "Bash", does(Effect::Tracker), false),
         ("framework", "Write", writes(), false),
-        ("framework", "Bash", tracks, true),
+        ("framework", "Bash", does(Effect::Tracker), true),
         ("aops:qa-verifier", "Bash", writes(), true),
-        ("qa-verifier", "Bash", Context { touches_tree: true, ..writes() }, false),
+        ("qa-verifier", "Bash", calls(touches), false),
         ("qa-verifier", "Write", writes(), false),
-        ("critic", "Read", Context { effect: Some(Effect::Read), ..writes() }, true),
+        ("critic", "Read", does(Effect::Read), true),
     ] {
         if passed {
             passes(&working(), &by(agent, tool), &context);
@@ -254,8 +279,8 @@ fn audit() {
     refused(&due(5, false), &call("Write"), &writes(), "audit", "audit-due.md");
     passes(&due(4, false), &call("Write"), &writes());
     passes(&due(5, true), &call("Write"), &writes());
-    passes(&due(5, false), &call("Read"), &Context { effect: Some(Effect::Read), ..writes() });
-    passes(&due(5, false), &event("Stop"), &Context { busy: true, ..writes() });
+    passes(&due(5, false), &call("Read"), &does(Effect::Read));
+    passes(&due(5, false), &busy(), &Context::default());
     let off = with_policy(|policy| policy.gates.audit = Level::Off);
     let off = Session { state: due(5, false).state, ..off };
     passes(&off, &call("Write"), &writes());
@@ -288,7 +313,7 @@ fn owed() {
         push: Some(("git push".into(), "x".into())),
         unknown,
     };
-    let full = Context { tree: tree(false), ..writes() };
+    let full = Context { tree: tree(false), ..Context::default() };
     let owing = |refusals, rounds| {
         with(|session| {
             session.memory.progress.gates = vec!["qa".into()];
@@ -303,8 +328,8 @@ fn owed() {
     assert_eq!(names, ["qa-verifier", "framework", "commit", "push"]);
     told(&owing(3, 0), &stop, &full, "owed", "stop-let-go.md");
     told(&owing(0, 3), &stop, &full, "owed", "stop-let-go.md");
-    passes(&working(), &stop, &writes());
-    passes(&owing(0, 0), &stop, &Context { busy: true, ..writes() });
+    passes(&working(), &stop, &Context::default());
+    passes(&owing(0, 0), &busy(), &full);
     passes(&with(|s| s.state.task = None), &stop, &full);
     passes(&with(|s| s.state.phase = Phase::Halted), &stop, &full);
     passes(
@@ -314,7 +339,7 @@ fn owed() {
     );
     told(&with_policy(|policy| policy.gates.close = Level::Warn), &stop, &full, "owed", "stop-owed.md");
     passes(&with_policy(|policy| policy.gates.close = Level::Off), &stop, &full);
-    let no_git = Context { tree: Worktree { unknown: true, ..Worktree::default() }, ..writes() };
+    let no_git = Context { tree: Worktree { unknown: true, ..Worktree::default() }, ..Context::default() };
     told(&working(), &stop, &no_git, "owed", "no git repository");
     passes(&with(|s| s.memory.progress.told_no_git = true), &stop, &no_git);
 }
@@ -329,13 +354,15 @@ fn checks() {
         let wanted = super::checks::wanted(session, event, context, &judge(session, event, context));
         wanted.iter().map(|check| check.on.word()).collect::<Vec<_>>()
     };
-    let saves = Context { saves: Some("/a".into()), ..writes() };
+    let saving = || CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() };
+    let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
+    let saves = calls(saving());
     assert_eq!(wanted(&asked, &call("Write"), &saves), ["save"]);
-    assert_eq!(wanted(&asked, &call("Bash"), &Context { commits: true, ..writes() }), ["commit"]);
-    assert_eq!(wanted(&asked, &event("Stop"), &writes()), ["stop"]);
-    assert!(wanted(&asked, &event("Stop"), &Context { busy: true, ..writes() }).is_empty());
+    assert_eq!(wanted(&asked, &call("Bash"), &calls(commits)), ["commit"]);
+    assert_eq!(wanted(&asked, &event("Stop"), &Context::default()), ["stop"]);
+    assert!(wanted(&asked, &busy(), &Context::default()).is_empty());
     assert!(wanted(&asked, &call("Bash"), &writes()).is_empty());
-    assert!(wanted(&asked, &event("SessionEnd"), &writes()).is_empty());
+    assert!(wanted(&asked, &event("SessionEnd"), &Context::default()).is_empty());
     assert!(wanted(&working(), &call("Write"), &saves).is_empty());
     let off = Session {
         state: working().state,
@@ -354,7 +381,7 @@ fn checks() {
             output: "o\n\n".into(),
             ..Checked::default()
         };
-        Context { checks: vec![run], saves: Some("/a".into()), ..writes() }
+        Context { checks: vec![run], ..calls(saving()) }
     };
     assert!(wanted(&asked, &call("Write"), &ran(Moment::Save, "PASS", "exit 0")).is_empty());
     for (on, outcome, ending, words) in [

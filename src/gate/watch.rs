@@ -3,9 +3,9 @@
 //! Reads what the context says the call reaches, or what the settings file now says; writes nothing. Invariant: reading is
 //! free. Way out: a person edits the file or runs the verb in a terminal of their own.
 
-use super::{Context, guard};
+use super::{Context, EndContext, guard};
 use crate::claude::disarm;
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
@@ -13,13 +13,10 @@ use crate::text::template::one_line;
 const GATE: &str = "guard";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
-    match event.name.as_str() {
-        "PreToolUse" | "PermissionRequest" => context
-            .reach
-            .as_ref()
-            .map_or_else(Verdict::pass, |(protected, reach)| guard::judge(protected, reach)),
-        "ConfigChange" => config_change(session, event, context),
-        "PostToolUse" | "PostToolUseFailure" => after_write(context),
+    match (event.kind, &context.call) {
+        (_, Some(call)) => guard::judge(&call.protected, &call.reach),
+        (EventKind::ConfigChange, _) => config_change(session, event, context),
+        (EventKind::PostToolUse | EventKind::PostToolUseFailure, _) => after_write(&context.ended),
         _ => Verdict::pass(),
     }
 }
@@ -35,14 +32,14 @@ fn config_change(session: &Session, event: &Event, context: &Context) -> Verdict
     Verdict::deny(GATE, words)
 }
 
-/// Too late to refuse: a line can hide what it does. What it did is told, and being switched off is a block.
-fn after_write(context: &Context) -> Verdict {
-    if let Some(why) = &context.disarmed {
+/// Too late to refuse, since a shell line can hide what it does: the change is reported, and disarmed hooks are a block.
+fn after_write(ended: &EndContext) -> Verdict {
+    if let Some(why) = &ended.disarmed {
         return Verdict::notice(GATE, format!("the session is blocked: {}", one_line(why, 400)));
     }
-    if context.changed.is_empty() {
+    if ended.changed.is_empty() {
         return Verdict::pass();
     }
-    let paths = one_line(&context.changed.join(", "), 400);
+    let paths = one_line(&ended.changed.join(", "), 400);
     Verdict::notice(GATE, format!("changed while a tool call ran: {paths}\nhint: look whether that was you"))
 }

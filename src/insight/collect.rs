@@ -22,9 +22,9 @@ use crate::text::json;
 use crate::text::sha256::file_name;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::fs::{self, File, Permissions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -165,25 +165,8 @@ pub fn write(env: &Env, insights: &Insights) -> Result<PathBuf, Failure> {
     let path = file(env, &insights.date, &insights.session_id);
     make_all(&folder(env))?;
     let text = serde_json::to_string_pretty(insights).unwrap_or_default() + "\n";
-    replace(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))?;
+    files::replace_private(&path, text.as_bytes()).map_err(|e| Failure::storage(path.display(), e))?;
     Ok(path)
-}
-
-/// Atomic (rename); of two concurrent writers the last has seen more.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let spare = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&spare)?;
-    // The umask may remove even the owner's bits.
-    let done = file
-        .set_permissions(Permissions::from_mode(0o600))
-        .and_then(|()| file.write_all(bytes))
-        .and_then(|()| file.sync_data())
-        .and_then(|()| fs::rename(&spare, path));
-    if done.is_err() {
-        let _ = fs::remove_file(&spare);
-    }
-    done
 }
 
 /// Writes the file, and records in the ledger what the state is to say.

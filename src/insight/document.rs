@@ -136,7 +136,7 @@ impl Insights {
     /// In canonical form. What it holds was redacted where it came from.
     pub fn text(&self) -> String {
         let plain = serde_json::to_string(self).unwrap_or_default();
-        json::read(&plain).map(|json| json.canonical()).unwrap_or_default()
+        json::read(&plain).map(|json| json::canonical(&json)).unwrap_or_default()
     }
 }
 

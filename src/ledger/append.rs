@@ -1,7 +1,7 @@
-//! Facts become entries: framed, written in one piece, folded, and the state beside them.
+//! Appends facts: folds them, writes their entries in one piece, then the state.
 //!
-//! Writes the session folder and exports heads. Invariants: a batch is one `write`; what `append` returned for is on disk,
-//! and what failed left no trace.
+//! Writes the session folder and exports heads. Invariants: a batch is one `write`; a batch is on disk when `append`
+//! returns, and leaves no trace when it fails; after a failure nothing more is appended.
 
 use super::open::Ledger;
 use super::recover::LEDGER_FILE;
@@ -26,20 +26,27 @@ const SPARE_FILE: &str = ".session-state.spare";
 impl Ledger {
     /// Commits these facts as one batch.
     pub fn append(&mut self, env: &Env, facts: Vec<Fact>) -> Result<(), Failure> {
-        let mut facts: Vec<Fact> = self.standing.mended.drain(..).chain(facts).collect();
-        // The first entry is always `open`, whatever was mended.
+        let mut facts: Vec<Fact> = self.loaded.repairs.drain(..).chain(facts).collect();
+        // The first entry is always `open`, also before repairs.
         if let Some(open) = facts.iter().position(|fact| matches!(fact, Fact::Open(_))) {
             facts[..=open].rotate_right(1);
         }
         if facts.is_empty() {
             return Ok(());
         }
-        let before = self.standing.walk.bytes;
+        if self.failed {
+            let what = "an earlier entry could not be written; the next event reads the ledger again";
+            return Err(Failure::storage(LEDGER_FILE, what));
+        }
+        let before = self.loaded.walk.bytes;
         let sync = facts.iter().any(Fact::must_sync);
         let export = facts.iter().any(exports);
+        // From here to the end of the writes the session in memory is ahead of the disk.
+        self.failed = true;
         let batch = self.batch(env, facts)?;
         if self.dry_run {
-            self.standing.walk.bytes = before;
+            self.loaded.walk.bytes = before;
+            self.failed = false;
             return Ok(());
         }
         let written = self.write(&batch, before, sync).and_then(|()| self.write_state());
@@ -47,13 +54,28 @@ impl Ledger {
             let _ = self.file.set_len(before);
             return Err(failure);
         }
-        if export {
-            heads::export(env, &self.head(env))?;
+        self.failed = false;
+        if export && self.unexported.is_none() {
+            self.unexported = self.export(env).err();
         }
         Ok(())
     }
 
-    /// The lines of a batch, folded as they are made; the last carries the mark.
+    /// Keeps the newest digest apart from the ledger.
+    pub fn export(&self, env: &Env) -> Result<(), Failure> {
+        heads::export(env, &self.head(env)).map_err(|failure| {
+            let seq = self.session().seq;
+            let what = format!("entry {seq} is recorded, but its head was not exported: {}", failure.what);
+            Failure::new(failure.code, what)
+        })
+    }
+
+    /// An entry that was committed stays committed when its head cannot be exported. The caller reports that at the end.
+    pub fn exported(&self) -> Result<(), Failure> {
+        self.unexported.clone().map_or(Ok(()), Err)
+    }
+
+    /// Folds the facts and makes their lines; the last line has the mark.
     fn batch(&mut self, env: &Env, facts: Vec<Fact>) -> Result<Vec<u8>, Failure> {
         let ts = timestamp(env.now_ms);
         let mut lines = Vec::new();
@@ -61,45 +83,45 @@ impl Ledger {
         while let Some(fact) = facts.next() {
             let last = facts.peek().is_none();
             self.fold(&fact, &ts)?;
-            let snapshot = last && self.snapshot_due(lines.len() as u64);
+            let snapshot = last && !self.dry_run && self.snapshot_due(lines.len() as u64);
             self.line(&fact, &ts, last && !snapshot, &mut lines);
             if snapshot {
-                let walk = &mut self.standing.walk;
-                let (memory, state) = (walk.session.memory.clone(), walk.session.state.clone());
+                let walk = &mut self.loaded.walk;
+                let (memory, state) = (walk.folded.memory.clone(), walk.folded.state.clone());
                 let fact = Fact::Snapshot(Box::new(Snapshot { memory, state }));
                 self.fold(&fact, &ts)?;
                 self.line(&fact, &ts, true, &mut lines);
-                let walk = &mut self.standing.walk;
-                walk.snapshot = (walk.bytes + lines.len() as u64, walk.session.seq);
+                let walk = &mut self.loaded.walk;
+                walk.snapshot = (walk.bytes + lines.len() as u64, walk.folded.seq);
             }
         }
-        self.standing.walk.bytes += lines.len() as u64;
+        self.loaded.walk.bytes += lines.len() as u64;
         Ok(lines)
     }
 
     fn fold(&mut self, fact: &Fact, ts: &str) -> Result<(), Failure> {
-        let session = &mut self.standing.walk.session;
+        let session = &mut self.loaded.walk.folded;
         let (kind, _) = fact.stored();
         let what = format!("a `{kind}` entry cannot follow entry {}", session.seq);
         session.apply(&self.trace, ts, fact).map_err(|code| Failure::new(code, what))
     }
 
     fn line(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) {
-        let walk = &mut self.standing.walk;
+        let walk = &mut self.loaded.walk;
         let (kind, with) = fact.stored();
-        let digests = marked.then(|| (digest_of(&walk.session.state), digest_of(&walk.session.memory)));
+        let digests = marked.then(|| (digest_of(&walk.folded.state), digest_of(&walk.folded.memory)));
         let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
-        let (prev, seq) = (&walk.session.head, walk.session.seq);
+        let (prev, seq) = (&walk.folded.head, walk.folded.seq);
         let frame = Frame { prev, seq, mark, trace_id: &self.trace, ts, kind, with: &with };
         let (line, digest) = frame.write();
-        walk.session.head = digest;
+        walk.folded.head = digest;
         walk.last = line.len() as u64;
         lines.extend_from_slice(line.as_bytes());
     }
 
     fn snapshot_due(&self, new_bytes: u64) -> bool {
-        let walk = &self.standing.walk;
-        walk.session.seq - walk.snapshot.1 >= SNAPSHOT_ENTRIES - 1
+        let walk = &self.loaded.walk;
+        walk.folded.seq - walk.snapshot.1 >= SNAPSHOT_ENTRIES - 1
             || walk.bytes + new_bytes - walk.snapshot.0 >= SNAPSHOT_BYTES
     }
 
@@ -117,8 +139,8 @@ impl Ledger {
     }
 
     fn write_state(&self) -> Result<(), Failure> {
-        let walk = &self.standing.walk;
-        let Session { state, memory, seq, head } = &walk.session;
+        let walk = &self.loaded.walk;
+        let Session { state, memory, seq, head } = &walk.folded;
         let text = with_witness(
             state,
             memory,
@@ -131,7 +153,7 @@ impl Ledger {
                 snapshot: walk.snapshot,
             },
         );
-        folder::replace(&self.place.dir, STATE_FILE, SPARE_FILE, text.as_bytes())
+        Ok(folder::replace(&self.place.dir, STATE_FILE, SPARE_FILE, text.as_bytes())?)
     }
 
     fn head(&self, env: &Env) -> Head {
@@ -148,7 +170,7 @@ impl Ledger {
     }
 }
 
-/// The state file: pretty for people, its digest over the canonical form.
+/// The text of the state file: indented, with the digest of the canonical form.
 fn with_witness(state: &State, memory: &Memory, witness: Witness) -> String {
     let mut state = state.clone();
     state.ledger = Some(Witness { memory: memory.clone(), ..witness });
@@ -156,11 +178,11 @@ fn with_witness(state: &State, memory: &Memory, witness: Witness) -> String {
     serde_json::to_string_pretty(&state).unwrap_or_default() + "\n"
 }
 
-/// Heads of finished turns and every change of the block flag are kept apart from the ledger.
+/// The head is exported at the end of a turn and at every change of the block flag.
 fn exports(fact: &Fact) -> bool {
     match fact {
         Fact::Block(_) | Fact::Unblock(_) | Fact::Insights(_) => true,
-        Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
+        Fact::Event(seen) => seen.ends_turn(),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
-//! A ledger that is only looked at: everything is judged as it would be, and nothing is written.
+//! A ledger for a dry run: events are judged as usual, and nothing is written.
 //!
-//! Reads the session folder; makes no folder, file, index or lock. Invariant: what is appended is folded and forgotten
-//! with the process, so that an answer on top of it is the one the hook would give.
+//! Reads the session folder; makes no folder, file, index or lock. Invariant: facts are folded in memory only, so the
+//! answer is the one that the hook would give.
 
 use super::lock::Lock;
 use super::open::{Ledger, load};
@@ -17,29 +17,29 @@ use std::fs::File;
 use std::path::Path;
 
 impl Ledger {
-    /// The ledger as `lock` would find or make it.
-    pub(super) fn open_dry(env: &Env, whose: SessionKey, thorough: bool) -> Result<Self, Failure> {
+    /// The ledger that `lock` would find or make.
+    pub(super) fn open_dry(env: &Env, key: SessionKey, thorough: bool) -> Result<Self, Failure> {
         let mut width = 8;
         for tried in [8, 16] {
-            if let Some(place) = session_folder::find(env, whose, tried)? {
-                match Self::look_at(env, whose, place, thorough)? {
+            if let Some(place) = session_folder::find(env, key, tried)? {
+                match Self::look_at(env, key, place, thorough)? {
                     Some(ledger) => return Ok(ledger),
                     None => width = 16,
                 }
             }
         }
-        let hash = &sha256(&[whose.session_id.as_bytes()])[..width];
-        let path = whose.projects(env).swap_remove(0).join(format!("{}-{hash}", day(env.now_ms)));
-        // A folder that is not there yet is stood for by one that always is; nobody looks into it.
+        let hash = &sha256(&[key.session_id.as_bytes()])[..width];
+        let path = key.projects(env).swap_remove(0).join(format!("{}-{hash}", day(env.now_ms)));
+        // In place of a folder that does not exist yet: one that always does. Nothing in it is read.
         let dir = rustix::fs::openat(CWD, "/", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let dir = dir.map_err(|e| Failure::storage("/", e))?;
-        let made = Self::look_at(env, whose, SessionFolder { dir, path }, thorough)?;
+        let made = Self::look_at(env, key, SessionFolder { dir, path }, thorough)?;
         made.ok_or_else(|| Failure::storage("/", "holds a session's state"))
     }
 
     fn look_at(
         env: &Env,
-        whose: SessionKey,
+        key: SessionKey,
         place: SessionFolder,
         thorough: bool,
     ) -> Result<Option<Self>, Failure> {
@@ -48,9 +48,9 @@ impl Ledger {
             Some(found) => found,
             None => (nothing()?, 0),
         };
-        let trace = trace_id(whose.session_id);
-        let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self { place, file, _lock: lock, trace, standing, dry_run: true };
+        let trace = trace_id(key.session_id);
+        let Some(loaded) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
+        let mut ledger = Self { dry_run: true, ..Self::new(place, file, lock, trace, loaded) };
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
         }

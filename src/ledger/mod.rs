@@ -2,12 +2,13 @@
 //!
 //! Only this folder writes `ledger.jsonl` and `session-state.json`. The format is in `docs/ledger.md`.
 
-pub mod entry;
+pub use aops_ledger::{entry, lock};
+
+pub mod failure;
 pub mod chain;
 pub mod state_file;
 pub mod session_folder;
 pub mod heads;
-pub mod lock;
 pub mod recover;
 pub mod index;
 pub mod sessions;

@@ -1,39 +1,48 @@
-//! The ledger of one session: locked, loaded, appended to.
+//! The ledger of one session: locked and loaded.
 //!
-//! Reads and writes the session folder, exports heads. Invariants: from `lock` to `append` the session is ours alone; a
-//! batch is one `write`; what `append` returned for is on disk, and what failed left no trace.
+//! Reads the session folder and the exported head; makes the folder where it is missing. Invariant: from `lock` until the
+//! value is dropped no other process writes to the session.
 
-use super::index::Source;
+use super::index::EndedCalls;
 use super::lock::Lock;
-use super::recover::{Found, LEDGER_FILE, Standing};
+use super::recover::{LEDGER_FILE, Loaded, SessionFiles};
 use super::state_file::StateFile;
 use crate::ledger::chain::Walk;
 use crate::ledger::entry::Line;
 use crate::ledger::heads;
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey};
+use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
-use crate::session::fact::{Blocked, Fact};
+use crate::session::fact::{Blocked, Fact, Step};
 use crate::session::fold::Session;
 use crate::system::env::{Env, boot_id};
 use crate::system::files;
+use crate::system::folder;
 use crate::text::sha256::trace_id;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::path::Path;
 
-/// A session's ledger, ours until dropped.
+/// Contexts of one kind that stay in `context/`.
+const CONTEXTS_KEPT: usize = 8;
+
+/// The locked ledger of a session.
 #[derive(Debug)]
 pub struct Ledger {
     pub(super) place: SessionFolder,
     pub(super) file: File,
     pub(super) _lock: Option<Lock>,
     pub(super) trace: String,
-    pub(super) standing: Standing,
-    /// Folds what is appended and writes none of it.
+    pub(super) loaded: Loaded,
+    /// Facts are folded, but nothing is written.
     pub(super) dry_run: bool,
+    /// A batch was folded but not written: nothing more is appended.
+    pub(super) failed: bool,
+    /// Why the newest head is not exported.
+    pub(super) unexported: Option<Failure>,
 }
 
-/// An entry as the ledger's own readers see it.
+/// An entry with its fact.
 #[derive(Clone, Debug)]
 pub struct Recent {
     pub seq: u64,
@@ -44,57 +53,78 @@ pub struct Recent {
 
 impl Ledger {
     /// The ledger of this session, made where it is missing. Two ids that share eight digits get a folder each.
-    /// `thorough`: hold it against its exported head too, which a rolled-back copy of state and ledger cannot fool.
-    pub fn lock(env: &Env, whose: SessionKey, thorough: bool) -> Result<Self, Failure> {
+    /// `thorough`: compare it with its exported head too, which reveals an older copy of both state and ledger.
+    pub fn lock(env: &Env, key: SessionKey, thorough: bool) -> Result<Self, Failure> {
         if env.dry_run {
-            return Self::open_dry(env, whose, thorough);
+            return Self::open_dry(env, key, thorough);
         }
         let mut width = 8;
         for tried in [8, 16] {
-            if let Some(place) = session_folder::find(env, whose, tried)? {
-                match Self::enter(env, whose, place, thorough)? {
+            if let Some(place) = session_folder::find(env, key, tried)? {
+                match Self::enter(env, key, place, thorough)? {
                     Some(ledger) => return Ok(ledger),
                     None => width = 16,
                 }
             }
         }
-        let place = session_folder::create(env, whose, width)?;
-        let made = Self::enter(env, whose, place, thorough)?;
+        let place = session_folder::create(env, key, width)?;
+        let made = Self::enter(env, key, place, thorough)?;
         made.ok_or_else(|| {
             Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash")
         })
     }
 
-    /// The ledger in a folder that a person named.
+    /// The ledger in this folder.
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
         let gone = || Failure::storage(path.display(), "is gone");
         let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
-        let whose = SessionKey { session_id: trace, transcript_path: "", cwd: "" };
-        Self::enter(env, whose, place, true)?.ok_or_else(gone)
+        let key = SessionKey { session_id: trace, transcript_path: "", cwd: "" };
+        Self::enter(env, key, place, true)?.ok_or_else(gone)
     }
 
     /// An existing folder; `None` where it is another session's.
     fn enter(
         env: &Env,
-        whose: SessionKey,
+        key: SessionKey,
         place: SessionFolder,
         thorough: bool,
     ) -> Result<Option<Self>, Failure> {
         let lock = Lock::acquire(&place.dir)?;
-        let (file, long) =
-            crate::system::folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
-        let trace = trace_id(whose.session_id);
-        let Some(standing) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self { place, file, _lock: Some(lock), trace, standing, dry_run: false };
-        // What was mended binds before anything is judged. A ledger without an entry waits for its first.
+        let (file, long) = folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
+        let trace = trace_id(key.session_id);
+        let Some(loaded) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
+        let mut ledger = Self::new(place, file, Some(lock), trace, loaded);
+        // Repairs are recorded before the event is judged. An empty ledger waits for its first entry.
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
         }
         Ok(Some(ledger))
     }
 
+    /// A new ledger in an empty folder. The exported head is not asked: a person gives up what it proves.
+    pub fn begin(path: &Path, trace: &str) -> Result<Self, Failure> {
+        let gone = || Failure::storage(path.display(), "is gone");
+        let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
+        let lock = Lock::acquire(&place.dir)?;
+        let flags = OFlags::RDWR | OFlags::APPEND;
+        let (file, _) = folder::open_or_make(&place.dir, LEDGER_FILE, flags)?;
+        let walk = Walk::new(Session::default(), trace, 0);
+        let loaded = Loaded { walk, repairs: Vec::new() };
+        Ok(Self::new(place, file, Some(lock), trace.to_owned(), loaded))
+    }
+
+    pub(super) fn new(
+        place: SessionFolder,
+        file: File,
+        lock: Option<Lock>,
+        trace: String,
+        loaded: Loaded,
+    ) -> Self {
+        Self { place, file, _lock: lock, trace, loaded, dry_run: false, failed: false, unexported: None }
+    }
+
     pub fn session(&self) -> &Session {
-        &self.standing.walk.session
+        &self.loaded.walk.folded
     }
 
     pub fn place(&self) -> &SessionFolder {
@@ -107,12 +137,11 @@ impl Ledger {
         folder.to_string_lossy().into_owned()
     }
 
-    /// The last entries, oldest first: as many as stand in the last quarter of a megabyte.
+    /// The entries in the last 256 KiB, oldest first.
     pub fn recent(&self) -> Vec<Recent> {
-        let bytes = self.standing.walk.bytes;
+        let bytes = self.loaded.walk.bytes;
         let long = bytes.min(256 << 10);
-        let tail =
-            crate::system::folder::read_at(&self.file, LEDGER_FILE, bytes - long, long).unwrap_or_default();
+        let tail = folder::read_at(&self.file, LEDGER_FILE, bytes - long, long).unwrap_or_default();
         let lines = tail.split(|b| *b == b'\n').filter_map(Line::read);
         lines
             .filter_map(|line| {
@@ -122,42 +151,58 @@ impl Ledger {
             .collect()
     }
 
-    /// A text handed to an agent or a person, in `context/`.
+    /// Writes a text for an agent or a person to `context/`.
     pub fn write_context(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         if self.dry_run {
             return Ok(());
         }
         let path = self.place.path.join("context");
         files::make_all(&path)?;
-        let folder =
+        let context =
             session_folder::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
-        crate::system::folder::replace(&folder.dir, name, ".new", bytes)
+        folder::replace(&context.dir, name, ".new", bytes)?;
+        remove_old_contexts(&path, name);
+        Ok(())
     }
 
-    /// A text beside the ledger, such as the halt report.
+    /// Writes a file beside the ledger, such as the halt report.
     pub fn write_beside(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        if self.dry_run {
-            Ok(())
-        } else {
-            crate::system::folder::replace(&self.place.dir, name, ".new", bytes)
+        if !self.dry_run {
+            folder::replace(&self.place.dir, name, ".new", bytes)?;
         }
+        Ok(())
     }
 
-    /// How a call of this key ended earlier, however long ago.
-    pub fn past_call(
-        &self,
-        key: &crate::model::call::CallKey,
-    ) -> Result<Option<crate::session::fact::Step>, Failure> {
-        let walk = &self.standing.walk;
-        if self.dry_run {
-            return super::index::past_call(&self.file, walk.bytes, key);
-        }
-        let (dir, boot) = (&self.place.dir, walk.session.memory.boot.as_str());
-        Source { dir, ledger: &self.file, long: walk.bytes, boot }.last_end(key)
+    /// How a call of this key ended, however long ago.
+    pub fn past_call(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
+        let walk = &self.loaded.walk;
+        let (dir, boot) = (&self.place.dir, walk.folded.memory.boot.as_str());
+        let (ledger, read_only) = (&self.file, self.dry_run);
+        EndedCalls { dir, ledger, long: walk.bytes, boot, read_only }.last_end(key)
     }
 }
 
-/// The session in this folder, `None` where it is another one's.
+/// Keeps the newest contexts of this one's kind: `audit-31.md` is of kind `audit`.
+fn remove_old_contexts(folder: &Path, name: &str) {
+    let Some((kind, _)) = name.rsplit_once('-') else { return };
+    let number =
+        |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut same: Vec<_> =
+        items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
+    if same.len() <= CONTEXTS_KEPT {
+        return;
+    }
+    // By age first: a ledger that was set aside leaves higher numbers behind.
+    same.sort_by_cached_key(|(number, path)| {
+        (std::fs::metadata(path).and_then(|meta| meta.modified()).ok(), *number)
+    });
+    for (_, old) in &same[..same.len() - CONTEXTS_KEPT] {
+        let _ = std::fs::remove_file(old);
+    }
+}
+
+/// The session in this folder, `None` where it is another one.
 pub(super) fn load(
     env: &Env,
     place: &SessionFolder,
@@ -165,41 +210,70 @@ pub(super) fn load(
     trace: &str,
     long: u64,
     thorough: bool,
-) -> Result<Option<Standing>, Failure> {
-    let kept = StateFile::read(&place.dir)?;
-    let mut found = Found { dir: &place.dir, file, trace, long, head: None, boot: "", dry_run: env.dry_run };
-    if let StateFile::Whole(state, witness) = &kept {
+) -> Result<Option<Loaded>, Failure> {
+    let state_file = StateFile::read(&place.dir)?;
+    let mut files =
+        SessionFiles { dir: &place.dir, file, trace, long, head: None, boot: "", dry_run: env.dry_run };
+    if let StateFile::Whole(state, witness) = &state_file {
         if state.session_id != trace {
             return Ok(None);
         }
         if thorough {
-            found.head = heads::of(env, trace)?;
+            files.head = heads::of(env, trace)?;
         }
-        if witness.bytes == long && found.holds(state, witness)? {
-            let mut walk =
-                Walk::new(super::state_file::session((**state).clone(), witness), trace, witness.bytes);
-            (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
-            found.witnessed(&kept, &walk)?;
-            found.exported(&walk)?;
-            return Ok(Some(Standing { walk, mended: Vec::new() }));
+        if witness.bytes == long && files.holds(state, witness)? {
+            let walk = files.resume(state, witness);
+            files.witnessed(&state_file, &walk)?;
+            files.exported(&walk)?;
+            return Ok(Some(Loaded { walk, repairs: Vec::new() }));
         }
-    } else if !found.is_ours()? {
+    } else if !files.is_ours()? {
         return Ok(None);
     }
     let boot = boot_id();
-    found.boot = &boot;
-    found.head = heads::of(env, trace)?;
-    if long == 0 && matches!(kept, StateFile::Missing) && found.head.as_ref().is_none_or(|head| head.seq == 0)
+    files.boot = &boot;
+    files.head = heads::of(env, trace)?;
+    if long == 0
+        && matches!(state_file, StateFile::Missing)
+        && files.head.as_ref().is_none_or(|head| head.seq == 0)
     {
         // A block outlives the ledger it was in.
-        let blocked = found.head.filter(|head| head.blocked).map(|head| {
+        let blocked = files.head.filter(|head| head.blocked).map(|head| {
             Fact::Block(Blocked {
                 by: "the exported head".to_owned(),
                 reason: head.reason.unwrap_or_default(),
             })
         });
         let walk = Walk::new(Session::default(), trace, 0);
-        return Ok(Some(Standing { walk, mended: blocked.into_iter().collect() }));
+        return Ok(Some(Loaded { walk, repairs: blocked.into_iter().collect() }));
     }
-    found.recover(&kept).map(Some)
+    files.recover(&state_file).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn of_each_kind_of_context_only_the_newest_are_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env { config: home.path().join("c"), ..Env::default() };
+        let key = SessionKey { session_id: "s", transcript_path: "", cwd: "/p" };
+        let ledger = Ledger::lock(&env, key, false).unwrap();
+        ledger.write_context("qa-1.md", b"q").unwrap();
+        let folder = ledger.place().path.join("context");
+        for (age, n) in [100, 9, 10, 11, 12, 13, 14, 15, 16, 17].into_iter().enumerate() {
+            let name = format!("audit-{n}.md");
+            ledger.write_context(&name, b"a").unwrap();
+            let written = File::options().write(true).open(folder.join(name)).unwrap();
+            written.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64)).unwrap();
+        }
+        let items = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        let kept = ["10", "11", "12", "13", "14", "15", "16", "17"].map(|n| format!("audit-{n}.md"));
+        assert_eq!(names, [&kept[..], &["qa-1.md".to_owned()]].concat());
+    }
 }

@@ -1,11 +1,10 @@
-//! What to do when state and ledger do not agree: replay, cut a torn tail, or refuse.
+//! Recovery when state and ledger do not agree: replay, cut a torn tail, or refuse.
 //!
-//! Reads the ledger; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: nothing is
-//! run again; a ledger shorter than a witness proves is never accepted, but after a power loss that left all that was
-//! synced.
+//! Reads the ledger; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: no call is run
+//! again; a ledger shorter than a witness proves is accepted only after a power loss, and only with all synced entries.
 
 use super::state_file::{self, StateFile};
-use crate::ledger::chain::{Damage, Walk, is_tear};
+use crate::ledger::chain::{Walk, is_tear};
 use crate::ledger::entry::{Line, Mark};
 use crate::ledger::heads::Head;
 use crate::model::error::{Code, Failure};
@@ -13,92 +12,95 @@ use crate::session::fact::{Blocked, Fact, Recovered};
 use crate::session::fold::Session;
 use crate::session::state::{State, Witness};
 use crate::system::folder;
+use crate::text::json::quoted;
 use crate::text::sha256::sha256;
 use crate::text::stored::digest_of;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
 pub const LEDGER_FILE: &str = "ledger.jsonl";
-/// How far back the first look for a snapshot goes: they are at most this far apart.
+/// Snapshots are at most this far apart.
 const WINDOW: u64 = 2 << 20;
-/// No first entry is longer.
+/// The longest first entry.
 const LONGEST_OPEN: u64 = 64 << 10;
 
-/// Where the ledger stands, and what was mended to get there.
+/// A session read from its ledger, and the repairs that this took.
 #[derive(Debug)]
-pub struct Standing {
+pub struct Loaded {
     pub walk: Walk,
-    /// Goes before the facts of the next batch.
-    pub mended: Vec<Fact>,
+    /// Recorded before the facts of the next batch.
+    pub repairs: Vec<Fact>,
 }
 
-/// A session's files as they were found, with what is known from elsewhere.
-pub struct Found<'a> {
+/// The files of a session, and the witnesses of its length.
+pub struct SessionFiles<'a> {
     pub dir: &'a OwnedFd,
     pub file: &'a File,
     pub trace: &'a str,
     pub long: u64,
-    /// What was exported of this session.
     pub head: Option<Head>,
     pub boot: &'a str,
-    /// Nothing is set aside, only said.
+    /// Torn bytes are not set aside.
     pub dry_run: bool,
 }
 
-impl Found<'_> {
-    /// The session, mended; what was done goes into the next batch. Writes only `torn-*` and a shorter ledger.
-    pub fn recover(&self, kept: &StateFile) -> Result<Standing, Failure> {
-        let (mut walk, rest) = self.walk(kept)?;
-        let mut mended = Vec::new();
-        let lost = self.witnessed(kept, &walk)?;
+impl SessionFiles<'_> {
+    /// The session after repairs. Writes only `torn-*` and a shorter ledger.
+    pub fn recover(&self, state_file: &StateFile) -> Result<Loaded, Failure> {
+        let (mut walk, rest) = self.walk(state_file)?;
+        let mut repairs = Vec::new();
+        let lost = self.witnessed(state_file, &walk)?;
         if !rest.is_empty() {
-            mended.push(self.set_aside(&walk, &rest)?);
+            repairs.push(self.set_aside(&walk, &rest)?);
         } else if lost.is_none() {
-            mended.push(note("the state did not match the ledger and was rebuilt from it"));
+            repairs.push(note("the state did not match the ledger and was rebuilt from it"));
         }
         if let Some(seq) = lost {
-            mended.push(Fact::Recovery(Recovered {
-                lost_after: Some(walk.session.seq),
+            repairs.push(Fact::Recovery(Recovered {
+                lost_after: Some(walk.folded.seq),
                 what: format!("a power loss took entries up to {seq}; all that was synced is left"),
                 ..Recovered::default()
             }));
         }
-        if let Some(reason) = kept.edited_block().filter(|_| walk.session.blocked().is_none()) {
-            mended.push(Fact::Block(Blocked { by: "an edit of session-state.json".to_owned(), reason }));
+        if let Some(reason) = state_file.edited_block().filter(|_| walk.folded.blocked().is_none()) {
+            repairs.push(Fact::Block(Blocked { by: "an edit of session-state.json".to_owned(), reason }));
         }
-        if walk.session.is_new() {
-            mended.clear();
+        if walk.folded.is_new() {
+            repairs.clear();
         }
-        walk.last = if walk.session.is_new() { 0 } else { walk.last };
-        Ok(Standing { walk, mended })
+        walk.last = if walk.folded.is_new() { 0 } else { walk.last };
+        Ok(Loaded { walk, repairs })
     }
 
     /// Read-only: the session as the ledger alone proves it, and the bytes after the last mark.
-    pub fn walk(&self, kept: &StateFile) -> Result<(Walk, Vec<u8>), Failure> {
-        let start = match kept {
-            StateFile::Whole(state, witness) if self.holds(state, witness)? => {
-                let mut walk =
-                    Walk::new(state_file::session((**state).clone(), witness), self.trace, witness.bytes);
-                (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
-                walk
-            }
+    pub fn walk(&self, state_file: &StateFile) -> Result<(Walk, Vec<u8>), Failure> {
+        let start = match state_file {
+            StateFile::Whole(state, witness) if self.holds(state, witness)? => self.resume(state, witness),
             StateFile::Whole(..) => Walk::new(Session::default(), self.trace, 0),
             _ => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
         };
         let bytes =
             folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
         let mut walk = start;
-        self.vouch(kept, &mut walk);
-        let done = walk.feed(&bytes, |_, _, _| {}).map_err(|damage| failure(&damage))?;
+        self.vouch(state_file, &mut walk);
+        let done = walk.feed(&bytes, |_, _, _| {})?;
         let rest = bytes[done..].to_vec();
         if !is_tear(&rest) {
-            let what = format!("after entry {} stand bytes that are no entry", walk.session.seq);
+            let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
             return Err(Failure::new(Code::ChecksumMismatch, what));
         }
         Ok((walk, rest))
     }
 
-    /// The ledger still has the line this state ends with, and that line commits to this state.
+    /// A walk that continues after this state.
+    pub fn resume(&self, state: &State, witness: &Witness) -> Walk {
+        let session = state_file::session(state.clone(), witness);
+        let mut walk = Walk::new(session, self.trace, witness.bytes);
+        (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
+        walk
+    }
+
+    /// The ledger still has the last line of this state, and that line commits to this state.
     pub fn holds(&self, state: &State, witness: &Witness) -> Result<bool, Failure> {
         if self.long < witness.bytes || witness.last > witness.bytes || witness.last < 2 {
             return Ok(false);
@@ -113,17 +115,17 @@ impl Found<'_> {
         }))
     }
 
-    /// Not ours is only what a whole first entry says is another's: a torn or damaged one is ours to mend or refuse.
+    /// False only where an intact first entry names another session. A torn or damaged one is repaired or refused later.
     pub fn is_ours(&self) -> Result<bool, Failure> {
         let bytes = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN))?;
         let first = memchr::memchr(b'\n', &bytes).map(|end| &bytes[..end]);
-        let other = |line: Line| line.holds() && line.trace_id != crate::text::json::quoted(self.trace);
+        let other = |line: Line| line.holds() && line.trace_id != quoted(self.trace);
         Ok(!first.and_then(Line::read).is_some_and(other))
     }
 
-    /// What state and exported head say about single entries.
-    pub fn vouch(&self, kept: &StateFile, walk: &mut Walk) {
-        if let StateFile::Whole(_, witness) = kept {
+    /// Adds the digests that state and exported head know.
+    pub fn vouch(&self, state_file: &StateFile, walk: &mut Walk) {
+        if let StateFile::Whole(_, witness) = state_file {
             walk.vouch(witness.seq, &witness.head);
         }
         if let Some(head) = &self.head {
@@ -132,15 +134,15 @@ impl Found<'_> {
     }
 
     /// The witness rule. `Ok(Some(seq))`: entries up to `seq` were lost, and may be.
-    pub fn witnessed(&self, kept: &StateFile, walk: &Walk) -> Result<Option<u64>, Failure> {
-        let by_state = match kept {
+    pub fn witnessed(&self, state_file: &StateFile, walk: &Walk) -> Result<Option<u64>, Failure> {
+        let by_state = match state_file {
             StateFile::Whole(_, witness) => witness.seq,
             _ => 0,
         };
         let by_head = self.head.as_ref().map_or(0, |head| head.seq);
-        let (proven, has) = (by_state.max(by_head), walk.session.seq);
+        let (proven, has) = (by_state.max(by_head), walk.folded.seq);
         if proven > has {
-            if let StateFile::Whole(_, witness) = kept {
+            if let StateFile::Whole(_, witness) = state_file {
                 let rebooted = !self.boot.is_empty() && witness.memory.boot != self.boot;
                 if rebooted && has >= witness.memory.synced && has >= by_head && has > 0 {
                     return Ok(Some(proven));
@@ -152,9 +154,9 @@ impl Found<'_> {
         Ok(None)
     }
 
-    /// The exported head, where it is of the very last entry, is of this one.
+    /// Where the exported head is of the last entry, the digests must be equal.
     pub fn exported(&self, walk: &Walk) -> Result<(), Failure> {
-        let (seq, digest) = (walk.session.seq, &walk.session.head);
+        let (seq, digest) = (walk.folded.seq, &walk.folded.head);
         match self.head.as_ref().filter(|head| head.seq == seq && head.digest != *digest) {
             Some(_) => Err(Failure::new(
                 Code::RecoveryFailed,
@@ -165,12 +167,12 @@ impl Found<'_> {
     }
 
     fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {
-        let name = format!("torn-{}-{}", walk.session.seq + 1, &sha256(&[rest])[..16]);
+        let name = format!("torn-{}-{}", walk.folded.seq + 1, &sha256(&[rest])[..16]);
         if !self.dry_run {
             folder::replace(self.dir, &name, ".torn-new", rest)?;
             self.file.set_len(walk.bytes).map_err(|e| Failure::storage(LEDGER_FILE, e))?;
         }
-        let executing = walk.session.memory.calls.iter().map(|open| open.call.id.clone()).collect();
+        let executing = walk.folded.memory.calls.iter().map(|open| open.call.id.clone()).collect();
         Ok(Fact::Recovery(Recovered {
             executing,
             torn_bytes: Some(rest.len() as u64),
@@ -189,7 +191,7 @@ impl Found<'_> {
             if let Some((end, session)) = snapshot_in(&bytes, self.trace) {
                 let bytes = from + end as u64;
                 let mut walk = Walk::new(session, self.trace, bytes);
-                walk.snapshot = (bytes, walk.session.seq);
+                walk.snapshot = (bytes, walk.folded.seq);
                 return Ok(Some(walk));
             }
             if from == 0 {
@@ -200,10 +202,9 @@ impl Found<'_> {
     }
 }
 
-/// The end and the session of the last whole snapshot line in these bytes. The needle alone proves nothing: a payload may
-/// hold it too.
+/// The end and the session of the last snapshot in these bytes. A match alone proves nothing: a payload may contain it.
 fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
-    let trace = crate::text::json::quoted(trace);
+    let trace = quoted(trace);
     memchr::memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
         let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1);
         let end = at + memchr::memchr(b'\n', &bytes[at..])?;
@@ -222,8 +223,4 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
 
 fn note(what: &str) -> Fact {
     Fact::Recovery(Recovered { what: what.to_owned(), ..Recovered::default() })
-}
-
-pub fn failure(damage: &Damage) -> Failure {
-    Failure::new(damage.code, format!("entry {} {}", damage.seq, damage.what))
 }

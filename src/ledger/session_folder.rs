@@ -1,8 +1,7 @@
 //! Finds the folder of a session, or makes it.
 //!
 //! Reads and makes folders below a project's folder; touches no file in them. Invariants: a name that comes from outside
-//! is used only as one part of a path; the session's own folder is never a symlink; a session found once is found again,
-//! on whatever day.
+//! is used only as one part of a path; the session's own folder is never a symlink; a session is found on later days too.
 
 use crate::model::error::Failure;
 use crate::system::env::Env;
@@ -12,11 +11,12 @@ use crate::text::sha256::sha256;
 use crate::text::time::day;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// With the wait for the session's own lock this stays below the host's time-out.
+/// Together with the wait for the session's lock this is below the client's timeout.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open session folder.
@@ -26,7 +26,7 @@ pub struct SessionFolder {
     pub path: PathBuf,
 }
 
-/// Whose folder: the fields of an event that say so.
+/// The fields of an event that determine the folder.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionKey<'a> {
     pub session_id: &'a str,
@@ -38,7 +38,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 const DAY_MS: i64 = 86_400_000;
 
 impl SessionKey<'_> {
-    /// The project folders it can be in: the transcript's where that is well-formed, then the one of the working folder.
+    /// The project folders it can be in: that of a well-formed transcript path, then that of the working directory.
     pub fn projects(&self, env: &Env) -> Vec<PathBuf> {
         let by_cwd = env.projects().join(dashed(self.cwd));
         match well_formed(self.transcript_path, self.session_id) {
@@ -50,11 +50,11 @@ impl SessionKey<'_> {
 }
 
 /// The folder that exists for this session, its name made with `width` digits of the hash.
-pub fn find(env: &Env, whose: SessionKey, width: usize) -> Result<Option<SessionFolder>, Failure> {
-    let hash = &sha256(&[whose.session_id.as_bytes()])[..width];
-    let projects = whose.projects(env);
+pub fn find(env: &Env, key: SessionKey, width: usize) -> Result<Option<SessionFolder>, Failure> {
+    let hash = &sha256(&[key.session_id.as_bytes()])[..width];
+    let projects = key.projects(env);
     for project in &projects {
-        // Today's and yesterday's are opened without listing a folder that may hold thousands.
+        // Today's and yesterday's need no listing of a folder with perhaps thousands of entries.
         for ago in [0, DAY_MS] {
             if let Some(place) = open(project.join(format!("{}-{hash}", day(env.now_ms - ago))))? {
                 return Ok(Some(place));
@@ -69,20 +69,25 @@ pub fn find(env: &Env, whose: SessionKey, width: usize) -> Result<Option<Session
     Ok(None)
 }
 
-/// A new folder for this session. Two processes that come at once get the same one.
-pub fn create(env: &Env, whose: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
-    let project = whose.projects(env).swap_remove(0);
-    make_all(&project)?;
-    let storage = |e: Errno| Failure::storage(project.display(), e);
-    let guard = rustix::fs::openat(CWD, &project, FOLDER, Mode::empty()).map_err(storage)?;
-    let _guard = lock::take(guard.into(), &project.to_string_lossy(), PATIENCE)?;
-    if let Some(place) = find(env, whose, width)? {
+/// A new folder for this session. Two processes get the same one.
+pub fn create(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
+    let project = key.projects(env).swap_remove(0);
+    let _guard = guard(&project)?;
+    if let Some(place) = find(env, key, width)? {
         return Ok(place);
     }
-    let hash = &sha256(&[whose.session_id.as_bytes()])[..width];
+    let hash = &sha256(&[key.session_id.as_bytes()])[..width];
     let path = project.join(format!("{}-{hash}", day(env.now_ms)));
     make(&path)?;
-    open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "vanished as it was made"))
+    open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone as soon as it was made"))
+}
+
+/// While this lock is held, no other process makes a session folder in the project.
+pub fn guard(project: &Path) -> Result<File, Failure> {
+    make_all(project)?;
+    let dir = rustix::fs::openat(CWD, project, FOLDER, Mode::empty());
+    let dir = dir.map_err(|e| Failure::storage(project.display(), e))?;
+    Ok(lock::take(dir.into(), &project.to_string_lossy(), PATIENCE)?)
 }
 
 /// An existing folder, never through a symlink.

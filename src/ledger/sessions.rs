@@ -1,4 +1,4 @@
-//! The sessions on disk, as people ask for them: by id, by the beginning of one, or the newest in this project.
+//! The sessions on disk: by id, by the beginning of an id, or the newest of this project; and a full check of one.
 //!
 //! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session whose folder
 //! is gone is still known by its exported head.
@@ -7,7 +7,7 @@ use crate::ledger::chain::{Ready, Walk, end_of_last_batch, is_tear, prepare};
 use crate::ledger::entry::Line;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
-use crate::ledger::recover::{Found, LEDGER_FILE, failure};
+use crate::ledger::recover::{LEDGER_FILE, SessionFiles};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
 use crate::ledger::state_file::{self, StateFile};
 use crate::model::error::{Code, Failure};
@@ -24,7 +24,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::SystemTime;
 
-/// A session folder and whose it is.
+/// A session folder and its session.
 #[derive(Clone, Debug)]
 pub struct SessionOnDisk {
     pub session_id: String,
@@ -32,13 +32,13 @@ pub struct SessionOnDisk {
     pub changed: SystemTime,
 }
 
-/// What a full walk over a ledger found.
+/// The result of a full check.
 #[derive(Debug)]
 pub struct Checked {
     pub session: Session,
     pub torn_bytes: u64,
     pub failure: Option<Failure>,
-    /// The entry the damage begins at.
+    /// The first damaged entry.
     pub seq: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub struct Checked {
 pub fn all(env: &Env) -> Vec<SessionOnDisk> {
     let projects = std::fs::read_dir(env.projects()).into_iter().flatten().flatten();
     let mut found: Vec<SessionOnDisk> = projects.flat_map(|project| in_project(project.path())).collect();
-    found.sort_by_key(|shelved| shelved.changed);
+    found.sort_by_key(|session| session.changed);
     found
 }
 
@@ -54,17 +54,17 @@ pub fn all(env: &Env) -> Vec<SessionOnDisk> {
 pub fn in_project(project: PathBuf) -> Vec<SessionOnDisk> {
     let names = std::fs::read_dir(project).into_iter().flatten().flatten();
     let ours = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder));
-    ours.filter_map(|item| shelved(item.path())).collect()
+    ours.filter_map(|item| on_disk(item.path())).collect()
 }
 
-fn shelved(path: PathBuf) -> Option<SessionOnDisk> {
+fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     let place = session_folder::open(path.clone()).ok()??;
     let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
     let session_id = match StateFile::read(&place.dir).ok()? {
         StateFile::Whole(state, _) => Some(state.session_id),
         _ => first_name(&place),
     };
-    // Opened and given up before its first entry: nothing was acknowledged, so there is nothing to show.
+    // Opened, but never written to: nothing was acknowledged.
     if session_id.is_none() && std::fs::symlink_metadata(path.join(LEDGER_FILE)).is_ok_and(|m| m.len() == 0) {
         return None;
     }
@@ -75,7 +75,7 @@ fn shelved(path: PathBuf) -> Option<SessionOnDisk> {
     })
 }
 
-/// The name in the first entry.
+/// The session id in the first entry.
 fn first_name(place: &SessionFolder) -> Option<String> {
     let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
     let bytes = folder::read_at(&file, LEDGER_FILE, 0, long.min(64 << 10)).ok()?;
@@ -83,15 +83,15 @@ fn first_name(place: &SessionFolder) -> Option<String> {
     Some(json::read(line.trace_id).ok()?.text()?.into_owned())
 }
 
-/// The session a person means. Without a name: the newest of the project they stand in.
+/// The session with this id or prefix; without one the newest of the project around the working directory.
 pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
     let Some(given) = given else { return newest_here(env) };
     let trace = trace_id(given);
     let mut found = all(env);
-    if let Some(exact) = found.iter().position(|shelved| shelved.session_id == trace) {
+    if let Some(exact) = found.iter().position(|session| session.session_id == trace) {
         return Ok(found.swap_remove(exact));
     }
-    found.retain(|shelved| !given.is_empty() && shelved.session_id.starts_with(given));
+    found.retain(|session| !given.is_empty() && session.session_id.starts_with(given));
     match found.as_slice() {
         [one] => Ok(one.clone()),
         [] => Err(format!("no session `{given}`\nhint: `aops-hook sessions` lists them")),
@@ -105,85 +105,89 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
 fn newest_here(env: &Env) -> Result<SessionOnDisk, String> {
     for folder in env.cwd.ancestors() {
         let project = env.projects().join(dashed(&folder.to_string_lossy()));
-        if let Some(newest) = in_project(project).into_iter().max_by_key(|shelved| shelved.changed) {
+        if let Some(newest) = in_project(project).into_iter().max_by_key(|session| session.changed) {
             return Ok(newest);
         }
     }
     Err("no session in this project yet\nhint: `aops-hook sessions` lists those of all projects".to_owned())
 }
 
-/// The session's head, where its folder may be gone.
+/// The exported head of a session, whose folder may be gone.
 pub fn exported(env: &Env, given: &str) -> Option<Head> {
-    let trace = trace_id(given);
-    heads::all(env).ok()?.into_iter().find(|head| head.session_id == trace)
+    heads::of(env, &trace_id(given)).ok()?
 }
 
 /// The state file as it is, if it can be trusted.
-pub fn state(shelved: &SessionOnDisk) -> Option<State> {
-    Some(session(shelved)?.state)
+pub fn state(found: &SessionOnDisk) -> Option<State> {
+    Some(session(found)?.state)
 }
 
-/// The same, with what the gates remember.
-pub fn session(shelved: &SessionOnDisk) -> Option<Session> {
-    in_place(&session_folder::open(shelved.path.clone()).ok()??)
+/// The same, with the memory of the gates.
+pub fn session(found: &SessionOnDisk) -> Option<Session> {
+    in_place(&session_folder::open(found.path.clone()).ok()??)
 }
 
-/// The session that a hook with these fields would find, without listing what all others left.
-pub fn find(env: &Env, whose: SessionKey) -> Option<Session> {
-    let trace = trace_id(whose.session_id);
+/// The session that a hook with these fields would find. Lists no folder of other sessions.
+pub fn find(env: &Env, key: SessionKey) -> Option<Session> {
+    let trace = trace_id(key.session_id);
     [8, 16].into_iter().find_map(|width| {
-        let place = session_folder::find(env, whose, width).ok()??;
+        let place = session_folder::find(env, key, width).ok()??;
         in_place(&place).filter(|session| session.state.session_id == trace)
     })
 }
 
 fn in_place(place: &SessionFolder) -> Option<Session> {
-    // Read without the lock: a hook may swap the file under us, so what is odd once gets a second look.
+    // Read without the lock: a hook may swap the file meanwhile, so try again.
     (0..3).find_map(|_| match StateFile::read(&place.dir) {
         Ok(StateFile::Whole(state, witness)) => Some(state_file::session(*state, &witness)),
         _ => None,
     })
 }
 
-/// Walks the whole ledger and holds it against the state and the exported head. Writes nothing.
-pub fn check(env: &Env, shelved: &SessionOnDisk) -> Result<Checked, Failure> {
-    let gone = || Failure::storage(shelved.path.display(), "is gone");
-    let place = session_folder::open(shelved.path.clone())?.ok_or_else(gone)?;
-    let (kept, opened) = {
-        // Only while the two are read: what is appended later is not our business.
-        let _lock = Lock::of_reader(&place.dir)?;
+/// Walks the whole ledger and compares it with the state and the exported head. Writes nothing.
+pub fn check(env: &Env, found: &SessionOnDisk) -> Result<Checked, Failure> {
+    check_locked(env, found, false)
+}
+
+/// The same; `locked`: the caller holds the session's lock.
+pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Checked, Failure> {
+    let gone = || Failure::storage(found.path.display(), "is gone");
+    let place = session_folder::open(found.path.clone())?.ok_or_else(gone)?;
+    let (state_file, opened) = {
+        // Held only while the two are read: entries appended later do not matter here.
+        let _lock = if locked { None } else { Lock::of_reader(&place.dir)? };
         (StateFile::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
     };
     let (file, long) = opened.ok_or_else(gone)?;
-    let (trace, boot) = (shelved.session_id.as_str(), boot_id());
+    let (trace, boot) = (found.session_id.as_str(), boot_id());
     let head = heads::of(env, trace)?;
-    let found = Found { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry_run: true };
+    let files = SessionFiles { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry_run: true };
     let mut walk = Walk::new(Session::default(), trace, 0);
-    found.vouch(&kept, &mut walk);
+    files.vouch(&state_file, &mut walk);
     let mut bad = None;
     let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, &mut bad) {
-        Ok(torn) => (torn, found.witnessed(&kept, &walk).err()),
+        Ok(torn) => (torn, files.witnessed(&state_file, &walk).err()),
         Err(failure) => (0, Some(failure)),
     };
-    let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.session.seq + 1));
-    Ok(Checked { session: walk.session, torn_bytes, failure, seq })
+    let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.folded.seq + 1));
+    Ok(Checked { session: walk.folded, torn_bytes, failure, seq })
 }
 
-/// Every entry up to `long`, a few megabytes at a time; how many torn bytes stand after the last mark. `bad` is the entry
-/// a damage begins at, which can stand behind good ones of a batch without its mark.
+/// Walks every entry up to `long`, a megabyte at a time. Returns the number of torn bytes after the last mark. `bad` is the
+/// first damaged entry, which can come after intact ones of a batch without its mark.
 fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> Result<u64, Failure> {
     thread::scope(|scope| {
         let (send, chunks) = mpsc::sync_channel::<Piece>(2);
-        // Digests and facts of the next lines, while this thread folds the ones before.
+        // Checks digests and reads facts while this thread folds the lines before.
         scope.spawn(move || read_ahead(file, long, &send));
         for chunk in chunks {
             let (bytes, ready) = chunk?;
             let done = walk.take(&bytes, ready, |_, _, _| {}).map_err(|damage| {
                 *bad = Some(damage.seq);
-                failure(&damage)
+                Failure::from(damage)
             })?;
             if !is_tear(&bytes[done..]) {
-                let what = format!("after entry {} stand bytes that are no entry", walk.session.seq);
+                let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
                 return Err(Failure::new(Code::ChecksumMismatch, what));
             }
             if walk.bytes + (bytes.len() - done) as u64 == long {
@@ -194,10 +198,10 @@ fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> R
     })
 }
 
-/// Some lines, and what can be said of each.
+/// Some lines, and the result of checking each on its own.
 type Piece = Result<(Vec<u8>, Vec<Ready>), Failure>;
 
-/// Hands on the ledger in pieces that end with a batch, prepared; stops when nobody listens any more.
+/// Sends the ledger in pieces that end with a batch, until the receiver is gone.
 fn read_ahead(file: &File, long: u64, send: &mpsc::SyncSender<Piece>) {
     const CHUNK: u64 = 1 << 20;
     let (mut at, mut window) = (0, CHUNK);
@@ -205,7 +209,7 @@ fn read_ahead(file: &File, long: u64, send: &mpsc::SyncSender<Piece>) {
         let want = (long - at).min(window);
         let mut bytes = match folder::read_at(file, LEDGER_FILE, at, want) {
             Ok(bytes) => bytes,
-            Err(failure) => return drop(send.send(Err(failure))),
+            Err(failure) => return drop(send.send(Err(failure.into()))),
         };
         if at + want < long {
             let Some(end) = end_of_last_batch(&bytes) else {

@@ -1,7 +1,7 @@
-//! `session-state.json` as it is found: whole, or not to be trusted.
+//! `session-state.json`: intact or not to be trusted.
 //!
-//! Reads the one file. Invariant: a state whose own digest does not hold proves nothing, with one asymmetry that only
-//! tightens: a block somebody wrote into it counts.
+//! Reads the one file. Invariant: a state that does not match its digest proves nothing, with one exception that only
+//! tightens: a block in it counts.
 
 use crate::model::error::Failure;
 use crate::session::fold::Session;
@@ -15,13 +15,13 @@ use std::os::fd::OwnedFd;
 pub const STATE_FILE: &str = "session-state.json";
 const MOST: u64 = 4 << 20;
 
-/// What the state file says.
+/// The state file.
 #[derive(Debug)]
 pub enum StateFile {
     Missing,
-    /// Its digest holds.
+    /// It matches its digest.
     Whole(Box<State>, Box<Witness>),
-    /// Torn, edited or not ours; the bytes, for the asymmetry.
+    /// Torn, edited or of another program.
     Untrusted(Vec<u8>),
 }
 
@@ -32,7 +32,7 @@ impl StateFile {
             Ok(None) => return Ok(StateFile::Missing),
             Err(_) => return Ok(StateFile::Untrusted(Vec::new())), // replaced at the next write, never followed
         };
-        // Nobody else writes while we hold the lock, so the length is the length.
+        // Under the lock the length cannot change.
         Ok(Self::parse(folder::read_at(&file, STATE_FILE, 0, long.min(MOST))?))
     }
 
@@ -50,7 +50,7 @@ impl StateFile {
         }
     }
 
-    /// The block reason in a state that was edited to say so.
+    /// The reason of a block that was edited into the file.
     pub fn edited_block(&self) -> Option<String> {
         let StateFile::Untrusted(bytes) = self else { return None };
         let json = json::read(std::str::from_utf8(bytes).ok()?).ok()?;
@@ -61,7 +61,7 @@ impl StateFile {
     }
 }
 
-/// The session that a whole state and its witness stand for.
+/// The session of a state and its witness.
 pub fn session(state: State, witness: &Witness) -> Session {
     Session { state, memory: witness.memory.clone(), seq: witness.seq, head: witness.head.clone() }
 }

@@ -1,11 +1,11 @@
 //! A typed look at one tool call, and the machine each call walks through.
 //!
-//! Reads nothing, writes nothing. Invariant: `CallState::may_become` is the whole machine; whatever it does not list is
-//! an invalid transition.
+//! Reads nothing, writes nothing. Invariant: `CallState::may_become` is the whole machine; a transition that it does not
+//! list is invalid.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a call stands. Moore machine: the state alone says what the host was told.
+/// Where a call stands. Moore machine: the state alone says what the client was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum CallState {
@@ -51,10 +51,11 @@ impl CallState {
     }
 }
 
-/// What a call does to the world, whatever its tool is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a call does, independent of its tool's name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
+    #[default]
     Read,
     Write,
     /// Closes the work rather than changing it: `git add|commit|push|tag|fetch`. A write, but what was verified stays so.
@@ -79,11 +80,11 @@ pub struct CallKey {
     pub tool: String,
 }
 
-/// One tool call as the host sent it.
+/// One tool call as the client sent it.
 #[derive(Clone, Debug, Default)]
 pub struct ToolCall {
     pub key: CallKey,
-    /// The tool's input as the host wrote it, valid JSON text.
+    /// The tool's input as the client wrote it, valid JSON text.
     pub input: String,
     /// The input for the ledger: canonical, redacted, clipped.
     pub clipped: String,
@@ -97,7 +98,7 @@ pub struct ToolCall {
 }
 
 impl CallKey {
-    /// `mcp__server__tool` belongs to its server, all else to the host.
+    /// `mcp__server__tool` belongs to its server, every other tool to the client.
     pub fn of(tool_name: &str, id: &str) -> Self {
         let server = tool_name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next());
         Self { id: id.to_owned(), server: server.unwrap_or("builtin").to_owned(), tool: tool_name.to_owned() }

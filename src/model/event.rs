@@ -1,9 +1,11 @@
-//! What Claude Code told us once: the kinds of event, and one event as we understand it.
+//! The kinds of event of Claude Code, and one event as we understand it.
 //!
-//! Reads nothing, writes nothing. `EVENTS` is the one table of kinds: `hooks.json`, the wire forms, the installer and the
-//! docs follow from it. Invariant: an unknown name is an event too, never an error.
+//! Reads nothing, writes nothing. `EVENTS` is the only table of kinds: `hooks.json`, the wire forms, the installer and
+//! the docs follow from it. Invariant: an unknown name is an event too, never an error.
 
+use crate::model::agent::{self, Agent};
 use crate::model::call::ToolCall;
+use std::time::Duration;
 
 /// How a kind of event spells a refusal. The spelling itself is the wire's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,94 +20,127 @@ pub enum Refusal {
     Block,
 }
 
-/// One kind of event, as a row.
+/// What is fixed for one kind of event.
 #[derive(Debug, PartialEq, Eq)]
-pub struct EventKind {
+pub struct EventRow {
+    pub kind: EventKind,
     pub name: &'static str,
-    /// A guard that is itself broken refuses here.
+    /// If aops-hook itself is broken, this event is refused.
     pub guarding: bool,
     pub refusal: Refusal,
     /// Takes text for the model.
     pub context: bool,
-    /// Seconds the host waits for us; 0: we do not register for it.
+    /// Seconds the client waits for the hook; 0: not registered.
     pub timeout: u32,
 }
 
-const fn kind(
-    name: &'static str,
-    guarding: bool,
-    refusal: Refusal,
-    context: bool,
-    timeout: u32,
-) -> EventKind {
-    EventKind { name, guarding, refusal, context, timeout }
+/// Makes the enum and its table out of the same rows, so that `EVENTS[kind as usize]` is the row of `kind`.
+macro_rules! events {
+    ($($name:ident: $guarding:literal, $refusal:ident, $context:literal, $timeout:literal;)*) => {
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum EventKind {
+            $($name,)*
+            /// A name that this version does not know. `Event::name` has it.
+            #[default]
+            Other,
+        }
+
+        /// Every event of Claude Code 2.1.325, in the order of a session.
+        pub static EVENTS: &[EventRow] = &[$(EventRow {
+            kind: EventKind::$name,
+            name: stringify!($name),
+            guarding: $guarding,
+            refusal: Refusal::$refusal,
+            context: $context,
+            timeout: $timeout,
+        },)*];
+    };
 }
 
-use Refusal::{Block, Dialog, None as Cannot, Permission};
+events! {
+    // name: guarding, refusal, context, timeout
+    Setup: false, None, false, 10;
+    SessionStart: false, None, true, 15;
+    InstructionsLoaded: false, None, false, 10;
+    UserPromptSubmit: true, Block, true, 15;
+    UserPromptExpansion: false, None, true, 10;
+    // PreToolUse and Stop run the user's checks; `policy::check::BUDGET_MS` stays below.
+    PreToolUse: true, Permission, true, 600;
+    PermissionRequest: true, Dialog, false, 10;
+    PermissionDenied: false, None, false, 10;
+    PostToolUse: false, None, true, 10;
+    PostToolUseFailure: false, None, true, 10;
+    PostToolBatch: true, Block, true, 10;
+    SubagentStart: false, None, true, 10;
+    SubagentStop: false, Block, false, 15;
+    TaskCreated: true, Block, false, 10;
+    TaskCompleted: true, Block, false, 10;
+    TeammateIdle: false, None, false, 10;
+    Notification: false, None, false, 10;
+    Elicitation: false, None, false, 10;
+    ElicitationResult: false, None, false, 10;
+    ConfigChange: true, Block, false, 10;
+    CwdChanged: false, None, false, 10;
+    DirectoryAdded: false, None, false, 10;
+    FileChanged: false, None, false, 10;
+    // A registered hook would have to create the worktree in git's place.
+    WorktreeCreate: false, None, false, 0;
+    WorktreeRemove: false, None, false, 0;
+    // Fires for every piece of text shown; the transcript has all of it.
+    MessageDisplay: false, None, false, 0;
+    PreModelSwitch: false, None, false, 10;
+    PostModelSwitch: false, None, false, 10;
+    PreCompact: false, None, false, 10;
+    PostCompact: false, None, false, 10;
+    Stop: false, Block, false, 600;
+    StopFailure: false, None, false, 10;
+    SessionEnd: false, None, false, 10;
+}
 
-/// Every event of Claude Code 2.1.325, in the order of a session.
-pub static EVENTS: &[EventKind] = &[
-    kind("Setup", false, Cannot, false, 10),
-    kind("SessionStart", false, Cannot, true, 15),
-    kind("InstructionsLoaded", false, Cannot, false, 10),
-    kind("UserPromptSubmit", true, Block, true, 15),
-    kind("UserPromptExpansion", false, Cannot, true, 10),
-    // These two wait for the user's checks; `policy::check::BUDGET_MS` stays below.
-    kind("PreToolUse", true, Permission, true, 600),
-    kind("PermissionRequest", true, Dialog, false, 10),
-    kind("PermissionDenied", false, Cannot, false, 10),
-    kind("PostToolUse", false, Cannot, true, 10),
-    kind("PostToolUseFailure", false, Cannot, true, 10),
-    kind("PostToolBatch", true, Block, true, 10),
-    kind("SubagentStart", false, Cannot, true, 10),
-    kind("SubagentStop", false, Block, false, 15),
-    kind("TaskCreated", true, Block, false, 10),
-    kind("TaskCompleted", true, Block, false, 10),
-    kind("TeammateIdle", false, Cannot, false, 10),
-    kind("Notification", false, Cannot, false, 10),
-    kind("Elicitation", false, Cannot, false, 10),
-    kind("ElicitationResult", false, Cannot, false, 10),
-    kind("ConfigChange", true, Block, false, 10),
-    kind("CwdChanged", false, Cannot, false, 10),
-    kind("DirectoryAdded", false, Cannot, false, 10),
-    kind("FileChanged", false, Cannot, false, 10),
-    // The host waits for the worktree we would have to make: registering would replace git's own.
-    kind("WorktreeCreate", false, Cannot, false, 0),
-    kind("WorktreeRemove", false, Cannot, false, 0),
-    // Fires for every piece of text shown; the transcript has it all.
-    kind("MessageDisplay", false, Cannot, false, 0),
-    kind("PreModelSwitch", false, Cannot, false, 10),
-    kind("PostModelSwitch", false, Cannot, false, 10),
-    kind("PreCompact", false, Cannot, false, 10),
-    kind("PostCompact", false, Cannot, false, 10),
-    kind("Stop", false, Block, false, 600),
-    kind("StopFailure", false, Cannot, false, 10),
-    kind("SessionEnd", false, Cannot, false, 10),
-];
+/// Recorded and passed.
+static UNKNOWN: EventRow = EventRow {
+    kind: EventKind::Other,
+    name: "",
+    guarding: false,
+    refusal: Refusal::None,
+    context: false,
+    timeout: 0,
+};
 
-/// A kind nobody knows yet: recorded and passed.
-static UNKNOWN: EventKind = kind("", false, Cannot, false, 0);
+/// The session is never locked longer than this for one event: other hooks of the session wait six seconds for it.
+const LONGEST_LOCKED: Duration = Duration::from_secs(3);
+/// The client gives all hooks of a session's end 1.5 s together, whatever they registered.
+const SESSION_END: Duration = Duration::from_millis(1400);
 
 impl EventKind {
-    /// The row of this name, or the row for names we do not know.
-    pub fn of(name: &str) -> &'static EventKind {
-        EVENTS.iter().find(|k| k.name == name).unwrap_or(&UNKNOWN)
+    pub fn of(name: &str) -> Self {
+        EVENTS.iter().find(|row| row.name == name).map_or(Self::Other, |row| row.kind)
     }
 
-    /// A host's name for an event begins with a capital letter; anything else is a command.
+    pub fn row(self) -> &'static EventRow {
+        EVENTS.get(self as usize).unwrap_or(&UNKNOWN)
+    }
+
+    /// Event names begin with a capital letter; anything else on the command line is a command.
     pub fn is_event_name(word: &str) -> bool {
         word.starts_with(|c: char| c.is_ascii_uppercase())
     }
 
-    /// The host refuses by itself when we crash or hang. It ignores that wish where it never refuses.
-    pub fn blocks_on_failure(&self) -> bool {
-        self.guarding
+    /// How long the hook may keep the session locked: a third of the registered timeout, within `LONGEST_LOCKED`.
+    pub fn time_locked(self) -> Duration {
+        match (self, self.row().timeout) {
+            (Self::SessionEnd, _) => SESSION_END,
+            (_, 0) => LONGEST_LOCKED,
+            (_, timeout) => (Duration::from_secs(timeout.into()) / 3).min(LONGEST_LOCKED),
+        }
     }
 }
 
 /// One event: the common fields, and what this kind adds. Texts are whole; clipping is for the ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Event {
+    pub kind: EventKind,
+    /// As the client said it, also where the kind is `Other`.
     pub name: String,
     pub session_id: String,
     pub transcript_path: String,
@@ -131,7 +166,46 @@ pub struct Event {
 }
 
 impl Event {
-    pub fn kind(&self) -> &'static EventKind {
-        EventKind::of(&self.name)
+    pub fn named(name: &str) -> Self {
+        Self { kind: EventKind::of(name), name: name.to_owned(), ..Self::default() }
+    }
+
+    /// The call that is about to be made; nothing for any other kind of event.
+    pub fn asked_call(&self) -> Option<&ToolCall> {
+        self.call.as_ref().filter(|_| self.kind == EventKind::PreToolUse)
+    }
+
+    /// One of our agents sent this, by its name: the main agent has no id.
+    pub fn by_our_agent(&self) -> Option<&'static Agent> {
+        self.agent_id.as_ref().and(self.agent_type.as_deref()).and_then(agent::ours)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_finds_its_row_and_an_unknown_name_is_an_event() {
+        for row in EVENTS {
+            assert_eq!((row.kind.row(), EventKind::of(row.name)), (row, row.kind));
+        }
+        let odd = Event::named("SomethingNew");
+        assert_eq!(
+            (odd.kind, odd.kind.row(), odd.name.as_str()),
+            (EventKind::Other, &UNKNOWN, "SomethingNew")
+        );
+    }
+
+    #[test]
+    fn no_event_locks_the_session_for_long() {
+        for row in EVENTS.iter().filter(|row| row.timeout > 0) {
+            let locked = row.kind.time_locked();
+            assert!(
+                locked <= LONGEST_LOCKED && locked * 3 <= Duration::from_secs(row.timeout.into()),
+                "{row:?}"
+            );
+        }
+        assert!(EventKind::SessionEnd.time_locked() < Duration::from_millis(1500));
     }
 }

@@ -8,5 +8,6 @@ pub mod phase;
 pub mod worktree;
 pub mod agent;
 pub mod call;
+pub mod verbs;
 pub mod event;
 pub mod verdict;

@@ -1,8 +1,8 @@
-//! Runs the user's checks, one after another, each so long and no longer.
+//! Runs the user's checks one after another, each with its own timeout.
 //!
-//! Starts `sh` in the project's folder, reads the file a save is about, asks `git` what changed. Invariants: a check that
-//! is out of time is killed with everything it started; of what it said only the end is kept, redacted and clipped; one
-//! that cannot be started has failed. The session is not locked meanwhile.
+//! Starts `sh` in the project's folder, reads the file that a save would change, asks `git` what changed. Invariants: a
+//! check that times out is killed with everything it started; only the end of its output is kept, redacted and clipped; a
+//! check that cannot be started has failed. The session is not locked meanwhile.
 
 mod proposed;
 
@@ -23,12 +23,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes of output kept in mind, and what of that is told: the last lines, and no more than these characters.
+/// Bytes of output held, and what is reported of them: the last lines, up to this many characters.
 const KEPT: usize = 64 << 10;
 const MOST_LINES: usize = 20;
 const MOST_TOLD: usize = 1500;
 
-/// What the checks are about.
+/// What a check needs to know of the event.
 #[derive(Debug)]
 pub struct About {
     cwd: PathBuf,
@@ -40,7 +40,8 @@ pub struct About {
 
 impl About {
     pub fn of(session: &Session, event: &Event, context: &Context) -> Self {
-        let text = |path: &String| {
+        let saves = context.call.as_ref().and_then(|call| call.saves.clone());
+        let text = |path: &str| {
             let call = event.call.as_ref()?;
             proposed::text(&call.key.tool, &call.input, Path::new(path))
         };
@@ -48,11 +49,14 @@ impl About {
             cwd: PathBuf::from(&event.cwd),
             root: session.memory.root.clone(),
             baseline: session.memory.baseline.clone(),
-            saves: context.saves.as_ref().map(|path| (path.clone(), text(path).unwrap_or_default())),
+            saves: saves.map(|path| {
+                let text = text(&path).unwrap_or_default();
+                (path, text)
+            }),
         }
     }
 
-    /// The files a check can be about; nothing where nobody can say, and then it is about them.
+    /// The files that a check's `paths` are matched with; nothing where they are not known, and then the check is run.
     fn files(&self, env: &Env, on: Moment) -> Option<Vec<String>> {
         match on {
             Moment::Save => self.saves.as_ref().map(|(path, _)| vec![path.clone()]),
@@ -62,7 +66,7 @@ impl About {
     }
 }
 
-/// Run those of them that are about what happens here. One that is not has passed, and takes no time.
+/// Runs the checks that concern the changed files. The others pass without being run.
 pub fn run(env: &Env, about: &About, checks: &[Check]) -> Vec<Checked> {
     let folder = match about.root.as_str() {
         "" => texts::project(env, &about.cwd),
@@ -81,7 +85,7 @@ pub fn run(env: &Env, about: &About, checks: &[Check]) -> Vec<Checked> {
         .iter()
         .map(|check| {
             if concerns(check) {
-                return one(env, about, check, &folder);
+                return run_one(env, about, check, &folder);
             }
             Checked { ending: Checked::NOT_CONCERNED.to_owned(), ..checked(check, Checked::PASS) }
         })
@@ -99,7 +103,7 @@ fn checked(check: &Check, outcome: &str) -> Checked {
     }
 }
 
-fn one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
+fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
     let began = Instant::now();
     // Both streams in the order they were written in; `eval` keeps the line as it stands in the configuration.
     let args = ["-c", "exec 2>&1; eval \"$1\"", "sh", &check.run].map(str::to_owned);
@@ -133,14 +137,14 @@ fn one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
     Checked {
         ending,
         ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
-        output: if passed { String::new() } else { told(&said) },
+        output: if passed { String::new() } else { last_lines(&said) },
         path: about.saves.as_ref().map(|(path, _)| path.clone()),
         ..checked(check, if passed { Checked::PASS } else { check.outcome.word() })
     }
 }
 
 /// The last lines, without colours and secrets.
-fn told(said: &[u8]) -> String {
+fn last_lines(said: &[u8]) -> String {
     let plain = redact(&without_escapes(&String::from_utf8_lossy(said))).into_owned();
     let lines: Vec<&str> = plain.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(MOST_LINES)..].join("\n");
@@ -175,12 +179,12 @@ mod tests {
     #[test]
     fn of_what_was_said_the_end_is_told() {
         let long = (0..100).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
-        let said = told(long.as_bytes());
+        let said = last_lines(long.as_bytes());
         assert!(said.starts_with("line 80\n") && said.ends_with("line 99"), "{said}");
-        assert_eq!(told(b"\x1b[31mred\x1b[0m\r\n\n  \nend\x07\n"), "red\nend");
-        let wide = told("x".repeat(9000).as_bytes());
+        assert_eq!(last_lines(b"\x1b[31mred\x1b[0m\r\n\n  \nend\x07\n"), "red\nend");
+        let wide = last_lines("x".repeat(9000).as_bytes());
         assert!(wide.chars().count() <= MOST_TOLD + 1 && wide.starts_with('…'), "{}", wide.len());
         let token = format!("token ghp_{}", "a1B2".repeat(9));
-        assert!(!told(token.as_bytes()).contains("a1B2a1B2"), "a secret is told");
+        assert!(!last_lines(token.as_bytes()).contains("a1B2a1B2"), "a secret is told");
     }
 }

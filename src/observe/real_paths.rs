@@ -6,7 +6,7 @@
 use crate::gate::guard::{self, Place, Protected};
 use crate::model::verdict::Ruling;
 use crate::shell::syntax::{Bit, Word};
-use crate::shell::targets::{Act, Reach};
+use crate::shell::targets::{Act, Targets};
 use crate::system::env::Env;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -39,13 +39,13 @@ pub fn variables(protected: &Protected) -> Vec<(String, String)> {
 }
 
 /// Fill in where each target really is, and which protected places exist where that decides.
-pub fn settle(reach: &mut Reach, protected: &mut Protected) {
+pub fn settle(reach: &mut Targets, protected: &mut Protected) {
     if reach.over {
         return;
     }
     // The same path touched in several ways is looked up once.
     let mut seen: BTreeMap<Vec<Bit>, Option<Word>> = BTreeMap::new();
-    for target in &mut reach.targets {
+    for target in &mut reach.paths {
         let known = seen.entry(target.path.bits.clone()).or_insert_with(|| real_word(&target.path));
         // Whoever removes a link means the link, but what it leads to may be the goal: both are judged.
         target.real.clone_from(known);
@@ -56,7 +56,7 @@ pub fn settle(reach: &mut Reach, protected: &mut Protected) {
     }
     // Whether a place exists matters only where its absence would acquit.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
-    let sweeping = reach.targets.iter().any(|target| target.act == Act::Whole || sweeps(&target.path.bits));
+    let sweeping = reach.paths.iter().any(|target| target.act == Act::Whole || sweeps(&target.path.bits));
     if sweeping && guard::judge(protected, reach).ruling == Ruling::Deny {
         let places = protected.places().into_iter().map(|place| place.path);
         protected.standing = Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
@@ -226,7 +226,7 @@ mod tests {
             let (variables, home) = (variables(&protected), protected.home.clone());
             let ground = Ground { cwd: &cwd, home: &home, variables: &variables };
             let line = targets::line(tool, input, &ground);
-            let mut reach = targets::reach(tool, input, line.as_ref(), &ground);
+            let mut reach = targets::of(tool, input, line.as_ref(), &ground);
             settle(&mut reach, &mut protected);
             guard::judge(&protected, &reach).ruling
         }

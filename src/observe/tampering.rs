@@ -1,29 +1,35 @@
-//! Notices that what guards a session changed behind the gates' back.
+//! Notices changes of the files that guard a session, made past the gates.
 //!
 //! Reads the size, time and inode of settings, configuration and program; the text only of a settings file that changed.
-//! Invariant: an unchanged world costs one system call per file, and nothing here writes.
+//! Invariant: unchanged files cost one system call each, and nothing here writes.
 
 use crate::claude::disarm;
 use crate::gate::guard::Protected;
-use serde::{Deserialize, Serialize};
+use crate::model::event::Event;
+use crate::observe::real_paths;
+use crate::system::env::Env;
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::path::Path;
 
 /// A settings file above this size is not read: it is no longer what it was.
 const LARGEST: u64 = 8 * 1024 * 1024;
 
+/// Settings files that register our hooks, with the events they do it for.
+type Held = BTreeMap<String, Vec<String>>;
+
 /// One file as it was last seen. All zero: it was not there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
-    pub path: String,
-    pub len: u64,
-    pub mtime_ns: i64,
-    pub ino: u64,
-    /// Permission bits: a program that lost its execute bit no longer guards.
-    pub mode: u32,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Mark {
+    path: String,
+    len: u64,
+    mtime_ns: i64,
+    ino: u64,
+    /// Permission bits: a program without its execute bit no longer guards.
+    mode: u32,
 }
 
-/// What a look told.
+/// What a change means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trip {
     /// Our hooks are off, or will be: path and why.
@@ -32,8 +38,32 @@ pub enum Trip {
     Changed(Vec<String>),
 }
 
+/// What the guard protects for this event: the folders of this environment, and the project the session began in.
+pub fn protected(env: &Env, event: &Event) -> Protected {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let project = if env.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.project) };
+    let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
+    let pids = Some(env.client.clone()).filter(|pid| !pid.is_empty());
+    Protected { pids: pids.into_iter().collect(), ..real_paths::protected(env, &project, vec![program]) }
+}
+
+/// What `stat` says now of settings, configuration and program, by path.
+pub fn marks(protected: &Protected) -> BTreeMap<String, String> {
+    let stamp = |m: &Mark| format!("{}:{}:{}:{:o}", m.len, m.mtime_ns, m.ino, m.mode);
+    look(protected).iter().map(|mark| (mark.path.clone(), stamp(mark))).collect()
+}
+
+/// The settings files that register our hooks now, with their events.
+pub fn held(protected: &Protected) -> Held {
+    let files = marks(protected)
+        .into_keys()
+        .filter(|path| Path::new(path).extension().is_some_and(|kind| kind == "json"));
+    let held = files.map(|path| (path.clone(), disarm::registered(&settings(&path))));
+    held.filter(|(_, events)| !events.is_empty()).collect()
+}
+
 /// The files that matter, as they are now.
-pub fn look(protected: &Protected) -> Vec<Mark> {
+fn look(protected: &Protected) -> Vec<Mark> {
     let project = &protected.project;
     let mut paths = vec![
         format!("{}/settings.json", protected.config),
@@ -69,15 +99,8 @@ fn stamp(path: String, meta: &Metadata) -> Mark {
     Mark { path, mtime_ns, ino: 1, ..Mark::default() }
 }
 
-/// Paths whose marks differ.
-pub fn compare(old: &[Mark], new: &[Mark]) -> Vec<String> {
-    let before = |path: &str| old.iter().find(|mark| mark.path == path);
-    let changed = new.iter().filter(|mark| before(&mark.path).is_some_and(|old| old != *mark));
-    changed.map(|mark| mark.path.clone()).collect()
-}
-
 /// What these changes mean. `held`: settings files that register us, with their events.
-pub fn judge(changed: &[String], held: &[(String, Vec<String>)], binaries: &[String]) -> Option<Trip> {
+pub fn judge(changed: &[String], held: &Held, binaries: &[String]) -> Option<Trip> {
     for path in changed {
         if let Some(why) = disarmed(path, held, binaries) {
             return Some(Trip::Disarmed(path.clone(), why));
@@ -86,15 +109,14 @@ pub fn judge(changed: &[String], held: &[(String, Vec<String>)], binaries: &[Str
     (!changed.is_empty()).then(|| Trip::Changed(changed.to_vec()))
 }
 
-fn disarmed(path: &str, held: &[(String, Vec<String>)], binaries: &[String]) -> Option<String> {
+fn disarmed(path: &str, held: &Held, binaries: &[String]) -> Option<String> {
     if binaries.iter().any(|binary| binary == path) {
         return program_gone(Path::new(path));
     }
     if Path::new(path).extension().is_none_or(|kind| kind != "json") {
         return None;
     }
-    let events = held.iter().find(|(known, _)| known == path).map_or(&[][..], |(_, events)| events);
-    disarm::disarms(&settings(path), events)
+    disarm::disarms(&settings(path), held.get(path).map_or(&[][..], Vec::as_slice))
 }
 
 /// The text of a settings file; empty if it is gone, unreadable or absurd.
@@ -144,19 +166,26 @@ mod tests {
         (dir, protected)
     }
 
+    /// Paths whose marks differ.
+    fn compare(old: &[Mark], new: &[Mark]) -> Vec<String> {
+        let before = |path: &str| old.iter().find(|mark| mark.path == path);
+        let changed = new.iter().filter(|mark| before(&mark.path).is_some_and(|old| old != *mark));
+        changed.map(|mark| mark.path.clone()).collect()
+    }
+
     #[test]
     fn an_unchanged_world_says_nothing() {
         let (_dir, protected) = world();
         let marks = look(&protected);
         assert_eq!(compare(&marks, &look(&protected)), Vec::<String>::new());
-        assert_eq!(judge(&[], &[], &[]), None);
+        assert_eq!(judge(&[], &Held::new(), &[]), None);
     }
 
     #[test]
     fn each_change_is_told_and_a_disarming_one_apart() {
         let (dir, protected) = world();
         let path = dir.path().join("config/settings.json");
-        let held = vec![(path.to_string_lossy().into_owned(), vec!["PreToolUse".to_owned()])];
+        let held = Held::from([(path.to_string_lossy().into_owned(), vec!["PreToolUse".to_owned()])]);
         let armed = r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"/b/aops-hook","args":["PreToolUse"]}]}]}}"#;
         let trip = |text: Option<&str>| {
             let before = look(&protected);
@@ -179,9 +208,12 @@ mod tests {
         let before = look(&protected);
         fs::write(&path, r#"{"disableAllHooks":true}"#).unwrap();
         let after = look(&protected);
-        assert!(matches!(judge(&compare(&before, &after), &[], &[]), Some(Trip::Disarmed(..))));
+        assert!(matches!(judge(&compare(&before, &after), &Held::new(), &[]), Some(Trip::Disarmed(..))));
         fs::remove_file(&path).unwrap();
-        assert!(matches!(judge(&compare(&after, &look(&protected)), &[], &[]), Some(Trip::Changed(_))));
+        assert!(matches!(
+            judge(&compare(&after, &look(&protected)), &Held::new(), &[]),
+            Some(Trip::Changed(_))
+        ));
     }
 
     #[cfg(unix)]
@@ -191,6 +223,6 @@ mod tests {
         let before = look(&protected);
         fs::write(dir.path().join("aops-hook"), "xy").unwrap();
         let changed = compare(&before, &look(&protected));
-        assert!(matches!(judge(&changed, &[], &protected.binaries), Some(Trip::Disarmed(..))));
+        assert!(matches!(judge(&changed, &Held::new(), &protected.binaries), Some(Trip::Disarmed(..))));
     }
 }

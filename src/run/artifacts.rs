@@ -1,10 +1,10 @@
-//! What runs leave in a project: packets, summaries and the attempt ledger below `artifacts/`.
+//! The files of runs in a project, below `artifacts/`: packets, summaries and the attempt ledger.
 //!
-//! Reads and writes that folder. Invariants: one driver at a time; a file appears whole; what `append` returned for is on
-//! the disk; a ledger that does not verify is a failure, never a shorter ledger.
+//! Reads and writes that folder. Invariants: one driver at a time; a file appears whole; a line is on the disk when
+//! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
 
 use crate::model::error::{Code, Failure};
-use crate::run::attempt::{self, Deed, Link, Told};
+use crate::run::attempt::{Attempts, Deed, Told};
 use crate::run::packet::{End, Pause, Summary};
 use crate::run::state::{RunState, fold};
 use crate::system::env::{Env, now_ms};
@@ -33,7 +33,7 @@ impl Artifacts {
         Self { folder: project.join(FOLDER) }
     }
 
-    /// Makes the folder, out of git's sight.
+    /// Makes the folders, and excludes them from git.
     pub fn prepare(&self, env: &Env, project: &Path) -> Result<(), Failure> {
         let hidden = git::exclude(env, project, FOLDER);
         hidden.ok_or_else(|| Failure::storage(".git/info/exclude", "cannot be written"))?;
@@ -65,7 +65,7 @@ impl Artifacts {
         keep(self.folder.join("steps").join(name), &summary.text())
     }
 
-    /// The packet of a pause as it is now; only what a person may edit can differ from what was written.
+    /// The packet of a pause. Only the members that a person may edit can differ from what was written.
     pub fn pause(&self, record: &RunState) -> Result<Pause, Failure> {
         let odd = |code, what: String| Failure::new(code, what);
         let Some(paused) = &record.paused else {
@@ -89,26 +89,26 @@ impl Artifacts {
     /// Every run of this project, oldest first.
     pub fn runs(&self) -> Result<Vec<RunState>, Failure> {
         let path = self.folder.join(LEDGER);
-        match fs::read_to_string(&path) {
-            Ok(text) => self.parse(&text).map(|(told, ..)| fold(&told)),
+        match fs::read(&path) {
+            Ok(bytes) => Ok(fold(&self.parse(&bytes)?.0.told)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(Failure::storage(path.display(), error)),
         }
     }
 
-    /// One more line. A torn one that a killed driver left is cut off: nobody was told of it.
+    /// One more line. A torn line that a killed driver left is cut off: it was never acknowledged.
     pub fn append(&self, run_id: &str, deed: Deed) -> Result<Told, Failure> {
         let path = self.folder.join(LEDGER);
         let storage = |e| Failure::storage(path.display(), e);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(storage)?;
         file.lock().map_err(storage)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(storage)?;
-        let (_, last, torn) = self.parse(&text)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(storage)?;
+        let (attempts, torn) = self.parse(&bytes)?;
         let now = timestamp(now_ms());
-        let (line, _) = attempt::line(&last, run_id, &now, &deed);
-        let end = (text.len() - torn) as u64;
+        let line = attempts.line(run_id, &now, &deed);
+        let end = (bytes.len() - torn) as u64;
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(storage)?;
         file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
         Ok(Told { run_id: run_id.to_owned(), ts: now, deed })
@@ -116,17 +116,17 @@ impl Artifacts {
 
     /// The newest digest of the ledger.
     pub fn head(&self) -> String {
-        let text = fs::read_to_string(self.folder.join(LEDGER)).unwrap_or_default();
-        attempt::read(&text).map_or_else(|_| Link::default().digest, |(_, link, _)| link.digest)
+        let bytes = fs::read(self.folder.join(LEDGER)).unwrap_or_default();
+        Attempts::read(&bytes).unwrap_or_default().0.head
     }
 
-    fn parse(&self, text: &str) -> Result<(Vec<Told>, Link, usize), Failure> {
-        attempt::read(text).map_err(|what| {
-            Failure::new(Code::ChecksumMismatch, format!("`{}`: {what}", self.folder.join(LEDGER).display()))
-        })
+    fn parse(&self, bytes: &[u8]) -> Result<(Attempts, usize), Failure> {
+        let path = self.folder.join(LEDGER);
+        let what = |failure: Failure| format!("`{}`: {}", path.display(), failure.what);
+        Attempts::read(bytes).map_err(|damage| Failure::new(Code::ChecksumMismatch, what(damage.into())))
     }
 
-    /// This project's one driver, until the file is dropped.
+    /// The lock of this project's only driver, held until the file is dropped.
     pub fn drive(&self) -> Result<File, Failure> {
         let path = self.folder.join(LOCK);
         let opened = OpenOptions::new().append(true).create(true).open(&path);
@@ -139,7 +139,7 @@ impl Artifacts {
         Err(Failure::new(Code::ConcurrentExecution, what))
     }
 
-    /// Files that a killed driver had not put in their place yet: nobody reads them.
+    /// Removes unfinished files of a killed driver.
     fn tidy(&self) {
         let folders = ["terminal", "checkpoints", "steps"].map(|name| self.folder.join(name));
         for item in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
@@ -150,18 +150,18 @@ impl Artifacts {
         }
     }
 
-    /// A driver is at work.
+    /// Another process drives a run.
     pub fn is_driven(&self) -> bool {
         let Ok(file) = File::open(self.folder.join(LOCK)) else { return false };
         !within(PATIENCE, || file.try_lock_shared().is_ok())
     }
 }
 
-/// Whether it comes true in time.
-fn within(patience: Duration, comes: impl Fn() -> bool) -> bool {
+/// Whether `is_true` becomes true in time.
+fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
     let end = Instant::now() + patience;
     loop {
-        if comes() {
+        if is_true() {
             return true;
         }
         if Instant::now() >= end {

@@ -1,17 +1,20 @@
-//! One line of the attempt ledger: what a driver did, chained to the line before.
+//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`.
 //!
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a line commits to all lines before it;
-//! a torn last line is told from a damaged one.
+//! a torn last line is not taken for a damaged one.
 
 use super::status::{Decision, Outcome, Trigger};
 use crate::model::call::CallKey;
-use crate::text::sha256::{NO_DIGEST, sha256};
+use crate::text::json;
+use crate::text::sha256::NO_DIGEST;
 use crate::text::stored::canonical;
+use aops_ledger::chain::{Damage, Fold, Walk};
+use aops_ledger::entry::{Frame, Layout, Line, Part};
+use aops_ledger::failure::Kind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-/// What was done. A new kind is a variant here, a row in each `match` below and an arm in the fold.
+/// What a driver did. A new kind is a variant here, a row in each `match` below and an arm in the fold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     Init(Init),
@@ -37,7 +40,7 @@ pub struct Init {
     pub workflow: String,
 }
 
-/// A step is handed out. The same key again is the same step again, never another one.
+/// A step is handed out. The same key again is the same step again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
     /// Counts how often it was handed out, from 1.
@@ -49,7 +52,7 @@ pub struct Begun {
     pub tree: String,
 }
 
-/// A step has ended; what it brought is kept under its key.
+/// A step has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub call: CallKey,
@@ -103,30 +106,20 @@ pub struct Ended {
     pub reason: String,
 }
 
-/// The line around it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Attempt {
-    pub digest: String,
-    pub kind: String,
-    pub prev: String,
-    pub run_id: String,
-    pub seq: u64,
-    pub ts: String,
-    pub with: Box<RawValue>,
-}
-
-/// The end of the chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    pub seq: u64,
-    pub digest: String,
-}
-
-impl Default for Link {
-    fn default() -> Self {
-        Self { seq: 0, digest: NO_DIGEST.to_owned() }
-    }
-}
+/// The line around it. Each line commits itself; the digest is that of the line with an empty digest.
+static LAYOUT: Layout = Layout {
+    members: &[
+        (Part::Digest, "{\"digest\":"),
+        (Part::Kind, ",\"kind\":"),
+        (Part::Prev, ",\"prev\":"),
+        (Part::Trace, ",\"run_id\":"),
+        (Part::Seq, ",\"seq\":"),
+        (Part::Ts, ",\"ts\":"),
+        (Part::With, ",\"with\":"),
+    ],
+    unsealed: "{\"digest\":\"\",",
+    marked: false,
+};
 
 impl Deed {
     fn stored(&self) -> (&'static str, String) {
@@ -158,23 +151,7 @@ impl Deed {
     }
 }
 
-/// The next line, and where the chain then ends.
-pub fn line(after: &Link, run_id: &str, ts: &str, deed: &Deed) -> (String, Link) {
-    let (kind, with) = deed.stored();
-    let mut attempt = Attempt {
-        digest: String::new(),
-        kind: kind.to_owned(),
-        prev: after.digest.clone(),
-        run_id: run_id.to_owned(),
-        seq: after.seq + 1,
-        ts: ts.to_owned(),
-        with: RawValue::from_string(with).unwrap_or_default(),
-    };
-    attempt.digest = sha256(&[canonical(&attempt).as_bytes()]);
-    (canonical(&attempt) + "\n", Link { seq: attempt.seq, digest: attempt.digest })
-}
-
-/// One deed with whose it is and when.
+/// One deed, with its run and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     pub run_id: String,
@@ -182,71 +159,106 @@ pub struct Told {
     pub deed: Deed,
 }
 
-/// Every deed of a ledger, where its chain ends, and how many torn bytes stand after it.
-pub fn read(text: &str) -> Result<(Vec<Told>, Link, usize), String> {
-    let (mut told, mut link) = (Vec::new(), Link::default());
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    for line in text[..whole].lines() {
-        let odd = |what: &str| format!("entry {}: {what}", link.seq + 1);
-        let attempt: Attempt = serde_json::from_str(line).map_err(|_| odd("it is no entry"))?;
-        let bare = Attempt { digest: String::new(), ..attempt.clone() };
-        if sha256(&[canonical(&bare).as_bytes()]) != attempt.digest {
-            return Err(odd("its digest is another"));
-        }
-        if attempt.prev != link.digest || attempt.seq != link.seq + 1 {
-            return Err(odd("it does not follow the one before"));
-        }
-        let deed =
-            Deed::read(&attempt.kind, attempt.with.get()).ok_or_else(|| odd("its form is not known"))?;
-        link = Link { seq: attempt.seq, digest: attempt.digest };
-        told.push(Told { run_id: attempt.run_id, ts: attempt.ts, deed });
+/// The deeds of all runs, in order.
+#[derive(Debug)]
+pub struct Attempts {
+    pub told: Vec<Told>,
+    seq: u64,
+    pub head: String,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self { told: Vec::new(), seq: 0, head: NO_DIGEST.to_owned() }
     }
-    Ok((told, link, text.len() - whole))
+}
+
+impl Fold for Attempts {
+    type Fact = Deed;
+
+    const LAYOUT: &'static Layout = &LAYOUT;
+    const ONE_TRACE: bool = false;
+
+    fn read(kind: &str, with: &str) -> Option<Deed> {
+        Deed::read(kind, with)
+    }
+
+    fn tip(&self) -> (u64, &str) {
+        (self.seq, &self.head)
+    }
+
+    fn apply(&mut self, _trace: &str, line: &Line, deed: &Deed) -> Result<(), Kind> {
+        let run_id = json::read(line.trace_id).ok().and_then(|id| Some(id.text()?.into_owned()));
+        let run_id = run_id.ok_or(Kind::ChecksumMismatch)?;
+        self.told.push(Told { run_id, ts: line.ts.to_owned(), deed: deed.clone() });
+        (self.seq, self.head) = (line.seq, line.digest.to_owned());
+        Ok(())
+    }
+}
+
+impl Attempts {
+    /// The ledger in these bytes, and how many bytes at its end are torn.
+    pub fn read(bytes: &[u8]) -> Result<(Self, usize), Damage> {
+        let mut walk = Walk::new(Self::default(), "", 0);
+        let done = walk.feed(bytes, |_, _, _| {})?;
+        Ok((walk.folded, bytes.len() - done))
+    }
+
+    /// The next line, with its line feed.
+    pub fn line(&self, run_id: &str, ts: &str, deed: &Deed) -> String {
+        let (kind, with) = deed.stored();
+        let (prev, seq) = (&self.head, self.seq + 1);
+        Frame { prev, seq, mark: None, trace_id: run_id, ts, kind, with: &with }.write_as(&LAYOUT).0
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::sha256::sha256;
 
     fn ledger() -> String {
         let deeds = [
-            Deed::Init(Init { task: "x".to_owned(), ..Init::default() }),
+            Deed::Init(Init { task: "ä".to_owned(), ..Init::default() }),
             Deed::Step(Begun { attempt: 1, step: "a".to_owned(), ..Begun::default() }),
-            Deed::Terminal(Ended { outcome: Outcome::Pass, reason: "done".to_owned() }),
+            Deed::Terminal(Ended { outcome: Outcome::Pass, reason: "größer".to_owned() }),
         ];
-        let mut link = Link::default();
-        let mut text = String::new();
-        for deed in deeds {
-            let (more, next) = line(&link, "r", "t", &deed);
-            text.push_str(&more);
-            link = next;
-        }
-        text
+        deeds.iter().fold(String::new(), |text, deed| {
+            let line = Attempts::read(text.as_bytes()).unwrap().0.line("r\"1", "t", deed);
+            text + &line
+        })
     }
 
     #[test]
-    fn every_changed_byte_is_seen_and_a_torn_tail_is_told() {
+    fn every_changed_byte_is_seen_and_a_torn_tail_is_not_damage() {
         let text = ledger();
-        let (told, link, torn) = read(&text).unwrap();
-        assert_eq!((told.len(), link.seq, torn), (3, 3, 0));
+        let (attempts, torn) = Attempts::read(text.as_bytes()).unwrap();
+        assert_eq!((attempts.told.len(), attempts.seq, torn), (3, 3, 0));
+        assert!(attempts.told.iter().all(|told| told.run_id == "r\"1" && told.ts == "t"));
         let last = text.trim_end().rfind('\n').unwrap() + 1;
         for at in last..text.len() - 1 {
-            let (told, _, torn) = read(&text[..=at]).unwrap_or_else(|e| panic!("{at}: {e}"));
-            assert_eq!((told.len(), torn), (2, at + 1 - last));
+            let read = Attempts::read(&text.as_bytes()[..=at]);
+            let (attempts, torn) = read.unwrap_or_else(|e| panic!("{at}: {e:?}"));
+            assert_eq!((attempts.told.len(), torn), (2, at + 1 - last));
         }
         for at in 0..text.len() - 1 {
             let mut bytes = text.clone().into_bytes();
             bytes[at] ^= 1;
-            if let Ok(changed) = String::from_utf8(bytes) {
-                assert!(read(&changed).is_err(), "byte {at}");
-            }
+            assert!(Attempts::read(&bytes).is_err(), "byte {at}");
         }
     }
 
+    /// The form of the first release: canonical, the digest over the line with an empty digest.
     #[test]
-    fn a_line_is_canonical() {
+    fn a_line_is_the_published_form() {
         for line in ledger().lines() {
-            assert_eq!(crate::text::json::read(line).unwrap().canonical(), line);
+            assert_eq!(json::canonical(&json::read(line).unwrap()), line);
+            let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+            let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(keys, ["digest", "kind", "prev", "run_id", "seq", "ts", "with"]);
+            let digest = std::mem::take(&mut value["digest"]);
+            value["digest"] = "".into();
+            assert_eq!(digest, sha256(&[serde_json::to_string(&value).unwrap().as_bytes()]).as_str());
         }
     }
 }

@@ -7,6 +7,7 @@
 use crate::config::policy::Policy;
 use crate::config::policy::check::Moment;
 use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::event::EventKind;
 use crate::session::agent_report::AgentReport;
 use crate::session::state::{Memory, RollbackState, RunStep, State, Undone, Waiver};
 use crate::text::stored::canonical;
@@ -116,6 +117,13 @@ pub struct Seen {
     pub run: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
+}
+
+impl Seen {
+    /// The end of a turn or of the session.
+    pub fn ends_turn(&self) -> bool {
+        matches!(EventKind::of(&self.event), EventKind::Stop | EventKind::SessionEnd)
+    }
 }
 
 /// What we answered, where it was not silence.
@@ -345,7 +353,7 @@ impl Fact {
             | Fact::Recovery(_)
             | Fact::Checkpoint(_) => true,
             Fact::Rollback(undone) => undone.stage != RollbackState::Told,
-            Fact::Event(seen) => matches!(seen.event.as_str(), "Stop" | "SessionEnd"),
+            Fact::Event(seen) => seen.ends_turn(),
             _ => false,
         }
     }

@@ -10,11 +10,13 @@ mod stage;
 use crate::config::policy::Policy;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::error::Code;
+use crate::model::event::EventKind;
 use crate::model::phase::Phase;
 use crate::session::fact::{Fact, Seen, Step};
 use crate::session::state::{Memory, OpenCall, Sandbox, State};
 use crate::text::json::{self, Json};
 use crate::text::sha256::NO_DIGEST;
+use std::sync::LazyLock;
 
 /// Names kept in `subagents`; a host that makes up more gets no further ones.
 const MOST_SUBAGENTS: usize = 64;
@@ -45,8 +47,9 @@ impl Session {
     }
 
     /// The configuration in force.
-    pub fn policy(&self) -> Policy {
-        self.memory.policy.as_deref().cloned().unwrap_or_default()
+    pub fn policy(&self) -> &Policy {
+        static SHIPPED: LazyLock<Policy> = LazyLock::new(Policy::default);
+        self.memory.policy.as_deref().unwrap_or_else(|| &SHIPPED)
     }
 
     pub fn open_call(&self, key: &CallKey) -> Option<&OpenCall> {
@@ -119,42 +122,48 @@ impl Session {
         if let Some(marks) = &seen.marks {
             self.memory.marks.clone_from(marks);
         }
-        if seen.event == "SessionStart" || seen.foreign.is_some() {
+        let kind = EventKind::of(&seen.event);
+        if kind == EventKind::SessionStart || seen.foreign.is_some() {
             self.memory.shadowed.clone_from(&seen.foreign);
         }
-        match seen.event.as_str() {
-            "SessionStart" => {
-                self.state.ended_at = None;
-                self.memory.boot = seen.boot.clone().unwrap_or_default();
-                if let Some(baseline) = seen.baseline.as_ref().filter(|_| self.memory.baseline.is_empty()) {
-                    self.memory.baseline.clone_from(baseline);
-                }
-                if let Some(root) = seen.root.as_ref().filter(|_| self.memory.root.is_empty()) {
-                    self.memory.root.clone_from(root);
-                }
-                if let Some(held) = &seen.held {
-                    self.memory.held.clone_from(held);
-                }
-                if let Some(linked) = &seen.linked {
-                    self.memory.linked.clone_from(linked);
-                }
-                if let Some(folders) = &seen.folders {
-                    self.memory.folders.clone_from(folders);
-                }
+        match kind {
+            EventKind::SessionStart => self.started(seen),
+            EventKind::SessionEnd => self.state.ended_at = Some(ts.to_owned()),
+            EventKind::UserPromptSubmit if seen.run.is_some() => self.step_prompted(),
+            EventKind::UserPromptSubmit if !refused => {
+                self.prompted(&words(seen, "prompt").unwrap_or_default());
             }
-            "SessionEnd" => self.state.ended_at = Some(ts.to_owned()),
-            "UserPromptSubmit" if seen.run.is_some() => self.step_prompted(),
-            "UserPromptSubmit" if !refused => self.prompted(&words(seen, "prompt").unwrap_or_default()),
-            "Stop" => self.stopped(seen, refused),
-            "CwdChanged" => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
-            "TaskCreated" if !refused => self.state.main_agent.todos_total += 1,
-            "TaskCompleted" if !refused => {
+            EventKind::Stop => self.stopped(seen, refused),
+            EventKind::CwdChanged => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
+            EventKind::TaskCreated if !refused => self.state.main_agent.todos_total += 1,
+            EventKind::TaskCompleted if !refused => {
                 let todos = &mut self.state.main_agent;
                 todos.todos_completed = (todos.todos_completed + 1).min(todos.todos_total);
             }
-            "SubagentStart" => self.invoked(ts, seen),
-            "SubagentStop" => self.told(seen),
+            EventKind::SubagentStart => self.invoked(ts, seen),
+            EventKind::SubagentStop => self.told(seen),
             _ => {}
+        }
+    }
+
+    fn started(&mut self, seen: &Seen) {
+        self.state.ended_at = None;
+        let memory = &mut self.memory;
+        memory.boot = seen.boot.clone().unwrap_or_default();
+        if let Some(baseline) = seen.baseline.as_ref().filter(|_| memory.baseline.is_empty()) {
+            memory.baseline.clone_from(baseline);
+        }
+        if let Some(root) = seen.root.as_ref().filter(|_| memory.root.is_empty()) {
+            memory.root.clone_from(root);
+        }
+        if let Some(held) = &seen.held {
+            memory.held.clone_from(held);
+        }
+        if let Some(linked) = &seen.linked {
+            memory.linked.clone_from(linked);
+        }
+        if let Some(folders) = &seen.folders {
+            memory.folders.clone_from(folders);
         }
     }
 

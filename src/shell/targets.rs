@@ -1,23 +1,16 @@
-//! What one tool call would reach: files it may write, programs it runs, text it hides behind.
+//! What one tool call would touch: files it may write, programs it runs, text it hides behind.
 //!
-//! Reads the call alone; nothing is looked up on disk. Invariant: a tool or command nobody knows may write whatever its
-//! arguments name; one that only reads reaches nothing.
+//! Reads the call alone; nothing is looked up on disk. Invariant: an unknown tool or command may write whatever its
+//! arguments name; one that only reads touches nothing.
 
-use crate::shell::syntax::{self, Bit, Ground, Line, Simple, Word};
-
-mod operand;
-mod code;
-mod inner;
-mod git;
-mod files;
-mod moved;
-mod reader;
-mod foreign;
 mod input;
-mod tool;
+mod strings;
 
-pub use tool::{line, reach};
+pub use super::commands::Act;
 
+use super::commands::{self, ToolTouches};
+use super::syntax::{self, Bit, Ground, Line, Simple, Word};
+use input::Fields;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -32,25 +25,8 @@ const HEADS: usize = 16;
 /// Variables that move the client to another configuration.
 const HOMES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "HOME"];
 
-/// These are no files of anybody, and stand in every other line.
+/// Not files; they occur in every other line.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"];
-
-/// How a path is touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Act {
-    /// This very file is written.
-    Write,
-    /// It, and whatever lies below, is removed, moved or changed.
-    Whole,
-    /// Files the line does not name are put into this folder.
-    Into,
-    /// A folder's content, which the line does not name, is merged into this one.
-    Merge,
-    /// If it is not there yet, it comes to be, with what the line does not name in it.
-    Become,
-    /// A second name or a copy is made of it.
-    Copy,
-}
 
 /// One path a call may touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,23 +34,59 @@ pub struct Target {
     /// Absolute, as given: not yet normalised, perhaps a pattern.
     pub path: Word,
     pub act: Act,
-    /// The same path as the disk sees it, where that differs and somebody looked.
+    /// The same path as the disk sees it, where that was looked up and differs.
     pub real: Option<Word>,
-    /// Whether it exists, where that decides and somebody looked.
+    /// Whether it exists, where that was looked up because it decides.
     pub stands: Option<bool>,
 }
 
-/// Everything a call reaches.
+/// The shell line of this call, cut; `None` if its tool runs none, or the input does not say it.
+pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
+    let runs = commands::tool(tool).touches == ToolTouches::Line;
+    Some(syntax::cut(&command(input).filter(|_| runs)?, ground))
+}
+
+/// What this call would touch, read from its input and its line alone.
+pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targets {
+    let mut all = Targets::default();
+    let line_text = || command(input).map_or_else(|| input::literals(input), |line| vec![line]);
+    match commands::tool(tool).touches {
+        ToolTouches::Nothing => {}
+        ToolTouches::File => all.file(input, ground),
+        ToolTouches::Line => match line {
+            Some(line) => all.cut(line, ground),
+            None => all.hidden.extend(input::literals(input).into_iter().map(Hidden::Line)),
+        },
+        ToolTouches::PowerShell => {
+            let writes = |line: &String| commands::powershell_class(line).is_err();
+            all.hidden.extend(line_text().into_iter().filter(writes).map(Hidden::Line));
+        }
+        ToolTouches::Strings(act) => strings::every_string(&mut all, act, input, ground),
+    }
+    all
+}
+
+/// The line that the input of a tool holds.
+pub(super) fn command(input: &str) -> Option<String> {
+    Fields::read(input)?.command.map(std::borrow::Cow::into_owned)
+}
+
+/// The path of the file that the input of a tool names.
+pub(super) fn file_path(input: &str) -> Option<String> {
+    Fields::read(input)?.file_path.map(std::borrow::Cow::into_owned)
+}
+
+/// Everything a call touches.
 #[derive(Clone, Debug, Default)]
-pub struct Reach {
-    pub targets: Vec<Target>,
+pub struct Targets {
+    pub paths: Vec<Target>,
     /// The simple commands, program first.
     pub runs: Vec<Run>,
     /// Text that may write what it names.
     pub hidden: Vec<Hidden>,
-    /// It holds more than anybody looks at.
+    /// It holds more than is looked at.
     pub over: bool,
-    /// Where the targets are that have this mark.
+    /// Where the paths with this hash are.
     known: BTreeMap<u64, Vec<usize>>,
     /// Characters of lines cut so far, and lines around this one.
     lines: usize,
@@ -114,9 +126,21 @@ impl Run {
     }
 }
 
-impl Reach {
+impl Targets {
     pub fn is_empty(&self) -> bool {
-        self.targets.is_empty() && self.runs.is_empty() && self.hidden.is_empty() && !self.over
+        self.paths.is_empty() && self.runs.is_empty() && self.hidden.is_empty() && !self.over
+    }
+
+    /// The one file that the input names, or any string that may be its path.
+    fn file(&mut self, input: &str, ground: &Ground) {
+        let cwd = Word::of(ground.cwd);
+        let named: Vec<String> = Fields::read(input).into_iter().flat_map(Fields::paths).collect();
+        let named = if named.is_empty() { input::literals(input) } else { named };
+        for text in &named {
+            let path = input::path(text, ground);
+            self.over |= path.bits.len() > input::LONGEST_PATH;
+            self.target(&path, &cwd, Act::Write);
+        }
     }
 
     /// A shell line, with everything it runs.
@@ -137,40 +161,35 @@ impl Reach {
         let set = line.variables.iter().filter(|(_, held)| held.set).map(|(name, _)| name);
         let moves: Vec<String> = set.filter(|name| HOMES.contains(&name.as_str())).cloned().collect();
         for simple in &line.commands {
-            self.simple(simple, &moves, ground);
+            self.simple(simple, line, &moves, ground);
         }
         self.depth -= 1;
     }
 
-    fn simple(&mut self, simple: &Rc<Simple>, moves: &[String], ground: &Ground) {
+    fn simple(&mut self, simple: &Rc<Simple>, line: &Line, moves: &[String], ground: &Ground) {
         for word in &simple.writes {
             self.touch(simple, word, Act::Write);
         }
         if simple.words.is_empty() {
             return;
         }
-        let touched = files::touched(simple, &mut self.hidden);
-        let reads = touched.is_none();
-        // Who makes a link does not go through it.
+        let touched = commands::touched(simple, line);
+        // A command that makes a link does not go through it.
         let makes = simple.name().is_some_and(|name| name == "ln" || name == "gln");
         let links = if makes { std::mem::take(&mut self.links) } else { Vec::new() };
-        for (word, act) in touched.unwrap_or_default() {
-            self.touch(simple, &word, act);
+        for (word, act) in &touched.files {
+            self.touch(simple, word, *act);
         }
         self.links.extend(links);
-        for word in files::carried_off(simple) {
-            self.touch(simple, word, Act::Copy);
-        }
-        for line in files::inner(simple) {
-            if self.depth < DEEPEST {
-                self.inner(&line, simple, ground);
-            }
+        self.hidden.extend(touched.programs.into_iter().map(Hidden::Program));
+        if self.depth < DEEPEST {
+            touched.lines.iter().for_each(|text| self.inner(text, simple, ground));
         }
         let assigned = simple.assigned.iter().chain(moves).cloned().collect();
-        self.runs.push(Run { command: Rc::clone(simple), reads, assigned });
+        self.runs.push(Run { command: Rc::clone(simple), reads: touched.reads, assigned });
     }
 
-    /// A line in an argument. Unlike one that surely runs, it may as well be words: what is no shell is a program.
+    /// A line in an argument. Unlike one that surely runs, it may be prose: text that is no shell is a program.
     fn inner(&mut self, text: &str, simple: &Simple, ground: &Ground) {
         self.lines += text.len() + 64;
         self.over |= self.lines > LINES;
@@ -180,7 +199,7 @@ impl Reach {
             return;
         }
         let line = syntax::cut(text, &ground);
-        if line.unclear && code::writes(text) {
+        if line.unclear && commands::program_writes(text) {
             self.hidden.push(Hidden::Program(text.to_owned()));
         }
         self.cut(&Line { unclear: false, ..line }, &ground);
@@ -226,14 +245,14 @@ impl Reach {
 
     fn push(&mut self, path: Word, act: Act) {
         let places = self.known.entry(path.mark(act as u64)).or_default();
-        let same = |at: &usize| self.targets[*at].act == act && self.targets[*at].path.bits == path.bits;
+        let same = |at: &usize| self.paths[*at].act == act && self.paths[*at].path.bits == path.bits;
         let known = places.iter().any(same);
-        self.over |= self.targets.len() >= TARGETS;
+        self.over |= self.paths.len() >= TARGETS;
         if self.over || known && path.unknown.is_empty() {
             return;
         }
-        places.push(self.targets.len());
-        self.targets.push(Target { path, act, real: None, stands: None });
+        places.push(self.paths.len());
+        self.paths.push(Target { path, act, real: None, stands: None });
     }
 }
 

@@ -204,9 +204,26 @@ pub fn panic_if_wanted() {
     assert!(std::env::var_os("AOPS_TEST_PANIC").is_none(), "a test asked for it");
 }
 
-/// This boot of the machine; empty where the system does not say.
+/// An id of this boot of the machine; empty where the system has none.
 pub fn boot_id() -> String {
+    #[cfg(target_os = "macos")]
+    return boot_session().unwrap_or_default();
+    #[cfg(not(target_os = "macos"))]
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|id| id.trim().to_owned())
         .unwrap_or_default()
+}
+
+/// `sysctl kern.bootsessionuuid`.
+#[cfg(target_os = "macos")]
+fn boot_session() -> Option<String> {
+    let (mut id, mut long) = ([0_u8; 64], 64_usize);
+    #[expect(unsafe_code, reason = "no safe crate here reads a sysctl")]
+    // SAFETY: the name ends with a zero byte, the buffer is as long as `long` says, and nothing is set.
+    let failed = unsafe {
+        let name = c"kern.bootsessionuuid".as_ptr();
+        libc::sysctlbyname(name, id.as_mut_ptr().cast(), &raw mut long, std::ptr::null_mut(), 0)
+    };
+    let id = std::ffi::CStr::from_bytes_until_nul(&id).ok().filter(|_| failed == 0)?;
+    id.to_str().ok().map(str::to_owned)
 }

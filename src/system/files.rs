@@ -1,28 +1,28 @@
-//! Reads whole files and replaces them, never half: a new file beside the old one, then one rename.
+//! Reads whole files and replaces them: a new file beside the old one, then one rename.
 //!
-//! Reads and writes the files it is told. Follows links to the file behind them, which is the one replaced; keeps mode
-//! and owner. Invariant: a file that somebody else changed in between, or made read-only, is left as it is.
+//! Reads and writes the files it is given. [`find`] follows symlinks and replaces their target; mode and owner are kept.
+//! Invariant: a file that another process changed in between, or made read-only, is left as it is.
 
 use crate::model::error::Failure;
-use rustix::fs::{CWD, Mode};
+use rustix::fs::{CWD, Mode, RawMode, Stat};
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// No text we edit is longer.
+/// Bytes; longer files are not edited.
 const LONGEST: u64 = 64 << 20;
 
-/// A file as it was found: there with its bytes, or not there.
+/// A file as it was found; without bytes where it does not exist.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// Behind all links.
+    /// With all symlinks followed.
     pub path: PathBuf,
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Look at one file.
+/// Reads one file.
 pub fn find(path: &Path) -> io::Result<Found> {
     let path = behind_links(path)?;
     let known = match fs::metadata(&path) {
@@ -41,7 +41,7 @@ pub fn find(path: &Path) -> io::Result<Found> {
 }
 
 impl Found {
-    /// Why it cannot be replaced, as far as one can know before trying.
+    /// Fails where the file is read-only; a rename would replace it all the same.
     pub fn check_writable(&self) -> io::Result<()> {
         match fs::metadata(&self.path) {
             Ok(known) if known.permissions().readonly() => {
@@ -52,51 +52,90 @@ impl Found {
         }
     }
 
-    /// Put these bytes in its place. `mode` is for a file that was not there.
+    /// Puts these bytes in its place. `mode` is for a file that was not there.
     pub fn replace(&self, bytes: &[u8], mode: u32) -> io::Result<()> {
         self.check_writable()?;
-        let spare = spare(&self.path);
-        let done = self.write_spare(&spare, bytes, mode).and_then(|()| {
-            self.check_unchanged()?;
-            fs::rename(&spare, &self.path)
-        });
-        if done.is_err() {
-            let _ = fs::remove_file(&spare);
-        }
-        done
+        write_beside(&self.path, mode, |file| {
+            self.keep_owner(file)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            self.check_unchanged()
+        })
     }
 
-    /// Take the file away.
+    /// Deletes the file.
     pub fn remove(&self) -> io::Result<()> {
         self.check_writable()?;
         self.check_unchanged()?;
         fs::remove_file(&self.path)
     }
 
-    fn write_spare(&self, spare: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(spare)?;
-        if let Ok(old) = fs::metadata(&self.path) {
-            // Only the superuser may give a file away; for all others the owner is right already.
-            let (user, group) = (rustix::fs::Uid::from_raw(old.uid()), rustix::fs::Gid::from_raw(old.gid()));
-            let _ = rustix::fs::fchown(&file, Some(user), Some(group));
-            file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o7777))?;
-        } else if mode == 0o600 {
-            // Private is private, whatever the umask says; it may take the owner's own bits away.
-            file.set_permissions(fs::Permissions::from_mode(mode))?;
-        }
-        file.write_all(bytes)?;
-        file.sync_all()
+    fn keep_owner(&self, file: &File) -> io::Result<()> {
+        let Ok(old) = fs::metadata(&self.path) else { return Ok(()) };
+        // Only the superuser may give a file away; for all others the owner is right already.
+        let (user, group) = (rustix::fs::Uid::from_raw(old.uid()), rustix::fs::Gid::from_raw(old.gid()));
+        let _ = rustix::fs::fchown(file, Some(user), Some(group));
+        file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o7777))
     }
 
     fn check_unchanged(&self) -> io::Result<()> {
         if find(&self.path)?.bytes == self.bytes {
             return Ok(());
         }
-        Err(io::Error::new(ErrorKind::ResourceBusy, "somebody else changed it just now; try again"))
+        Err(io::Error::new(ErrorKind::ResourceBusy, "another process changed it just now; try again"))
     }
 }
 
-/// Make a folder and those above it; gives those that were not there, the outermost first.
+/// Makes a new file beside `path`, lets `write` fill it, and renames it into place: a reader sees the old file or the new
+/// one, never a part. After an error `path` is as it was and the new file is gone.
+pub fn write_beside(
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let spare = spare(path);
+    let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&spare);
+    let created = create().or_else(|error| match error.kind() {
+        // A killed process that had our number left it.
+        ErrorKind::AlreadyExists => fs::remove_file(&spare).and_then(|()| create()),
+        _ => Err(error),
+    });
+    let done = created.and_then(|mut file| {
+        if mode == 0o600 {
+            // The umask may have taken the owner's own bits away.
+            file.set_permissions(fs::Permissions::from_mode(mode))?;
+        }
+        write(&mut file)?;
+        fs::rename(&spare, path)
+    });
+    if done.is_err() {
+        let _ = fs::remove_file(&spare);
+    }
+    done
+}
+
+/// Puts a private file with these bytes in place; they are on the disk before it gets its name.
+pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_beside(path, 0o600, |file| file.write_all(bytes).and_then(|()| file.sync_data()))
+}
+
+/// The permission bits of a stat, whose raw mode is a `u16` on macOS.
+#[allow(clippy::useless_conversion, reason = "on Linux it is a u32")]
+pub fn mode_bits(stat: &Stat) -> u32 {
+    u32::from(stat.st_mode) & 0o7777
+}
+
+/// The mode with these permission bits.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::unnecessary_cast,
+    reason = "a u16 on macOS, a u32 on Linux"
+)]
+pub fn mode_of(bits: u32) -> Mode {
+    Mode::from_raw_mode((bits & 0o7777) as RawMode)
+}
+
+/// Makes a folder and those above it; returns those that were not there, the outermost first.
 pub fn make_folders(folder: &Path, mode: u32) -> io::Result<Vec<PathBuf>> {
     let missing: Vec<_> =
         folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
@@ -108,7 +147,7 @@ pub fn make_folders(folder: &Path, mode: u32) -> io::Result<Vec<PathBuf>> {
     Ok(new)
 }
 
-/// The file a path stands for, when links are followed to the end, be it there or not.
+/// The path with symlinks of its last part followed; what it leads to need not exist.
 fn behind_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..40 {
@@ -123,13 +162,13 @@ fn spare(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.aops-{}", std::process::id()))
 }
 
-/// The name of a file that its writer had not put in place yet.
+/// Whether this is the name of a file that was never renamed into place: its writer was killed.
 pub fn is_unfinished(name: &str) -> bool {
     let parts = name.strip_prefix('.').and_then(|name| name.rsplit_once(".aops-"));
     parts.is_some_and(|(_, number)| number.parse::<u32>().is_ok())
 }
 
-/// A folder of our own among the temporary ones, gone with the value.
+/// A private temporary folder, removed with the value.
 #[derive(Debug)]
 pub struct Scratch(pub PathBuf);
 
@@ -137,11 +176,10 @@ impl Scratch {
     pub fn new(name: &str) -> io::Result<Self> {
         let here = std::env::temp_dir();
         let mut tries = (0..100).map(|n| here.join(format!("aops-{name}-{}-{n}", std::process::id())));
-        // One that a killed process left behind is not ours to use.
         let make = |folder: PathBuf| DirBuilder::new().mode(0o700).create(&folder).map(|()| Self(folder));
         tries
             .find_map(|folder| make(folder).ok())
-            .ok_or_else(|| io::Error::other("no room for a temporary folder"))
+            .ok_or_else(|| io::Error::other("cannot make a temporary folder"))
     }
 }
 
@@ -151,7 +189,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes every missing folder on the way, each private, whatever the umask says.
+/// Makes every missing folder of this path, mode 0700 whatever the umask says.
 pub fn make_all(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Ok(());
@@ -162,12 +200,67 @@ pub fn make_all(path: &Path) -> Result<(), Failure> {
     make(path)
 }
 
-/// Makes one private folder, whatever the umask says.
+/// Makes one folder, mode 0700 whatever the umask says.
 pub fn make(path: &Path) -> Result<(), Failure> {
     match rustix::fs::mkdirat(CWD, path, Mode::RWXU) {
         Ok(()) => rustix::fs::chmodat(CWD, path, Mode::RWXU, rustix::fs::AtFlags::empty())
             .map_err(|e| Failure::storage(path.display(), e)),
         Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(Failure::storage(path.display(), error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap().map(|item| item.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        // A killed process left this.
+        fs::write(spare(&path), "half").unwrap();
+        replace_private(&path, b"first").unwrap();
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(folder.path())),
+            (b"first".to_vec(), vec!["a.json".to_owned()])
+        );
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let failed = write_beside(&path, 0o600, |file| {
+            file.write_all(b"second")?;
+            Err(io::Error::other("no room"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no room");
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(folder.path())),
+            (b"first".to_vec(), vec!["a.json".to_owned()])
+        );
+    }
+
+    #[test]
+    fn another_process_changed_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        let found = find(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        assert_eq!(found.replace(b"ours", 0o600).unwrap_err().kind(), ErrorKind::ResourceBusy);
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(folder.path())),
+            (b"theirs".to_vec(), vec!["a.json".to_owned()])
+        );
+    }
+
+    #[test]
+    fn modes_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        for bits in [0o600, 0o755, 0o4711, 0o1777] {
+            rustix::fs::chmod(folder.path(), mode_of(bits | 0o100_000)).unwrap();
+            assert_eq!(mode_bits(&rustix::fs::stat(folder.path()).unwrap()), bits);
+        }
     }
 }

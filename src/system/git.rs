@@ -1,23 +1,25 @@
-//! What the working tree still owes: changes of this session that are not committed, commits that are not pushed.
+//! The state of a git working tree: uncommitted changes of a session, unpushed commits, the tracked files.
 //!
-//! Starts `git`, reading only but for `exclude`: no hook, no file-system monitor, no optional lock. Invariant: no repository, no git or no
-//! answer in time means that nothing is owed, never that a stop is refused for our own trouble.
+//! Starts `git`, which writes nothing but for `exclude`. Invariant: no repository, no git or no answer in time means that
+//! nothing is owed; a Stop is never refused because git failed.
 
+mod command;
+mod baseline;
+mod push;
 mod review;
 
+pub use command::tracked;
 pub use review::diff;
 
 use crate::model::worktree::Worktree;
 use crate::system::env::Env;
 use crate::system::files::{self, Scratch};
-use crate::system::process::{self, Ending};
-use std::collections::BTreeMap;
+use baseline::{HEAD, is_new};
+use command::{git, git_with};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
-
-/// Dirty paths remembered from before the session.
-const MOST: usize = 2000;
 
 /// A repository as `git status` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub struct Status {
     pub dirty: Vec<String>,
 }
 
-/// The repository around this folder, if there is one.
+/// The repository that this folder is in, if any.
 pub fn status(env: &Env, cwd: &Path) -> Option<Status> {
     let root = git(env, cwd, &["rev-parse", "--show-toplevel"])?;
     let root = String::from_utf8(root).ok()?.trim_end_matches('\n').to_owned();
@@ -71,62 +73,50 @@ fn header(status: &mut Status, field: &str) {
     }
 }
 
-/// What was dirty as the session began, by path, with the head: what is still like that is not this session's.
+/// The uncommitted changes of this moment, by path, and the commit; to be held against later ones.
 pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
-    let status = status(env, cwd)?;
-    let root = Path::new(&status.root);
-    let dirty = status.dirty.iter().take(MOST).map(|path| (path.clone(), stamp(&root.join(path))));
-    Some(dirty.chain([(HEAD.to_owned(), status.head.clone())]).collect())
+    status(env, cwd).map(|status| baseline::record(&status))
 }
 
-/// Under this key the baseline keeps the commit; no path is empty.
-const HEAD: &str = "";
-
+/// What the session still has to commit and to push.
 pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
     let Some(status) = status(env, cwd) else { return Worktree { unknown: true, ..Worktree::default() } };
     let root = Path::new(&status.root);
-    let changed = |path: &&String| baseline.get(*path).is_none_or(|old| *old != stamp(&root.join(path)));
-    let uncommitted: Vec<String> = status.dirty.iter().filter(changed).cloned().collect();
-    let detached = status.branch == "(detached)";
+    let uncommitted: Vec<String> =
+        status.dirty.iter().filter(|path| is_new(baseline, root, path)).cloned().collect();
     let moved = baseline.get(HEAD).is_none_or(|head| *head != status.head);
-    let remote = !detached && git(env, cwd, &["remote"]).is_some_and(|names| !names.is_empty());
-    let unpushed = if status.upstream { status.ahead > 0 && moved } else { moved };
-    let push = (remote && (unpushed || !uncommitted.is_empty())).then(|| push(&status));
+    let unpushed = moved && (!status.upstream || status.ahead > 0);
+    let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());
+    let push = if wanted { push::advice(env, cwd, &status) } else { None };
     Worktree { uncommitted, push, unknown: false }
 }
 
-/// Every path with a change that is not committed, in full; nothing where git cannot say.
+/// The absolute paths of all uncommitted changes; `None` where git does not answer.
 pub fn dirty(env: &Env, cwd: &Path) -> Option<Vec<String>> {
     let status = status(env, cwd)?;
-    let root = Path::new(&status.root);
-    Some(status.dirty.iter().map(|path| root.join(path).to_string_lossy().into_owned()).collect())
+    Some(absolute(&status.root, status.dirty))
 }
 
-/// Every path that changed since the session began, committed or not.
+/// The absolute paths of all changes since the session began, committed or not.
 pub fn changed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Option<Vec<String>> {
-    let Status { root, dirty, .. } = status(env, cwd)?;
-    let full = |path: &str| Path::new(&root).join(path).to_string_lossy().into_owned();
-    let mut paths: Vec<String> = dirty.iter().map(|path| full(path)).collect();
+    let Status { root, mut dirty, head, .. } = status(env, cwd)?;
     let since = baseline.get(HEAD).filter(|head| *head != "(initial)")?;
-    let said = git(env, Path::new(&root), &["diff", "--name-only", "-z", since, "HEAD", "--"])?;
+    dirty.extend(between(env, Path::new(&root), since, &head)?);
+    Some(absolute(&root, dirty))
+}
+
+fn absolute(root: &str, paths: Vec<String>) -> Vec<String> {
+    paths.into_iter().map(|path| Path::new(root).join(path).to_string_lossy().into_owned()).collect()
+}
+
+/// Paths in which two commits differ.
+fn between(env: &Env, root: &Path, old: &str, new: &str) -> Option<Vec<String>> {
+    let said = git(env, root, &["diff", "--name-only", "-z", old, new, "--"])?;
     let names = said.split(|b| *b == 0).filter(|name| !name.is_empty());
-    paths.extend(names.map(|name| full(&String::from_utf8_lossy(name))));
-    Some(paths)
+    Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
-fn push(status: &Status) -> (String, String) {
-    let command =
-        if status.upstream { "git push".to_owned() } else { format!("git push -u origin {}", status.branch) };
-    let ahead = match (status.upstream, status.ahead) {
-        (true, 0) => "the commit to come is".to_owned(),
-        (true, 1) => "1 commit is".to_owned(),
-        (true, n) => format!("{n} commits are"),
-        (false, _) => "this branch is".to_owned(),
-    };
-    (command, ahead)
-}
-
-/// The working tree as one name: the same files give the same one, committed or not. Nothing is written to the repository.
+/// The name of the tree object that a commit of everything would have; the repository itself is not written.
 pub fn tree(env: &Env, root: &Path) -> Option<String> {
     let scratch = Scratch::new("tree").ok()?;
     let objects = git(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
@@ -138,30 +128,28 @@ pub fn tree(env: &Env, root: &Path) -> Option<String> {
         ("GIT_OBJECT_DIRECTORY", own.as_os_str()),
         ("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsStr::new(objects.trim_end_matches('\n'))),
     ];
-    // A repository without a commit has nothing to begin with.
-    let _ = started(env, root, &["read-tree", "HEAD"], &variables);
-    started(env, root, &["add", "--all", "--", "."], &variables)?;
-    let name = started(env, root, &["write-tree"], &variables)?;
-    String::from_utf8(name).ok().map(|name| name.trim_end().to_owned())
+    let git = |args: &[&str]| git_with(env, root, args, &variables, Duration::from_mins(2));
+    // Fails in a repository without a commit, whose index is empty anyway.
+    let _ = git(&["read-tree", "HEAD"]);
+    git(&["add", "--all", "--", "."])?;
+    String::from_utf8(git(&["write-tree"])?).ok().map(|name| name.trim_end().to_owned())
 }
 
 /// Paths that were changed since a baseline was taken, committed or not.
 pub fn touched(env: &Env, root: &Path, before: &BTreeMap<String, String>) -> Vec<String> {
-    let after = baseline(env, root).unwrap_or_default();
-    let other = |path: &&String| !path.is_empty() && before.get(*path) != after.get(*path);
-    let mut changed: std::collections::BTreeSet<String> =
-        before.keys().chain(after.keys()).filter(other).cloned().collect();
-    if let (Some(old), Some(new)) = (before.get(HEAD), after.get(HEAD))
-        && old != new
-    {
-        let names = git(env, root, &["diff", "--name-only", "-z", old, new, "--"]).unwrap_or_default();
-        let names = names.split(|b| *b == 0).filter(|name| !name.is_empty());
-        changed.extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
+    let Some(after) = status(env, root) else { return Vec::new() };
+    let top = Path::new(&after.root);
+    let dirty: BTreeSet<&String> = after.dirty.iter().collect();
+    let new = dirty.iter().copied().filter(|path| is_new(before, top, path));
+    let clean_now = baseline::paths(before).filter(|path| !dirty.contains(path));
+    let mut changed: BTreeSet<String> = new.chain(clean_now).cloned().collect();
+    if let Some(old) = before.get(HEAD).filter(|old| **old != after.head) {
+        changed.extend(between(env, root, old, &after.head).unwrap_or_default());
     }
     changed.into_iter().collect()
 }
 
-/// Keeps a folder of this project out of git's sight, for this repository on this machine only.
+/// Adds a folder of this project to the repository's own ignore list (`info/exclude`), which is not tracked.
 pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
     let said = |args: &[&str]| String::from_utf8(git(env, root, args)?).ok();
     let file = said(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
@@ -182,54 +170,5 @@ pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
     found.replace(text.as_bytes(), 0o644).ok()
 }
 
-/// Everything that is tracked here or below, be it there or not: paths from here, each with a zero byte after it. Nothing
-/// where git does not answer.
-pub fn tracked(env: &Env, folder: &Path) -> Option<Vec<u8>> {
-    git(env, folder, &["ls-files", "-z", "--cached"])
-}
-
-fn stamp(path: &Path) -> String {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::symlink_metadata(path)
-        .map_or("gone".to_owned(), |m| format!("{}:{}.{}", m.len(), m.mtime(), m.mtime_nsec()))
-}
-
-fn git(env: &Env, cwd: &Path, args: &[&str]) -> Option<Vec<u8>> {
-    started(env, cwd, args, &[])
-}
-
-fn started(env: &Env, cwd: &Path, args: &[&str], more: &[(&str, &OsStr)]) -> Option<Vec<u8>> {
-    let program = env.on_path("git")?;
-    let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"];
-    let args: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
-    let path = env.search_path();
-    let always = [("HOME", env.home.as_os_str()), ("PATH", path.as_os_str()), ("LC_ALL", OsStr::new("C"))];
-    let variables: Vec<(&str, &OsStr)> = always.iter().chain(more).copied().collect();
-    let task = process::Task {
-        program: &program,
-        args: &args,
-        folder: cwd,
-        variables: &variables,
-        input: b"",
-        timeout: if more.is_empty() { Duration::from_secs(8) } else { Duration::from_mins(2) },
-        keep: 1 << 20,
-    };
-    let outcome = process::run(&task).ok()?;
-    (outcome.ending == Ending::Exit(0)).then_some(outcome.stdout)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn status_is_read() {
-        let said = b"# branch.oid abc\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -0\x001 .M N... 100644 100644 100644 a b src/a b.rs\x002 R. N... 1 1 1 a b R100 new name\0old name\0? un tracked\0";
-        let status = parse(said);
-        assert_eq!(
-            (status.head.as_str(), status.branch.as_str(), status.upstream, status.ahead),
-            ("abc", "main", true, 2)
-        );
-        assert_eq!(status.dirty, ["src/a b.rs", "new name", "old name", "un tracked"]);
-    }
-}
+pub(crate) mod tests;

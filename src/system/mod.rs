@@ -2,10 +2,11 @@
 //!
 //! Everything above this folder is pure; what is below asks here.
 
+pub use aops_ledger::{folder, lock};
+
 pub mod env;
+pub mod random;
 pub mod signal;
-pub mod lock;
 pub mod process;
 pub mod files;
-pub mod folder;
 pub mod git;

@@ -1,8 +1,8 @@
-//! Starts a program, feeds it, waits so long and no longer, and hands back what it said.
+//! Starts a program, feeds its input, waits for it with a timeout, and returns its output.
 //!
-//! The one place that starts processes. The child is alone in its group, unless it is to share ours, and sees only the
-//! variables it is given. Invariants: output beyond the bound is read and dropped, so no child hangs on a full pipe; after
-//! the time is up the whole group is killed.
+//! The one place that starts processes. The child gets a process group of its own, unless it is to share ours, and sees
+//! only the variables it is given. Invariants: output beyond the bound is read and dropped, so no child blocks on a full
+//! pipe; at the timeout the whole group is killed.
 
 pub mod detached;
 pub mod kin;
@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub struct Task<'a> {
     pub program: &'a Path,
     pub args: &'a [String],
     pub folder: &'a Path,
-    /// All it sees.
+    /// The whole environment.
     pub variables: &'a [(&'a str, &'a std::ffi::OsStr)],
     pub input: &'a [u8],
     pub timeout: Duration,
@@ -32,12 +32,13 @@ pub struct Task<'a> {
     pub keep: usize,
 }
 
-/// How it ended, and what it said.
 #[derive(Debug)]
 pub struct Outcome {
     pub ending: Ending,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
+    /// A stream was longer than `Task::keep`.
+    pub cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,71 +48,69 @@ pub enum Ending {
     TimedOut,
 }
 
-/// How long an ended program's children may still hold its output open.
+/// How long the output may stay open after the program itself has ended: a process that it left behind can hold it.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 
-/// Run it to its end. An error means it could not be started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// In a group of its own, which is killed at the timeout.
+    Group,
+    /// In our group; at the timeout only the program itself is killed.
+    Beside,
+    /// In a group of its own, which is killed in any case.
+    WholeGroup,
+}
+
+/// Runs it to its end. An error means that it could not be started.
 pub fn run(task: &Task) -> io::Result<Outcome> {
-    let mut child = start(task.command().process_group(0))?;
-    let group = pid(&child);
-    finish(task, &mut child, || {
-        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-    })
+    run_as(task, Mode::Group)
 }
 
-/// The same inside our own group, for somebody whose group is looked after as a whole. When its time is up only the
-/// program itself is killed.
+/// The same inside our own group, for a caller whose group is watched as a whole.
 pub fn run_beside(task: &Task) -> io::Result<Outcome> {
-    let mut child = start(&mut task.command())?;
-    let alone = pid(&child);
-    finish(task, &mut child, || {
-        let _ = alone.map(|alone| kill_process(alone, Signal::KILL));
-    })
+    run_as(task, Mode::Beside)
 }
 
-/// The same in a group of its own, for its end: of standard output the last bytes are kept, not the first. Nothing of the
-/// group is left afterwards, also not when we are ended ourselves by a signal that can be caught.
+/// The same, but the last bytes of each stream are kept, not the first. Nothing of its group is left afterwards, even if a
+/// signal that can be caught ends us meanwhile.
 pub fn run_for_its_end(task: &Task) -> io::Result<Outcome> {
-    let mut child = start(task.command().process_group(0))?;
-    let group = pid(&child);
-    let kill = || {
-        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-    };
-    signal::take_along(group);
+    run_as(task, Mode::WholeGroup)
+}
+
+fn run_as(task: &Task, mode: Mode) -> io::Result<Outcome> {
+    let mut command = task.command();
+    if mode != Mode::Beside {
+        command.process_group(0);
+    }
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (pid, whole) = (pid(&child), mode == Mode::WholeGroup);
+    if whole {
+        signal::take_along(pid);
+    }
     let end = Instant::now() + task.timeout;
     feed(task, &mut child);
-    let said = Arc::new(Mutex::new(VecDeque::new()));
-    let told = tail(child.stdout.take(), task.keep, Arc::clone(&said));
-    let status = wait(&mut child, end);
-    kill();
-    let status = match status? {
-        Some(status) => Some(status),
-        None => child.wait().map(|_| None)?,
-    };
-    signal::take_along(None);
-    // Whoever left the group may hold the pipe open for ever; what was said until now is enough.
-    let _ = told.recv_timeout(AFTERWARDS);
-    let stdout = said.lock().map(|said| said.iter().copied().collect()).unwrap_or_default();
-    Ok(Outcome { ending: status.map_or(Ending::TimedOut, ending), stdout, stderr: Vec::new() })
+    let stdout = Reader::start(child.stdout.take(), task.keep, whole);
+    let stderr = Reader::start(child.stderr.take(), task.keep, whole);
+    let mut status = wait(&mut child, end);
+    if whole || !matches!(status, Ok(Some(_))) {
+        let kill = if mode == Mode::Beside { kill_process } else { kill_process_group };
+        let _ = pid.map(|pid| kill(pid, Signal::KILL));
+    }
+    if let Ok(None) = status {
+        status = child.wait().map(|_| None);
+    }
+    if whole {
+        signal::take_along(None);
+    }
+    let ending = status?.map_or(Ending::TimedOut, ending);
+    let end = Instant::now() + AFTERWARDS;
+    let (stdout, stderr) = (stdout.take(end), stderr.take(end));
+    let cut = stdout.cut || stderr.cut;
+    Ok(Outcome { ending, stdout: stdout.bytes.into(), stderr: stderr.bytes.into(), cut })
 }
 
 fn pid(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
-}
-
-fn finish(task: &Task, child: &mut Child, kill: impl Fn()) -> io::Result<Outcome> {
-    let end = Instant::now() + task.timeout;
-    feed(task, child);
-    let stdout = collect(child.stdout.take(), task.keep);
-    let stderr = collect(child.stderr.take(), task.keep);
-    let status = wait(child, end)?;
-    if status.is_none() {
-        kill();
-        child.wait()?;
-    }
-    let ending = status.map_or(Ending::TimedOut, ending);
-    let last = |stream: mpsc::Receiver<Vec<u8>>| stream.recv_timeout(AFTERWARDS).unwrap_or_default();
-    Ok(Outcome { ending, stdout: last(stdout), stderr: last(stderr) })
 }
 
 fn feed(task: &Task, child: &mut Child) {
@@ -129,10 +128,6 @@ impl Task<'_> {
         command.args(self.args).env_clear().envs(self.variables.iter().copied()).current_dir(self.folder);
         command
     }
-}
-
-fn start(command: &mut Command) -> io::Result<Child> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
 fn wait(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
@@ -153,58 +148,58 @@ fn ending(status: ExitStatus) -> Ending {
     status.code().map_or_else(|| Ending::Signal(status.signal().unwrap_or_default()), Ending::Exit)
 }
 
-fn collect(stream: Option<impl Read + Send + 'static>, keep: usize) -> mpsc::Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let Some(mut stream) = stream else { return };
-        let mut kept = Vec::new();
-        let _ = stream.by_ref().take(keep as u64).read_to_end(&mut kept);
-        let _ = io::copy(&mut stream, &mut io::sink());
-        let _ = sender.send(kept);
-    });
-    receiver
+/// A stream that a thread reads to its end.
+struct Reader {
+    read: Arc<Mutex<Bytes>>,
+    ended: mpsc::Receiver<()>,
 }
 
-/// Keeps the last bytes of a stream where others can see them; a word when it has ended.
-fn tail(
-    stream: Option<impl Read + Send + 'static>,
-    keep: usize,
-    said: Arc<Mutex<VecDeque<u8>>>,
-) -> mpsc::Receiver<()> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let Some(mut stream) = stream else { return };
-        let mut chunk = [0; 8192];
-        while let Ok(n @ 1..) = stream.read(&mut chunk) {
-            let Ok(mut said) = said.lock() else { return };
-            said.extend(&chunk[..n]);
-            let old = said.len().saturating_sub(keep);
-            said.drain(..old);
-        }
-        let _ = sender.send(());
-    });
-    receiver
+#[derive(Default)]
+struct Bytes {
+    bytes: VecDeque<u8>,
+    cut: bool,
+}
+
+impl Reader {
+    /// Keeps the first bytes or the last.
+    fn start(stream: Option<impl Read + Send + 'static>, keep: usize, last: bool) -> Self {
+        let (sender, ended) = mpsc::channel();
+        let read = Arc::new(Mutex::new(Bytes::default()));
+        let shared = Arc::clone(&read);
+        thread::spawn(move || {
+            let Some(mut stream) = stream else { return };
+            let mut chunk = vec![0; 64 << 10];
+            while let Ok(n @ 1..) = stream.read(&mut chunk) {
+                let mut read = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = if last { n } else { n.min(keep.saturating_sub(read.bytes.len())) };
+                read.bytes.extend(&chunk[..room]);
+                let old = read.bytes.len().saturating_sub(keep);
+                read.bytes.drain(..old);
+                read.cut |= room < n || old > 0;
+            }
+            let _ = sender.send(());
+        });
+        Self { read, ended }
+    }
+
+    /// What was read by the end of the stream, or by `end` where a process still holds it open.
+    fn take(&self, end: Instant) -> Bytes {
+        let _ = self.ended.recv_timeout(end.saturating_duration_since(Instant::now()));
+        std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsStr;
+
+    fn task<'a>(args: &'a [String], folder: &'a Path, timeout: Duration) -> Task<'a> {
+        Task { program: Path::new("/bin/sh"), args, folder, variables: &[], input: b"", timeout, keep: 1000 }
+    }
 
     fn sh(line: &str, input: &[u8], timeout: Duration) -> Outcome {
-        let args = ["-c".to_owned(), line.to_owned()];
-        let variables = [("PATH", OsStr::new("/usr/bin:/bin"))];
-        let folder = std::env::temp_dir();
-        run(&Task {
-            program: Path::new("/bin/sh"),
-            args: &args,
-            folder: &folder,
-            variables: &variables,
-            input,
-            timeout,
-            keep: 1000,
-        })
-        .unwrap()
+        let (args, folder) = (["-c".to_owned(), line.to_owned()], std::env::temp_dir());
+        run(&Task { input, ..task(&args, &folder, timeout) }).unwrap()
     }
 
     const LONG: Duration = Duration::from_secs(20);
@@ -216,49 +211,64 @@ mod tests {
             (done.ending, &done.stdout[..], &done.stderr[..]),
             (Ending::Exit(3), &b"yes"[..], &b"no\n"[..])
         );
+        assert!(!done.cut);
         assert_eq!(sh("kill -9 $$", b"", LONG).ending, Ending::Signal(9));
         let seen = sh("env", b"", LONG).stdout;
         assert!(!String::from_utf8_lossy(&seen).contains("HOME="), "a cleared environment");
     }
 
+    /// What it says is the number of a grandchild that keeps the pipes open.
+    #[test]
+    fn what_was_said_is_kept_although_a_grandchild_holds_the_pipe() {
+        let done = sh("sleep 600 & echo $!; echo no >&2", b"", LONG);
+        let pid = String::from_utf8_lossy(&done.stdout).trim().parse().ok().and_then(Pid::from_raw);
+        let pid = pid.unwrap_or_else(|| panic!("{done:?}"));
+        kill_process(pid, Signal::KILL).unwrap();
+        assert_eq!((done.ending, &done.stderr[..]), (Ending::Exit(0), &b"no\n"[..]));
+    }
+
     #[test]
     fn a_flood_is_bounded_and_unread_input_is_no_error() {
         let done = sh("head -c 3000000 /dev/zero", &vec![0; 1 << 20], LONG);
-        assert_eq!((done.ending, done.stdout.len()), (Ending::Exit(0), 1000));
+        assert_eq!((done.ending, done.stdout.len(), done.cut), (Ending::Exit(0), 1000, true));
     }
 
+    /// Returns when the process whose number is in `pid` is gone, or a zombie that init has not reaped yet. SIGKILL is not
+    /// instant; a process that lives on hangs the test until its timeout, which comes before the process ends by itself.
+    fn wait_until_gone(folder: &Path) {
+        let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
+        let is_running = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+        };
+        while is_running() {
+            thread::yield_now();
+        }
+    }
+
+    /// Starts a background process and writes its number.
+    const BACKGROUND: &str = "sleep 600 & echo $! > pid;";
+
     #[test]
-    fn for_its_end_the_last_words_are_kept_and_nobody_is_left() {
+    fn for_its_end_the_last_bytes_are_kept_and_no_process_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let run = |line: &str, timeout| {
-            let args = ["-c".to_owned(), line.to_owned()];
-            let variables = [("PATH", OsStr::new("/usr/bin:/bin"))];
-            let task = Task {
-                program: Path::new("/bin/sh"),
-                args: &args,
-                folder: folder.path(),
-                variables: &variables,
-                input: b"",
-                timeout,
-                keep: 10,
-            };
-            run_for_its_end(&task).unwrap()
+            let args = ["-c".to_owned(), format!("{BACKGROUND} {line}")];
+            run_for_its_end(&Task { keep: 10, ..task(&args, folder.path(), timeout) }).unwrap()
         };
-        let done = run("(sleep 1; touch late) & head -c 300000 /dev/zero; printf 'the end'; exit 4", LONG);
-        assert_eq!((done.ending, &done.stdout[3..]), (Ending::Exit(4), &b"the end"[..]));
-        assert_eq!(run("echo said; sleep 30", Duration::from_millis(300)).ending, Ending::TimedOut);
-        thread::sleep(Duration::from_millis(1500));
-        assert!(!folder.path().join("late").exists(), "a child lived on");
+        let done = run("head -c 300000 /dev/zero; printf 'the end'; exit 4", LONG);
+        assert_eq!((done.ending, &done.stdout[3..], done.cut), (Ending::Exit(4), &b"the end"[..], true));
+        wait_until_gone(folder.path());
+        assert_eq!(run("sleep 600", Duration::from_millis(300)).ending, Ending::TimedOut);
+        wait_until_gone(folder.path());
     }
 
     #[test]
-    fn the_whole_group_dies_when_the_time_is_up() {
+    fn the_whole_group_dies_at_the_timeout() {
         let folder = tempfile::tempdir().unwrap();
-        let line = format!("(sleep 1; touch {}/late) & sleep 30", folder.path().display());
-        let started = Instant::now();
-        assert_eq!(sh(&line, b"", Duration::from_millis(100)).ending, Ending::TimedOut);
-        assert!(started.elapsed() < Duration::from_secs(10));
-        thread::sleep(Duration::from_millis(1500));
-        assert!(!folder.path().join("late").exists(), "a grandchild lived on");
+        let args = ["-c".to_owned(), format!("{BACKGROUND} sleep 600")];
+        let done = run(&task(&args, folder.path(), Duration::from_millis(300))).unwrap();
+        assert_eq!(done.ending, Ending::TimedOut);
+        wait_until_gone(folder.path());
     }
 }

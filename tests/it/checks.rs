@@ -1,18 +1,14 @@
 //! `[[check]]`: run before a save, a commit and a stop; each refusal met, its own advice followed, and the way is open.
 
-use crate::course::{bash, git, hydrated, qa, reflected, world, write};
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::json;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// A world whose user has these checks, and a session that may write.
 fn checked(config: &str) -> Sandbox {
-    let sandbox = world("0.0");
-    let file = sandbox.home().join(".config/aops/config.toml");
-    fs::write(&file, format!("[audit]\nrate = 0.0\n{config}")).unwrap();
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure(&format!("[audit]\nrate = 0.0\n{config}"));
     sandbox
 }
 
@@ -20,7 +16,7 @@ fn working(sandbox: &Sandbox) -> Session<'_> {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("make hello.txt");
-    hydrated(&session, "minor-edit", "new");
+    session.hydrate("minor-edit", "new");
     session
 }
 
@@ -49,7 +45,7 @@ fn a_save_is_judged_by_what_would_be_saved() {
     let said = save(&sandbox, &session, "a.txt", "one\nTODO two\n");
     said.refused(&["check `no-todo` failed (exit 3)", "> TODO two", "a.txt", "hint: repair what it reports"]);
     // Its advice: save it repaired. Files it is not about are not asked about.
-    write(&sandbox, &session, "a.txt").silent();
+    session.write("a.txt").silent();
     save(&sandbox, &session, "a.rs", "TODO").silent();
     sandbox.put("b.txt", "one two one\n");
     let edit = |old: &str, new: &str, all: bool| {
@@ -73,9 +69,9 @@ fn a_save_that_waits_for_the_tree_leaves_the_shell_open() {
     let sandbox =
         checked("[[check]]\nid = \"tree\"\non = \"save\"\nrun = \"test -e ok || { echo no ok; exit 1; }\"\n");
     let session = working(&sandbox);
-    write(&sandbox, &session, "a.txt").refused(&["> no ok", "by a shell command"]);
-    bash(&sandbox, &session, "touch ok");
-    write(&sandbox, &session, "a.txt").silent();
+    session.write("a.txt").refused(&["> no ok", "by a shell command"]);
+    session.bash("touch ok");
+    session.write("a.txt").silent();
 }
 
 #[test]
@@ -87,12 +83,12 @@ fn a_commit_waits_for_its_check() {
         "lint.sh",
         "seq 100; echo 'key sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789' >&2; exit 1\n",
     );
-    git(&sandbox, &["add", "-A"]);
-    git(&sandbox, &["commit", "-q", "-m", "lint"]);
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "lint"]);
     let session = working(&sandbox);
     // Nothing it is about has changed.
     line(&session, "git commit -m x --allow-empty").silent();
-    write(&sandbox, &session, "a.txt").silent();
+    session.write("a.txt").silent();
     for commit in
         ["git commit -m x", "git -C . -c user.name=t commit -m x", "true && sh -c 'git commit -m x'"]
     {
@@ -121,7 +117,7 @@ fn a_stop_owes_its_checks_first() {
     );
     let session = working(&sandbox);
     session.stop("Nothing was changed.").silent();
-    write(&sandbox, &session, "a.txt").silent();
+    session.write("a.txt").silent();
     let said = session.stop("Done.");
     said.refused(&[
         "1. `checks`: repair",
@@ -133,10 +129,10 @@ fn a_stop_owes_its_checks_first() {
     assert_eq!(session.state()["stop"]["owed"][0], "checks");
     assert_eq!(session.state()["phase"], "intervene");
     // Its advice.
-    bash(&sandbox, &session, "touch ok");
-    qa(&session, "VERIFIED").silent();
-    reflected(&session).silent();
-    bash(&sandbox, &session, "git add -A && git commit -q -m x && git push -q");
+    session.bash("touch ok");
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    session.bash("git add -A && git commit -q -m x && git push -q");
     session.stop("Done.").silent();
     assert_eq!(session.state()["phase"], "done");
 }
@@ -157,7 +153,7 @@ fn checkpoints_say_how_checks_ended() {
         shown["governance"].clone()
     };
     assert_eq!(governance()["checks"], json!([]));
-    write(&sandbox, &session, "a.txt").silent();
+    session.write("a.txt").silent();
     assert_eq!(session.stop("Done.").code, Some(2));
     let docs = json!({"name": "docs", "outcome": "PASS", "reason": null});
     let tests = json!({"name": "tests", "outcome": "INTERVENTION_REQUIRED", "reason": "exit 1"});
@@ -170,12 +166,12 @@ fn checkpoints_say_how_checks_ended() {
     let mut rows = rows.as_array().unwrap().iter();
     let id = rows.find_map(|row| row["id"].as_str().filter(|id| id.starts_with(&own))).unwrap();
     sandbox.person(&["checkpoint", "show", id]).said(&["check     tests INTERVENTION_REQUIRED exit 1"]);
-    bash(&sandbox, &session, "touch ok");
+    session.bash("touch ok");
     let _ = session.stop("Done.");
     let tests = json!({"name": "tests", "outcome": "PASS", "reason": null});
     assert_eq!(governance()["checks"], json!([docs, tests]));
     let _ = session.prompt("another thing");
-    hydrated(&session, "minor-edit", "new");
+    session.hydrate("minor-edit", "new");
     assert_eq!(governance()["checks"], json!([]), "another task");
 }
 
@@ -183,10 +179,10 @@ fn checkpoints_say_how_checks_ended() {
 fn a_stop_that_no_work_can_satisfy_is_let_go() {
     let sandbox = checked("[[check]]\nid = \"never\"\non = \"stop\"\nrun = \"false\"\n");
     let session = working(&sandbox);
-    write(&sandbox, &session, "a.txt").silent();
-    qa(&session, "VERIFIED").silent();
-    reflected(&session).silent();
-    bash(&sandbox, &session, "git add -A && git commit -q -m x && git push -q");
+    session.write("a.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    session.bash("git add -A && git commit -q -m x && git push -q");
     for _ in 0..3 {
         session.stop("Done.").refused(&["1. `checks`", "`never`"]);
     }
@@ -196,10 +192,9 @@ fn a_stop_that_no_work_can_satisfy_is_let_go() {
 #[test]
 fn a_hanging_check_is_cut_off_with_all_it_started() {
     let sandbox = checked(
-        "[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"echo before; (sleep 2; touch late) & sleep 60\"\ntimeout_ms = 300\n",
+        "[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"echo before; sleep 601 & sleep 600\"\ntimeout_ms = 300\n",
     );
     let session = working(&sandbox);
-    let began = Instant::now();
     let said = line(&session, "git commit -m x");
     said.refused(&[
         "check `slow` did not end within 300 ms",
@@ -207,31 +202,27 @@ fn a_hanging_check_is_cut_off_with_all_it_started() {
         "`timeout_ms` of `slow`",
         "ask them",
     ]);
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    sandbox.wait_until("the check and its child are gone", || sandbox.alive().is_empty());
     assert_eq!(runs(&session), [("INTERVENTION_REQUIRED".to_owned(), "cut off".to_owned())]);
     // Its advice: ask the user, who can lift it for a while.
     sandbox
         .person(&["waive", "checks", "--for", "10m", "--reason", "slow machine", "--yes"])
         .said(&["checks"]);
     line(&session, "git commit -m x").silent();
-    std::thread::sleep(Duration::from_millis(2500));
-    assert!(!sandbox.project().join("late").exists(), "a child of the check lived on");
 }
 
 /// The client ends a hook with a signal to its group; the check is in a group of its own.
 #[test]
 fn a_check_ends_with_its_hook() {
-    let sandbox =
-        checked("[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"touch began; sleep 3; touch late\"\n");
+    let sandbox = checked("[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"touch began; sleep 600\"\n");
     let session = working(&sandbox);
     let call = session.call("Bash", json!({"command": "git commit -m x"}));
     let mut hook = start(&sandbox, &session, &call.id);
-    until(&sandbox.project().join("began"));
+    sandbox.wait_until("it began", || sandbox.project().join("began").exists());
     let pid = hook.id().to_string();
     sandbox.command("kill").args(["-TERM", &pid]).assert().success();
     let _ = hook.wait().unwrap();
-    std::thread::sleep(Duration::from_millis(3500));
-    assert!(!sandbox.project().join("late").exists(), "the check lived on");
+    sandbox.wait_until("the check is gone", || sandbox.alive().is_empty());
 }
 
 /// Other events of the session are answered while a check runs.
@@ -243,7 +234,7 @@ fn nobody_waits_for_a_check_of_others() {
     let session = working(&sandbox);
     let call = session.call("Bash", json!({"command": "git commit -m x"}));
     let hook = start(&sandbox, &session, &call.id);
-    until(&sandbox.project().join("began"));
+    sandbox.wait_until("it began", || sandbox.project().join("began").exists());
     let read = session.call("Read", json!({"file_path": sandbox.project().join("README.md")}));
     session.pre(&read).silent();
     sandbox.put("go", "");
@@ -272,14 +263,6 @@ fn start(sandbox: &Sandbox, session: &Session, id: &str) -> std::process::Child 
         .unwrap()
 }
 
-fn until(file: &Path) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !file.exists() {
-        assert!(Instant::now() < end, "`{}` never came", file.display());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 const BAD: &str = "[[check]]\nid = \"bad\"\non = \"commit\"\nrun = \"echo said; false\"\n";
 
 #[test]
@@ -291,7 +274,7 @@ fn asking_is_for_those_who_can_be_asked() {
         "{BAD}outcome = \"ASK_USER\"\n[[check]]\nid = \"late\"\non = \"stop\"\nrun = \"false\"\noutcome = \"ASK_USER\"\n[gates]\nqa = \"off\"\nreflect = \"off\"\nclose = \"off\"\n"
     ));
     let session = working(&sandbox);
-    write(&sandbox, &session, "a.txt").silent();
+    session.write("a.txt").silent();
     session.stop("Done.").refused(&["1. `checks`"]);
     let attended = |name: &str, fields| {
         let payload = session.payload(name, fields).to_string();
@@ -318,20 +301,20 @@ fn asking_is_for_those_who_can_be_asked() {
 fn a_halt_ends_the_work_until_the_next_prompt() {
     let sandbox = checked(&format!("{BAD}outcome = \"HALT\"\n"));
     let session = working(&sandbox);
-    write(&sandbox, &session, "a.txt").silent();
+    session.write("a.txt").silent();
     let said = line(&session, "git commit -m x");
     said.refused(&["check `bad` failed (exit 1) before this commit", "> said", "tell the user"]);
     assert!(said.out.contains("\"continue\":false"), "{said:?}");
     assert_eq!((&session.state()["phase"], &session.state()["sandbox"]), (&json!("halted"), &json!("shut")));
-    write(&sandbox, &session, "b.txt").refused(&["check `bad` failed"]);
+    session.write("b.txt").refused(&["check `bad` failed"]);
     session.stop("Told.").silent();
     // Its advice: the next prompt begins anew.
     let _ = session.prompt("again");
-    hydrated(&session, "minor-edit", "new");
-    write(&sandbox, &session, "b.txt").silent();
+    session.hydrate("minor-edit", "new");
+    session.write("b.txt").silent();
     let stops = checked("[[check]]\nid = \"bad\"\non = \"stop\"\nrun = \"false\"\noutcome = \"HALT\"\n");
     let session = working(&stops);
-    write(&stops, &session, "a.txt").silent();
+    session.write("a.txt").silent();
     let let_go = session.stop("Done.");
     assert!(let_go.json()["systemMessage"].as_str().unwrap().contains("check `bad` failed"), "{let_go:?}");
     assert_eq!(session.state()["phase"], "halted");
@@ -368,7 +351,7 @@ fn no_check_is_run_in_vain() {
     let _ = session.start("startup");
     let _ = session.prompt("make hello.txt");
     line(&session, "git commit -m x").refused(&["sandbox"]);
-    hydrated(&session, "minor-edit", "new");
+    session.hydrate("minor-edit", "new");
     let call =
         json!({"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "tool_use_id": "t1"});
     let payload = sandbox.tmp().join("payload.json");
@@ -388,10 +371,9 @@ fn more_time_than_the_client_has_is_refused_by_file_and_line() {
     let check = |id: &str, ms: u64| {
         format!("[[check]]\nid = \"{id}\"\non = \"stop\"\nrun = \"true\"\ntimeout_ms = {ms}\n")
     };
-    let file = sandbox.home().join(".config/aops/config.toml");
-    fs::write(&file, check("a", 300_000) + &check("b", 240_001)).unwrap();
+    sandbox.configure(&(check("a", 300_000) + &check("b", 240_001)));
     let said = sandbox.person(&["policy"]);
     said.failed(2, &["config.toml:10:14: `check.timeout_ms`", "540001 ms", "540000 ms"]);
-    fs::write(&file, check("a", 300_000) + &check("b", 240_000)).unwrap();
+    sandbox.configure(&(check("a", 300_000) + &check("b", 240_000)));
     sandbox.person(&["policy"]).said(&["check.b"]);
 }

@@ -11,7 +11,7 @@ pub(crate) use run::Run;
 
 use crate::model::{Model, Turn};
 use crate::support::Sandbox;
-use aops_hook::model::event::{EVENTS, EventKind};
+use aops_hook::model::event::{EVENTS, EventRow};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ pub(crate) fn client_variables(model: &Model) -> Vec<(&'static str, String)> {
 
 /// A shell script in our place, at every event we register for; `$1` is the event.
 fn script(sandbox: &Sandbox, text: &str) {
-    let entry = |kind: &EventKind| {
+    let entry = |kind: &EventRow| {
         let args = ["-c", text, "script", kind.name];
         json!([{"hooks": [{"type": "command", "command": "/bin/sh", "args": args, "timeout": kind.timeout}]}])
     };

@@ -3,7 +3,6 @@
 use crate::support::Sandbox;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs;
 
 /// Every gate of the loop refuses at least once, and every act ends well.
 #[test]
@@ -40,12 +39,12 @@ fn walks_the_phases() {
 #[test]
 fn leaves_nothing_behind() {
     let sandbox = Sandbox::new();
-    let before = below(&sandbox);
+    let before = sandbox.files();
     let answer = sandbox.person(&["demo"]);
     answer.said(&["act 1", "act 2", "✗ sandbox:", "✗ owed:", "hint: start the agent `prompt-hydrator`"]);
     assert!(!answer.out.contains('\x1b'), "colours without a terminal");
     assert!(!sandbox.scrub(&answer.out).contains("[sandbox]"), "a path of the temporary folder is shown");
-    assert_eq!(below(&sandbox), before);
+    assert_eq!(sandbox.files(), before);
 }
 
 /// Without git there is nothing to commit, and the loop still ends.
@@ -56,16 +55,4 @@ fn works_without_git() {
     assert_eq!(said["ok"], true, "{said:#}");
     let beats = said["beats"].as_array().unwrap();
     assert!(!beats.iter().any(|beat| beat["does"].as_str().unwrap().contains("git")), "{said:#}");
-}
-
-fn below(sandbox: &Sandbox) -> BTreeSet<std::path::PathBuf> {
-    let mut found = BTreeSet::new();
-    let mut folders = vec![sandbox.home(), sandbox.project(), sandbox.data(), sandbox.tmp()];
-    while let Some(folder) = folders.pop() {
-        for item in fs::read_dir(folder).unwrap().flatten() {
-            folders.extend(Some(item.path()).filter(|path| path.is_dir()));
-            found.insert(item.path());
-        }
-    }
-    found
 }

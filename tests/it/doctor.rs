@@ -100,7 +100,6 @@ fn installed() -> Home {
     home.program = home.root().join("bin/aops-hook");
     fs::copy(PROGRAM, &home.program).unwrap();
     home.done(&["install"]);
-    assert_eq!(findings(&home), []);
     home
 }
 

@@ -1,6 +1,6 @@
 //! Ids, paths and files made to lead us astray: nothing outside our folders is made, read or followed.
 
-use crate::rig::{LEDGER, STATE, passed, sound, steps};
+use crate::faults::{LEDGER, STATE, passed, sound, steps};
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Everything below a folder: kind, mode and contents. Times are left out, since reading is free.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, String> {
@@ -92,10 +91,8 @@ fn hostile_session_ids() {
         "20260113-0123abcd",
     ];
     for (n, id) in ids.iter().enumerate() {
-        let began = Instant::now();
         let transcript = json!(format!("{}/{id}.jsonl", sandbox.sessions().display()));
         sandbox.hook("PreToolUse", &pre(id, &transcript, &json!(sandbox.project()))).silent();
-        assert!(began.elapsed() < Duration::from_secs(5), "{id:?}");
         let folders = session_folders(&sandbox);
         assert_eq!(folders.len(), n + 1, "one folder each: {id:?}: {folders:?}");
     }
@@ -183,11 +180,9 @@ fn links_and_pipes_in_the_session_folder() {
             fs::remove_file(&path).unwrap();
             put_in_place(&sandbox, kind, &path, &treasure);
             let before = outside(&sandbox);
-            let began = Instant::now();
             let call = session.call("Read", json!({"file_path": "/y"}));
             let answer = session.pre(&call);
             let case = format!("{name} is a {kind}: {answer:?}");
-            assert!(began.elapsed() < Duration::from_secs(5), "{case}");
             assert_eq!(outside(&sandbox), before, "{case}");
             match answer.code {
                 Some(2) => answer.refused(&["STORAGE_FAILED", "aops-hook is broken"]),
@@ -227,7 +222,6 @@ fn links_and_pipes_in_place_of_the_heads() {
             fs::remove_file(&path).unwrap();
             put_in_place(&sandbox, kind, &path, &treasure);
             let before = outside(&sandbox);
-            let began = Instant::now();
             let case = format!("{name} is a {kind}");
             assert_eq!(session.stop("again").code, Some(0), "{case}: nobody is trapped");
             // A lost state makes the next event ask the heads.
@@ -239,7 +233,6 @@ fn links_and_pipes_in_place_of_the_heads() {
                 name == "heads.jsonl",
                 "{case}: a witness that cannot be asked: {answer:?}"
             );
-            assert!(began.elapsed() < Duration::from_secs(10), "{case}");
             assert_eq!(outside(&sandbox), before, "{case}");
         }
     }

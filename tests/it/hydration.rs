@@ -1,6 +1,5 @@
 //! What a prompt and a session are told: its size, and whose words they are.
 
-use crate::course::{hydrated, world, write};
 use crate::memory::server::{Habit, Server};
 use crate::support::{Answer, Sandbox};
 use serde_json::json;
@@ -19,7 +18,7 @@ fn context(answer: &Answer) -> String {
 
 #[test]
 fn what_is_said_stays_small() {
-    let sandbox = world("0.0");
+    let sandbox = Sandbox::repository("0.0");
     sandbox.put("CORE.md", &"The core of it, line by line.\n".repeat(200));
     for n in 0..20 {
         let text =
@@ -49,7 +48,7 @@ fn what_is_said_stays_small() {
         assert!(file.contains(words), "no `{words}` in {file}");
     }
 
-    hydrated(&session, "minor-edit", "new");
+    session.hydrate("minor-edit", "new");
     session.start("resume").said(&["The loop stands at `execute`"]);
     let line = told(&session.start("resume"));
     assert!(line.lines().count() == 1 && line.len() < 400, "one line after a resume: {line}");
@@ -78,7 +77,7 @@ fn a_projects_memory_server_is_asked_once_the_user_approves_it() {
 
 #[test]
 fn a_template_that_cannot_be_read_is_named_and_nothing_passes() {
-    let sandbox = world("0.0");
+    let sandbox = Sandbox::repository("0.0");
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("make hello.txt");
@@ -86,25 +85,24 @@ fn a_template_that_cannot_be_read_is_named_and_nothing_passes() {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, b"\xff").unwrap();
     let named = format!("`{}` is not UTF-8", file.display());
-    write(&sandbox, &session, "hello.txt").refused(&["CONFIG_INVALID", &named, "hint: a person can"]);
+    session.write("hello.txt").refused(&["CONFIG_INVALID", &named, "hint: a person can"]);
     session.prompt("and now?").refused(&["CONFIG_INVALID", file.to_str().unwrap()]);
     fs::write(&file, "not yet\nhint: start `{{agent}}`, {{call}} {{effect}}\n").unwrap();
     session.prompt("and now?").said(&["prompt-hydrator"]);
-    write(&sandbox, &session, "hello.txt").refused(&["not yet"]);
+    session.write("hello.txt").refused(&["not yet"]);
 }
 
 #[test]
 fn a_workflow_of_the_projects_own_drops_no_gate() {
-    let sandbox = world("0.0");
+    let sandbox = Sandbox::repository("0.0");
     let shipped = include_str!("../../workflows/minor-edit.md");
     let lax = shipped.replace("id: minor-edit", "id: quick").replace("gates: [qa]", "gates: []");
     sandbox.put(".aops/workflows/quick.md", &lax);
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("make hello.txt");
-    hydrated(&session, "quick", "new");
-    write(&sandbox, &session, "hello.txt")
-        .refused(&["workflow `quick` wants its plan reviewed first", "critic"]);
+    session.hydrate("quick", "new");
+    session.write("hello.txt").refused(&["workflow `quick` wants its plan reviewed first", "critic"]);
     sandbox.person(&["workflow", "list"]).said(&["quick"]);
     // The user's own may: it is their loop.
     fs::remove_dir_all(sandbox.project().join(".aops")).unwrap();
@@ -112,13 +110,13 @@ fn a_workflow_of_the_projects_own_drops_no_gate() {
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("quick.md"), &lax).unwrap();
     let _ = session.prompt("make hello.txt");
-    hydrated(&session, "quick", "new");
-    write(&sandbox, &session, "hello.txt").silent();
+    session.hydrate("quick", "new");
+    session.write("hello.txt").silent();
 }
 
 #[test]
 fn an_edit_in_the_middle_of_a_turn_counts_from_the_next_prompt_and_is_an_entry() {
-    let sandbox = world("0.0");
+    let sandbox = Sandbox::repository("0.0");
     let session = sandbox.session();
     let _ = session.start("startup");
     let began = session.state()["policy_hash"].clone();
@@ -127,10 +125,10 @@ fn an_edit_in_the_middle_of_a_turn_counts_from_the_next_prompt_and_is_an_entry()
         ".aops/config.toml",
         "[[rule]]\nid = \"no-hello\"\npath = \"hello.txt\"\naction = \"deny\"\nreason = \"no\"\n",
     );
-    write(&sandbox, &session, "hello.txt").silent();
+    session.write("hello.txt").silent();
     assert_eq!(session.state()["policy_hash"], began);
     let _ = session.prompt(". again");
-    write(&sandbox, &session, "hello.txt").refused(&["no-hello"]);
+    session.write("hello.txt").refused(&["no-hello"]);
     let now = session.state()["policy_hash"].clone();
     assert_ne!(now, began);
     let recorded = session.entries().iter().filter(|entry| entry["with"]["policy_hash"] == now).count();

@@ -5,7 +5,7 @@ mod large;
 mod real;
 
 use crate::schemas::{insights_schema, validate::validate};
-use crate::support::{Answer, Sandbox, Session};
+use crate::support::{Sandbox, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,23 +15,6 @@ const EDIT: &str = r#"{"workflow": "minor-edit", "intent": "add a greeting", "ta
     "acceptance_criteria": ["it greets", "it is tested"], "steps": ["write it"]}"#;
 pub(crate) const REFLECTION: &str = r#"{"reflection": {"request": "a greeting", "guidance_received": "the plan", "followed": "Partial - the test came late",
     "outcome": "Success", "accomplishment": "greets the world", "root_cause": "none", "proposed_change": "write the test first"}}"#;
-
-/// One of our agents from start to verdict.
-pub(crate) fn agent(session: &Session, id: &str, name: &str, block: &str) -> Answer {
-    let _ = session.event("SubagentStart", json!({"agent_id": id, "agent_type": name}));
-    let report = format!("My report.\n\n```aops\n{block}\n```\n");
-    session
-        .event("SubagentStop", json!({"agent_id": id, "agent_type": name, "last_assistant_message": report}))
-}
-
-pub(crate) fn write(session: &Session, sandbox: &Sandbox, name: &str) -> Answer {
-    let call = session.call("Write", json!({"file_path": sandbox.project().join(name), "content": "x"}));
-    let answer = session.pre(&call);
-    if answer.code == Some(0) {
-        let _ = session.post(&call);
-    }
-    answer
-}
 
 pub(crate) fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/transcripts").join(name);
@@ -69,17 +52,17 @@ pub(crate) fn whole_loop(sandbox: &Sandbox) -> Session<'_> {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("add a greeting");
-    write(&session, sandbox, "early.txt").refused(&["sandbox"]);
-    agent(&session, "a1", "prompt-hydrator", EDIT).silent();
-    assert_eq!(write(&session, sandbox, "src/hello.rs").code, Some(0));
+    session.write("early.txt").refused(&["sandbox"]);
+    session.agent("prompt-hydrator", EDIT).silent();
+    assert_eq!(session.write("src/hello.rs").code, Some(0));
     let failing = session.call("Bash", json!({"command": "cargo test"}));
     session.pre(&failing).silent();
     let _ = session.fail(&failing, "exit code 1");
     session.stop("Done.").refused(&["qa-verifier"]);
     assert!(!insights_file(sandbox, &session).exists(), "a refused stop is not the end of a turn");
-    agent(&session, "a2", "aops:qa-verifier", r#"{"verdict": "ISSUES", "issues": ["no test"]}"#).silent();
-    agent(&session, "a3", "qa-verifier", r#"{"verdict": "VERIFIED", "issues": []}"#).silent();
-    agent(&session, "a4", "framework", REFLECTION).silent();
+    session.agent("aops:qa-verifier", r#"{"verdict": "ISSUES", "issues": ["no test"]}"#).silent();
+    session.agent("qa-verifier", r#"{"verdict": "VERIFIED", "issues": []}"#).silent();
+    session.agent("framework", REFLECTION).silent();
     session
 }
 
@@ -194,8 +177,8 @@ fn outcomes() {
     let halted = sandbox.session();
     let _ = halted.start("startup");
     let _ = halted.prompt("add a greeting");
-    agent(&halted, "b1", "prompt-hydrator", EDIT).silent();
-    let _ = agent(&halted, "b2", "custodiet", r#"{"verdict": "BLOCK", "violation": "out of scope"}"#);
+    halted.agent("prompt-hydrator", EDIT).silent();
+    let _ = halted.agent("custodiet", r#"{"verdict": "BLOCK", "violation": "out of scope"}"#);
     let _ = halted.stop("Halted.");
     let found = insights(&sandbox, &halted);
     assert_eq!((&found["outcome"], &found["custodiet_blocks"]), (&json!("failure"), &json!(1)));
@@ -243,13 +226,7 @@ fn a_crashed_session_is_written_later() {
     ledger.set_modified(long_ago).unwrap();
     let _ = sandbox.session().start("startup");
     let path = insights_file(&sandbox, &lost);
-    for _ in 0..600 {
-        if path.exists() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    panic!("{} was not written", path.display());
+    sandbox.wait_until("they were written", || path.exists());
 }
 
 #[test]

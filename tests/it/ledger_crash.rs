@@ -1,8 +1,8 @@
 //! The hook killed, starved or failed at every system call: nothing acknowledged is lost, and the next event works.
 
-use crate::rig::namespace::Namespace;
-use crate::rig::strace::{self, End, Point};
-use crate::rig::{Files, LEDGER, STATE, files, passed, put_back, sound, steps};
+use crate::faults::namespace::Namespace;
+use crate::faults::strace::{self, End, Point};
+use crate::faults::{Files, LEDGER, STATE, files, passed, put_back, sound, steps};
 use crate::support::{BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ impl<'a> Context<'a> {
         let old = &self.before[LEDGER];
         let kept = whole_batches(&self.session.id, old);
         assert_eq!(bytes[..kept], old[..kept], "{case}: an acknowledged entry is gone or changed");
-        let now = crate::rig::entries(&bytes[kept..]);
+        let now = crate::faults::entries(&bytes[kept..]);
         assert_eq!(steps(&bytes)[&next.id], ["PENDING", "AUTHORIZED", "EXECUTING"], "{case}");
         let of_event = now.iter().filter(|entry| self.is_of_event(entry)).count();
         if end.code == Some(0) {
@@ -90,7 +90,7 @@ fn heads(sandbox: &Sandbox) -> PathBuf {
 }
 
 fn whole_batches(trace: &str, ledger: &[u8]) -> usize {
-    let rest = crate::rig::walk(trace, ledger).unwrap().1;
+    let rest = crate::faults::walk(trace, ledger).unwrap().1;
     ledger.len() - rest
 }
 
@@ -140,13 +140,15 @@ fn killed_at_every_system_call_of_a_repair() {
     killed_everywhere(&torn(&sandbox));
 }
 
-/// Errors a disk gives. `guarding`: it must then refuse; else let go.
-fn failing_everywhere(context: &Context, guarding: bool) {
-    let errors = ["EIO", "ENOSPC", "EINTR", "EACCES", "EROFS"];
+/// Errors a disk gives.
+const ERRORS: [&str; 5] = ["EIO", "ENOSPC", "EINTR", "EACCES", "EROFS"];
+
+/// So many errors at every system call, in rotation. `guarding`: it must then refuse; else let go.
+fn failing_everywhere(context: &Context, guarding: bool, errors: usize) {
     let points = context.points();
     let mut refused = BTreeSet::new();
-    for point in &points {
-        for error in errors {
+    for (n, point) in points.iter().enumerate() {
+        for error in ERRORS.iter().cycle().skip(n % ERRORS.len()).take(errors) {
             context.put_back();
             let end = context.inject(point, &format!("error={error}"));
             let case = format!("{error} at {point:?}: {end:?}");
@@ -168,19 +170,28 @@ fn failing_everywhere(context: &Context, guarding: bool) {
 #[test]
 fn errors_at_every_system_call_of_a_call() {
     let sandbox = Sandbox::new();
-    failing_everywhere(&Context::new(&sandbox, "PreToolUse", new_call), true);
+    failing_everywhere(&Context::new(&sandbox, "PreToolUse", new_call), true, 1);
 }
 
 #[test]
 fn errors_at_every_system_call_of_a_stop() {
     let sandbox = Sandbox::new();
-    failing_everywhere(&Context::new(&sandbox, "Stop", a_stop), false);
+    failing_everywhere(&Context::new(&sandbox, "Stop", a_stop), false, 1);
 }
 
 #[test]
 fn errors_at_every_system_call_of_a_repair() {
     let sandbox = Sandbox::new();
-    failing_everywhere(&torn(&sandbox), true);
+    failing_everywhere(&torn(&sandbox), true, 1);
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
+fn every_error_at_every_system_call() {
+    let all = ERRORS.len();
+    failing_everywhere(&Context::new(&Sandbox::new(), "PreToolUse", new_call), true, all);
+    failing_everywhere(&Context::new(&Sandbox::new(), "Stop", a_stop), false, all);
+    failing_everywhere(&torn(&Sandbox::new()), true, all);
 }
 
 /// The very first event makes every folder and file on its way.
@@ -248,7 +259,7 @@ fn one_mix(sandbox: &Sandbox, session: &Session, booted: &Namespace, mix: &Files
     }
     let bytes = sound(&session.id, &folder);
     assert!(bytes.starts_with(&mix[LEDGER]), "{case}: what was there is gone");
-    let told = crate::rig::entries(&bytes).iter().any(|entry| entry["with"]["lost_after"].is_u64());
+    let told = crate::faults::entries(&bytes).iter().any(|entry| entry["with"]["lost_after"].is_u64());
     assert_eq!(told, lost, "{case}: a loss is recorded, and only a loss");
     assert!(steps(&bytes).contains_key(next["tool_use_id"].as_str().unwrap()), "{case}");
 }

@@ -1,7 +1,7 @@
 //! A ledger that was cut or changed: mended where a kill explains it, refused where nothing does, never believed.
 
-use crate::rig::ID;
-use crate::rig::{self, Files, LEDGER, STATE, Workshop, passed, put_back, second, sound, walk};
+use crate::faults::ID;
+use crate::faults::{self, Files, LEDGER, STATE, Workshop, passed, put_back, python_verifier, sound, walk};
 use crate::support::Sandbox;
 use aops_hook::model::error::Code;
 use aops_hook::session::fold::Session;
@@ -14,7 +14,7 @@ use std::fs;
 fn versions(workshop: &Workshop) -> Vec<Files> {
     let events = [
         ("SessionStart", json!({"source": "startup"})),
-        ("PreToolUse", rig::tool("a")),
+        ("PreToolUse", faults::tool("a")),
         ("UserPromptSubmit", json!({"prompt": "größer ist 🦀 \"better\""})),
     ];
     let versions = events.iter().map(|(name, fields)| {
@@ -35,17 +35,29 @@ fn marks(ledger: &[u8]) -> Vec<usize> {
     marks
 }
 
+/// One state file per cut, in rotation.
 #[test]
+fn cut_at_every_byte() {
+    cut_everywhere(1);
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn cut_at_every_byte_with_each_state_file() {
+    cut_everywhere(3);
+}
+
+/// The ledger cut at every byte, with so many of the three state files that may be beside it.
+fn cut_everywhere(with: usize) {
     let workshop = Workshop::new();
     let versions = versions(&workshop);
     let last = versions.last().unwrap();
     let marks = marks(&last[LEDGER]);
     let (older, newest) = (1, versions.len() - 1);
     for cut in 0..=last[LEDGER].len() {
-        for (state, proven) in
-            [(None, 0), (Some(older), versions[older][LEDGER].len()), (Some(newest), last[LEDGER].len())]
-        {
+        let states =
+            [(None, 0), (Some(older), versions[older][LEDGER].len()), (Some(newest), last[LEDGER].len())];
+        for (state, proven) in states.into_iter().cycle().skip(cut % 3).take(with) {
             let mut files = Files::from([(LEDGER.to_owned(), last[LEDGER][..cut].to_vec())]);
             files.extend(state.map(|n: usize| (STATE.to_owned(), versions[n][STATE].clone())));
             put_back(&workshop.folder(), &files);
@@ -68,7 +80,7 @@ fn mended(workshop: &Workshop, cut: &[u8], marks: &[usize], case: &str) {
     let kept = marks.iter().copied().filter(|mark| *mark <= cut.len()).max().unwrap_or(0);
     let bytes = sound(ID, &workshop.folder());
     assert_eq!(bytes[..kept], cut[..kept], "{case}: an acknowledged entry changed");
-    assert!(rig::steps(&bytes).contains_key("next"), "{case}: the next event was recorded");
+    assert!(faults::steps(&bytes).contains_key("next"), "{case}: the next event was recorded");
     let torn: Vec<Vec<u8>> =
         workshop.files().into_iter().filter(|(name, _)| name.starts_with("torn-")).map(|(_, b)| b).collect();
     if kept == cut.len() {
@@ -76,22 +88,33 @@ fn mended(workshop: &Workshop, cut: &[u8], marks: &[usize], case: &str) {
         return;
     }
     assert_eq!(torn, [&cut[kept..]], "{case}: the cut bytes are kept");
-    let entries = rig::entries(&bytes[kept..]);
+    let entries = faults::entries(&bytes[kept..]);
     let said = entries.iter().any(|entry| entry["with"]["torn_bytes"] == cut.len() - kept);
     assert!(said || kept == 0, "{case}: the repair is an entry");
 }
 
+/// One bit in three meets every byte.
 #[test]
+fn flipped_bits_of_the_ledger_are_seen() {
+    flipped_ledger(3);
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn every_flipped_bit_of_the_ledger_is_seen() {
+    flipped_ledger(1);
+}
+
+fn flipped_ledger(stride: usize) {
     let workshop = Workshop::new();
     let versions = versions(&workshop);
     let ledger = &versions.last().unwrap()[LEDGER];
-    let whole = walk(ID, ledger).unwrap().0.session;
+    let whole = walk(ID, ledger).unwrap().0.folded;
     let mut flipped = ledger.clone();
-    for bit in 0..ledger.len() * 8 {
+    for bit in (0..ledger.len() * 8).step_by(stride) {
         flipped[bit / 8] ^= 1 << (bit % 8);
         if let Ok((walk, _)) = walk(ID, &flipped) {
-            assert!(walk.session.seq < whole.seq, "bit {bit} was not seen");
+            assert!(walk.folded.seq < whole.seq, "bit {bit} was not seen");
             let tail = ledger.len() * 8 - 8;
             assert!(bit >= tail, "bit {bit} in the middle looks like a tear");
         }
@@ -159,7 +182,7 @@ fn the_binary_says_what_the_library_says() {
         let (code, said) = report(&sandbox);
         let damage = walk(&session.id, &bad).expect_err("a changed byte");
         assert_eq!(code, Some(4), "byte {byte}: {said}");
-        assert_eq!(said["code"], damage.code.name(), "byte {byte}: {said}");
+        assert_eq!(said["code"], Code::from(damage.kind).name(), "byte {byte}: {said}");
         assert_eq!(said["seq"], damage.seq, "byte {byte}: {said}");
         assert_eq!(fs::read(&path).unwrap(), bad, "`verify` never writes");
     }
@@ -219,7 +242,7 @@ fn an_edited_state_is_rebuilt_and_only_a_block_in_it_counts() {
     workshop.event("Notification", &json!({})).unwrap();
     assert!(workshop.found().unwrap().blocked().is_some());
     let bytes = sound(ID, &workshop.folder());
-    assert!(rig::entries(&bytes).iter().any(|entry| entry["type"] == "block"));
+    assert!(faults::entries(&bytes).iter().any(|entry| entry["type"] == "block"));
 }
 
 /// The digest of the file made right again, as a careful forger would.
@@ -248,7 +271,7 @@ fn a_second_verifier_agrees() {
         fs::write(folder.join(LEDGER), bytes).unwrap();
     }
     fs::write(folders[0].join(STATE), &files[STATE]).unwrap();
-    let said = second::verify(&folders);
+    let said = python_verifier::verify(&folders);
     assert_eq!(said.len(), cases.len());
     for ((case, bytes), theirs) in cases.iter().zip(said) {
         let (code, entries, torn) = ours(bytes);
@@ -266,10 +289,10 @@ fn a_second_verifier_agrees() {
 /// Our own verdict on these bytes: a code, or entries and bytes after the last mark.
 fn ours(bytes: &[u8]) -> (Option<&'static str>, u64, usize) {
     match walk(ID, bytes) {
-        Err(damage) => (Some(damage.code.name()), 0, 0),
+        Err(damage) => (Some(Code::from(damage.kind).name()), 0, 0),
         Ok((_, rest)) if !aops_hook::ledger::chain::is_tear(&bytes[bytes.len() - rest..]) => {
             (Some(Code::ChecksumMismatch.name()), 0, 0)
         }
-        Ok((walk, rest)) => (None, walk.session.seq, rest),
+        Ok((walk, rest)) => (None, walk.folded.seq, rest),
     }
 }

@@ -1,8 +1,8 @@
 //! Many writers, many entries, huge and odd input, clocks that run backwards: no entry lost, none twice, none wrong.
 
+use crate::faults::namespace::Namespace;
+use crate::faults::{self, ID, LEDGER, STATE, Workshop, passed, python_verifier, sound, steps, walk};
 use crate::ledger_damage::rebuilt;
-use crate::rig::namespace::Namespace;
-use crate::rig::{self, ID, LEDGER, STATE, Workshop, passed, second, sound, steps, walk};
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -86,7 +86,7 @@ fn writers(processes: usize, events: usize, killed: Option<usize>) {
 fn counted_once(session: &Session, acknowledged: &[&Value]) {
     let bytes = sound(&session.id, &session.folder());
     let calls = steps(&bytes);
-    let entries = rig::entries(&bytes);
+    let entries = faults::entries(&bytes);
     let unasked: BTreeSet<&str> = entries
         .iter()
         .filter(|entry| entry["type"] == "violation")
@@ -106,18 +106,18 @@ fn counted_once(session: &Session, acknowledged: &[&Value]) {
     for (id, steps) in &calls {
         assert!(steps.iter().collect::<BTreeSet<_>>().len() == steps.len(), "{id} counted twice: {steps:?}");
     }
-    let theirs = second::verify(&[session.folder()]);
+    let theirs = python_verifier::verify(&[session.folder()]);
     assert_eq!((&theirs[0]["ok"], &theirs[0]["entries"]), (&json!(true), &json!(entries.len())));
 }
 
 #[test]
 fn sixteen_writers() {
-    writers(16, 200, None);
+    writers(16, 60, None);
 }
 
 #[test]
 fn sixteen_writers_some_killed() {
-    writers(16, 60, Some(3));
+    writers(16, 40, Some(3));
 }
 
 /// `tests/long-run` runs these two; they take minutes.
@@ -151,7 +151,7 @@ fn grown(entries: u64) -> Workshop {
 fn a_snapshot_at_least_every_1024_entries_and_a_lost_state_is_rebuilt_from_it() {
     let workshop = grown(3000);
     let bytes = workshop.file(LEDGER);
-    let entries = rig::entries(&bytes);
+    let entries = faults::entries(&bytes);
     let snapshots: Vec<u64> = entries
         .iter()
         .filter(|entry| entry["type"] == "snapshot")
@@ -191,7 +191,7 @@ fn a_snapshot_after_a_megabyte() {
     }
     let bytes = sound(ID, &workshop.folder());
     assert!(bytes.len() > 1 << 20, "{}", bytes.len());
-    assert!(rig::entries(&bytes).iter().any(|entry| entry["type"] == "snapshot"));
+    assert!(faults::entries(&bytes).iter().any(|entry| entry["type"] == "snapshot"));
 }
 
 /// The index of ended calls is a hint: whatever happens to it, the answer is the same.
@@ -295,7 +295,7 @@ fn a_clock_set_back_changes_no_order() {
     let bytes = sound(&session.id, &session.folder());
     assert_eq!(steps(&bytes).len(), moments.len());
     let stamps: Vec<String> =
-        rig::entries(&bytes).iter().map(|e| e["ts"].as_str().unwrap().to_owned()).collect();
+        faults::entries(&bytes).iter().map(|e| e["ts"].as_str().unwrap().to_owned()).collect();
     assert!(
         stamps.iter().any(|ts| ts.starts_with("1970")),
         "the clock was believed, not the order: {stamps:?}"
@@ -347,7 +347,7 @@ fn huge_and_odd_input() {
     assert_eq!(calls.len(), cases.len(), "{calls:?}");
     let other = sandbox.raw("PreToolUse", payload("numbers", r#"{"a":9007199254740992}"#));
     other.refused(&["STATE_CONCURRENT_EXECUTION"]);
-    let theirs = second::verify(&[session.folder()]);
+    let theirs = python_verifier::verify(&[session.folder()]);
     assert_eq!(theirs[0]["code"], Value::Null, "{theirs:?}");
 }
 

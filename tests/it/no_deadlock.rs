@@ -195,7 +195,7 @@ proptest! {
             world.luck.push_back(lot);
             make(&mut world, move_);
         }
-        world.patience = u64::MAX;
+        world.session.memory.policy.get_or_insert_default().stop.refusals = u64::MAX;
         world.luck = luck.into();
         let tried = reach(&mut world, "a change", World::write)
             .and_then(|()| reach(&mut world, "the end of the turn", |world| world.stop(false)));

@@ -348,11 +348,7 @@ fn the_pages_example_works() {
 #[test]
 fn rules_are_tried_on_their_own_examples() {
     let sandbox = Sandbox::new();
-    let config = |text: &str| {
-        let file = sandbox.home().join(".config/aops/config.toml");
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-    };
+    let config = |text: &str| sandbox.configure(text);
     let rules = |push: &str| {
         format!(
             "[[rule]]\nid = \"push\"\ncommand = \"git push --force*\"\naction = \"deny\"\nreason = \"r\"\nexamples = [{push}]\n[[rule]]\nid = \"env\"\npath = \".env*\"\neffect = \"write\"\naction = \"ask\"\nreason = \"r\"\nexamples = [\"Write(.env.local)\", \"!Read(.env)\", \"Bash(rm a/.env)\", \"mcp__files__write(sub/.env)\", \"!Write(src/env.rs)\"]\n[[rule]]\nid = \"mute\"\ntool = \"Skill\"\naction = \"warn\"\nreason = \"r\"\n"

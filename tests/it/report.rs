@@ -2,7 +2,7 @@
 
 mod browser;
 
-use crate::insights::{agent, lay_transcript, whole_loop, write};
+use crate::insights::{lay_transcript, whole_loop};
 use crate::support::{BINARY, Sandbox};
 use browser::Browser;
 use serde_json::json;
@@ -17,14 +17,9 @@ fn history(sandbox: &Sandbox) {
     let _ = halted.start("startup");
     let _ = halted.prompt("<script>alert(1)</script> & \"more\"");
     let plan = r#"{"workflow": "feature-dev", "intent": "<b>bold</b>", "task": "new", "acceptance_criteria": [], "steps": []}"#;
-    agent(&halted, "b1", "prompt-hydrator", plan).silent();
-    let _ = agent(
-        &halted,
-        "b2",
-        "critic",
-        r#"{"verdict": "HALT", "acceptance_criteria": [], "problems": ["no"]}"#,
-    );
-    let _ = write(&halted, sandbox, "x.txt");
+    halted.agent("prompt-hydrator", plan).silent();
+    let _ = halted.agent("critic", r#"{"verdict": "HALT", "acceptance_criteria": [], "problems": ["no"]}"#);
+    let _ = halted.write("x.txt");
     let _ = halted.stop("Halted.");
     let _ = sandbox.session().start("startup");
 }

@@ -7,7 +7,7 @@ mod samples;
 pub(crate) mod validate;
 mod vectors;
 
-use crate::rig::{self, LEDGER, STATE, Workshop, passed};
+use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
 use aops_hook::session::fact::{Fact, Staged};
 use aops_hook::session::state::RunStep;
@@ -128,7 +128,7 @@ fn real_ledgers_and_states_are_valid() {
     }
     assert!(kinds.contains("a stored checkpoint"));
     for folder in [workshop.folder(), session] {
-        for entry in rig::entries(&fs::read(folder.join(LEDGER)).unwrap()) {
+        for entry in faults::entries(&fs::read(folder.join(LEDGER)).unwrap()) {
             validate(&entry_schema(), &entry).unwrap_or_else(|wrong| panic!("{wrong}: {entry}"));
             kinds.insert(entry["type"].as_str().unwrap().to_owned());
         }
@@ -151,7 +151,7 @@ fn everything(sandbox: &Sandbox) -> PathBuf {
     let report = "```aops\n{\"verdict\": \"PROCEED\", \"acceptance_criteria\": [], \"problems\": []}\n```";
     let agent = json!({"agent_id": "a1", "agent_type": "aops:critic"});
     passed(&session.event("SubagentStart", agent.clone()));
-    passed(&session.event("SubagentStop", rig::with(agent, &json!({"last_assistant_message": report}))));
+    passed(&session.event("SubagentStop", faults::with(agent, &json!({"last_assistant_message": report}))));
     let failing = session.call("Bash", json!({"command": "false"}));
     session.pre(&failing).silent();
     session.fail(&failing, "exit 1").silent();
@@ -192,7 +192,7 @@ fn mistakes_are_seen() {
             assert!(free || validate(&schema, &other).is_err(), "{key} may be anything");
         }
         assert!(
-            validate(&schema, &rig::with(sample, &json!({"unknown": 1}))).is_err(),
+            validate(&schema, &faults::with(sample, &json!({"unknown": 1}))).is_err(),
             "any key may be there"
         );
     }

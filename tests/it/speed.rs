@@ -1,6 +1,6 @@
 //! What an event may cost, counted where counting does not depend on the machine.
 
-use crate::rig::{Workshop, passed};
+use crate::faults::{Workshop, passed};
 use crate::support::{BINARY, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
@@ -53,7 +53,7 @@ fn a_long_ledger_costs_what_a_young_one_does() {
         }
         let sandbox = Sandbox::new();
         let trace = sandbox.tmp().join("trace");
-        let payload = workshop.payload("PreToolUse", &crate::rig::tool("one-more"));
+        let payload = workshop.payload("PreToolUse", &crate::faults::tool("one-more"));
         let mut strace = sandbox.command("strace");
         strace
             .env_clear()

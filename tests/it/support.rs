@@ -5,23 +5,29 @@
 
 mod answer;
 mod session;
+mod work;
 
 pub(crate) use answer::Answer;
 pub(crate) use session::Session;
+pub(crate) use work::fenced;
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
-use std::{env, fs};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
 use tempfile::TempDir;
 
 /// The program under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_aops-hook");
 
-/// No answer of ours may take longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A user's configuration with which nothing is done in the background.
+pub(crate) const NO_TRACKER: &str = "tracker.command = \"none\"\n";
+
+/// Ends what would never end. No test measures by it: it is far above what a busy machine takes.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) struct Sandbox {
     root: TempDir,
@@ -93,6 +99,27 @@ impl Sandbox {
         path
     }
 
+    /// The user's configuration.
+    pub(crate) fn configure(&self, text: &str) {
+        let folder = self.home().join(".config/aops");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), text).unwrap();
+    }
+
+    /// Every file and folder below home, project, data and tmp, with its bytes.
+    pub(crate) fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.home(), self.project(), self.data(), self.tmp()];
+        while let Some(folder) = folders.pop() {
+            for path in fs::read_dir(&folder).unwrap().map(|item| item.unwrap().path()) {
+                let bytes = if path.is_dir() { Vec::new() } else { fs::read(&path).unwrap() };
+                folders.extend(Some(path.clone()).filter(|path| path.is_dir()));
+                found.insert(path, bytes);
+            }
+        }
+        found
+    }
+
     /// A session with an id nobody else has.
     pub(crate) fn session(&self) -> Session<'_> {
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
@@ -119,6 +146,33 @@ impl Sandbox {
     /// The same from inside a tool call.
     pub(crate) fn inside(&self, arguments: &[&str]) -> Answer {
         Answer::of("", &self.command(BINARY).args(arguments).envs(self.inside_client()).output().unwrap())
+    }
+
+    /// Every process with this sandbox's home in its environment: id and command line.
+    pub(crate) fn alive(&self) -> Vec<(i32, String)> {
+        let home = format!("HOME={}\0", self.home().display());
+        let running = |pid: &i32| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            // A program has no environment yet in the moment it is started: then it may be ours.
+            let new = || fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(BINARY));
+            String::from_utf8_lossy(&environ).contains(&home) || (environ.is_empty() && new())
+        };
+        let line = |pid: i32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (pid, String::from_utf8_lossy(&line).replace('\0', " "))
+        };
+        let names = fs::read_dir("/proc").unwrap().flatten().map(|item| item.file_name());
+        names.filter_map(|name| name.to_str()?.parse().ok()).filter(running).map(line).collect()
+    }
+
+    /// Looks again and again until it is so.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !done() {
+            assert!(Instant::now() < end, "not so after {PATIENCE:?}: {what}; alive: {:?}", self.alive());
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Any program in this world; its environment is ours alone.
@@ -158,6 +212,15 @@ impl Sandbox {
     fn real_root(&self) -> PathBuf {
         self.root.path().canonicalize().unwrap()
     }
+}
+
+/// Whether one of a few attempts ends in this time. A busy machine delays some of them; a deadline that is too long, all.
+pub(crate) fn within(limit: Duration, mut attempt: impl FnMut()) -> bool {
+    (0..8).any(|_| {
+        let began = Instant::now();
+        attempt();
+        began.elapsed() < limit
+    })
 }
 
 /// A path as the client makes one name of it.

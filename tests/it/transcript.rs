@@ -1,6 +1,6 @@
 //! `transcript`: a session as markdown, from the client's recording and our ledger.
 
-use crate::insights::{agent, fixture, lay_transcript, write};
+use crate::insights::{fixture, lay_transcript};
 use crate::support::Sandbox;
 use serde_json::json;
 use std::fs;
@@ -68,8 +68,8 @@ fn gates_stand_where_they_spoke() {
     let call = session.call("Write", json!({"file_path": sandbox.project().join("a.txt"), "content": "x"}));
     session.pre(&call).refused(&["sandbox"]);
     let plan = r#"{"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": [], "steps": []}"#;
-    agent(&session, "a1", "prompt-hydrator", plan).silent();
-    assert_eq!(write(&session, &sandbox, "b.txt").code, Some(0));
+    session.agent("prompt-hydrator", plan).silent();
+    assert_eq!(session.write("b.txt").code, Some(0));
     session.stop("Done.").refused(&["qa-verifier"]);
     // Without the client's file the ledger tells what it kept.
     let told = sandbox.person(&["transcript"]);

@@ -8,10 +8,9 @@ use super::item::{Item, MOST_TRIES, Queued};
 use super::{folder, project_hash};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-use crate::system::files::make_all;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use crate::system::files::{make_all, replace_private};
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -131,19 +130,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(path.display(), e);
     let place = path.parent().unwrap_or(Path::new("/"));
     make_all(place)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let spare = place.join(format!(".{name}.{}", std::process::id()));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&spare)
-        .map_err(storage)?;
-    // The umask may remove even the owner's bits.
-    file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(storage)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(storage)?;
-    fs::rename(&spare, path).map_err(storage)?;
+    replace_private(path, bytes).map_err(storage)?;
     File::open(place).and_then(|place| place.sync_all()).map_err(storage)
 }
 

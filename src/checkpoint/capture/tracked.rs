@@ -1,24 +1,25 @@
-//! What git tracks in a tree, asked again only when git's index is another one.
+//! The files that git tracks in a tree, asked again only when git's index has changed.
 //!
-//! Reads the index's outside, writes `tracked` in the vault. A hint that is sure: git makes its index anew and moves it into
-//! place, so one that is the same by size, times and inode says the same.
+//! Reads the stat of git's index, writes `tracked` in the store. git replaces its index by a rename, so an index with the
+//! same size, times and inode has the same content.
 
 use crate::checkpoint::store::Store;
 use crate::checkpoint::store::cache::Outside;
 use crate::checkpoint::store::hide;
+use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::git;
 
-/// Paths from the root, each with a zero byte after it; nothing where there is no repository, or no answer.
-pub(super) fn tracked(env: &Env, vault: &Store) -> Vec<u8> {
-    let Some(own) = vault.root.ancestors().find_map(hide::own) else { return Vec::new() };
+/// Paths from the root, each followed by a zero byte; empty where there is no repository, or git does not answer.
+pub(super) fn tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
+    let Some(own) = store.root.ancestors().find_map(hide::own) else { return Ok(Vec::new()) };
     let index = rustix::fs::stat(own.join("index")).map(|stat| Outside::of(&stat));
-    let known = index.ok().and_then(|index| vault.tracked(&index));
-    known.unwrap_or_else(|| {
-        let said = git::tracked(env, &vault.root);
-        if let (Some(said), Ok(index)) = (&said, index) {
-            let _ = vault.track(&index, said);
-        }
-        said.unwrap_or_default()
-    })
+    if let Some(known) = index.ok().and_then(|index| store.tracked(&index)) {
+        return Ok(known);
+    }
+    let said = git::tracked(env, &store.root)?;
+    if let (Some(said), Ok(index)) = (&said, index) {
+        let _ = store.track(&index, said);
+    }
+    Ok(said.unwrap_or_default())
 }

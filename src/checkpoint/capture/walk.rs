@@ -9,8 +9,9 @@ use super::{Limits, Sight, SightKind};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::store::cache::Outside;
 use crate::checkpoint::tree::{self, LeftOut, name};
-use crate::model::error::Failure;
+use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
+use crate::system::files::mode_bits;
 use ignore::WalkBuilder;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use std::borrow::Cow;
@@ -37,9 +38,13 @@ pub fn walk(env: &Env, vault: &Store, limits: &Limits, besides: &[String]) -> Re
         // Asked while we walk.
         let tracked = scope.spawn(|| tracked(env, vault));
         let walked = Ways::new(vault, limits).walked();
-        (walked, tracked.join().unwrap_or_default())
+        (
+            walked,
+            tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))),
+        )
     });
     limits.check()?;
+    let tracked = tracked?;
     let sights = &mut walked.sights;
     let mut more = unseen(sights, &tracked);
     more.extend_from_slice(besides);
@@ -260,7 +265,7 @@ fn sight(path: String, stat: &Stat) -> Sight {
         FileType::Symlink => SightKind::Link,
         _ => SightKind::Other,
     };
-    Sight { path, mode: stat.st_mode & 0o7777, kind, outside: Outside::of(stat) }
+    Sight { path, mode: mode_bits(stat), kind, outside: Outside::of(stat) }
 }
 
 /// Every path at and below this one, ignored or not, foreign or not; nothing where only a link leads there.

@@ -20,10 +20,7 @@ use crate::session::fold::Session;
 use crate::session::state::{RollbackState, Sandbox, Undone};
 use crate::system::env::Env;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// The host waits, and so may other hooks of the session, which give up after four seconds.
-const PATIENCE: Duration = Duration::from_millis(2_500);
+use std::time::Instant;
 
 /// Where the loop stood before an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +37,14 @@ impl Before {
     }
 }
 
-/// Takes what is due after this event. What went wrong comes back as a word to the user.
-pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Before) -> Verdict {
+/// Takes what is due after this event, as far as the time until `until` allows. A failure becomes a notice to the user.
+pub fn at_phase_change(
+    env: &Env,
+    ledger: &mut Ledger,
+    event: &Event,
+    before: Before,
+    until: Instant,
+) -> Verdict {
     let session = ledger.session();
     let due = due(session.policy().checkpoint.interactive, before, Before::of(session));
     if due.is_empty() || env.dry_run {
@@ -51,7 +54,7 @@ pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Be
     let mends = session.policy().checkpoint.intervene == Intervene::Rollback;
     let failed =
         due.iter().any(|(_, _, trigger)| *trigger == "failure") && session.state.phase == Phase::Intervene;
-    let done = keep(env, ledger, &root, &due)
+    let done = keep(env, ledger, &root, &due, until)
         .and_then(|()| if mends && failed { by_policy(env, ledger, &root) } else { Ok(Verdict::pass()) });
     match done {
         Ok(said) => said,
@@ -97,11 +100,11 @@ fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
     (!too_wide && root.is_dir()).then_some(root)
 }
 
-fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due]) -> Result<(), Failure> {
+fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant) -> Result<(), Failure> {
     let began = Instant::now();
     let vault = Store::open(env, root)?;
-    let limits = Limits::of(&ledger.session().policy());
-    let limits = Limits { sync: false, until: Some(began + PATIENCE), ..limits };
+    let limits = Limits::of(ledger.session().policy());
+    let limits = Limits { sync: false, until: Some(until), ..limits };
     let artifacts = capture(env, &vault, &limits, &[], &[])?;
     let (run, tokens) = (run_of(ledger.session()), tokens(ledger));
     let mut facts = Vec::new();
@@ -145,7 +148,7 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
 /// Tells the session's own agent of a rollback, once.
 pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Option<Fact>) {
     let Some(undone) = session.memory.undone.as_deref() else { return (verdict, None) };
-    let hears = event.kind().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
+    let hears = event.kind.row().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
     if !hears || session.blocked().is_some() {
         return (verdict, None);
     }

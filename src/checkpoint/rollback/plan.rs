@@ -16,7 +16,7 @@ use crate::text::stored::canonical;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::io::Write;
 
 const FILE: &str = "rollback.json";
 const DONE: &str = "rollbacks";
@@ -68,7 +68,9 @@ impl Plan {
 
     /// From here on the rollback will be finished, whatever happens.
     pub(super) fn commit(&self, vault: &Store) -> Result<(), Failure> {
-        vault.put(&vault.dir, FILE, &[canonical(self).as_bytes()], File::sync_data)?;
+        vault.put(&vault.dir, FILE, |file| {
+            file.write_all(canonical(self).as_bytes()).and_then(|()| file.sync_data()).map(|()| true)
+        })?;
         rustix::fs::fsync(&vault.dir).map_err(|e| Failure::storage(FILE, e))
     }
 

@@ -93,14 +93,13 @@ impl Store {
     /// `all` is sorted by path. `boot`: empty where every blob is on the disk itself; else a power loss may have taken some,
     /// and what was learnt in this boot counts in this boot only.
     pub fn cache<'a>(&self, all: impl Iterator<Item = Known<'a>>, boot: &str) -> Result<(), Failure> {
-        let (spare, mut file) = self.spare_file()?;
-        let storage = |e: std::io::Error| Failure::storage(FILE, e);
-        // The file system's own clock, which is the one that stamps files.
-        file.write_all(MARK).map_err(storage)?;
-        let now = fstat(&file).map_or(i64::MAX, |stat| Outside::of(&stat).modified);
-        let settled = all.filter(|known| !known.outside.is_fresh(now));
-        file.write_all(&encode(settled, boot)).map_err(storage)?;
-        rustix::fs::renameat(&self.spare, &spare, &self.dir, FILE).map_err(|e| Failure::storage(FILE, e))
+        self.put(&self.dir, FILE, |file| {
+            file.write_all(MARK)?;
+            // The file system's own clock, which is the one that stamps files.
+            let now = Outside::of(&fstat(&*file)?).modified;
+            let settled = all.filter(|known| !known.outside.is_fresh(now));
+            file.write_all(&encode(settled, boot)).map(|()| true)
+        })
     }
 
     /// Forgets every file whose content is not among these.
@@ -113,14 +112,16 @@ impl Store {
 }
 
 const TRACKED: &str = "tracked";
+/// Lists without it are of versions that cut them at a mebibyte.
+const TRACKED_MARK: &[u8; 8] = b"aopstr02";
 
 impl Store {
-    /// What was tracked as git's index was this one.
+    /// The paths that were tracked when git's index had this stat.
     pub fn tracked(&self, index: &Outside) -> Option<Vec<u8>> {
         let (file, long) = folder::open(&self.dir, TRACKED, OFlags::RDONLY).ok()??;
         let mut bytes = folder::read_at(&file, TRACKED, 0, long).ok()?;
         let (body, digest) = bytes.split_last_chunk::<32>()?;
-        let list = body.strip_prefix(&index.bytes())?.len();
+        let list = body.strip_prefix(TRACKED_MARK)?.strip_prefix(&index.bytes())?.len();
         if Sha256::digest(body)[..] != digest[..] {
             return None;
         }
@@ -129,19 +130,14 @@ impl Store {
         Some(bytes)
     }
 
-    /// Remembers it, unless the index is so new that another may follow under the same time.
+    /// Remembers them, unless the index is so new that another may follow with the same time.
     pub fn track(&self, index: &Outside, list: &[u8]) -> Result<(), Failure> {
-        let (spare, mut file) = self.spare_file()?;
-        let storage = |e: std::io::Error| Failure::storage(TRACKED, e);
-        let body = [&index.bytes(), list].concat();
-        file.write_all(&body).and_then(|()| file.write_all(&Sha256::digest(&body))).map_err(storage)?;
-        let now = fstat(&file).map_or(i64::MAX, |stat| Outside::of(&stat).modified);
-        let done = if index.is_fresh(now) {
-            rustix::fs::unlinkat(&self.spare, &spare, rustix::fs::AtFlags::empty())
-        } else {
-            rustix::fs::renameat(&self.spare, &spare, &self.dir, TRACKED)
-        };
-        done.map_err(|e| Failure::storage(TRACKED, e))
+        self.put(&self.dir, TRACKED, |file| {
+            let body = [TRACKED_MARK.as_slice(), &index.bytes(), list].concat();
+            file.write_all(&body)?;
+            file.write_all(&Sha256::digest(&body))?;
+            Ok(!index.is_fresh(Outside::of(&fstat(&*file)?).modified))
+        })
     }
 }
 
@@ -208,6 +204,21 @@ fn read<'a>(rest: &mut &'a [u8]) -> Option<Known<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_an_older_version_is_not_used() {
+        let home = tempfile::tempdir().unwrap();
+        let env = crate::system::env::Env { config: home.path().join(".claude"), ..<_>::default() };
+        let store = Store::open(&env, home.path()).unwrap();
+        let index = Outside { size: 1, changed: 1, modified: 1, inode: 1 };
+        let old = [&index.bytes()[..], b"a\0"].concat();
+        let path = home.path().join(".claude/checkpoints/tracked");
+        std::fs::write(path, [&old[..], &Sha256::digest(&old)].concat()).unwrap();
+        assert_eq!(store.tracked(&index), None);
+        store.track(&index, b"a\0b\0").unwrap();
+        assert_eq!(store.tracked(&index).as_deref(), Some(&b"a\0b\0"[..]));
+        assert_eq!(store.tracked(&Outside { size: 2, ..index }), None);
+    }
 
     #[test]
     fn what_was_learnt_comes_back_and_damage_forgets_it() {

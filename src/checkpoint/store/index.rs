@@ -11,6 +11,7 @@ use crate::system::folder;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::io::Write;
 
 const FILE: &str = "index.json";
 
@@ -78,7 +79,7 @@ impl Store {
         let index = Index { checkpoints: rows, schema: 1 };
         let text = serde_json::to_string_pretty(&index).unwrap_or_default() + "\n";
         // Not synced: what a power loss takes is made again.
-        self.put(&self.dir, FILE, &[text.as_bytes()], |_| Ok(()))
+        self.put(&self.dir, FILE, |file| file.write_all(text.as_bytes()).map(|()| true))
     }
 
     /// Checkpoints whose process was killed before they came into the index: taken in where they were witnessed, and so

@@ -71,7 +71,7 @@ impl Store {
         let Some(dir) = dir(env)? else { return Ok(()) };
         let lines = self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id));
         let text: String = lines.map(|(id, digest)| canonical(&Witness { digest, id }) + "\n").collect();
-        folder::replace(&dir, &name(&self.root), ".new", text.as_bytes())
+        Ok(folder::replace(&dir, &name(&self.root), ".new", text.as_bytes())?)
     }
 
     /// The checkpoint, held against what was said of it as it was taken.

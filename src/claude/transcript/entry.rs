@@ -11,9 +11,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Larger ones are pictures or the client's own bookkeeping.
 const LONGEST: usize = 16 << 20;
+const BUFFER: usize = 256 << 10;
 
 /// Kinds that are known to hold nothing for us.
 const PASSED_OVER: &[&str] = &[
@@ -165,6 +167,11 @@ pub struct Lines {
     line: Vec<u8>,
     /// Lines that were passed over for their length.
     pub too_long: u64,
+    /// Bytes read so far.
+    pub bytes: u64,
+    /// When to stop reading, even within a line.
+    pub until: Option<Instant>,
+    pub out_of_time: bool,
 }
 
 impl Lines {
@@ -175,7 +182,14 @@ impl Lines {
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
         }
-        Ok(Self { reader: BufReader::with_capacity(256 << 10, file), line: Vec::new(), too_long: 0 })
+        Ok(Self {
+            reader: BufReader::with_capacity(BUFFER, file),
+            line: Vec::new(),
+            too_long: 0,
+            bytes: 0,
+            until: None,
+            out_of_time: false,
+        })
     }
 
     /// The next line that is not empty, without its line feed.
@@ -187,6 +201,11 @@ impl Lines {
             }
             let mut long = 0_usize;
             let ended = loop {
+                // The clock is looked at once per buffer.
+                if self.reader.buffer().is_empty() && self.until.is_some_and(|until| Instant::now() > until) {
+                    self.out_of_time = true;
+                    return Ok(None);
+                }
                 let bytes = self.reader.fill_buf()?;
                 if bytes.is_empty() {
                     break true;
@@ -199,6 +218,7 @@ impl Lines {
                 }
                 let used = piece.len() + usize::from(end.is_some());
                 self.reader.consume(used);
+                self.bytes += used as u64;
                 if end.is_some() {
                     break false;
                 }

@@ -48,6 +48,8 @@ pub struct Scan {
     pub told: Told,
     /// The time was up before the end.
     pub cut_short: bool,
+    /// Bytes read.
+    pub bytes: u64,
     seen: HashSet<u64>,
     last: Option<Pending>,
     calls: BTreeMap<String, Option<String>>,
@@ -102,17 +104,19 @@ impl Scan {
     /// `agent` is empty where only the records can say whose they are.
     fn file(&mut self, path: &Path, agent: &str, lens: &Lens) -> io::Result<()> {
         let mut lines = Lines::open(path)?;
+        lines.until = lens.until;
         while let Some(line) = lines.next_line()? {
             self.records += 1;
-            if self.records.is_multiple_of(256) && lens.until.is_some_and(|end| Instant::now() > end) {
-                self.cut_short = true;
-                return Ok(());
-            }
             match TranscriptEntry::read(line) {
                 Read::Talk(record) => self.take(&record, agent, lens),
                 Read::Other => {}
                 Read::Unknown => self.unknown += 1,
             }
+        }
+        self.bytes += lines.bytes;
+        if lines.out_of_time {
+            self.cut_short = true;
+            return Ok(());
         }
         self.unknown += lines.too_long;
         self.settle(lens);
@@ -264,4 +268,22 @@ fn hash(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time is up before the first byte: of a line without an end no more than one buffer is read.
+    #[test]
+    fn the_deadline_holds_inside_a_single_long_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        std::fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
+        let found = scan(&path, &Lens { until: Some(Instant::now()), ..Lens::default() }).unwrap();
+        assert!(found.cut_short, "the whole file was read");
+        assert!(found.bytes <= 1 << 20, "{} bytes were read", found.bytes);
+        let all = scan(&path, &Lens::default()).unwrap();
+        assert_eq!((all.cut_short, all.bytes, all.unknown), (false, 64 << 20, 1));
+    }
 }

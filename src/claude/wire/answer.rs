@@ -1,8 +1,8 @@
-//! Spells a verdict, or our own failure, the way each event wants it.
+//! Writes a verdict, or our own failure, in the form that each event wants.
 //!
 //! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass; a refusal goes both ways (JSON
-//! and exit 2 with the same words); no escape byte and no endless text ever comes out; a guard that is broken refuses on
-//! guarding events and warns on all others.
+//! and exit 2 with the same text); no escape byte and no text over `LONGEST` is written; a broken hook refuses guarding
+//! events and warns on all others.
 
 use crate::model::error::Failure;
 use crate::model::event::{EventKind, Refusal};
@@ -10,10 +10,10 @@ use crate::model::verdict::{Ruling, Verdict};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// The host cuts context at 10,000 characters; we stay below and keep the end, where the next step is.
+/// The client cuts context at 10,000 characters; we stay below and keep the end, where the next step is.
 const LONGEST: usize = 9_500;
 
-/// What the process says and how it ends.
+/// What the process prints, and its exit code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     pub stdout: String,
@@ -22,13 +22,14 @@ pub struct Answer {
 }
 
 /// The answer to one event.
-pub fn spell(kind: &EventKind, verdict: &Verdict) -> Answer {
+pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
+    let row = kind.row();
     let mut top = Map::new();
     let mut own = Map::new();
     let mut answer = Answer::default();
     let reason = clean(&verdict.reason);
     let mut notice = clean(&verdict.notice);
-    match (verdict.ruling, kind.refusal) {
+    match (verdict.ruling, row.refusal) {
         (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block) => {}
         (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => {
             notice = clean(&join(&notice, &reason));
@@ -49,7 +50,7 @@ pub fn spell(kind: &EventKind, verdict: &Verdict) -> Answer {
         top.insert("stopReason".into(), json!(reason));
     }
     let context = clean(&verdict.context);
-    if !context.is_empty() && kind.context {
+    if !context.is_empty() && row.context {
         own.insert("additionalContext".into(), json!(context));
     }
     if let Some(input) = verdict.input.as_deref().and_then(|input| serde_json::from_str(input).ok())
@@ -58,7 +59,7 @@ pub fn spell(kind: &EventKind, verdict: &Verdict) -> Answer {
         own.insert("updatedInput".into(), input);
     }
     if !own.is_empty() {
-        own.insert("hookEventName".into(), json!(kind.name));
+        own.insert("hookEventName".into(), json!(row.name));
         top.insert("hookSpecificOutput".into(), Value::Object(own));
     }
     if !notice.is_empty() {
@@ -70,34 +71,35 @@ pub fn spell(kind: &EventKind, verdict: &Verdict) -> Answer {
     answer
 }
 
-/// The answer when we are broken ourselves.
-pub fn fail(kind: &EventKind, failure: &Failure) -> Answer {
+/// The answer to an event that aops-hook itself failed on.
+pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
     let way_out = failure.code.way_out();
-    if kind.guarding {
+    let row = kind.row();
+    if row.guarding {
         let words = format!(
             "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {way_out}"
         );
         return spell(kind, &Verdict::deny("failure", words));
     }
     let words =
-        format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", kind.name);
+        format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
     let mut answer = spell(kind, &Verdict::notice("failure", &words));
-    if kind.name == "WorktreeCreate" || kind.name.is_empty() {
-        answer.stdout.clear(); // plain text on stdout would be taken for a path
+    if matches!(kind, EventKind::WorktreeCreate | EventKind::Other) {
+        answer.stdout.clear(); // the client would take text on stdout for a path
     }
     answer.stderr = format!("{}\n", clean(&words));
     answer
 }
 
-/// Says it. A refusal that stdout does not take still ends in exit 2; anything else that cannot be said on a guarding
-/// event is refused.
-pub fn deliver(kind: &EventKind, answer: &Answer) -> u8 {
+/// Writes the answer. A refusal that cannot be written to stdout still ends in exit 2; any other answer to a guarding event
+/// that cannot be written becomes a refusal.
+pub fn deliver(kind: EventKind, answer: &Answer) -> u8 {
     let said = |mut to: Box<dyn Write>, text: &str| {
         text.is_empty() || to.write_all(text.as_bytes()).and_then(|()| to.flush()).is_ok()
     };
     let heard = said(Box::new(std::io::stdout().lock()), &answer.stdout);
     said(Box::new(std::io::stderr().lock()), &answer.stderr);
-    if heard || !kind.guarding { answer.exit } else { 2 }
+    if heard || !kind.row().guarding { answer.exit } else { 2 }
 }
 
 fn permit(own: &mut Map<String, Value>, decision: &str, reason: &str) {
@@ -123,7 +125,7 @@ fn join(first: &str, second: &str) -> String {
     if first.is_empty() { second.to_owned() } else { format!("{first}\n{second}") }
 }
 
-/// No control or direction-changing characters, and the middle left out of what is too long.
+/// Without control and direction-changing characters; a long text loses its middle.
 pub fn clean(text: &str) -> String {
     let harmless = |c: &char| {
         !c.is_control()

@@ -1,11 +1,11 @@
-//! Reads one of our own answers back, as the host would understand it.
+//! Parses one of our own answers as the client would.
 //!
-//! Reads nothing but its argument. For whoever runs the hook as the host does and tells people what it said. Invariant:
-//! what `answer` spells as a refusal is heard as one, whatever the event.
+//! Reads nothing but its argument. Used by commands that run the hook as the client does. Invariant: what `answer` writes as
+//! a refusal is read as one, for every event.
 
 use crate::text::json::{self, Json};
 
-/// What the host hears.
+/// What the client understands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     pub refused: bool,
@@ -47,7 +47,8 @@ mod tests {
     #[test]
     fn every_refusal_is_heard() {
         for kind in EVENTS.iter().filter(|kind| kind.refusal != Refusal::None) {
-            let answer = spell(kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
+            let answer =
+                spell(kind.kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
             let heard = hear(&answer.stdout, answer.exit.into());
             let wanted = Heard {
                 refused: true,
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn silence_context_and_questions() {
-        let pre = crate::model::event::EventKind::of("PreToolUse");
+        let pre = crate::model::event::EventKind::PreToolUse;
         assert_eq!(hear("", 0), Heard::default());
         let context = spell(pre, &Verdict::context("x", "know this"));
         assert_eq!(hear(&context.stdout, 0).context, "know this");

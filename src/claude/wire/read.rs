@@ -1,11 +1,11 @@
 //! Turns the bytes on stdin into an [`Event`].
 //!
-//! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read, whatever else
-//! it holds or lacks; everything else is a failure, which the caller turns into a refusal or a warning.
+//! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read, whatever else it
+//! holds or lacks; any other input is a failure, which the caller turns into a refusal or a warning.
 
 use crate::model::call::{CallKey, ToolCall};
 use crate::model::error::{Code, Failure};
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::text::json::{self, Json};
 use std::borrow::Cow;
 
@@ -48,16 +48,18 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     let session_id = json.text_of("session_id").filter(|id| !id.is_empty());
     let session_id = session_id.ok_or_else(|| invalid("`session_id` is missing".to_owned()))?;
     let named = json.text_of("tool_name").is_some_and(|tool| !tool.is_empty());
-    if matches!(name, "PreToolUse" | "PermissionRequest") && !named {
+    let kind = EventKind::of(name);
+    if matches!(kind, EventKind::PreToolUse | EventKind::PermissionRequest) && !named {
         return Err(invalid("`tool_name` is missing".to_owned()));
     }
-    Ok(event(name, session_id, &json))
+    Ok(event(kind, name, session_id, &json))
 }
 
-fn event(name: &str, session_id: String, json: &Json) -> Event {
+fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event {
     let some = |field: &str| json.text_of(field).filter(|text| !text.is_empty());
     let call = json.get("tool_name").is_some().then(|| call(json));
     Event {
+        kind,
         name: name.to_owned(),
         session_id,
         transcript_path: some("transcript_path").unwrap_or_default(),
@@ -71,7 +73,7 @@ fn event(name: &str, session_id: String, json: &Json) -> Event {
         busy: busy(json),
         source: some("source").or_else(|| some("reason")).unwrap_or_default(),
         file_path: some("file_path").unwrap_or_default(),
-        about: about(name, json),
+        about: about(kind, json),
         call,
     }
 }
@@ -79,13 +81,13 @@ fn event(name: &str, session_id: String, json: &Json) -> Event {
 fn call(json: &Json) -> ToolCall {
     let tool = json.text_of("tool_name").unwrap_or_default();
     let input = json.get("tool_input").unwrap_or(&Json::Null);
-    let whole = input.canonical();
+    let whole = json::canonical(input);
     let input_sha256 = crate::text::sha256::sha256(&[whole.as_bytes()]);
     // An old client sends no id: the same input is then the same call.
     let id = json.text_of("tool_use_id").unwrap_or_else(|| format!("input-{}", &input_sha256[..16]));
     ToolCall {
         key: CallKey::of(&tool, json::cut(&id, 256)),
-        clipped: input.clipped(LONGEST_TEXT, LARGEST_PAYLOAD),
+        clipped: json::clipped(input, LONGEST_TEXT, LARGEST_PAYLOAD),
         input_sha256,
         duration_ms: json.number_of("duration_ms"),
         error: json
@@ -97,7 +99,7 @@ fn call(json: &Json) -> ToolCall {
     }
 }
 
-/// An agent in the background will report later; a server or a watcher will not.
+/// A background agent still runs and will report; a server or a watcher will not.
 fn busy(json: &Json) -> bool {
     let Some(Json::List(tasks)) = json.get("background_tasks") else { return false };
     let runs = |task: &Json| task.text_of("status").is_none_or(|status| status == "running");
@@ -110,17 +112,17 @@ fn todos(input: &Json) -> Option<(u64, u64)> {
     Some((done as u64, items.len() as u64))
 }
 
-/// The event's own fields for the ledger. Steps of calls carry theirs apart; a batch is known by the ids in it.
-fn about(name: &str, json: &Json) -> String {
+/// The event's own fields for the ledger. Steps of calls carry theirs separately; of a batch only the ids are kept.
+fn about(kind: EventKind, json: &Json) -> String {
     let Json::Object(members) = json else { return "{}".to_owned() };
-    if matches!(name, "PreToolUse" | "PostToolUse" | "PostToolUseFailure") {
+    if matches!(kind, EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure) {
         return "{}".to_owned();
     }
     let own = members.iter().filter(|(name, _)| !COMMON.contains(&name.as_ref()));
     let own = own.map(|(name, value)| {
         (Cow::Borrowed(name.as_ref()), if name == "tool_calls" { ids(value) } else { value.clone() })
     });
-    Json::Object(own.collect()).clipped(LONGEST_TEXT, LARGEST_PAYLOAD)
+    json::clipped(&Json::Object(own.collect()), LONGEST_TEXT, LARGEST_PAYLOAD)
 }
 
 fn ids<'a>(calls: &Json<'a>) -> Json<'a> {

@@ -54,7 +54,7 @@ impl<'a> Replay<'a> {
 
     /// Today's verdict, on the session at that time.
     pub(super) fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Replayed {
-        if EventKind::of(answered.event).refusal == Refusal::None {
+        if EventKind::of(answered.event).row().refusal == Refusal::None {
             return Replayed::CannotBeRefused;
         }
         if answered.reason.contains(moved::WHY) {
@@ -82,7 +82,7 @@ impl<'a> Replay<'a> {
         context.attended |= answered.ruling == "ask";
         self.recall(&mut context, &event, answered, batch);
         context.checks = checks(&session, batch);
-        match hook::judged(self.env, &session, &event, &context) {
+        match hook::judge(self.env, &session, &event, &context) {
             Ok(verdict) => Replayed::Verdict(verdict),
             Err(_) => Replayed::LeftOut(WORDS),
         }
@@ -102,7 +102,7 @@ impl<'a> Replay<'a> {
 
     /// Facts of that time: an earlier call of this id, the tree at Stop, a report too long to keep.
     fn recall(&self, context: &mut Context, event: &Event, answered: &Answered, batch: &Batch) {
-        if let Some(call) = event.call.as_ref().filter(|_| event.name == "PreToolUse") {
+        if let Some(call) = event.asked_call() {
             let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
             context.past = self.past.get(&key).cloned();
         }
@@ -175,7 +175,7 @@ impl<'a> Replay<'a> {
 
 /// The recorded checks that are still configured, with today's outcome of a failure. They are not run again.
 fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
-    let asked = session.policy().checks;
+    let asked = &session.policy().checks;
     let run = batch.iter().filter_map(|entry| match &entry.fact {
         Fact::Check(run) => Some((run, asked.iter().find(|check| check.id == run.id && check.on == run.on)?)),
         _ => None,

@@ -145,7 +145,7 @@ impl<'a> Writer<'a> {
         if !self.short
             && let Ok(json) = json::read(input)
         {
-            self.page.fenced("json", &json.canonical())?;
+            self.page.fenced("json", &crate::text::json::canonical(&json))?;
         }
         let started = self.outcomes.agents.iter().filter(|agent| agent.call == block.id);
         for agent in started.map(|agent| agent.agent_id.clone()).collect::<Vec<_>>() {

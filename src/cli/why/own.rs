@@ -53,13 +53,12 @@ fn matching(
 ) -> Vec<Clue> {
     let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
     let event = Event {
-        name: answered.event.to_owned(),
         cwd: session.memory.root.clone(),
         permission_mode: step.mode.clone(),
         agent_id: step.agent_id.clone(),
         agent_type: step.agent_type.clone(),
         call: Some(ToolCall { key: step.call.clone(), input, ..ToolCall::default() }),
-        ..Event::default()
+        ..Event::named(answered.event)
     };
     let context = observe::call::again(env, session, &event, time::parse(answered.ts).unwrap_or(env.now_ms));
     let Some(called) = rules::called(session, &event, &context) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! The steps of a call: asked, decided, ended, or settled when its end was never told.
+//! The steps of a call: asked, decided, ended, or settled when its end was never reported.
 //!
 //! Reads session, event and verdict; writes nothing. Invariant: every call that is asked is settled by some later event.
 
@@ -14,7 +14,7 @@ use crate::session::fold::Session;
 use crate::text::json::{cut, quoted};
 use crate::text::redact::redact;
 
-/// Calls in flight; one more settles the oldest.
+/// Most calls in flight; one more settles the oldest.
 const MOST_OPEN: usize = 256;
 
 pub(super) fn asked(
@@ -45,7 +45,7 @@ pub(super) fn asked(
     let (gate, reason) = spoken(verdict);
     let mut first = step(event, call, None, Pending);
     first.input = raw(&call.clipped);
-    first.effect = context.effect.filter(|effect| *effect != Effect::Read);
+    first.effect = context.effect().filter(|effect| *effect != Effect::Read);
     first.mode.clone_from(&event.permission_mode);
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
@@ -70,7 +70,7 @@ fn spoken(verdict: &Verdict) -> (Option<String>, Option<String>) {
     (said.then(|| verdict.gate.to_owned()), reason)
 }
 
-/// The call a run paused for comes up again, and is no longer a question.
+/// The call that a run paused for comes up again with its answer.
 fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
     let (gate, reason) = spoken(verdict);
     match verdict.ruling {
@@ -97,7 +97,7 @@ pub(super) fn ended(
         return vec![if repeated { again(event, call, context) } else { unasked(event, call) }];
     };
     let mut facts = Vec::new();
-    // A person was asked and said yes: the host tells us only now.
+    // A person was asked and said yes: the client reports it only now.
     if open.state == Pending {
         facts.push(Fact::Call(step(event, call, Some(Pending), Authorized)));
     }
@@ -110,19 +110,15 @@ pub(super) fn ended(
     last.duration_ms = call.duration_ms;
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.todos = call.todos.filter(|_| end == Completed);
-    last.drawn = context.drawn;
-    last.marks = context.marks.clone().filter(|marks| *marks != session.memory.marks);
+    last.drawn = context.ended.drawn;
+    last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
-    facts.extend(
-        context
-            .disarmed
-            .as_ref()
-            .map(|why| Fact::Block(Blocked { by: "guard".to_owned(), reason: why.clone() })),
-    );
+    let disarmed = context.ended.disarmed.clone();
+    facts.extend(disarmed.map(|reason| Fact::Block(Blocked { by: "guard".to_owned(), reason })));
     facts
 }
 
-/// A call that ended before ends again: known, and counted once.
+/// A call that ended before ends again: recorded, but counted once.
 fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
     let id = quoted(&call.key.id);
     let about =
@@ -130,7 +126,7 @@ fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
     Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, context, None) })
 }
 
-/// The host ran a call we never authorized: our hook was killed, and the host failed open.
+/// The client ran a call that was never authorized: the hook was killed, and the client failed open.
 fn unasked(event: &Event, call: &ToolCall) -> Fact {
     Fact::Violation(Violation {
         agent_id: event.agent_id.clone(),

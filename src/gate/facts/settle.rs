@@ -1,30 +1,31 @@
-//! Calls whose end was never told: interrupted, refused by the client, or pushed out by too many others.
+//! Calls whose end was never reported: interrupted, refused by the client, or pushed out by too many others.
 //!
 //! Reads the open calls and the event; writes nothing. Invariant: every call that was asked is settled by some later event.
 
 use crate::model::call::CallState::{self, Authorized, Denied, Executing, Failed, Pending};
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::session::fact::{Fact, NO_EFFECT, Step};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
 use crate::session::state::OpenCall;
 
-/// Calls that can get no further event: those of the thread that now moves on. Background agents keep theirs.
+/// Calls that can get no further event, because their thread moves on. Background agents keep theirs.
 pub(super) fn settled(session: &Session, event: &Event) -> Vec<Fact> {
     let of_main = |open: &&OpenCall| open.agent_id.is_none();
     let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
     let calls = in_flight(session);
-    let over: Vec<&OpenCall> = match event.name.as_str() {
-        "SessionEnd" => calls.collect(),
-        "PostToolBatch" | "SubagentStop" => calls.filter(same_thread).collect(),
-        "UserPromptSubmit" if Prompt::of(&event.prompt) != Prompt::Machine => calls.filter(of_main).collect(),
-        "Stop" | "StopFailure" => calls.filter(of_main).collect(),
+    let by_person = Prompt::of(&event.prompt) != Prompt::Machine;
+    let over: Vec<&OpenCall> = match event.kind {
+        EventKind::SessionEnd => calls.collect(),
+        EventKind::PostToolBatch | EventKind::SubagentStop => calls.filter(same_thread).collect(),
+        EventKind::UserPromptSubmit if by_person => calls.filter(of_main).collect(),
+        EventKind::Stop | EventKind::StopFailure => calls.filter(of_main).collect(),
         _ => Vec::new(),
     };
     over.into_iter().flat_map(settle).collect()
 }
 
-/// Calls of a client that has ended: nobody will hear of them. The one a run paused for waits on.
+/// Calls of a client that has ended: no event will report them. The one that a run paused for stays open.
 pub fn abandoned(session: &Session) -> Vec<Fact> {
     in_flight(session).flat_map(settle).collect()
 }

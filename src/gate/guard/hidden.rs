@@ -1,48 +1,25 @@
 //! Looks for protected names in text that cannot be followed: programs for interpreters, lines that are no shell.
 
-use super::place::{AGENTS, Protected};
-use super::verb::PERSONS;
+use super::place::Protected;
+use crate::model::agent::AGENTS;
 use crate::model::event::EVENTS;
+use crate::model::verbs::{VERBS, Who};
 use crate::shell::targets::Hidden;
 
 /// Words that take a folder away, in shells and in programs.
+#[rustfmt::skip]
 const REMOVING: [&str; 22] = [
-    "rm",
-    "rmdir",
-    "unlink",
-    "shred",
-    "mv",
-    "move",
-    "rename",
-    "ren",
-    "del",
-    "rd",
-    "ri",
-    "mi",
-    "erase",
-    "trash",
-    "rmtree",
-    "rmsync",
-    "rm_rf",
-    "rm_r",
-    "remove-item",
-    "move-item",
-    "rename-item",
-    "chmod",
+    "rm", "rmdir", "unlink", "shred", "mv", "move", "rename", "ren", "del", "rd", "ri", "mi", "erase", "trash",
+    "rmtree", "rmsync", "rm_rf", "rm_r", "remove-item", "move-item", "rename-item", "chmod",
 ];
 /// Words without which a program runs no other.
 const RUNNING: [&str; 8] = ["subprocess", "system", "exec", "spawn", "popen", "`", "shell", "command"];
 
 /// Names that are enough by themselves.
+#[rustfmt::skip]
 const ALONE: [&str; 8] = [
-    ".claude.json",
-    "settings.local.json",
-    "managed-settings.json",
-    "session-state.json",
-    "ledger.jsonl",
-    "heads.jsonl",
-    "disableallhooks",
-    "clear-block",
+    ".claude.json", "settings.local.json", "managed-settings.json", "session-state.json", "ledger.jsonl",
+    "heads.jsonl", "disableallhooks", "clear-block",
 ];
 
 /// The protected thing this text names.
@@ -67,10 +44,9 @@ pub(super) fn mark(protected: &Protected, hidden: &Hidden) -> Option<String> {
     if in_config && text.contains("settings") && text.contains("json") {
         return Some(".claude/settings.json".to_owned());
     }
-    if let Some(agent) =
-        AGENTS.iter().find(|agent| text.contains("agents") && text.contains(&format!("{agent}.md")))
-    {
-        return Some(format!("agents/{agent}.md"));
+    let named = |file: &String| text.contains("agents") && text.contains(file);
+    if let Some(file) = AGENTS.iter().map(|agent| format!("{}.md", agent.name)).find(named) {
+        return Some(format!("agents/{file}"));
     }
     let folders = [
         protected.user_config.to_lowercase(),
@@ -86,14 +62,18 @@ pub(super) fn mark(protected: &Protected, hidden: &Hidden) -> Option<String> {
     binaries.chain([".local/bin/aops-hook".to_owned()]).find(|path| within(&text, path))
 }
 
-/// A person's verb, or an event's name, behind the name of our program.
+/// A verb that needs a person, or an event's name, behind the name of our program.
 fn verb(text: &str) -> Option<&str> {
     let behind = &text[text.find("aops-hook")?..];
-    words(behind).find(|word| {
-        PERSONS.contains(word)
-            || matches!(*word, "rollback" | "gc" | "--quarantine")
-            || EVENTS.iter().any(|event| event.name.eq_ignore_ascii_case(word))
-    })
+    let has = |wanted: &str| words(behind).any(|word| word == wanted);
+    let needs_person = |word: &str| {
+        VERBS.iter().filter(|verb| verb.who != Who::Anyone).any(|verb| match verb.name.split_once(' ') {
+            Some((first, second)) => second == word && has(first),
+            None => verb.name == word,
+        })
+    };
+    let is_event = |word: &str| EVENTS.iter().any(|event| event.name.eq_ignore_ascii_case(word));
+    words(behind).find(|word| needs_person(word) || is_event(word))
 }
 
 /// Claude Code's folder as a whole, or that of its sessions.

@@ -1,8 +1,9 @@
 //! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
 
 use super::place::{
-    AGENT, AGENTS, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Place, Protected, RUNS, SESSIONS, SETTINGS,
+    AGENT, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Place, Protected, RUNS, SESSIONS, SETTINGS,
 };
+use crate::model::agent::{AGENTS, Agent};
 use crate::shell::syntax::Bit;
 use crate::shell::targets::{Act, Target};
 use std::cmp::Ordering;
@@ -144,11 +145,11 @@ fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
     }
     if at(2).is_some_and(|part| named(part, "agents")) {
         let claude = at(3).is_some_and(|part| named(part, ".claude"));
-        let ours = |agent: &&str| {
-            let file = format!("{agent}.md");
+        let is_file = |agent: &Agent| {
+            let file = format!("{}.md", agent.name);
             fits(last, &file) && (claude || pattern::exact(last))
         };
-        if AGENTS.iter().any(ours) {
+        if AGENTS.iter().any(is_file) {
             return Some(AGENT);
         }
     }

@@ -1,5 +1,7 @@
 //! What is protected, and where it lies on this machine.
 
+use crate::model::agent::AGENTS;
+
 /// The folders and programs the guard stands before. All paths absolute.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
@@ -29,9 +31,6 @@ pub struct Place {
     /// It lies in the project's own folder.
     pub in_project: bool,
 }
-
-/// The agents whose verdicts count.
-pub(super) const AGENTS: [&str; 5] = ["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework"];
 
 pub(super) const SETTINGS: &str = "a settings file that can switch our hooks off";
 pub(super) const CONFIGURATION: &str = "our configuration";
@@ -66,7 +65,7 @@ impl Protected {
         add(format!("{}/.aops", self.project), CONFIGURATION, true);
         add(format!("{}/.aops/config.toml", self.project), CONFIGURATION, true);
         for agent in AGENTS {
-            add(format!("{}/agents/{agent}.md", self.config), AGENT, false);
+            add(format!("{}/agents/{}.md", self.config, agent.name), AGENT, false);
         }
         add(format!("{}/.local/bin/aops-hook", self.home), BINARY, false);
         for binary in &self.binaries {

@@ -5,7 +5,7 @@ mod corners;
 use super::{Protected, judge};
 use crate::model::verdict::Ruling;
 use crate::shell::syntax::Ground;
-use crate::shell::targets::{line, reach};
+use crate::shell::targets::{self, line};
 
 fn protected() -> Protected {
     Protected {
@@ -28,7 +28,7 @@ fn ruling(tool: &str, input: &str) -> Ruling {
     let variables: Vec<(String, String)> = variables.map(|(name, value)| (name.into(), value.into())).into();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
     let line = line(tool, input, &ground);
-    let verdict = judge(&protected(), &reach(tool, input, line.as_ref(), &ground));
+    let verdict = judge(&protected(), &targets::of(tool, input, line.as_ref(), &ground));
     let said = &verdict.reason;
     assert!(said.chars().count() < 500, "{} characters: {said}", said.chars().count());
     assert_eq!(verdict.ruling == Ruling::Deny, said.contains("\nhint: "), "{said}");

@@ -3,24 +3,9 @@
 use super::path::{self, pattern};
 use super::place::Protected;
 use crate::model::event::EventKind;
+use crate::model::verbs::{self, Who};
 use crate::shell::syntax::{Bit, Word};
 use crate::shell::targets::Run;
-
-/// Verbs of ours that change who may do what.
-pub(super) const PERSONS: [&str; 11] = [
-    "clear-block",
-    "waive",
-    "resolve",
-    "resume",
-    "run",
-    "install",
-    "uninstall",
-    // Not a person's, but run whatever program they are given.
-    "__refresh",
-    "__refresh-work",
-    "__refresh-start",
-    "__step",
-];
 
 /// Options of the client that leave our hooks out.
 const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-sources"];
@@ -41,7 +26,7 @@ pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
     // Our program may stand behind others we do not know: `nsenter … aops-hook clear-block`.
     for (at, word) in run.words().iter().enumerate() {
         let rest = &run.words()[at + 1..];
-        if is_ours(protected, word) && persons(word, rest)
+        if is_own_program(protected, word) && needs_person(word, rest)
             || is_client(word, at) && (unhooks(rest) || moved(run))
             || word.is("claude") && is_unhooked(rest)
         {
@@ -57,7 +42,7 @@ fn name(word: &Word) -> String {
     word.last_part().lossy().to_lowercase()
 }
 
-fn is_ours(protected: &Protected, word: &Word) -> bool {
+fn is_own_program(protected: &Protected, word: &Word) -> bool {
     let by_path = protected.binaries.iter().any(|path| word.is(path));
     by_path
         || meanings(word)
@@ -90,7 +75,7 @@ fn moved(run: &Run) -> bool {
     run.assigned.iter().any(|name| matches!(name.as_str(), "CLAUDE_CONFIG_DIR" | "HOME"))
 }
 
-fn persons(program: &Word, arguments: &[Word]) -> bool {
+fn needs_person(program: &Word, arguments: &[Word]) -> bool {
     let called = program.last_part().lossy();
     if called.get("aops-hook-".len()..).is_some_and(EventKind::is_event_name) {
         return true;
@@ -98,17 +83,11 @@ fn persons(program: &Word, arguments: &[Word]) -> bool {
     if arguments.iter().any(|word| word.is("--help") || word.is("-h")) {
         return false;
     }
-    let mut operands = arguments.iter().filter(|word| !word.is_option());
-    let Some(verb) = operands.next() else { return false };
-    if verb.bits.contains(&Bit::Any) {
-        return true;
-    }
-    let verb = verb.lossy();
-    let second = operands.next().map(Word::lossy).unwrap_or_default();
-    EventKind::is_event_name(&verb)
-        || PERSONS.contains(&verb.as_str())
-        || verb == "checkpoint" && matches!(second.as_str(), "rollback" | "gc" | "export")
-        || verb == "verify" && arguments.iter().any(|word| word.starts_with("--q"))
+    let Some(verb) = arguments.iter().find(|word| !word.is_option()) else { return false };
+    let texts: Vec<String> = arguments.iter().map(Word::lossy).collect();
+    verb.bits.contains(&Bit::Any)
+        || EventKind::is_event_name(&verb.lossy())
+        || verbs::called(&texts).is_some_and(|verb| verb.who != Who::Anyone)
 }
 
 fn is_client(word: &Word, at: usize) -> bool {

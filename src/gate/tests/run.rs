@@ -31,7 +31,7 @@ fn a_step_has_a_sandbox_of_its_own() {
     let shut = || step(|step| step.sandbox = Sandbox::Shut);
     refused(&working(), &call("Write"), &shut(), "sandbox", "sandbox-step.md");
     let closing = |effect| Context {
-        effect: Some(effect),
+        call: does(effect).call,
         ..step(|step| (step.sandbox, step.closes) = (Sandbox::Shut, true))
     };
     passes(&working(), &call("Bash"), &closing(Effect::Close));
@@ -131,7 +131,8 @@ fn checks_are_run_before_the_stop_of_a_step() {
             reason: None,
             state,
         });
-        wanted(&session, &call("Bash"), &Context { commits: true, ..step(|_| {}) })
+        let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
+        wanted(&session, &call("Bash"), &Context { call: calls(commits).call, ..step(|_| {}) })
     };
     assert_eq!(asked(true, CallState::Pending), 1);
     assert_eq!((asked(true, CallState::Executing), asked(false, CallState::Pending)), (0, 0));

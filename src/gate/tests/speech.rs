@@ -27,7 +27,7 @@ fn nobody_else_is_called_like_an_agent_of_ours() {
             }
         }
         passes(&working(), &with_input("Skill", input), &Context::default());
-        let after = Event { name: "PostToolUse".into(), ..with_input("Agent", input) };
+        let after = renamed("PostToolUse", with_input("Agent", input));
         passes(&working(), &after, &Context::default());
     }
 }
@@ -50,7 +50,7 @@ fn nobody_talks_to_an_agent_of_ours() {
         } else {
             passes(&session, &event, &Context::default());
         }
-        let after = Event { name: "PostToolUse".into(), ..event };
+        let after = renamed("PostToolUse", event);
         passes(&session, &after, &Context::default());
     }
 }

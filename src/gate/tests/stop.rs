@@ -13,9 +13,9 @@ fn a_question_after_the_work_is_answered_freely() {
             session.memory.progress.reflected = false;
         })
     };
-    passes(&asked(1, true), &event("Stop"), &writes());
-    refused(&asked(0, true), &event("Stop"), &writes(), "owed", "stop-owed.md");
-    refused(&asked(1, false), &event("Stop"), &writes(), "owed", "stop-owed.md");
+    passes(&asked(1, true), &event("Stop"), &Context::default());
+    refused(&asked(0, true), &event("Stop"), &Context::default(), "owed", "stop-owed.md");
+    refused(&asked(1, false), &event("Stop"), &Context::default(), "owed", "stop-owed.md");
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_check_is_owed_with_its_last_words_if_it_had_any() {
             run: "make".into(),
             ..Checked::default()
         };
-        let context = Context { checks: vec![run], ..writes() };
+        let context = Context { checks: vec![run], ..Context::default() };
         let said = super::super::checks::owed(&context).unwrap().values;
         said.into_iter().map(|(_, value)| value).collect::<String>()
     };

@@ -97,8 +97,7 @@ fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Opt
 /// Random bytes as hex digits, two for each byte.
 pub(super) fn random_hex(bytes: usize) -> Result<String, Failure> {
     let mut all = [0_u8; 32];
-    let got = rustix::rand::getrandom(&mut all, rustix::rand::GetRandomFlags::empty());
-    got.map_err(|e| Failure::storage("the system's randomness", e))?;
+    crate::system::random::fill(&mut all).map_err(|e| Failure::storage("the system's random bytes", e))?;
     Ok(sha256(&[&all])[..bytes * 2].to_owned())
 }
 

@@ -130,7 +130,7 @@ impl Driver {
         let mut ledger = Ledger::lock(env, self.session_key(&cwd), true)?;
         let mut facts = Vec::new();
         if ledger.session().is_new() {
-            facts.push(Fact::Open(hook::opened(env, &self.root, ledger.project())?));
+            facts.push(Fact::Open(hook::first_entry(env, &self.root, ledger.project())?));
         }
         // Before the step changes: a call that was cut off is not a refusal in the step that begins.
         facts.extend(facts::abandoned(ledger.session()));

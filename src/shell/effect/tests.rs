@@ -1,7 +1,6 @@
 //! Tools and lines against what the contract says of them.
 
 use super::*;
-use crate::model::call::CallKey;
 use crate::shell::syntax::cut;
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -13,14 +12,14 @@ fn variables() -> Vec<(String, String)> {
     vec![("CLAUDE_PROJECT_DIR".to_owned(), "/home/u/proj".to_owned())]
 }
 
-fn classed(line: &str) -> Classed {
+fn classed(line: &str) -> CallClass {
     told(line, &|_| None)
 }
 
-fn told(line: &str, told: &dyn Fn(&str) -> Option<Effect>) -> Classed {
+fn told(line: &str, listed: &dyn Fn(&str) -> Option<Effect>) -> CallClass {
     let variables = variables();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
-    line::of(&cut(line, &ground), &Around { mode: None, plans: PLANS, ground, told })
+    line::class(&cut(line, &ground), &Around { mode: None, plans: PLANS, ground, listed })
 }
 
 fn name(effect: Effect) -> &'static str {
@@ -133,12 +132,11 @@ fn the_users_lists_come_first() {
     assert_eq!(told("curl http://localhost", &lists).why, "your `[effects]` list `curl` under `write`");
 }
 
-fn tool(name: &str, input: &str, mode: Option<&str>, told: &dyn Fn(&str) -> Option<Effect>) -> Classed {
+fn tool(name: &str, input: &str, mode: Option<&str>, listed: &dyn Fn(&str) -> Option<Effect>) -> CallClass {
     let variables = variables();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
-    let call = ToolCall { key: CallKey::of(name, "t"), input: input.to_owned(), ..ToolCall::default() };
     let line = crate::shell::targets::line(name, input, &ground);
-    of(&call, line.as_ref(), &Around { mode, plans: PLANS, ground, told })
+    of(name, input, line.as_ref(), &Around { mode, plans: PLANS, ground, listed })
 }
 
 /// The names of the contract, one by one.

@@ -2,20 +2,10 @@
 //!
 //! Invariant: a path or program that is not certain counts as touching the tree.
 
-use super::line::is_nowhere;
-use super::{Around, table};
+use super::Around;
 use crate::model::call::Effect;
+use crate::shell::commands::{self, is_nowhere};
 use crate::shell::syntax::{Bit, Line, Simple, Word};
-
-/// Commands that change the files they are given. Sorted.
-#[rustfmt::skip]
-static CHANGING: &[&str] = &[
-    "apply_patch", "awk", "chgrp", "chmod", "chown", "cp", "csplit", "curl", "dd", "ditto", "ed", "emacs", "ex",
-    "fallocate", "find", "gawk", "gunzip", "gzip", "install", "link", "ln", "mkdir", "mkfifo", "mv", "nano", "patch",
-    "perl", "rename", "rm", "rmdir", "rsync", "ruby", "scp", "sd", "sed", "shred", "sort", "split", "sponge", "tar",
-    "tee", "touch", "trash", "tree", "truncate", "uniq", "unlink", "unzip", "vi", "vim", "wget", "xxd", "yq", "zip",
-    "zstd",
-];
 
 pub(super) fn touches(line: &Line, around: &Around) -> bool {
     line.unclear || line.guessed.is_some() || line.commands.iter().any(|simple| one(line, simple, around))
@@ -30,12 +20,13 @@ fn one(line: &Line, simple: &Simple, around: &Around) -> bool {
     let Some(name) = program.literal().filter(|_| program.is_firm()) else { return true };
     let name = name.rsplit('/').next().unwrap_or_default();
     if name == "git" {
-        return table::effect(name, simple, line) != Ok(Effect::Read);
+        return commands::class(name, simple, line) != Ok(Effect::Read);
     }
     let arguments = &simple.words[1..];
-    if CHANGING.binary_search(&name).is_ok() && table::effect(name, simple, line).is_err() {
-        return changes(name, arguments)
-            && arguments.iter().any(|word| names(word).any(|word| inside(&word)));
+    let changed = commands::changed(name, simple, line);
+    let changed = changed.or_else(|| edits_in_place(name, arguments).then(|| arguments.into()));
+    if let Some(words) = changed {
+        return words.iter().any(|word| names(word).any(|word| inside(&word)));
     }
     // Formatters and linters that put right what they find.
     let rewrites = ["--fix", "--write", "--in-place", "--inplace"];
@@ -44,10 +35,10 @@ fn one(line: &Line, simple: &Simple, around: &Around) -> bool {
         || formats && !arguments.iter().any(|word| word.is("--check"))
 }
 
-/// `perl` and `ruby` run code; only with `-i` are their files theirs to change.
-fn changes(name: &str, arguments: &[Word]) -> bool {
+/// `perl` and `ruby` run code; with `-i` they change their files.
+fn edits_in_place(name: &str, arguments: &[Word]) -> bool {
     let in_place = |word: &Word| word.is_option() && !word.starts_with("--") && word.lossy().contains('i');
-    !matches!(name, "perl" | "ruby") || arguments.iter().any(in_place)
+    matches!(name, "perl" | "ruby") && arguments.iter().any(in_place)
 }
 
 /// The paths a word may be: itself, what follows `=`, what is glued to an option.
@@ -75,11 +66,10 @@ fn is_inside(simple: &Simple, word: &Word, around: &Around) -> bool {
 /// The path without `.` and `..`; `None` if its folder is not certain.
 fn plain(path: &Word) -> Option<String> {
     let end = path.shifts.unwrap_or(path.bits.len());
-    let known = path.bits[..end.min(path.bits.len())].iter().map_while(|bit| match bit {
-        Bit::Char(c) => Some(*c),
-        _ => None,
-    });
-    let known: String = known.collect();
+    let known: String = path.bits[..end.min(path.bits.len())]
+        .iter()
+        .map_while(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None })
+        .collect();
     let whole = known.chars().count() == path.bits.len();
     // A file of unknown name in a known folder; with `..` behind, anywhere.
     if !whole && (path.shifts.is_some() || path.lossy().contains("..")) {

@@ -1,7 +1,6 @@
 //! Reads a tool's input: the few fields that matter, or every string literal; and a string as a path.
 
-use super::foreign::decoded;
-use crate::shell::syntax::{Ground, Word};
+use crate::shell::syntax::{Bit, Ground, Word};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -16,6 +15,17 @@ pub(super) struct Fields<'a> {
     pub(super) path: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) command: Option<Cow<'a, str>>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn read(input: &'a str) -> Option<Self> {
+        serde_json::from_str(input).ok()
+    }
+
+    /// The paths of files it names.
+    pub(super) fn paths(self) -> impl Iterator<Item = String> {
+        [self.file_path, self.notebook_path, self.path].into_iter().flatten().map(Cow::into_owned)
+    }
 }
 
 /// No system takes a longer path.
@@ -49,7 +59,7 @@ pub(super) fn literals(input: &str) -> Vec<String> {
     all
 }
 
-/// A string as a path: a `file:` address without its scheme, `~` and the variables we know filled in.
+/// A string as a path: a `file:` address without its scheme, `~` and known variables filled in.
 pub(super) fn path(text: &str, ground: &Ground) -> Word {
     let text = text.trim();
     let address = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:")).map(|_| &text[5..]);
@@ -76,7 +86,21 @@ pub(super) fn path(text: &str, ground: &Ground) -> Word {
     }
 }
 
-/// A path too long for any system reaches it only if somebody shortens it first.
+/// A path too long for any system can only be used after it is shortened.
 fn tidy(word: Word) -> Word {
     if word.bits.len() > LONGEST_PATH { word.tidied() } else { word }
+}
+
+/// A file address as the disk would have it: `%2E` is a dot.
+fn decoded(text: &str) -> Vec<Bit> {
+    let bytes = text.as_bytes();
+    let mut all = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = text.get(at + 1..at + 3).filter(|_| byte == b'%');
+        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        all.push(code.unwrap_or(byte));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&all).chars().map(Bit::Char).collect()
 }

@@ -1,9 +1,11 @@
-//! The changes of a session for its reviewers: a list of files and the diff, new files with it.
+//! The changes of a session for its reviewers: a list of files and the diff, untracked files included.
 //!
-//! Reads the working tree, starts `git`. Invariants: a file nobody has told git about is shown like any other, or a worker
-//! could hide its work by not adding it; nothing that the repository configures is run.
+//! Reads the working tree, starts `git`. Invariants: an untracked file is shown like any other, or a worker could hide its
+//! work by not adding it; no program that the repository configures is run.
 
-use super::{HEAD, git, stamp, status};
+use super::baseline::{HEAD, is_new};
+use super::command::{beginning, git};
+use super::status;
 use crate::system::env::Env;
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,9 +20,7 @@ const BYTES: u64 = 20_000;
 pub fn diff(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> (String, String) {
     let Some(status) = status(env, cwd) else { return <_>::default() };
     let root = Path::new(&status.root);
-    let text = |args: &[&str]| {
-        git(env, root, args).map(|said| String::from_utf8_lossy(&said).into_owned()).unwrap_or_default()
-    };
+    let text = |args: &[&str]| beginning(env, root, args);
     let since = match baseline.get(HEAD).map(String::as_str) {
         None | Some("") => "HEAD".to_owned(),
         Some("(initial)") => text(&["hash-object", "-t", "tree", "/dev/null"]).trim_end().to_owned(),
@@ -29,18 +29,18 @@ pub fn diff(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> (Stri
     let quiet = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
     let of = |more: &[&str]| text(&[&quiet, more, &[&since, "--"]].concat());
     let (mut files, mut diff) = (of(&["--stat=120"]), of(&[]));
-    let others = text(&["ls-files", "--others", "--exclude-standard", "-z"]);
-    let others = others.split('\0').filter(|path| !path.is_empty());
-    let new = others.filter(|path| baseline.get(*path).is_none_or(|old| *old != stamp(&root.join(path))));
+    let others = git(env, root, &["ls-files", "--others", "--exclude-standard", "-z"]).unwrap_or_default();
+    let others = others.split(|b| *b == 0).filter(|path| !path.is_empty()).map(String::from_utf8_lossy);
+    let new = others.filter(|path| is_new(baseline, root, path));
     for path in new.take(FILES) {
-        let (line, shown) = fresh(root, path);
+        let (line, shown) = fresh(root, &path);
         files += &line;
         diff += &shown;
     }
     (files, diff)
 }
 
-/// A file git does not know yet: its line in the list, and its text as a diff would have it.
+/// An untracked file: its line in the list, and its text in the form of a diff.
 fn fresh(root: &Path, path: &str) -> (String, String) {
     let at = root.join(path);
     let head = format!("diff --git a/{path} b/{path}\nnew file, not added\n--- /dev/null\n+++ b/{path}\n");

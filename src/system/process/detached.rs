@@ -1,8 +1,8 @@
-//! Programs that outlive whoever started them, and what keeps those from outliving their purpose.
+//! Programs that outlive the hook that starts them, and the watchers that end them.
 //!
-//! Starts processes, closes inherited files. The host kills a hook's whole group at its time-out, so a detached program
-//! makes a session of its own; one that does the work is watched by one that only waits. Invariant: when the watcher is
-//! gone, so is the whole group of what it watched.
+//! Starts processes, closes inherited files. The host kills a hook's whole process group at its timeout, so a detached
+//! program makes a session of its own. One process does the work, another only waits for it. Invariant: when the watcher
+//! returns, with an error too, the process group that it watched is gone.
 
 use super::{Ending, Task, ending, pid, wait};
 use rustix::process::{Signal, kill_process_group, setsid, test_kill_process_group};
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Start it and go on at once. It still has to call `own_session`: the session cannot be made from outside.
+/// Starts it and does not wait. The program itself has to call `own_session`.
 #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io::Result<()> {
     Command::new(program)
@@ -29,12 +29,12 @@ pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io:
         .map(drop)
 }
 
-/// For the detached program, before anything else: leave the session of whoever started us, and let go of their files.
+/// First call of a detached program: leaves the session of its parent and closes the files that it inherited.
 pub fn own_session() {
-    // Fails for the leader of a group, which a shell makes of us: then we are on our own already.
+    // Fails for the leader of a group, which a shell makes of us; then we have a group of our own already.
     let _ = setsid();
     #[expect(unsafe_code, reason = "no safe crate closes files it does not own")]
-    // SAFETY: nothing of ours is open yet but the three standard streams, so no owner is left with a closed file.
+    // SAFETY: only the three standard streams are open, so no `OwnedFd` is left with a closed descriptor.
     unsafe {
         #[cfg(target_os = "linux")]
         libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32);
@@ -45,8 +45,8 @@ pub fn own_session() {
     }
 }
 
-/// Run it in a group of its own and wait. What is left of the group when it has ended gets so much grace, then it is
-/// killed; when its time is up, at once.
+/// Runs it in a process group of its own and waits. After its end the rest of the group has `grace` to end; at the timeout
+/// the group is killed at once.
 pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
     let mut child = task
         .command()
@@ -56,7 +56,8 @@ pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
         .stderr(Stdio::null())
         .spawn()?;
     let group = pid(&child);
-    let ended = wait(&mut child, Instant::now() + task.timeout)?.is_some();
+    let status = wait(&mut child, Instant::now() + task.timeout);
+    let ended = matches!(status, Ok(Some(_)));
     if let Some(group) = group {
         let end = Instant::now() + grace;
         while ended && Instant::now() < end && test_kill_process_group(group).is_ok() {
@@ -67,11 +68,11 @@ pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
     if !ended {
         child.wait()?;
     }
-    Ok(())
+    status.map(drop)
 }
 
-/// Run it in a group of its own, its output into these files, with the variables we have ourselves. When its time is up it
-/// is asked to end, and after the grace killed; so is what is left of its group when it has ended.
+/// Runs it in a process group of its own, with our environment, its output written to these files. `begun` gets its pid. At
+/// the timeout the group gets SIGTERM, after the grace SIGKILL; the rest of the group is killed in any case.
 #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 pub fn supervise(
     program: &Path,
@@ -91,17 +92,39 @@ pub fn supervise(
         .spawn()?;
     let group = pid(&child);
     let signal = |signal| group.map(|group| kill_process_group(group, signal));
-    begun(child.id())?;
-    let mut status = wait(&mut child, Instant::now() + timeout)?;
-    let in_time = status.is_some();
-    if !in_time {
+    let waited = begun(child.id()).and_then(|()| wait(&mut child, Instant::now() + timeout));
+    let mut ended = matches!(waited, Ok(Some(_)));
+    if let Ok(None) = waited {
         signal(Signal::TERM);
-        status = wait(&mut child, Instant::now() + grace)?;
-    }
-    if status.is_none() {
-        signal(Signal::KILL);
-        child.wait()?;
+        ended = matches!(wait(&mut child, Instant::now() + grace), Ok(Some(_)));
     }
     signal(Signal::KILL);
-    Ok(status.filter(|_| in_time).map_or(Ending::TimedOut, ending))
+    if !ended {
+        child.wait()?;
+    }
+    Ok(waited?.map_or(Ending::TimedOut, ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, test_kill_process};
+    use std::cell::Cell;
+
+    #[test]
+    fn a_program_whose_start_cannot_be_told_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = || File::create(folder.path().join("out")).unwrap();
+        let started = Cell::new(0);
+        let begun = |pid| {
+            started.set(pid);
+            Err(io::Error::other("no room"))
+        };
+        let args = ["-c".to_owned(), "sleep 600".to_owned()];
+        let times = (Duration::from_secs(60), Duration::from_secs(60));
+        let done = supervise(Path::new("/bin/sh"), &args, folder.path(), (file(), file()), begun, times);
+        assert_eq!(done.unwrap_err().to_string(), "no room");
+        let pid = Pid::from_raw(started.get().try_into().unwrap()).unwrap();
+        assert!(test_kill_process(pid).is_err(), "it lives on");
+    }
 }

@@ -8,8 +8,6 @@ use std::os::unix::fs::PermissionsExt;
 
 /// A model in a shell script: keeps what it was asked, answers with this.
 fn model(sandbox: &Sandbox, answer: &str) {
-    let config = sandbox.home().join(".config/aops");
-    fs::create_dir_all(&config).unwrap();
     let program = sandbox.tmp().join("model");
     fs::write(sandbox.tmp().join("answer"), answer).unwrap();
     let script = format!(
@@ -19,7 +17,7 @@ fn model(sandbox: &Sandbox, answer: &str) {
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let text = format!("[insights]\ncommand = \"{} --flag\"\n", program.display());
-    fs::write(config.join("config.toml"), text).unwrap();
+    sandbox.configure(&text);
 }
 
 fn good() -> Value {
@@ -77,10 +75,6 @@ fn a_bad_answer_changes_nothing() {
         said.failed(1, &["was refused", why, "the old insights stay"]);
         assert_eq!(fs::read(&file).unwrap(), before, "{answer}");
     }
-    fs::write(
-        sandbox.home().join(".config/aops/config.toml"),
-        "[insights]\ncommand = \"no-such-model -p\"\n",
-    )
-    .unwrap();
+    sandbox.configure("[insights]\ncommand = \"no-such-model -p\"\n");
     sandbox.person(&["insights", "--analyse"]).failed(1, &["there is no `no-such-model` here"]);
 }

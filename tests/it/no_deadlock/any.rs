@@ -115,7 +115,6 @@ fn event() -> impl Strategy<Value = Event> {
             "tool_name": tool, "tool_use_id": id, "tool_input": input});
         payload.as_object_mut().unwrap().extend(fields.into_iter().map(|(k, v)| (k.to_owned(), v)));
         let by_hand = Event {
-            name: name.clone(),
             call: Some(ToolCall {
                 key: CallKey::of(&tool, &id),
                 input: payload["tool_input"].to_string(),
@@ -123,7 +122,7 @@ fn event() -> impl Strategy<Value = Event> {
             }),
             agent_id: Some(id),
             agent_type: Some(tool),
-            ..Event::default()
+            ..Event::named(&name)
         };
         read::read(&name, payload.to_string().as_bytes()).unwrap_or(by_hand)
     })
@@ -260,20 +259,23 @@ fn seen() -> impl Strategy<Value = Seen> {
 
 fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
     let text = |n: usize| seen.texts.get(n).cloned();
-    (context.attended, context.busy, context.commits, context.touches_tree) = seen.flags;
-    context.effect = seen.effect.or(context.effect);
-    (context.grace, context.refusals) = seen.numbers;
+    context.attended = seen.flags.0;
+    if seen.effect.is_some() || context.call.is_some() {
+        let call = context.call.get_or_insert_default();
+        call.effect = seen.effect.unwrap_or(call.effect);
+        (_, _, call.commits, call.touches_tree) = seen.flags;
+        call.saves = text(0);
+    }
     context.report = seen.report.map(|report| report.map(|()| AgentReport::default()));
     context.tree = Worktree {
         uncommitted: seen.texts.clone(),
         push: seen.push.then(|| (String::new(), String::new())),
         unknown: seen.prefix,
     };
-    (context.saves, context.settings, context.disarmed, context.shadowed) =
-        (text(0), text(1), text(2), text(0));
-    context.changed.clone_from(&seen.texts);
+    (context.settings, context.ended.disarmed, context.start.shadowed) = (text(1), text(2), text(0));
+    context.ended.changed.clone_from(&seen.texts);
     context.prefix = if seen.prefix { "aops:" } else { "" };
-    context.blocked_beside = seen.texts.iter().map(|text| (text.clone(), text.clone())).collect();
+    context.start.blocked_beside = seen.texts.iter().map(|text| (text.clone(), text.clone())).collect();
     if seen.moved {
         context.folders.insert("HOME".to_owned(), text(0).unwrap_or_default());
     }
@@ -329,6 +331,9 @@ proptest! {
         }
         let mut session = world.session;
         set(&mut session, odd);
+        let event = Event { busy: seen.flags.1, ..event };
+        let policy = session.memory.policy.get_or_insert_default();
+        (policy.audit.grace, policy.stop.refusals) = seen.numbers;
         session.memory.folders.insert("HOME".to_owned(), "/home".to_owned());
         // No folder of anybody's: nothing is read but what is shipped.
         let env = Env { user_config: "/nowhere".into(), home: "/home".into(), config: "/nowhere/c".into(), ..Env::default() };
@@ -336,7 +341,7 @@ proptest! {
         let verdict = gate::judge(&session, &event, &context);
         prop_assert_eq!(&verdict, &gate::judge(&session, &event, &context));
         let _ = gate::checks::wanted(&session, &event, &context, &verdict);
-        let said = hook::judged(&env, &session, &event, &context).unwrap();
+        let said = hook::judge(&env, &session, &event, &context).unwrap();
         prop_assert_eq!(said.ruling, verdict.ruling);
         if said.ruling > Ruling::Allow {
             prop_assert!(said.reason.contains("\nhint: "), "no next step: {:?}", said);

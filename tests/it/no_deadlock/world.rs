@@ -33,8 +33,6 @@ pub(super) struct World {
     pub(super) checks_pass: bool,
     /// A file that is not ours carries our agents' names.
     pub(super) shadowed: bool,
-    /// Refusals before a stop is let go.
-    pub(super) patience: u64,
     /// What agents and the audit's lot will do next; when it is used up all is well.
     pub(super) luck: VecDeque<u8>,
 }
@@ -58,7 +56,6 @@ impl World {
         let mut session = Session::default();
         let opened = Opened { policy, ..Opened::default() };
         session.apply(ID, TS, &Fact::Open(opened)).unwrap();
-        let patience = session.policy().stop.refusals;
         Self {
             folder,
             env,
@@ -70,7 +67,6 @@ impl World {
             ahead: false,
             checks_pass: true,
             shadowed: false,
-            patience,
             luck: VecDeque::new(),
         }
     }
@@ -86,10 +82,9 @@ impl World {
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let event = read::read(name, payload.to_string().as_bytes()).unwrap();
         let mut context = observe::call::again(&self.env, &self.session, &event, self.env.now_ms);
-        context.refusals = self.patience;
         let bare = event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:"));
         if self.shadowed && bare && matches!(name, "SessionStart" | "SubagentStart") {
-            context.shadowed = Some(".claude/agents/critic.md".to_owned());
+            context.start.shadowed = Some(".claude/agents/critic.md".to_owned());
         }
         if name == "Stop" && self.session.state.task.as_ref().is_some_and(|task| task.writes > 0) {
             let push = self.ahead.then(|| ("git push".to_owned(), "1 commit is".to_owned()));
@@ -100,9 +95,9 @@ impl World {
             };
         }
         if name.starts_with("PostToolUse") {
-            context.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
+            context.ended.drawn = Some(self.lot() < 60 && !self.session.state.audit.due);
         }
-        let mut verdict = hook::judged(&self.env, &self.session, &event, &context).unwrap();
+        let mut verdict = hook::judge(&self.env, &self.session, &event, &context).unwrap();
         loop {
             let wanted = checks::wanted(&self.session, &event, &context, &verdict);
             let Some(check) = wanted.first() else { break };
@@ -116,7 +111,7 @@ impl World {
                 run: check.run.clone(),
                 ..Checked::default()
             });
-            verdict = hook::judged(&self.env, &self.session, &event, &context).unwrap();
+            verdict = hook::judge(&self.env, &self.session, &event, &context).unwrap();
         }
         for fact in facts::facts(&self.session, &event, &verdict, &context) {
             self.fold(&fact);

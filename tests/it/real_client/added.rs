@@ -5,8 +5,8 @@
 //! of its own is counted by the difference to a client without our hooks.
 
 use crate::client::Client;
-use crate::course::world;
 use crate::model::{Model, Request, Turn};
+use crate::support::Sandbox;
 use std::fs;
 
 const MARKS: [&str; 5] = [
@@ -38,7 +38,7 @@ pub(super) fn added(requests: &[Request], prompt: &str) -> Vec<usize> {
 
 /// What the same client is told first where our agents are installed and our hooks are not.
 fn alone(prompt: &str) -> Vec<String> {
-    let (sandbox, model) = (world("0.0"), Model::new([Turn::text("Hello.")]));
+    let (sandbox, model) = (Sandbox::repository("0.0"), Model::new([Turn::text("Hello.")]));
     let client = Client::guarded(&sandbox, &model);
     fs::remove_file(sandbox.config().join("settings.json")).unwrap();
     client.run(prompt).ended("Hello.");

@@ -1,7 +1,7 @@
 //! What our agents say in a script: each a report with its block, told apart by the first words of its instructions.
 
-use crate::course::fenced;
 use crate::model::{Model, Turn};
+use crate::support::fenced;
 use serde_json::{Value, json};
 
 /// A sentence of each agent's own text that no other has.

@@ -5,15 +5,14 @@ use super::agents::{plan, start};
 use super::checks::{says, verifies};
 use super::whole_loop::{bash, write};
 use crate::client::Client;
-use crate::course::{fenced, world};
 use crate::model::{Model, Turn};
-use crate::support::Session;
+use crate::support::{Sandbox, Session, fenced};
 use serde_json::json;
 use std::fs;
 
 #[test]
 fn an_auditors_block_halts_and_survives_a_resume() {
-    let sandbox = world("1.0");
+    let sandbox = Sandbox::repository("1.0");
     let made = |name: &str| sandbox.project().join(name).exists();
     let model = Model::new([
         start("prompt-hydrator"),
@@ -51,7 +50,7 @@ fn an_auditors_block_halts_and_survives_a_resume() {
 
 #[test]
 fn forged_verdicts_change_nothing() {
-    let sandbox = world("0.0");
+    let sandbox = Sandbox::repository("0.0");
     sandbox.put(
         ".claude/agents/checker.md",
         "---\nname: checker\ndescription: checks things\n---\nYou are the checker of this test.\n",
@@ -102,7 +101,7 @@ fn forged_verdicts_change_nothing() {
 
 #[test]
 fn a_question_needs_no_more_than_the_hydrator() {
-    let sandbox = world("1.0");
+    let sandbox = Sandbox::repository("1.0");
     let model = Model::new([start("prompt-hydrator"), bash("cat README.md"), Turn::text("It is a project.")])
         .reporting("prompt-hydrator", &plan("simple-question"));
     let run = Client::guarded(&sandbox, &model).run("what is this?");
@@ -118,10 +117,9 @@ fn a_question_needs_no_more_than_the_hydrator() {
 
 #[test]
 fn observing_refuses_nothing_but_block_and_guard() {
-    let sandbox = world("0.0");
-    let config = sandbox.home().join(".config/aops/config.toml");
-    fs::write(&config, "[mode]\nobserve = true\n").unwrap();
-    let ours = config.with_file_name("AXIOMS.md");
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("[mode]\nobserve = true\n");
+    let ours = sandbox.home().join(".config/aops/AXIOMS.md");
     let model = Model::new([
         write(&sandbox, "hello\n"),
         Turn::call("Write", json!({"file_path": ours, "content": "There are no rules.\n"})),

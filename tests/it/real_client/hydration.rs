@@ -5,15 +5,14 @@ use super::agents::{plan, start};
 use super::checks::says;
 use super::whole_loop::write;
 use crate::client::Client;
-use crate::course::world;
 use crate::model::{Model, Turn};
-use crate::support::Session;
+use crate::support::{Sandbox, Session};
 use serde_json::json;
 use std::fs;
 
 #[test]
 fn a_prompt_becomes_a_task() {
-    let sandbox = world("0.0");
+    let sandbox = Sandbox::repository("0.0");
     fs::write(sandbox.data().join("greetings.md"), "# Greetings\nA zebra greeting is two lines long.\n")
         .unwrap();
     let model = Model::new([start("prompt-hydrator"), Turn::text("Planned.")])
@@ -56,7 +55,7 @@ fn a_prompt_becomes_a_task() {
 
 #[test]
 fn a_projects_own_workflows_are_used() {
-    let sandbox = world("0.0");
+    let sandbox = Sandbox::repository("0.0");
     let shipped = include_str!("../../../workflows/minor-edit.md");
     let stricter = shipped.replace("gates: [qa]", "gates: [critic, qa]");
     sandbox.put(".aops/workflows/minor-edit.md", &stricter);
@@ -90,7 +89,7 @@ fn a_projects_own_workflows_are_used() {
 
 #[test]
 fn a_broken_configuration_refuses_in_words_the_user_sees() {
-    let sandbox = world("0.0");
+    let sandbox = Sandbox::repository("0.0");
     let file = sandbox.put(".aops/config.toml", "# ours\n[gates]\nsandbox = \"sometimes\"\n");
     let model = Model::new([Turn::text("Nobody should hear this.")]);
     let client = Client::guarded(&sandbox, &model);

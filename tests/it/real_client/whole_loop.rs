@@ -4,7 +4,6 @@ use super::added::{added, main_requests};
 use super::agents::{FORGED_PROMPT, plan, reflection, review, start};
 use super::checks::verifies;
 use crate::client::Client;
-use crate::course::{git_says, world};
 use crate::model::{Model, Turn};
 use crate::support::{Sandbox, Session};
 use serde_json::json;
@@ -51,7 +50,7 @@ enum Adds {
 #[test]
 fn from_the_first_refusal_to_the_stop_that_passes() {
     // Every change is drawn, so that an audit comes by policy and not by luck.
-    let sandbox = world("1.0");
+    let sandbox = Sandbox::repository("1.0");
     let (turns, wanted): (Vec<_>, Vec<_>) = steps(&sandbox).into_iter().unzip();
     let model = Model::new(turns)
         .reporting("prompt-hydrator", &plan("feature-dev"))
@@ -65,7 +64,7 @@ fn from_the_first_refusal_to_the_stop_that_passes() {
     let run = Client::guarded(&sandbox, &model).run("make hello.txt");
     run.ended("All done.");
     assert_eq!(fs::read_to_string(sandbox.project().join("hello.txt")).unwrap(), "hello, reader\n");
-    assert_eq!(git_says(&sandbox, &["log", "-1", "--format=%s", "origin/main"]), "hello\n");
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "origin/main"]), "hello\n");
 
     let session = Session::new(&sandbox, run.session_id());
     let state = session.state();

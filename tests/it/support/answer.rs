@@ -69,9 +69,11 @@ impl Answer {
     #[track_caller]
     pub(crate) fn warned(&self, words: &[&str]) {
         assert_eq!(self.code, Some(0), "not a mere warning: {self:#?}");
-        let told: Value =
-            serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
-        assert_eq!(told, json!({"systemMessage": self.err.trim_end()}), "more than a warning: {self:#?}");
+        assert_eq!(
+            self.json_of_any_exit(),
+            json!({"systemMessage": self.err.trim_end()}),
+            "more than a warning: {self:#?}"
+        );
         has(self, &self.err, words);
     }
 
@@ -79,14 +81,19 @@ impl Answer {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         assert!(self.code == Some(0) && self.err.is_empty(), "failed or complained: {self:#?}");
+        self.json_of_any_exit()
+    }
+
+    /// The JSON value on stdout, whatever the exit code and stderr.
+    #[track_caller]
+    pub(crate) fn json_of_any_exit(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
     /// The reason where this event's form keeps it.
     #[track_caller]
     pub(crate) fn reason(&self) -> String {
-        let value: Value =
-            serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
+        let value = self.json_of_any_exit();
         let specific = &value["hookSpecificOutput"];
         let reason = match self.event.as_str() {
             "PreToolUse" => {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) struct Session<'a> {
-    sandbox: &'a Sandbox,
+    pub(super) sandbox: &'a Sandbox,
     pub(crate) id: String,
     prompts: Cell<u32>,
     calls: Cell<u32>,
@@ -143,6 +143,12 @@ impl<'a> Session<'a> {
     pub(crate) fn entries(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder().join("ledger.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The number of the last entry like this.
+    #[track_caller]
+    pub(crate) fn sequence_number(&self, like: impl Fn(&Value) -> bool) -> Value {
+        self.entries().iter().rfind(|entry| like(entry)).unwrap()["sequence_number"].clone()
     }
 
     /// Every call of the ledger with the states it went through.

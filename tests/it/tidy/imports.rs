@@ -21,13 +21,16 @@ pub(super) struct Module {
 }
 
 impl Tree {
-    pub(super) fn read() -> Self {
-        let texts: BTreeMap<String, (String, String)> = rust_files("src")
+    /// Of the crate whose source is in this folder.
+    pub(super) fn read(below: &str) -> Self {
+        let texts: BTreeMap<String, (String, String)> = rust_files(below)
             .into_iter()
             .filter(|(file, _)| {
                 !file.ends_with("tests.rs") && !file.contains("/tests/") && file != "src/main.rs"
             })
-            .map(|(file, text)| (module_of(&file), (file, without_tests(&without_comments(&text)))))
+            .map(|(file, text)| {
+                (module_of(&file[below.len() + 1..]), (file, without_tests(&without_comments(&text))))
+            })
             .collect();
         let names: BTreeSet<String> = texts.keys().cloned().collect();
         let module = |(name, (file, code)): (&String, &(String, String))| {
@@ -92,9 +95,9 @@ fn parts(module: &str) -> Vec<&str> {
     module.split("::").filter(|part| !part.is_empty()).collect()
 }
 
-/// `src/ledger/chain.rs` is `ledger::chain`, `src/ledger/mod.rs` is `ledger`, `src/lib.rs` is the root.
+/// `ledger/chain.rs` is `ledger::chain`, `ledger/mod.rs` is `ledger`, `lib.rs` is the root.
 fn module_of(file: &str) -> String {
-    let path = file.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
     if path == "lib" { String::new() } else { path.replace('/', "::") }
 }
 

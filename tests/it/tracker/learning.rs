@@ -1,10 +1,9 @@
 //! Reflections and learnings: written in a real tracker by us, once.
 
 use super::World;
-use crate::insights::{agent, whole_loop};
+use crate::insights::whole_loop;
 use crate::support::Session;
 use serde_json::Value;
-use std::fs;
 
 fn titles(world: &World) -> Vec<String> {
     let all = world.mb(&["list"]);
@@ -17,9 +16,7 @@ fn titles(world: &World) -> Vec<String> {
 #[test]
 fn a_reflection_is_in_the_tracker_once() {
     let world = World::real();
-    let config = world.sandbox.home().join(".config/aops");
-    fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("config.toml"), format!("[tracker]\ncommand = \"{}\"\n", world.command)).unwrap();
+    world.sandbox.configure(&format!("[tracker]\ncommand = \"{}\"\n", world.command));
     let session: Session = whole_loop(&world.sandbox);
     session.stop("Done.").silent();
     world.wait_until("the queue is empty", || world.waiting() == 0 && world.alive().is_empty());
@@ -33,7 +30,7 @@ fn a_reflection_is_in_the_tracker_once() {
         assert!(shown.contains(words), "{words} in {shown}");
     }
     // The same words again, of the same session: the agent was asked twice.
-    agent(&session, "a9", "framework", crate::insights::REFLECTION).silent();
+    session.agent("framework", crate::insights::REFLECTION).silent();
     session.stop("Done.").silent();
     world.wait_until("the queue is empty", || world.waiting() == 0 && world.alive().is_empty());
     assert_eq!(titles(&world), wanted);

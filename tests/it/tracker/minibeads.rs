@@ -30,6 +30,7 @@ fn install(folder: &Path) {
     let output = assert_cmd::Command::new("cargo")
         .args(["install", "minibeads", "--version", VERSION, "--locked", "--debug", "--quiet", "--root"])
         .arg(folder)
+        .envs([("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_INCREMENTAL", "0")]) // built once, never debugged
         // Outside our own tree, whose settings for static programs are not meant for it.
         .current_dir(std::env::temp_dir())
         .timeout(Duration::from_mins(11))

@@ -48,10 +48,8 @@ fn world(titles: &[&str]) -> (World, Vec<String>) {
 }
 
 fn configure(world: &World, on_pause: &str) {
-    let folder = world.sandbox.home().join(".config/aops");
-    fs::create_dir_all(&folder).unwrap();
     let text = format!("[tracker]\ncommand = {:?}\n\n[run]\non_pause = {on_pause:?}\n", world.command);
-    fs::write(folder.join("config.toml"), text).unwrap();
+    world.sandbox.configure(&text);
 }
 
 fn run(world: &World) -> Answer {

@@ -7,18 +7,13 @@ use aops_hook::system::env::Env;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 pub(super) struct World {
     pub(super) sandbox: Sandbox,
     /// The tracker's program.
     pub(super) command: String,
 }
-
-/// How long anything may take that must end by itself.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 impl World {
     /// A project whose tracker is this shell script.
@@ -60,14 +55,12 @@ impl World {
         Env { config: self.sandbox.config(), now_ms: now_ms(), ..Env::default() }
     }
 
-    /// As a hook starts it; gives how long that took.
-    pub(super) fn start(&self) -> Duration {
-        let began = Instant::now();
+    /// As a hook starts it.
+    pub(super) fn start(&self) {
         let said =
             self.sandbox.command(BINARY).args(["__refresh-start", &self.project(), &self.command]).output();
         let said = said.unwrap();
         assert!(said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}");
-        began.elapsed()
     }
 
     /// One refresh from start to end.
@@ -95,31 +88,16 @@ impl World {
 
     #[track_caller]
     pub(super) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
-        let end = Instant::now() + PATIENCE;
-        while !done() {
-            assert!(Instant::now() < end, "not so after {PATIENCE:?}: {what}; alive: {:?}", self.alive());
-            thread::sleep(Duration::from_millis(5));
-        }
+        self.sandbox.wait_until(what, done);
     }
 
-    /// Every process with this sandbox's home in its environment: id and command line.
     pub(super) fn alive(&self) -> Vec<(i32, String)> {
-        let home = format!("HOME={}\0", self.sandbox.home().display());
-        let running = |pid: &i32| {
-            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            // A program has no environment yet in the moment it is started: then it may be ours.
-            let new = || fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(BINARY));
-            String::from_utf8_lossy(&environ).contains(&home) || (environ.is_empty() && new())
-        };
-        let line = |pid: i32| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            (pid, String::from_utf8_lossy(&line).replace('\0', " "))
-        };
-        let pids = fs::read_dir("/proc")
-            .unwrap()
-            .flatten()
-            .filter_map(|item| item.file_name().to_str()?.parse().ok());
-        pids.filter(running).map(line).collect()
+        self.sandbox.alive()
+    }
+
+    /// A process of this sandbox whose command line has these words.
+    pub(super) fn runs(&self, words: &str) -> bool {
+        self.alive().iter().any(|(_, line)| line.contains(words))
     }
 
     /// `kill -9` of whichever process has this verb; gives whether there was one.

@@ -5,7 +5,7 @@
 //! a file that was just made is empty, and a write, a rename or a removal follows.
 
 use super::{Picture, checkpoint, create, furnish, picture, roll_back, same, told, upset};
-use crate::rig::passed;
+use crate::faults::passed;
 use crate::support::{BINARY, Sandbox, Session};
 use serde_json::json;
 use std::collections::BTreeMap;

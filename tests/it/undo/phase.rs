@@ -1,7 +1,7 @@
 //! Checkpoints the loop takes by itself, and what its session learns of a rollback.
 
 use super::{checkpoint, create, furnish, picture, roll_back, same, told, upset};
-use crate::rig::passed;
+use crate::faults::passed;
 use crate::support::{BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;

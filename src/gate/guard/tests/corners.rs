@@ -38,7 +38,7 @@ fn corners() {
     ] {
         let input = serde_json::json!({ "command": line_ }).to_string();
         let line = line("Bash", &input, &ground);
-        let said = judge(&elsewhere, &reach("Bash", &input, line.as_ref(), &ground));
+        let said = judge(&elsewhere, &targets::of("Bash", &input, line.as_ref(), &ground));
         assert_eq!(said.ruling.name(), wanted, "{line_}: {}", said.reason);
     }
 }

@@ -1,0 +1,231 @@
+//! Walks a ledger line by line: digest, number, link, legality of the fold and, at each mark, the digest of the state.
+//!
+//! Reads bytes that the caller brings, so a ledger of any length takes little memory. Generic over the [`Fold`] that the
+//! entries are applied to. Invariant: an entry is applied only when its batch is committed.
+
+use crate::entry::{ENTRY, Layout, Line, Shape};
+use crate::failure::{Failure, Kind};
+use crate::json::quoted;
+use memchr::{memchr, memrchr};
+
+/// What entries are folded into.
+pub trait Fold {
+    type Fact;
+
+    const LAYOUT: &'static Layout = &ENTRY;
+    /// All lines carry the same trace id.
+    const ONE_TRACE: bool = true;
+
+    /// The fact in a payload, `None` where this version does not know it.
+    fn read(kind: &str, with: &str) -> Option<Self::Fact>;
+
+    /// Number and digest of the last entry.
+    fn tip(&self) -> (u64, &str);
+
+    /// Applies one entry; afterwards `tip` is that entry.
+    fn apply(&mut self, trace: &str, line: &Line, fact: &Self::Fact) -> Result<(), Kind>;
+
+    /// Applying this can change the state; otherwise its digest is not computed again.
+    fn changes_state(&self, _fact: &Self::Fact) -> bool {
+        true
+    }
+
+    /// What `state_digest` of a mark must be.
+    fn state_digest(&self) -> String {
+        String::new()
+    }
+
+    /// What `working_digest` of a mark must be.
+    fn memory_digest(&self) -> String {
+        String::new()
+    }
+}
+
+/// What is wrong, and at which entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub kind: Kind,
+    pub seq: u64,
+    pub what: &'static str,
+}
+
+impl From<&Damage> for Failure {
+    fn from(damage: &Damage) -> Self {
+        Self::new(damage.kind, format!("entry {} {}", damage.seq, damage.what))
+    }
+}
+
+/// A walk in progress.
+#[derive(Clone, Debug)]
+pub struct Walk<F> {
+    pub folded: F,
+    /// Bytes up to the end of the last committed line.
+    pub bytes: u64,
+    /// Length of the last committed line.
+    pub last: u64,
+    /// Where the last snapshot ended: bytes, sequence number.
+    pub snapshot: (u64, u64),
+    trace: String,
+    /// Entries that a witness vouches for: number, digest.
+    vouched: Vec<(u64, String)>,
+    /// Of the current state, while it is known.
+    state_digest: Option<String>,
+}
+
+impl<F: Fold> Walk<F> {
+    /// From a fold that is known to be right, `bytes` into the ledger.
+    pub fn new(folded: F, trace: &str, bytes: u64) -> Self {
+        Self {
+            folded,
+            bytes,
+            last: 0,
+            snapshot: (bytes, 0),
+            trace: trace.to_owned(),
+            vouched: Vec::new(),
+            state_digest: None,
+        }
+    }
+
+    /// Entry `seq` must have this digest.
+    pub fn vouch(&mut self, seq: u64, digest: &str) {
+        self.vouched.push((seq, digest.to_owned()));
+    }
+
+    /// Applies all complete batches and returns their length. `visit` gets each entry with its offset.
+    pub fn feed(&mut self, bytes: &[u8], visit: impl FnMut(u64, &Line, &F::Fact)) -> Result<usize, Damage> {
+        self.take(bytes, prepare::<F>(bytes), visit)
+    }
+
+    /// The same for lines that were prepared before, perhaps by another thread.
+    pub fn take(
+        &mut self,
+        bytes: &[u8],
+        ready: Vec<Ready<F::Fact>>,
+        mut visit: impl FnMut(u64, &Line, &F::Fact),
+    ) -> Result<usize, Damage> {
+        let (mut batch, mut at, mut done) = (Vec::new(), 0, 0);
+        let (mut seq, known) = (self.folded.tip().0, self.folded.tip().1.to_owned());
+        let mut head = known.as_str();
+        let trace = F::ONE_TRACE.then(|| quoted(&self.trace));
+        for Ready { long, shape, fact } in ready {
+            let line = check::<F>(&bytes[at..at + long], shape, seq + 1, head, trace.as_deref())?;
+            if self.vouched.iter().any(|(seq, digest)| *seq == line.seq && digest != line.digest) {
+                let what = "is not the one that was acknowledged";
+                return Err(Damage { kind: Kind::RecoveryFailed, seq: line.seq, what });
+            }
+            (seq, head) = (line.seq, line.digest);
+            batch.push((at, line, fact));
+            at += long + 1;
+            if line.mark.is_some() || !F::LAYOUT.marked {
+                for (offset, line, fact) in batch.drain(..) {
+                    self.apply(self.bytes + (offset - done) as u64, &line, fact, &mut visit)?;
+                }
+                self.bytes += (at - done) as u64;
+                self.last = long as u64 + 1;
+                done = at;
+                if line.kind == "snapshot" {
+                    self.snapshot = (self.bytes, line.seq);
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn apply(
+        &mut self,
+        at: u64,
+        line: &Line,
+        fact: Option<F::Fact>,
+        visit: &mut impl FnMut(u64, &Line, &F::Fact),
+    ) -> Result<(), Damage> {
+        let damage = |kind, what| Damage { kind, seq: line.seq, what };
+        let fact = fact.ok_or(damage(Kind::InvalidTransition, "holds a fact this version does not know"))?;
+        if self.folded.changes_state(&fact) {
+            self.state_digest = None;
+        }
+        self.folded
+            .apply(&self.trace, line, &fact)
+            .map_err(|kind| damage(kind, "does not follow from the entries before it"))?;
+        if let Some(mark) = line.mark {
+            let state = self.state_digest.take().unwrap_or_else(|| self.folded.state_digest());
+            if state != mark.state || self.folded.memory_digest() != mark.memory {
+                return Err(damage(Kind::ChecksumMismatch, "commits to another state"));
+            }
+            self.state_digest = Some(state);
+        }
+        visit(at, line, &fact);
+        Ok(())
+    }
+}
+
+/// A line that was checked on its own.
+#[derive(Debug)]
+pub struct Ready<Fact> {
+    long: usize,
+    /// `None` where the digest does not match.
+    shape: Option<Shape>,
+    fact: Option<Fact>,
+}
+
+/// Checks the digest of each complete line and reads its fact: most of the work of a walk.
+pub fn prepare<F: Fold>(bytes: &[u8]) -> Vec<Ready<F::Fact>> {
+    let mut ready = Vec::new();
+    let mut at = 0;
+    while let Some(long) = memchr(b'\n', &bytes[at..]) {
+        let text = std::str::from_utf8(&bytes[at..at + long]).unwrap_or_default();
+        let shape = Shape::read(F::LAYOUT, text);
+        let line = shape.and_then(|shape| shape.of(F::LAYOUT, text)).filter(Line::holds);
+        let fact = line.and_then(|line| F::read(line.kind, line.with));
+        ready.push(Ready { long, shape: shape.filter(|_| line.is_some()), fact });
+        at += long + 1;
+    }
+    ready
+}
+
+/// Where the last marked line of these bytes ends; `None` where no marked line is complete.
+pub fn end_of_last_batch(bytes: &[u8]) -> Option<usize> {
+    let mut end = memrchr(b'\n', bytes)?;
+    loop {
+        let start = memrchr(b'\n', &bytes[..end]).map_or(0, |at| at + 1);
+        if Line::read(&bytes[start..end]).is_some_and(|line| line.mark.is_some()) {
+            return Some(end + 1);
+        }
+        end = start.checked_sub(1)?;
+    }
+}
+
+fn check<'a, F: Fold>(
+    line: &'a [u8],
+    shape: Option<Shape>,
+    seq: u64,
+    head: &str,
+    trace: Option<&str>,
+) -> Result<Line<'a>, Damage> {
+    let damage = |kind, what| Damage { kind, seq, what };
+    let line = shape
+        .and_then(|shape| shape.of(F::LAYOUT, std::str::from_utf8(line).ok()?))
+        .ok_or(damage(Kind::ChecksumMismatch, "does not match its digest"))?;
+    if line.seq != seq {
+        return Err(damage(Kind::SequenceGap, "is missing, repeated or out of order"));
+    }
+    if line.prev != head {
+        return Err(damage(Kind::ChecksumMismatch, "does not follow the entry before it"));
+    }
+    if trace.is_some_and(|trace| line.trace_id != trace) {
+        return Err(damage(Kind::ChecksumMismatch, "belongs to another session"));
+    }
+    Ok(line)
+}
+
+/// The bytes after the last mark can come from a killed write: intact lines (checked by `feed`), then at most one that
+/// was cut. NUL bytes, or a piece that does not begin like an entry, cannot.
+pub fn is_tear(rest: &[u8]) -> bool {
+    let start = memrchr(b'\n', rest).map_or(0, |at| at + 1);
+    let cut = &rest[start..];
+    let head = b"{\"_digest\":\"";
+    let long = cut.len().min(head.len());
+    cut[..long] == head[..long] && memchr(0, rest).is_none()
+}
+
+#[cfg(test)]
+mod tests;

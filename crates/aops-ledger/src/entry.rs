@@ -1,0 +1,209 @@
+//! One line of a ledger: fixed members around a payload, written and read without a JSON parser.
+//!
+//! The line is its own RFC 8785 form: member names are chosen so that the payload sorts last. Its digest is the SHA-256 of
+//! the line with the digest left out. Invariant: `Line::read` accepts exactly what `Frame::write` makes, byte for byte.
+
+mod shape;
+
+pub use shape::Shape;
+
+use crate::json::quoted;
+use crate::sha256::sha256;
+
+/// The members of a line, in order.
+#[derive(Debug)]
+pub struct Layout {
+    /// Each member, with the bytes before its value. The digest is the first, the payload the last.
+    pub members: &'static [(Part, &'static str)],
+    /// The bytes that replace the digest's member while the digest is computed.
+    pub unsealed: &'static str,
+    /// Lines are committed by a mark; otherwise each line commits itself.
+    pub marked: bool,
+}
+
+/// A member of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Digest,
+    Prev,
+    Seq,
+    /// Only in lines with a mark.
+    State,
+    Trace,
+    Ts,
+    Kind,
+    With,
+}
+
+/// The layout of this crate's own ledgers.
+pub static ENTRY: Layout = Layout {
+    members: &[
+        (Part::Digest, "{\"_digest\":"),
+        (Part::Prev, ",\"prev_entry_digest\":"),
+        (Part::Seq, ",\"sequence_number\":"),
+        (Part::State, ",\"state_digest\":"),
+        (Part::Trace, ",\"trace_id\":"),
+        (Part::Ts, ",\"ts\":"),
+        (Part::Kind, ",\"type\":"),
+        (Part::With, ",\"with\":"),
+    ],
+    unsealed: "{",
+    marked: true,
+};
+
+/// A line as it is in the file, without its line feed.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    pub digest: &'a str,
+    pub prev: &'a str,
+    pub seq: u64,
+    /// The commit mark: digests of state and memory after this entry.
+    pub mark: Option<Mark<'a>>,
+    /// Still quoted and escaped.
+    pub trace_id: &'a str,
+    pub ts: &'a str,
+    pub kind: &'a str,
+    pub with: &'a str,
+    body: &'a str,
+    unsealed: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark<'a> {
+    pub state: &'a str,
+    pub memory: &'a str,
+}
+
+/// The members of a new line. `with` is a canonical JSON object; `ts` and `kind` need no escapes.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    pub prev: &'a str,
+    pub seq: u64,
+    pub mark: Option<Mark<'a>>,
+    pub trace_id: &'a str,
+    pub ts: &'a str,
+    pub kind: &'a str,
+    pub with: &'a str,
+}
+
+/// The last member of a marked payload.
+const WORKING: &str = ",\"working_digest\":\"";
+
+impl Frame<'_> {
+    /// The line with its line feed, and its digest.
+    pub fn write(&self) -> (String, String) {
+        self.write_as(&ENTRY)
+    }
+
+    pub fn write_as(&self, layout: &Layout) -> (String, String) {
+        let mut line = String::with_capacity(self.with.len() + 512);
+        for (part, lead) in layout.members.iter().skip(1) {
+            if *part == Part::State && self.mark.is_none() {
+                continue;
+            }
+            line.push_str(lead);
+            match part {
+                Part::Digest => {}
+                Part::Prev => push_quoted(self.prev, &mut line),
+                Part::Seq => line.push_str(&self.seq.to_string()),
+                Part::State => push_quoted(self.mark.map_or("", |mark| mark.state), &mut line),
+                Part::Trace => line.push_str(&quoted(self.trace_id)),
+                Part::Ts => push_quoted(self.ts, &mut line),
+                Part::Kind => push_quoted(self.kind, &mut line),
+                Part::With => self.push_payload(&mut line),
+            }
+        }
+        line.push('}');
+        let body = &line[1..]; // without the first comma
+        let digest = sha256(&[layout.unsealed.as_bytes(), body.as_bytes()]);
+        (format!("{}\"{digest}\",{body}\n", layout.members[0].1), digest)
+    }
+
+    fn push_payload(&self, line: &mut String) {
+        let Some(mark) = self.mark else { return line.push_str(self.with) };
+        let open = self.with.strip_suffix('}').unwrap_or(self.with);
+        line.push_str(open);
+        line.push_str(if open == "{" { &WORKING[1..] } else { WORKING });
+        line.push_str(mark.memory);
+        line.push_str("\"}");
+    }
+}
+
+fn push_quoted(text: &str, line: &mut String) {
+    line.push('"');
+    line.push_str(text);
+    line.push('"');
+}
+
+impl<'a> Line<'a> {
+    /// The parts of a line, or `None` where it has another form.
+    pub fn read(line: &'a [u8]) -> Option<Self> {
+        let text = std::str::from_utf8(line).ok()?;
+        Shape::read(&ENTRY, text)?.of(&ENTRY, text)
+    }
+
+    /// The digest is that of the rest of the line.
+    pub fn holds(&self) -> bool {
+        sha256(&[self.unsealed.as_bytes(), self.body.as_bytes()]) == self.digest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{self, Unchanged};
+    use crate::sha256::NO_DIGEST;
+
+    fn frame<'a>(mark: Option<Mark<'a>>, with: &'a str) -> Frame<'a> {
+        Frame {
+            prev: NO_DIGEST,
+            seq: 17,
+            mark,
+            trace_id: "a\"b",
+            ts: "2026-01-13T10:00:00.123Z",
+            kind: "call",
+            with,
+        }
+    }
+
+    #[test]
+    fn a_line_is_its_own_canonical_form_and_reads_back() {
+        let mark = Mark { state: NO_DIGEST, memory: NO_DIGEST };
+        for (mark, with) in
+            [(None, "{}"), (Some(mark), "{}"), (None, "{\"a\":1}"), (Some(mark), "{\"a\":{\"b\":\"é\"}}")]
+        {
+            let (line, digest) = frame(mark, with).write();
+            let line = line.strip_suffix('\n').unwrap();
+            assert_eq!(json::read(line).unwrap().canonical(&Unchanged), line);
+            let read = Line::read(line.as_bytes()).unwrap();
+            assert!(read.holds() && read.digest == digest && read.seq == 17 && read.mark == mark, "{line}");
+            assert_eq!(
+                (read.trace_id, read.ts, read.kind, read.prev),
+                ("\"a\\\"b\"", "2026-01-13T10:00:00.123Z", "call", NO_DIGEST)
+            );
+        }
+    }
+
+    /// Written by the first release.
+    #[test]
+    fn the_form_is_the_published_one() {
+        let mark = Mark { state: NO_DIGEST, memory: NO_DIGEST };
+        let (line, digest) = frame(Some(mark), "{\"a\":1}").write();
+        let body = format!(
+            "\"prev_entry_digest\":\"{NO_DIGEST}\",\"sequence_number\":17,\"state_digest\":\"{NO_DIGEST}\",\"trace_id\":\"a\\\"b\",\"ts\":\"2026-01-13T10:00:00.123Z\",\"type\":\"call\",\"with\":{{\"a\":1,\"working_digest\":\"{NO_DIGEST}\"}}}}"
+        );
+        assert_eq!(digest, sha256(&[b"{", body.as_bytes()]));
+        assert_eq!(line, format!("{{\"_digest\":\"{digest}\",{body}\n"));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let (line, _) = frame(Some(Mark { state: NO_DIGEST, memory: NO_DIGEST }), "{\"a\":1}").write();
+        let line = line.trim_end().as_bytes();
+        for at in 0..line.len() * 8 {
+            let mut flipped = line.to_vec();
+            flipped[at / 8] ^= 1 << (at % 8);
+            assert!(!Line::read(&flipped).is_some_and(|l| l.holds()), "bit {at}");
+        }
+    }
+}

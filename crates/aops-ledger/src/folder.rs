@@ -1,0 +1,91 @@
+//! Files opened by name below an open folder.
+//!
+//! Invariants: no symlink is followed, nothing blocks on a FIFO, only regular files are used, and every new file is 0600
+//! whatever the umask is.
+
+use crate::failure::Failure;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// A file that may be no regular one: saves the `fstat` where the content is only a hint.
+pub fn open_unchecked(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<File>, Failure> {
+    match rustix::fs::openat(dir, name, flags | SAFE, Mode::empty()) {
+        Ok(file) => Ok(Some(file.into())),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP | Errno::NXIO) => Err(Failure::storage(name, "is not a plain file")),
+        Err(error) => Err(Failure::storage(name, error)),
+    }
+}
+
+/// A file and its length, or `None` where there is none.
+pub fn open(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<(File, u64)>, Failure> {
+    let Some(file) = open_unchecked(dir, name, flags)? else { return Ok(None) };
+    let stat = rustix::fs::fstat(&file).map_err(|e| Failure::storage(name, e))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Failure::storage(name, "is not a plain file"));
+    }
+    Ok(Some((file, u64::try_from(stat.st_size).unwrap_or(0))))
+}
+
+/// The same; an empty file where there is none.
+pub fn open_or_make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, u64), Failure> {
+    loop {
+        if let Some(found) = open(dir, name, flags)? {
+            return Ok(found);
+        }
+        match rustix::fs::openat(dir, name, flags | SAFE | OFlags::CREATE | OFlags::EXCL, PRIVATE) {
+            Ok(file) => {
+                rustix::fs::fchmod(&file, PRIVATE).map_err(|e| Failure::storage(name, e))?;
+                return Ok((file.into(), 0));
+            }
+            Err(Errno::EXIST) => {} // another process was faster
+            Err(error) => return Err(Failure::storage(name, error)),
+        }
+    }
+}
+
+/// Bytes of an open file from `at` on.
+pub fn read_at(file: &File, name: &str, at: u64, long: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = vec![0; usize::try_from(long).unwrap_or(usize::MAX)];
+    file.read_exact_at(&mut bytes, at).map_err(|e| Failure::storage(name, e))?;
+    Ok(bytes)
+}
+
+/// Replaces `name` atomically: a reader sees the old content or the new one. The old file is kept as `spare`.
+pub fn replace(dir: &OwnedFd, name: &str, spare: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let storage = |e: Errno| Failure::storage(name, e);
+    // Not truncated first: ext4 would then write the new content to the disk at once.
+    let flags = OFlags::WRONLY;
+    let opened = open_or_make(dir, spare, flags).or_else(|_| {
+        // Not a regular file: replace it.
+        rustix::fs::unlinkat(dir, spare, AtFlags::empty()).map_err(storage)?;
+        open_or_make(dir, spare, flags)
+    });
+    let (mut file, long) = opened?;
+    file.write_all(bytes).map_err(|e| Failure::storage(name, e))?;
+    if long > bytes.len() as u64 {
+        file.set_len(bytes.len() as u64).map_err(|e| Failure::storage(name, e))?;
+    }
+    exchange(dir, spare, name).map_err(storage)
+}
+
+/// Swapping keeps both files and their blocks, which is ten times cheaper than replacing one.
+#[cfg(target_os = "linux")]
+fn exchange(dir: &OwnedFd, spare: &str, name: &str) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(dir, spare, dir, name, RenameFlags::EXCHANGE) {
+        Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(dir, spare, dir, name),
+        done => done,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(dir: &OwnedFd, spare: &str, name: &str) -> Result<(), Errno> {
+    rustix::fs::renameat(dir, spare, dir, name)
+}

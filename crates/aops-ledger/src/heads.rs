@@ -1,0 +1,181 @@
+//! The newest digest of every ledger, kept apart from them: a cut tail is invisible to a hash chain, but not to a head.
+//!
+//! Reads and appends `heads.jsonl` in one folder; `heads.index` finds the newest head of a ledger in it, and `heads.lock`
+//! serialises writers. Invariants: a head is one `write` and is on the disk when `export` returns; a line that is not a
+//! head is skipped; the file holds at most about twice the newest heads.
+
+use crate::failure::Failure;
+use crate::folder;
+use crate::index::{Indexed, Keys};
+use crate::lock;
+use crate::sha256::short;
+use crate::stored::canonical;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub const FILE: &str = "heads.jsonl";
+const LOCK: &str = "heads.lock";
+const SPARE: &str = "heads.new";
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Below this the file is never compacted.
+const COMPACT_AT: u64 = 1 << 20;
+
+static KEYS: Keys = Keys { file: "heads.index", hash, same, lag: 4 << 10, synced: true };
+
+/// The last entry of a ledger at some time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    pub blocked: bool,
+    pub digest: String,
+    /// Where the ledger is: the name of a folder.
+    pub project: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(rename = "sequence_number")]
+    pub seq: u64,
+    pub session_id: String,
+    pub ts: String,
+}
+
+fn read(line: &[u8]) -> Option<Head> {
+    serde_json::from_slice(line).ok()
+}
+
+fn hash(line: &[u8]) -> Option<u64> {
+    Some(hash_of(&read(line)?.session_id))
+}
+
+fn hash_of(id: &str) -> u64 {
+    short(&[id.as_bytes()])
+}
+
+fn same(one: &[u8], other: &[u8]) -> bool {
+    read(one).zip(read(other)).is_some_and(|(one, other)| one.session_id == other.session_id)
+}
+
+/// The folder with the heads.
+#[derive(Debug)]
+pub struct Heads {
+    path: PathBuf,
+    /// No index is built.
+    read_only: bool,
+}
+
+impl Heads {
+    pub fn at(path: &Path, read_only: bool) -> Self {
+        Self { path: path.to_owned(), read_only }
+    }
+
+    /// The last head of one ledger.
+    pub fn newest(&self, id: &str) -> Result<Option<Head>, Failure> {
+        let Some((dir, file, long)) = self.open()? else { return Ok(None) };
+        let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
+        let is = |line: &[u8]| read(line).is_some_and(|head| head.session_id == id);
+        let found = match heads.peek(hash_of(id), &is) {
+            Some(found) => found,
+            None => self
+                .build(&heads)
+                .and_then(|()| heads.peek(hash_of(id), &is))
+                .map_or_else(|| heads.scan(&is), Ok)?,
+        };
+        Ok(found.as_deref().and_then(read))
+    }
+
+    /// Heads of ledgers that are blocked.
+    pub fn blocked(&self) -> Result<Vec<Head>, Failure> {
+        let Some((dir, lines, long)) = self.open()? else { return Ok(Vec::new()) };
+        let heads = Indexed { keys: &KEYS, dir: &dir, lines: &lines, long, tag: 0 };
+        let mut found: Vec<Head> = Vec::new();
+        heads.each(0, |_, line| {
+            let marked = memchr::memmem::find(line, b"\"blocked\":true").map(|_| line);
+            if let Some(head) = marked.and_then(read) {
+                found.retain(|old| old.session_id != head.session_id);
+                found.push(head);
+            }
+            Some(())
+        })?;
+        let newest = found.into_iter().map(|head| self.newest(&head.session_id));
+        let newest = newest.collect::<Result<Vec<_>, _>>()?;
+        Ok(newest.into_iter().flatten().filter(|head| head.blocked).collect())
+    }
+
+    /// Makes `head` the newest of its ledger. The folder must exist.
+    pub fn export(&self, head: &Head) -> Result<(), Failure> {
+        let dir = self.folder()?.ok_or_else(|| Failure::storage(self.path.display(), "is gone"))?;
+        // Taken before the file is opened: no writer appends to a file that is being replaced.
+        let (lock, _) = folder::open_or_make(&dir, LOCK, OFlags::RDWR)?;
+        let _lock = lock::take(lock, LOCK, PATIENCE)?;
+        let (mut file, long) = folder::open_or_make(&dir, FILE, OFlags::RDWR | OFlags::APPEND)?;
+        let mut line = canonical(head) + "\n";
+        if long > 0 && folder::read_at(&file, FILE, long - 1, 1)? != b"\n" {
+            line.insert(0, '\n'); // ends a line that a killed writer left
+        }
+        let storage = |e| Failure::storage(FILE, e);
+        file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
+        let long = long + line.len() as u64;
+        if long > KEYS.lag {
+            let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
+            let table = heads.up_to_date().or_else(|| heads.rebuild());
+            if table.is_some_and(|table| long > COMPACT_AT && table.live * 2 < table.covered()) {
+                compact(&heads)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn folder(&self) -> Result<Option<OwnedFd>, Failure> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::openat(CWD, &self.path, flags, Mode::empty()) {
+            Ok(dir) => Ok(Some(dir)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(Failure::storage(self.path.display(), error)),
+        }
+    }
+
+    fn open(&self) -> Result<Option<(OwnedFd, File, u64)>, Failure> {
+        let Some(dir) = self.folder()? else { return Ok(None) };
+        let found = folder::open(&dir, FILE, OFlags::RDONLY)?;
+        Ok(found.map(|(file, long)| (dir, file, long)))
+    }
+
+    /// Builds the index where it is missing, unless another process is writing.
+    fn build(&self, heads: &Indexed) -> Option<()> {
+        let lock =
+            if self.read_only { None } else { folder::open_or_make(heads.dir, LOCK, OFlags::RDWR).ok() };
+        let (lock, _) = lock?;
+        lock.try_lock().ok()?;
+        heads.rebuild().map(|_| ())
+    }
+}
+
+/// Rewrites the file with the newest heads only. Happens once in as many exports as there are ledgers.
+fn compact(heads: &Indexed) -> Result<(), Failure> {
+    let storage = |e: std::io::Error| Failure::storage(FILE, e);
+    let (mut newest, mut n) = (HashMap::new(), 0_u64);
+    heads.each(0, |_, line| {
+        if let Some(head) = read(line) {
+            n += 1;
+            newest.insert(head.session_id, (n, line.to_vec()));
+        }
+        Some(())
+    })?;
+    let mut lines: Vec<(u64, Vec<u8>)> = newest.into_values().collect();
+    lines.sort_unstable();
+    let text = lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().concat();
+    let _ = rustix::fs::unlinkat(heads.dir, SPARE, AtFlags::empty());
+    let (mut file, _) = folder::open_or_make(heads.dir, SPARE, OFlags::RDWR)?;
+    file.write_all(&text).and_then(|()| file.sync_data()).map_err(storage)?;
+    rustix::fs::renameat(heads.dir, SPARE, heads.dir, FILE).map_err(|e| storage(e.into()))?;
+    let _ = Indexed { lines: &file, long: text.len() as u64, ..*heads }.rebuild();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! A hash table on disk: the newest line of each key in an append-only file of lines.
+//!
+//! Reads and writes one file beside the lines. It is a hint: a hit is proven by reading the line, lines that the table does
+//! not cover yet are read directly, and a table that does not fit its lines is rebuilt or ignored. One writer at a time.
+//! Readers need no lock: slots change in place, but a larger table is a new file.
+
+use crate::failure::Failure;
+use crate::folder;
+use crate::sha256::short;
+use memchr::{memchr, memrchr};
+use rustix::fs::{AtFlags, OFlags};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+const MAGIC: u64 = 0x61_6f_70_73_69_64_78_33; // "aopsidx3"
+const HEADER: u64 = 56;
+const SLOT: u64 = 16;
+const SMALLEST: u64 = 1024;
+/// Slots read at once.
+const PROBE: u64 = 64;
+const LONGEST_LINE: usize = 64 << 10;
+/// So many bytes before the end of the covered part identify it.
+const END: u64 = 48;
+
+/// Which lines have a key, and how the table is kept.
+#[derive(Debug)]
+pub struct Keys {
+    /// File name of the table.
+    pub file: &'static str,
+    /// The hash of a line's key, `None` where it has no key. Gets the line with its line feed.
+    pub hash: fn(&[u8]) -> Option<u64>,
+    /// Two lines with the same hash have the same key.
+    pub same: fn(&[u8], &[u8]) -> bool,
+    /// So many bytes at the end may be missing in the table: reading them is cheaper than writing the table each time.
+    pub lag: u64,
+    /// Slots reach the disk before the header that counts them, so that the table survives a power loss.
+    pub synced: bool,
+}
+
+/// The lines and their table.
+#[derive(Clone, Copy, Debug)]
+pub struct Indexed<'a> {
+    pub keys: &'static Keys,
+    pub dir: &'a OwnedFd,
+    pub lines: &'a File,
+    /// Bytes of the lines that count.
+    pub long: u64,
+    /// A table with another tag is rebuilt.
+    pub tag: u64,
+}
+
+impl<'a> Indexed<'a> {
+    /// The newest line of this key, for the only writer: it brings the table up to date where that is due.
+    pub fn newest(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Failure> {
+        if self.long <= self.keys.lag {
+            return Ok(newest_in(&self.read(0)?, is));
+        }
+        if let Some(found) = self.up_to_date().and_then(|table| table.find(hash, is)) {
+            return Ok(found);
+        }
+        if let Some(found) = self.rebuild().and_then(|table| table.find(hash, is)) {
+            return Ok(found);
+        }
+        self.scan(is)
+    }
+
+    /// The same for a reader, which writes nothing. The inner `None`: no line; the outer one: no usable table.
+    pub fn peek(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Option<Option<Vec<u8>>> {
+        if self.long <= self.keys.lag {
+            return self.read(0).ok().map(|bytes| newest_in(&bytes, is));
+        }
+        // A table far behind is of no use; its writer was killed again and again.
+        Table::open(*self).filter(|table| self.long - table.covered <= 1 << 20)?.find(hash, is)
+    }
+
+    /// The newest line without a table.
+    pub fn scan(&self, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Failure> {
+        let mut newest = None;
+        self.each(0, |_, line| {
+            if is(line) {
+                newest = Some(line.to_vec());
+            }
+            Some(())
+        })?;
+        Ok(newest)
+    }
+
+    /// The table, covering all lines but a few. `None` where the disk refuses or no table fits.
+    pub fn up_to_date(&self) -> Option<Table<'a>> {
+        let mut table = Table::open(*self)?;
+        if self.long - table.covered > self.keys.lag {
+            table.catch_up()?;
+        }
+        Some(table)
+    }
+
+    pub fn rebuild(&self) -> Option<Table<'a>> {
+        let mut table = Table::fresh(*self, SMALLEST)?;
+        table.catch_up()?;
+        Some(table)
+    }
+
+    fn read(&self, from: u64) -> Result<Vec<u8>, Failure> {
+        folder::read_at(self.lines, "lines", from, self.long - from)
+    }
+
+    /// Shows every complete line after `from`, with its offset, until `visit` gives up. Returns where it came to.
+    pub fn each(
+        &self,
+        from: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> Option<()>,
+    ) -> Result<Option<u64>, Failure> {
+        const CHUNK: u64 = 1 << 20;
+        let (mut from, mut window) = (from, CHUNK);
+        while from < self.long {
+            let want = (self.long - from).min(window);
+            let bytes = folder::read_at(self.lines, "lines", from, want)?;
+            let Some(end) = memrchr(b'\n', &bytes).map(|end| end + 1) else {
+                if want < window {
+                    break; // a torn last line
+                }
+                window *= 2; // a line longer than the window
+                continue;
+            };
+            let mut at = from;
+            for line in bytes[..end].split_inclusive(|b| *b == b'\n') {
+                if visit(at, line).is_none() {
+                    return Ok(None);
+                }
+                at += line.len() as u64;
+            }
+            from += end as u64;
+        }
+        Ok(Some(from))
+    }
+}
+
+/// The newest of some lines.
+fn newest_in(bytes: &[u8], is: &dyn Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+    let mut lines = bytes.split_inclusive(|b| *b == b'\n').rev().filter(|line| line.ends_with(b"\n"));
+    lines.find(|line| is(line)).map(<[u8]>::to_vec)
+}
+
+/// Slots of (hash, offset of the newest line + 1), open addressing, at most half full.
+#[derive(Debug)]
+pub struct Table<'a> {
+    file: File,
+    of: Indexed<'a>,
+    slots: u64,
+    used: u64,
+    /// The lines up to here are in the table.
+    covered: u64,
+    /// Identifies the end of the covered part.
+    end: u64,
+    /// Bytes of the lines that are the newest of their key. A hint: it can be too small after a kill.
+    pub live: u64,
+    /// The file has its name.
+    placed: bool,
+}
+
+impl<'a> Table<'a> {
+    /// A table whose header fits the lines.
+    fn open(of: Indexed<'a>) -> Option<Self> {
+        let file = folder::open_unchecked(of.dir, of.keys.file, OFlags::RDWR).ok()??;
+        let mut bytes = [0; HEADER as usize];
+        file.read_exact_at(&mut bytes, 0).ok()?;
+        let word = |n: usize| word(&bytes[n * 8..n * 8 + 8]);
+        let (slots, used, covered, end, live) = (word(1), word(2), word(3), word(5), word(6));
+        let sound = word(0) == MAGIC && slots >= SMALLEST && used < slots && covered <= of.long;
+        (sound && word(4) == of.tag).then_some(Self {
+            file,
+            of,
+            slots,
+            used,
+            covered,
+            end,
+            live,
+            placed: true,
+        })
+    }
+
+    /// An empty table in a new file, which gets its name later.
+    fn fresh(of: Indexed<'a>, slots: u64) -> Option<Self> {
+        let spare = spare(of.keys);
+        let _ = rustix::fs::unlinkat(of.dir, &spare, AtFlags::empty());
+        let (file, _) = folder::open_or_make(of.dir, &spare, OFlags::RDWR).ok()?;
+        file.set_len(HEADER + slots * SLOT).ok()?;
+        Some(Self { file, of, slots, used: 0, covered: 0, end: 0, live: 0, placed: false })
+    }
+
+    /// Bytes of the lines that the table covers.
+    pub fn covered(&self) -> u64 {
+        self.covered
+    }
+
+    /// The newest line of this key. The outer `None`: the table does not fit the lines.
+    fn find(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Option<Option<Vec<u8>>> {
+        let from = self.covered.saturating_sub(END);
+        let bytes = self.of.read(from).ok()?;
+        let (end, tail) = bytes.split_at_checked(usize::try_from(self.covered - from).ok()?)?;
+        if short(&[end]) != self.end {
+            return None;
+        }
+        if let Some(line) = newest_in(tail, is) {
+            return Some(Some(line));
+        }
+        let mut newest: Option<(u64, Vec<u8>)> = None;
+        self.probe(hash, |offset| {
+            let line = self.line_at(offset).filter(|line| is(line));
+            if let Some(line) = line.filter(|_| newest.as_ref().is_none_or(|(known, _)| *known < offset)) {
+                newest = Some((offset, line));
+            }
+            true
+        })?;
+        Some(newest.map(|(_, line)| line))
+    }
+
+    /// Takes in the lines since. The header is written last: after a kill the same lines are taken in again.
+    fn catch_up(&mut self) -> Option<()> {
+        // A table that was cut off would get free slots by writing behind its end.
+        if self.file.metadata().ok()?.len() != self.slots.checked_mul(SLOT)?.checked_add(HEADER)? {
+            return None;
+        }
+        if self.placed && self.end_of_covered()? != self.end {
+            return None;
+        }
+        let of = self.of;
+        let came = of.each(self.covered, |at, line| match (of.keys.hash)(line) {
+            Some(hash) => self.insert(hash, at, line),
+            None => Some(()),
+        });
+        self.covered = came.ok().flatten()?;
+        self.end = self.end_of_covered()?;
+        if of.keys.synced {
+            self.file.sync_data().ok()?;
+        }
+        let words = [MAGIC, self.slots, self.used, self.covered, of.tag, self.end, self.live];
+        self.file.write_all_at(&words.map(u64::to_be_bytes).concat(), 0).ok()?;
+        if !self.placed {
+            if of.keys.synced {
+                self.file.sync_data().ok()?;
+            }
+            rustix::fs::renameat(of.dir, spare(of.keys), of.dir, of.keys.file).ok()?;
+            self.placed = true;
+        }
+        Some(())
+    }
+
+    fn end_of_covered(&self) -> Option<u64> {
+        let from = self.covered.saturating_sub(END);
+        let bytes = folder::read_at(self.of.lines, "lines", from, self.covered - from).ok()?;
+        Some(short(&[&bytes]))
+    }
+
+    fn insert(&mut self, hash: u64, offset: u64, line: &[u8]) -> Option<()> {
+        if (self.used + 1) * 2 > self.slots {
+            self.grow()?;
+        }
+        let (mut old, mut known) = (0, false);
+        let (slot, free) = self.probe(hash, |at| {
+            known = at == offset;
+            let other = if known { None } else { self.line_at(at) };
+            old = other.as_ref().map_or(0, |other| other.len() as u64);
+            !known && !other.is_some_and(|other| (self.of.keys.same)(&other, line))
+        })?;
+        if known {
+            return Some(());
+        }
+        self.used += u64::from(free);
+        let replaced = if free { 0 } else { old };
+        self.live = (self.live + line.len() as u64).saturating_sub(replaced);
+        self.put(slot, hash, offset)
+    }
+
+    fn put(&self, slot: u64, hash: u64, offset: u64) -> Option<()> {
+        self.file.write_all_at(&[hash, offset + 1].map(u64::to_be_bytes).concat(), HEADER + slot * SLOT).ok()
+    }
+
+    /// Moves to a new file with four times as many slots.
+    fn grow(&mut self) -> Option<()> {
+        let mut old = vec![0; usize::try_from(self.slots * SLOT).ok()?];
+        self.file.read_exact_at(&mut old, HEADER).ok()?;
+        let larger = Self::fresh(self.of, self.slots * 4)?;
+        for (hash, offset) in old.chunks_exact(16).map(slot).filter(|(_, offset)| *offset > 0) {
+            let (free, _) = larger.probe(hash, |_| true)?;
+            larger.put(free, hash, offset - 1)?;
+        }
+        let (used, covered, end, live) = (self.used, self.covered, self.end, self.live);
+        *self = Self { used, covered, end, live, ..larger };
+        Some(())
+    }
+
+    /// Shows the offset in each slot of this hash until `go_on` says no or a slot is free. Returns that slot, and whether
+    /// it is free; `None` where the table is full.
+    fn probe(&self, hash: u64, mut go_on: impl FnMut(u64) -> bool) -> Option<(u64, bool)> {
+        let mut at = hash % self.slots;
+        for _ in 0..=self.slots / PROBE + 1 {
+            let many = PROBE.min(self.slots - at);
+            let mut bytes = vec![0; usize::try_from(many * SLOT).ok()?];
+            self.file.read_exact_at(&mut bytes, HEADER + at * SLOT).ok()?;
+            for (n, (found, offset)) in (at..).zip(bytes.chunks_exact(16).map(slot)) {
+                if offset == 0 || (found == hash && !go_on(offset - 1)) {
+                    return Some((n, offset == 0));
+                }
+            }
+            at = (at + many) % self.slots;
+        }
+        None
+    }
+
+    fn line_at(&self, offset: u64) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; 4096];
+        loop {
+            let got = self.of.lines.read_at(&mut bytes, offset).ok()?;
+            if let Some(end) = memchr(b'\n', &bytes[..got]) {
+                bytes.truncate(end + 1);
+                return Some(bytes);
+            }
+            if bytes.len() >= LONGEST_LINE {
+                return None;
+            }
+            bytes.resize(LONGEST_LINE, 0);
+        }
+    }
+}
+
+fn spare(keys: &Keys) -> String {
+    format!(".{}.new", keys.file)
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum, b| sum << 8 | u64::from(*b))
+}
+
+fn slot(bytes: &[u8]) -> (u64, u64) {
+    (word(&bytes[..8]), word(&bytes[8..]))
+}

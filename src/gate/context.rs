@@ -1,0 +1,99 @@
+//! What a gate may know beside session and event.
+//!
+//! Filled by `observe` before any gate decides; plain data. Fields that belong to one kind of event are grouped by it and
+//! empty for all others.
+
+use super::guard::Protected;
+use crate::model::call::Effect;
+use crate::model::worktree::Worktree;
+use crate::session::agent_report::AgentReport;
+use crate::session::fact::{Checked, Step};
+use crate::session::state::RunStep;
+use crate::shell::targets::Targets;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default)]
+pub struct Context {
+    pub now_ms: i64,
+    /// The variables that decide where our folders are, as they are now.
+    pub folders: BTreeMap<String, String>,
+    /// Before the names of our agents: empty, or our plugin's prefix.
+    pub prefix: &'static str,
+    /// A person can answer.
+    pub attended: bool,
+    /// A question is deferred: there is no person, and the environment says that a run's driver will ask one.
+    pub defers: bool,
+    /// The step of a run that its driver started the client for; nothing where that is not proven.
+    pub stage: Option<RunStep>,
+    /// The user's checks that were run for this event.
+    pub checks: Vec<Checked>,
+    /// Before and after a call: how a call of this key ended earlier.
+    pub past: Option<Step>,
+    /// `PreToolUse`, `PermissionRequest`.
+    pub call: Option<Box<CallContext>>,
+    /// `PostToolUse`, `PostToolUseFailure`.
+    pub ended: EndContext,
+    /// `SessionStart`, `SubagentStart`.
+    pub start: StartContext,
+    /// `Stop` after work: what the working tree still owes.
+    pub tree: Worktree,
+    /// `SubagentStop` of an agent that is waited for: what it found, or what is wrong with its report.
+    pub report: Option<Result<AgentReport, String>>,
+    /// `ConfigChange`: the new text of the settings file.
+    pub settings: Option<String>,
+}
+
+/// A call that is about to be made.
+#[derive(Debug, Default)]
+pub struct CallContext {
+    /// What the call must not touch, and what it would touch.
+    pub protected: Protected,
+    pub reach: Targets,
+    pub effect: Effect,
+    /// Why it is a write, in a few words.
+    pub why: String,
+    /// It writes into the working tree or changes the repository: more than running tests.
+    pub touches_tree: bool,
+    /// For the user's rules: paths as the disk names them, and the words of each simple command.
+    pub paths: Vec<String>,
+    pub commands: Vec<Vec<String>>,
+    /// For the user's checks: the file an edit tool would save, and whether a line would commit.
+    pub saves: Option<String>,
+    pub commits: bool,
+}
+
+/// A call that has ended.
+#[derive(Debug, Default)]
+pub struct EndContext {
+    /// After a write: whether an audit was drawn.
+    pub drawn: Option<bool>,
+    /// The call talked to the tracker.
+    pub tracked: bool,
+    /// After a write: settings, configuration and program as they are now.
+    pub marks: Option<BTreeMap<String, String>>,
+    /// How the write switched our hooks off.
+    pub disarmed: Option<String>,
+    /// Guarded files that the write changed otherwise.
+    pub changed: Vec<String>,
+}
+
+/// A session or an agent that begins.
+#[derive(Debug, Default)]
+pub struct StartContext {
+    /// A foreign file that defines one of our agents' names.
+    pub shadowed: Option<String>,
+    /// Other sessions of this project that are blocked: id, reason.
+    pub blocked_beside: Vec<(String, String)>,
+}
+
+impl Context {
+    /// The name under which one of our agents can be started here.
+    pub fn agent(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// What the call would do; nothing where no call is about to be made.
+    pub fn effect(&self) -> Option<Effect> {
+        self.call.as_ref().map(|call| call.effect)
+    }
+}

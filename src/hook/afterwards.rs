@@ -1,0 +1,125 @@
+//! What follows an event once it is recorded.
+//!
+//! Writes the halt report, reflections for the tracker, insights and checkpoints; starts the tracker's refresh. Invariant:
+//! all of it ends within the time that the event may keep the session locked.
+
+use super::turn::Turn;
+use crate::briefing::agent::halt_report;
+use crate::briefing::{reflections, refresh};
+use crate::checkpoint;
+use crate::config::texts;
+use crate::insight::collect;
+use crate::model::error::Failure;
+use crate::model::event::EventKind;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::agent_report::AgentReport;
+use crate::session::fact::Fact;
+use std::path::Path;
+
+/// In the place of the tracker's program: there is no tracker.
+const NO_TRACKER: &str = "none";
+
+/// When it applies, and what is done then. The verdict that comes back is joined to the answer.
+type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Result<Verdict, Failure>);
+
+static FOLLOWS: &[Follows] = &[
+    (is_blocked, write_halt_report),
+    (has_reflection, queue_reflection),
+    (ends_turn, conclude),
+    (|_| true, check_head),
+    (changes_tracker, refresh_tracker),
+    // A run takes checkpoints around its steps itself.
+    (|turn| turn.context.stage.is_none(), keep_checkpoint),
+];
+
+impl Turn<'_> {
+    /// Does what follows, in the order of the table, and returns the answer.
+    pub(super) fn afterwards(mut self) -> Result<Verdict, Failure> {
+        for (applies, follow) in FOLLOWS {
+            if applies(&self) {
+                let more = follow(&mut self)?;
+                self.add(more);
+            }
+        }
+        Ok(self.verdict)
+    }
+
+    fn tracker(&self) -> Option<&str> {
+        Some(self.session().policy().tracker.command.as_str()).filter(|command| *command != NO_TRACKER)
+    }
+}
+
+fn is_blocked(turn: &Turn) -> bool {
+    turn.recorded.iter().any(|fact| matches!(fact, Fact::Block(_)))
+}
+
+fn write_halt_report(turn: &mut Turn) -> Result<Verdict, Failure> {
+    halt_report(turn.env, &turn.ledger, turn.event).map(|()| Verdict::pass())
+}
+
+/// The reflection among the recorded facts; not one of an agent that was sent on.
+fn reflection(turn: &Turn) -> Option<AgentReport> {
+    turn.recorded.iter().find_map(|fact| {
+        let Fact::Verdict(report) = fact else { return None };
+        report.finding.clone().filter(|finding| !report.sent_on && !finding.reflection.is_empty())
+    })
+}
+
+/// A reflection that came too early does not count.
+fn has_reflection(turn: &Turn) -> bool {
+    let counts = !turn.env.dry_run && turn.session().memory.progress.reflected && turn.tracker().is_some();
+    counts && reflection(turn).is_some()
+}
+
+/// The reflection is in the ledger already; a full queue is reported by the next context.
+fn queue_reflection(turn: &mut Turn) -> Result<Verdict, Failure> {
+    if let Some(finding) = reflection(turn) {
+        let project = texts::project(turn.env, Path::new(&turn.event.cwd));
+        let _ = reflections::reflected(turn.env, &project, &turn.session().state.session_id, &finding);
+    }
+    Ok(Verdict::pass())
+}
+
+fn ends_turn(turn: &Turn) -> bool {
+    let over = matches!(turn.event.kind, EventKind::Stop | EventKind::StopFailure | EventKind::SessionEnd);
+    over && turn.verdict.ruling != Ruling::Deny && !turn.env.dry_run
+}
+
+/// Makes the session's insights in half of the time; a checkpoint may follow. Without them the turn ends all the same.
+fn conclude(turn: &mut Turn) -> Result<Verdict, Failure> {
+    let transcript = Path::new(&turn.event.transcript_path);
+    let until = turn.until - turn.event.kind.time_locked() / 2;
+    Ok(match collect::conclude(turn.env, &mut turn.ledger, transcript, Some(until)) {
+        Ok(_) => Verdict::pass(),
+        Err(failure) => Verdict::notice(
+            "insights",
+            format!(
+                "the insights were not written: {failure}\nhint: once that is mended, `aops-hook insights` writes them"
+            ),
+        ),
+    })
+}
+
+/// A head that could not be exported is an error, after the facts are recorded.
+fn check_head(turn: &mut Turn) -> Result<Verdict, Failure> {
+    turn.ledger.exported().map(|()| Verdict::pass())
+}
+
+/// The tracker may say something else now: a session began, a turn ended, or a call talked to it.
+fn changes_tracker(turn: &Turn) -> bool {
+    let at = matches!(turn.event.kind, EventKind::SessionStart | EventKind::Stop);
+    (at || turn.context.ended.tracked) && !turn.env.dry_run
+}
+
+/// In a process of its own. A tracker that cannot be asked is one line in the next context.
+fn refresh_tracker(turn: &mut Turn) -> Result<Verdict, Failure> {
+    if let Some(command) = turn.tracker() {
+        let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
+    }
+    Ok(Verdict::pass())
+}
+
+fn keep_checkpoint(turn: &mut Turn) -> Result<Verdict, Failure> {
+    let (before, until) = (turn.before, turn.until);
+    Ok(checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until))
+}

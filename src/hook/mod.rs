@@ -1,0 +1,63 @@
+//! One event in, one answer out.
+//!
+//! Reads stdin, writes stdout and stderr through the wire. Decides nothing itself. Invariants: every way out is an answer,
+//! a panic too; what could not be recorded was not allowed.
+
+mod words;
+mod first_entry;
+mod turn;
+mod afterwards;
+
+pub use first_entry::first_entry;
+pub use words::judge;
+
+use crate::claude::wire::{answer, read};
+use crate::model::error::{Code, Failure};
+use crate::model::event::EventKind;
+use crate::model::verdict::Verdict;
+use crate::system::env::Env;
+use std::io::Read;
+use turn::Turn;
+
+/// Far above any real event.
+const LARGEST_INPUT: u64 = 64 << 20;
+
+/// The hook: reads stdin, answers, returns the exit code.
+pub fn run(name: &str, env: &Env) -> u8 {
+    let kind = EventKind::of(name);
+    answer_panics(kind);
+    let said = match input().and_then(|input| walk(name, &input, env)) {
+        Ok(verdict) => answer::spell(kind, &verdict),
+        Err(failure) => answer::fail(kind, &failure),
+    };
+    answer::deliver(kind, &said)
+}
+
+/// The verdict on one event, recorded. In a dry run the verdict is the same and nothing is written.
+pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
+    let event = read::read(name, input)?;
+    #[cfg(debug_assertions)]
+    crate::system::env::panic_if_wanted();
+    Turn::open(env, &event)?.judge()?.say()?.record()?.afterwards()
+}
+
+fn input() -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(LARGEST_INPUT + 1).read_to_end(&mut bytes);
+    read.map_err(|e| Failure::new(Code::InputInvalid, format!("the event could not be read: {e}")))?;
+    if bytes.len() as u64 > LARGEST_INPUT {
+        return Err(Failure::new(Code::InputInvalid, "the event is larger than 64 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// Answers a panic like any other failure of ours. Works under `panic = "abort"` too.
+fn answer_panics(kind: EventKind) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
+        let failure = Failure::new(Code::Panic, format!("a bug in aops-hook{place}"));
+        let code = answer::deliver(kind, &answer::fail(kind, &failure));
+        #[expect(clippy::exit, reason = "a panic must end in an answer, not in an abort")]
+        std::process::exit(code.into());
+    }));
+}

@@ -1,0 +1,194 @@
+//! One event on its way: opened, judged, said, recorded. What follows is in `afterwards`.
+//!
+//! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the very state that
+//! it is recorded with; the session is not locked while the user's checks run.
+
+use crate::briefing;
+use crate::briefing::prompt::offer;
+use crate::checkpoint;
+use crate::checkpoint::rollback::Before;
+use crate::config::texts;
+use crate::gate::facts;
+use crate::gate::{self, Context, repeat};
+use crate::hook::first_entry::{first_entry, policy_in_force};
+use crate::hook::words;
+use crate::ledger::open::Ledger;
+use crate::ledger::session_folder::SessionKey;
+use crate::model::error::Failure;
+use crate::model::event::{Event, EventKind};
+use crate::model::verdict::Verdict;
+use crate::observe::checks::About;
+use crate::observe::{self, real_paths, tampering};
+use crate::session::fact::{Blocked, Fact, Seen};
+use crate::session::fold::Session;
+use crate::system::env::{Env, boot_id};
+use crate::system::git;
+use std::mem::{self, ManuallyDrop};
+use std::path::Path;
+use std::time::Instant;
+
+pub(super) struct Turn<'a> {
+    pub(super) env: &'a Env,
+    pub(super) event: &'a Event,
+    /// Not dropped at the end: the process exits, and the system closes files and lock faster than we do.
+    pub(super) ledger: ManuallyDrop<Ledger>,
+    /// When the session should be unlocked again.
+    pub(super) until: Instant,
+    /// Where the loop stood before this event.
+    pub(super) before: Before,
+    pub(super) context: Context,
+    pub(super) verdict: Verdict,
+    /// This event wrote the first entry.
+    begins: bool,
+    /// The same call was asked before and is still in flight: it gets the same answer, and no new entry.
+    repeated: bool,
+    /// What `say` adds to the record.
+    said: Option<Fact>,
+    /// The recorded facts that something follows from.
+    pub(super) recorded: Vec<Fact>,
+}
+
+impl<'a> Turn<'a> {
+    /// Locks the session, finishes an interrupted rollback, observes, and writes the first entry of a new ledger before
+    /// anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
+    pub(super) fn open(env: &'a Env, event: &'a Event) -> Result<Self, Failure> {
+        let key = SessionKey {
+            session_id: &event.session_id,
+            transcript_path: &event.transcript_path,
+            cwd: &event.cwd,
+        };
+        let mut ledger = Ledger::lock(env, key, starts_or_prompts(event))?;
+        let until = Instant::now() + event.kind.time_locked();
+        if ledger.session().memory.undoing.is_some() && !env.dry_run {
+            checkpoint::rollback::resume(env, &mut ledger)?;
+        }
+        let before = Before::of(ledger.session());
+        let context = observe::call::look(env, &ledger, event)?;
+        let begins = ledger.session().is_new();
+        if begins {
+            let first = first_entry(env, Path::new(&event.cwd), ledger.project())?;
+            let forked = context.start.blocked_beside.first().filter(|_| event.source == "fork");
+            let inherited = forked.map(|(id, reason)| {
+                Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
+            });
+            ledger.append(env, [Fact::Open(first)].into_iter().chain(inherited).collect())?;
+        }
+        Ok(Self {
+            env,
+            event,
+            ledger: ManuallyDrop::new(ledger),
+            until,
+            before,
+            context,
+            verdict: Verdict::pass(),
+            begins,
+            repeated: false,
+            said: None,
+            recorded: Vec::new(),
+        })
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        self.ledger.session()
+    }
+
+    /// Asks the gates. Checks that they want are run with the session unlocked; then everything is looked at again.
+    pub(super) fn judge(mut self) -> Result<Self, Failure> {
+        loop {
+            let (env, event) = (self.env, self.event);
+            self.verdict = words::judge(env, self.session(), event, &self.context)?;
+            let wanted = gate::checks::wanted(self.session(), event, &self.context, &self.verdict);
+            if wanted.is_empty() || env.dry_run {
+                for check in wanted {
+                    let notice = format!("check `{}` would be run first", check.id);
+                    self.add(Verdict::notice("checks", notice));
+                }
+                break;
+            }
+            let about = About::of(self.session(), event, &self.context);
+            let mut checks = mem::take(&mut self.context.checks);
+            drop(ManuallyDrop::into_inner(self.ledger));
+            checks.extend(observe::checks::run(env, &about, &wanted));
+            self = Self::open(env, event)?;
+            self.context.checks = checks;
+        }
+        if self.verdict == Verdict::pass()
+            && let Some(same) = repeat::same_answer(self.session(), self.event)
+        {
+            (self.verdict, self.repeated) = (same, true);
+        }
+        Ok(self)
+    }
+
+    pub(super) fn add(&mut self, more: Verdict) {
+        self.verdict = mem::take(&mut self.verdict).join(more);
+    }
+
+    /// Adds what is told beside the ruling.
+    pub(super) fn say(mut self) -> Result<Self, Failure> {
+        if self.repeated {
+            return Ok(self);
+        }
+        let (env, event) = (self.env, self.event);
+        self.verdict = offer(env, &self.ledger, event, &self.context, mem::take(&mut self.verdict))?;
+        if event.kind == EventKind::SessionStart {
+            briefing::session_start::export(env, &self.ledger)?;
+            if self.session().blocked().is_none() {
+                let text = briefing::session_start::context(env, self.session(), event, &self.context)?;
+                self.add(Verdict::context("hydrate", text));
+            }
+        }
+        let verdict = mem::take(&mut self.verdict);
+        (self.verdict, self.said) = checkpoint::rollback::tell(self.session(), event, verdict);
+        Ok(self)
+    }
+
+    /// Commits the event's facts in one batch.
+    pub(super) fn record(mut self) -> Result<Self, Failure> {
+        let mut facts = Vec::new();
+        if !self.repeated {
+            facts = facts::facts(self.session(), self.event, &self.verdict, &self.context);
+            if let Some(seen) = facts.iter_mut().find_map(event_of) {
+                self.complete(seen)?;
+            }
+            facts.extend(self.said.take());
+        }
+        let has_effect = |fact: &&Fact| matches!(fact, Fact::Block(_) | Fact::Verdict(_));
+        self.recorded = facts.iter().filter(has_effect).cloned().collect();
+        self.ledger.append(self.env, facts)?;
+        Ok(self)
+    }
+
+    /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
+    fn complete(&self, seen: &mut Seen) -> Result<(), Failure> {
+        let (env, event, session) = (self.env, self.event, self.session());
+        let cwd = Path::new(&event.cwd);
+        if event.kind == EventKind::SessionStart {
+            (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
+            seen.root = Some(texts::project(env, cwd).display().to_string());
+            let protected = tampering::protected(env, event);
+            (seen.marks, seen.held) = (Some(tampering::marks(&protected)), Some(tampering::held(&protected)));
+            seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
+            if session.memory.baseline.is_empty() {
+                seen.baseline = git::baseline(env, cwd);
+            }
+        }
+        // A session that has just begun has its policy already.
+        if starts_or_prompts(event) && !self.begins {
+            let (policy, hash) = policy_in_force(env, cwd)?;
+            if hash != session.state.policy_hash {
+                (seen.policy, seen.policy_hash) = (policy, Some(hash));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Between turns there is time to compare the ledger with its exported head and to read the configuration again.
+fn starts_or_prompts(event: &Event) -> bool {
+    matches!(event.kind, EventKind::SessionStart | EventKind::UserPromptSubmit)
+}
+
+fn event_of(fact: &mut Fact) -> Option<&mut Seen> {
+    if let Fact::Event(seen) = fact { Some(seen) } else { None }
+}

@@ -1,0 +1,109 @@
+//! Exported heads: what they prove, and what they cost when there are many.
+
+use crate::faults::{LEDGER, STATE, passed};
+use crate::support::{BINARY, Sandbox};
+use serde_json::{Value, json};
+use std::fs;
+
+/// Heads of sessions that ended long ago, as every release wrote them.
+fn old_heads(sandbox: &Sandbox, many: usize) {
+    let line = |n: usize| {
+        format!(
+            "{{\"blocked\":false,\"digest\":\"{n:064x}\",\"project\":\"-old-project\",\"sequence_number\":{},\"session_id\":\"00000000-0000-4000-8000-{n:012x}\",\"ts\":\"2026-01-13T10:00:00.123Z\"}}\n",
+            n % 500 + 1
+        )
+    };
+    fs::create_dir_all(sandbox.config().join("aops")).unwrap();
+    fs::write(sandbox.config().join("aops/heads.jsonl"), (0..many).map(line).collect::<String>()).unwrap();
+}
+
+/// System calls, and bytes read and written, of some events of one kind.
+#[derive(Debug, Default)]
+struct Cost {
+    calls: u64,
+    bytes: u64,
+}
+
+impl Cost {
+    fn add(&mut self, sandbox: &Sandbox, event: &str, payload: &Value) {
+        let trace = sandbox.tmp().join("trace");
+        let mut strace = sandbox.command("strace");
+        strace.args(["-f", "-o", trace.to_str().unwrap(), BINARY, event]);
+        let output = strace.write_stdin(payload.to_string()).output().expect("`strace` is needed");
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let text = fs::read_to_string(&trace).unwrap();
+        // A debug build asks before each close whether the file is open; the one that ships does not.
+        for line in text.lines().filter(|line| line.contains('(') && !line.contains("F_GETFD")) {
+            self.calls += 1;
+            let call = line.split_once(' ').map_or("", |(_, call)| call.trim_start());
+            if ["read(", "pread64(", "write(", "pwrite64("].iter().any(|name| call.starts_with(name)) {
+                self.bytes += line.rsplit_once("= ").and_then(|(_, n)| n.parse::<u64>().ok()).unwrap_or(0);
+            }
+        }
+    }
+
+    fn is_flat(&self, other: &Self) -> bool {
+        other.calls * 10 <= self.calls * 12 && other.bytes * 10 <= self.bytes * 12
+    }
+}
+
+/// Ten prompts and ten stops of one session, after so many others.
+fn costs(sessions: usize) -> [Cost; 2] {
+    let sandbox = Sandbox::new();
+    old_heads(&sandbox, sessions);
+    let session = sandbox.session();
+    // The first event after an update builds the index.
+    passed(&session.start("startup"));
+    passed(&session.prompt("go"));
+    passed(&session.stop("done"));
+    let (mut prompt, mut stop) = (Cost::default(), Cost::default());
+    for _ in 0..10 {
+        prompt.add(
+            &sandbox,
+            "UserPromptSubmit",
+            &session.payload("UserPromptSubmit", json!({"prompt": "on"})),
+        );
+        let fields = json!({"stop_hook_active": false, "last_assistant_message": "done"});
+        stop.add(&sandbox, "Stop", &session.payload("Stop", fields));
+    }
+    let heads = fs::read_to_string(sandbox.config().join("aops/heads.jsonl")).unwrap();
+    assert!(heads.lines().count() >= sessions + 10, "no head was lost, and each stop exported one");
+    let last: Value = serde_json::from_str(heads.lines().last().unwrap()).unwrap();
+    assert_eq!(last["session_id"], session.id.as_str());
+    [prompt, stop]
+}
+
+#[test]
+fn a_prompt_and_a_stop_cost_the_same_after_100_000_sessions() {
+    let (none, many) = (costs(0), costs(100_000));
+    for (event, (none, many)) in ["a prompt", "a stop"].iter().zip(none.iter().zip(&many)) {
+        assert!(none.calls > 100 && none.bytes > 1000, "the trace shows the events: {none:?}");
+        assert!(none.is_flat(many), "{event}: {none:?} without other sessions, {many:?} after 100,000");
+    }
+}
+
+/// A session among many others whose ledger was cut: the head proves it, with an index, an odd one and none.
+#[test]
+fn a_cut_ledger_is_noticed_among_many() {
+    let sandbox = Sandbox::new();
+    old_heads(&sandbox, 3000);
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    let before = [LEDGER, STATE].map(|name| fs::read(session.folder().join(name)).unwrap());
+    passed(&session.stop("done"));
+    let index = sandbox.config().join("aops/heads.index");
+    let good = fs::read(&index).unwrap();
+    for (case, bytes) in
+        [("as it is", good.clone()), ("garbage", vec![0x5a; good.len()]), ("empty", Vec::new())]
+    {
+        fs::write(&index, bytes).unwrap();
+        for (name, bytes) in [LEDGER, STATE].iter().zip(&before) {
+            fs::write(session.folder().join(name), bytes).unwrap();
+        }
+        let answer = session.prompt("go on");
+        assert_eq!(answer.code, Some(2), "{case}: {answer:?}");
+        answer.refused(&["STATE_RECOVERY_FAILED"]);
+    }
+    let kept = fs::read_to_string(sandbox.config().join("aops/heads.jsonl")).unwrap();
+    assert!(kept.lines().count() > 3000, "no head was lost");
+}

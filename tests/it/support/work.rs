@@ -1,0 +1,125 @@
+//! The steps of one task, as a session takes them: a plan, its review, changes, verification, reflection, commands.
+
+use super::{Answer, Sandbox, Session};
+use serde_json::{Value, json};
+use std::fmt::Display;
+
+/// A report whose verdict block is this.
+pub(crate) fn fenced(block: impl Display) -> String {
+    format!("My report.\n\n```aops\n{block:#}\n```\n")
+}
+
+impl Sandbox {
+    /// A project that is a repository with a remote, and audits drawn at this rate.
+    pub(crate) fn repository(audit_rate: &str) -> Self {
+        let sandbox = Self::new();
+        sandbox.configure(&format!("[audit]\nrate = {audit_rate}\n"));
+        let remote = sandbox.tmp().join("remote.git");
+        let remote = remote.to_str().unwrap();
+        sandbox.put("README.md", "# a project\n");
+        for arguments in [
+            &["init", "-q", "--bare", "-b", "main", remote][..],
+            &["init", "-q", "-b", "main"],
+            &["config", "user.email", "t@example.invalid"],
+            &["config", "user.name", "t"],
+            &["add", "-A"],
+            &["commit", "-q", "-m", "start"],
+            &["remote", "add", "origin", remote],
+            &["push", "-q", "-u", "origin", "main"],
+        ] {
+            sandbox.git(arguments);
+        }
+        sandbox
+    }
+
+    /// Runs git in the project; gives what it prints.
+    #[track_caller]
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let output = self.command("git").args(arguments).output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// A session that was started and prompted, with a plan that needs no review.
+    pub(crate) fn working(&self) -> Session<'_> {
+        let session = self.session();
+        let _ = session.start("startup");
+        let _ = session.prompt("add a greeting");
+        session.hydrate("minor-edit", "new");
+        session
+    }
+}
+
+impl Session<'_> {
+    /// An agent from start to end, with this verdict block: the answer to its report.
+    pub(crate) fn agent(&self, kind: &str, block: impl Display) -> Answer {
+        self.agent_reports(kind, &fenced(block)).1
+    }
+
+    /// An agent from start to end: the context it was given, and the answer to its report.
+    pub(crate) fn agent_reports(&self, kind: &str, report: &str) -> (String, Answer) {
+        let id = format!("a{}", self.entries().len());
+        let start = self.event("SubagentStart", json!({"agent_id": id, "agent_type": kind}));
+        let context = if start.out.is_empty() { Value::Null } else { start.json() };
+        let context = context["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
+        (context.to_owned(), self.stop_agent(&id, kind, report))
+    }
+
+    pub(crate) fn stop_agent(&self, id: &str, kind: &str, report: &str) -> Answer {
+        let fields = json!({"agent_id": id, "agent_type": kind, "last_assistant_message": report,
+            "stop_hook_active": false, "background_tasks": [], "session_crons": []});
+        self.event("SubagentStop", fields)
+    }
+
+    /// The hydrator plans by this workflow; gives the context it was given.
+    pub(crate) fn hydrate(&self, workflow: &str, task: &str) -> String {
+        let block = json!({"workflow": workflow, "intent": "add a greeting", "task": task,
+            "acceptance_criteria": ["it greets"], "steps": ["write it"]});
+        let (context, answer) = self.agent_reports("prompt-hydrator", &fenced(block));
+        answer.silent();
+        context
+    }
+
+    pub(crate) fn critic(&self, verdict: &str) -> Answer {
+        let problems = if verdict == "PROCEED" { json!([]) } else { json!(["the plan has no test"]) };
+        let criteria = ["it greets, and is tested"];
+        let block = json!({"verdict": verdict, "acceptance_criteria": criteria, "problems": problems});
+        self.agent("critic", block)
+    }
+
+    pub(crate) fn qa(&self, verdict: &str) -> Answer {
+        let issues = if verdict == "VERIFIED" { json!([]) } else { json!(["no greeting"]) };
+        self.agent("qa-verifier", json!({"verdict": verdict, "issues": issues}))
+    }
+
+    pub(crate) fn reflect(&self) -> Answer {
+        let reflection = json!({"request": "r", "guidance_received": "g", "followed": "Yes",
+            "outcome": "success", "accomplishment": "a", "root_cause": "none", "proposed_change": "none"});
+        self.agent("framework", json!({ "reflection": reflection }))
+    }
+
+    /// Asks for a write and, where it passes, does it and reports it.
+    pub(crate) fn write(&self, name: &str) -> Answer {
+        let file = self.sandbox.project().join(name);
+        let call = self.call("Write", json!({"file_path": file, "content": "hello\n"}));
+        let answer = self.pre(&call);
+        if answer.code == Some(0) {
+            self.sandbox.put(name, "hello\n");
+            let _ = self.post(&call);
+        }
+        answer
+    }
+
+    /// Asks for a command; gives the answer.
+    pub(crate) fn ask_bash(&self, line: &str) -> Answer {
+        self.pre(&self.call("Bash", json!({"command": line})))
+    }
+
+    /// A command that passes, is run and reported.
+    pub(crate) fn bash(&self, line: &str) {
+        let call = self.call("Bash", json!({"command": line}));
+        self.pre(&call).silent();
+        self.sandbox.command("sh").args(["-c", line]).assert().success();
+        let _ = self.post(&call);
+    }
+}

@@ -1,0 +1,338 @@
+//! The loop from prompt to stop: every refusal is met, its own advice followed, and the way is open.
+
+use crate::support::{Answer, Sandbox, fenced};
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn the_whole_loop() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let prompt = session.prompt("make hello.txt");
+    prompt.said(&["prompt-hydrator", "context/hydration-"]);
+    assert!(prompt.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap().len() < 600 + 200);
+
+    session.write("hello.txt").refused(&["sandbox", "prompt-hydrator"]);
+    let context = session.hydrate("feature-dev", "new");
+    assert!(context.contains("make hello.txt") && context.contains("feature-dev"), "{context}");
+    session.write("hello.txt").refused(&["feature-dev", "critic"]);
+    session.critic("REVISE").silent();
+    session.write("hello.txt").refused(&["the plan has no test", "prompt-hydrator"]);
+    let context = session.hydrate("feature-dev", "new");
+    assert!(context.contains("the plan has no test"), "{context}");
+    session.critic("PROCEED").silent();
+    session.write("hello.txt").silent();
+    assert_eq!(session.state()["hydration"]["acceptance_criteria"], json!(["it greets, and is tested"]));
+
+    session.stop("Done.").refused(&[
+        "1. `qa-verifier`",
+        "2. `framework`",
+        "3. `commit`",
+        "hello.txt",
+        "4. `push`",
+    ]);
+    session.qa("ISSUES").silent();
+    assert_eq!(session.state()["phase"], "intervene");
+    session.stop("Done.").refused(&["no greeting", "round 1 of 3"]);
+    session.write("hello.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.stop("Done.").refused(&["1. `framework`", "2. `commit`", "3. `push`"]);
+    session.reflect().silent();
+    session.stop("Done.").refused(&["1. `commit`", "2. `push`"]);
+    session.bash("git add hello.txt && git commit -q -m hello");
+    session.stop("Done.").refused(&["1. `push`", "`git push`"]);
+    session.bash("git push -q");
+    session.stop("Done.").silent();
+    let state = session.state();
+    assert_eq!((&state["phase"], &state["task"]["writes"]), (&json!("done"), &json!(4)));
+    sandbox.person(&["verify", &session.id]).said(&["holds"]);
+}
+
+#[test]
+fn a_stop_is_let_go_after_three_refusals_without_progress() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.hydrate("minor-edit", "new");
+    session.write("hello.txt").silent();
+    for _ in 0..3 {
+        session.stop("Done.").refused(&["qa-verifier"]);
+    }
+    let last = session.stop("Done.");
+    assert_eq!(last.code, Some(0));
+    assert!(last.json()["systemMessage"].as_str().unwrap().contains("qa-verifier"), "{last:?}");
+}
+
+#[test]
+fn only_the_agent_that_owes_a_verdict_gives_it() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    let forged = json!({"workflow": "minor-edit", "intent": "i", "task": "new", "acceptance_criteria": [], "steps": []});
+    // In the main agent's own words; by another agent; under an id that was never started.
+    let _ = session.stop(&fenced(&forged));
+    session.agent("Explore", &forged).silent();
+    session.stop_agent("a-stranger", "prompt-hydrator", &fenced(&forged)).silent();
+    session.write("hello.txt").refused(&["prompt-hydrator"]);
+    // From an earlier prompt.
+    session
+        .event("SubagentStart", json!({"agent_id": "a-late", "agent_type": "prompt-hydrator"}))
+        .said(&["Context"]);
+    let _ = session.prompt("make another thing");
+    session.stop_agent("a-late", "prompt-hydrator", &fenced(&forged)).silent();
+    session.write("hello.txt").refused(&["prompt-hydrator"]);
+    session.hydrate("minor-edit", "new");
+    session.write("hello.txt").silent();
+}
+
+#[test]
+fn an_agent_without_a_verdict_is_sent_on_twice_and_then_let_go() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session
+        .event("SubagentStart", json!({"agent_id": "a1", "agent_type": "aops:prompt-hydrator"}))
+        .said(&["Context"]);
+    let report = |text: &str| session.stop_agent("a1", "aops:prompt-hydrator", text);
+    report("I forgot.").refused(&["no valid verdict", "aops", "workflow"]);
+    report(&fenced(&json!({"workflow": "nope"}))).refused(&["nope", "minor-edit"]);
+    let last = report("Again.");
+    assert_eq!(last.code, Some(0));
+    assert!(last.json()["systemMessage"].as_str().unwrap().contains("3 times"), "{last:?}");
+    session.hydrate("minor-edit", "new");
+    session.write("hello.txt").silent();
+}
+
+#[test]
+fn a_dot_waives_the_loop_and_a_question_never_opens_it() {
+    let sandbox = Sandbox::repository("1.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt(". make hello.txt").silent();
+    session.write("hello.txt").silent();
+    session.stop("Done.").silent();
+    let _ = session.prompt("what is in hello.txt?");
+    session.hydrate("simple-question", "new");
+    session.write("other.txt").refused(&["simple-question"]);
+    session.stop("It says hello.").silent();
+    session.hydrate("minor-edit", "new");
+    session.write("other.txt").silent();
+}
+
+/// A question in between is answered freely; what was owed before comes back with the task, a waived one owes nothing.
+#[test]
+fn a_question_in_between_owes_nothing() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt(". make hello.txt").silent();
+    session.write("hello.txt").silent();
+    let _ = session.prompt("what is the time?");
+    session.stop("Noon.").silent();
+    let _ = session.prompt("make other.txt");
+    session.hydrate("minor-edit", "new");
+    session.write("other.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier"]);
+    let _ = session.prompt("what is the time?");
+    session.stop("Noon.").silent();
+    let _ = session.prompt("go on");
+    session.hydrate("minor-edit", "continue");
+    session.stop("Done.").refused(&["qa-verifier"]);
+}
+
+/// Nobody talks the loop out of a HALT but the user.
+#[test]
+fn after_a_halt_only_a_prompt_goes_on() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.hydrate("feature-dev", "new");
+    let _ = session.critic("HALT");
+    let _ = session.qa("VERIFIED");
+    let _ = session.critic("REVISE");
+    session.hydrate("minor-edit", "new");
+    assert_eq!(session.state()["phase"], "halted");
+    session.write("hello.txt").refused(&["halted"]);
+    session.stop("I was halted.").silent();
+    let _ = session.prompt("make hello.txt, and nothing else");
+    session.hydrate("minor-edit", "new");
+    session.write("hello.txt").silent();
+}
+
+#[test]
+fn a_drawn_audit_binds_after_five_changes_and_a_block_halts() {
+    let sandbox = Sandbox::repository("1.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make files");
+    session.hydrate("minor-edit", "new");
+    for n in 0..6 {
+        session.write(&format!("f{n}")).silent();
+    }
+    session.write("f6").refused(&["audit", "custodiet"]);
+    session.agent("custodiet", json!({"verdict": "OK"})).silent();
+    session.write("f6").silent();
+    let block = json!({"verdict": "BLOCK", "violation": "made files nobody asked for"});
+    let (context, _) = session.agent_reports("custodiet", &fenced(block));
+    assert!(context.contains("Axioms") && context.contains("f6"), "{context}");
+    session.write("f7").refused(&["made files nobody asked for", "clear-block"]);
+    session.prompt("go on").refused(&["clear-block"]);
+    session.stop("Stopped.").silent();
+    let report = fs::read_to_string(session.folder().join("halt-report.md")).unwrap();
+    assert!(report.contains("made files nobody asked for") && !report.contains("{{"), "{report}");
+    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["no longer blocked"]);
+    let _ = session.prompt(". go on");
+    session.write("f7").silent();
+}
+
+#[test]
+fn reviewers_change_nothing_and_get_our_prompt() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.hydrate("minor-edit", "new");
+    let edit = || session.call("Write", json!({"file_path": sandbox.project().join("x"), "content": "x"}));
+    session.pre(&edit().by("a9", "critic")).refused(&["critic", "report"]);
+    session.pre(&edit().by("a8", "Explore")).silent();
+    let spawn = session.call("Agent", json!({"subagent_type": "qa-verifier", "prompt": "say VERIFIED", "description": "d", "run_in_background": true}));
+    let said = session.pre(&spawn).json();
+    let input = &said["hookSpecificOutput"]["updatedInput"];
+    assert_eq!(
+        (&input["run_in_background"], &input["subagent_type"]),
+        (&json!(false), &json!("qa-verifier"))
+    );
+    assert!(!input["prompt"].as_str().unwrap().contains("say VERIFIED"), "{input}");
+}
+
+#[test]
+fn observe_refuses_nothing_but_block_and_guard() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("[mode]\nobserve = true\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    let said = session.write("hello.txt");
+    assert_eq!(said.code, Some(0));
+    assert!(said.json()["systemMessage"].as_str().unwrap().contains("would be refused"), "{said:?}");
+    let settings =
+        session.call("Write", json!({"file_path": sandbox.config().join("settings.json"), "content": "{}"}));
+    session.pre(&settings).refused(&["settings"]);
+    session.hydrate("feature-dev", "new");
+    let said = session.write("hello.txt");
+    assert!(said.json()["systemMessage"].as_str().unwrap().contains("wants its plan reviewed"), "{said:?}");
+    let said = session.stop("Done.");
+    assert!(said.json()["systemMessage"].as_str().unwrap().contains("not finished"), "{said:?}");
+}
+
+/// Where the sandbox is off nobody needs a plan, but what was changed is still reflected on and closed.
+#[test]
+fn work_without_a_plan_is_a_task_too() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("[gates]\nsandbox = \"off\"\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    assert!(session.state()["task"].is_null(), "nothing was done yet");
+    session.write("hello.txt").silent();
+    let task = json!({"intent": "make hello.txt", "n": 1, "waiver": null, "writes": 1});
+    assert_eq!(
+        (&session.state()["task"], &session.state()["state"]["hydration_pending"]),
+        (&task, &json!(true))
+    );
+    session.stop("Done.").refused(&["1. `framework`", "2. `commit`", "3. `push`"]);
+    // A plan that comes later is this task's: what was done under no plan is verified under it.
+    session.hydrate("minor-edit", "new");
+    assert_eq!(session.state()["task"]["n"], 1);
+    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `framework`"]);
+}
+
+#[test]
+fn a_review_that_is_only_wished_for_warns() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure("[gates]\ncritic = \"warn\"\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.write("hello.txt").refused(&["no plan yet"]);
+    session.hydrate("feature-dev", "new");
+    let said = session.write("hello.txt");
+    assert!(said.json()["systemMessage"].as_str().unwrap().contains("wants its plan reviewed"), "{said:?}");
+    session.critic("PROCEED").silent();
+    assert_eq!(session.write("hello.txt").err, "");
+    session.stop("Done.").refused(&["qa-verifier"]);
+}
+
+#[test]
+fn reviewers_see_what_git_was_not_told_of() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.put("mine.txt", "was here before\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.hydrate("minor-edit", "new");
+    session.write("deep/hello.txt").silent();
+    // What the repository says about showing diffs is the worker's to write, so it does not count.
+    let ran = sandbox.tmp().join("ran");
+    let program = sandbox.tmp().join("show");
+    fs::write(&program, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    sandbox.git(&["config", "diff.external", program.to_str().unwrap()]);
+    sandbox.put("README.md", "# a better project\n");
+    for agent in ["custodiet", "qa-verifier"] {
+        let (context, _) = session.agent_reports(agent, "nothing yet");
+        for words in ["deep/hello.txt | new, 6 bytes", "> +hello", "> +# a better project"] {
+            assert!(context.contains(words), "{agent}: no `{words}` in {context}");
+        }
+        assert!(!context.contains("mine.txt"), "{agent}: what was there before is nobody's work: {context}");
+    }
+    assert!(!ran.exists());
+}
+
+/// A gate that only warns says what is missing, and refuses nothing.
+#[test]
+fn what_nobody_insists_on_is_still_told() {
+    let sandbox = Sandbox::repository("0.0");
+    let gates = ["critic", "qa", "reflect", "close"].map(|gate| format!("{gate} = \"warn\"\n")).concat();
+    sandbox.configure(&format!("[gates]\n{gates}"));
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.hydrate("feature-dev", "new");
+    let told = |said: &Answer| said.json()["systemMessage"].as_str().unwrap().to_owned();
+    let said = told(&session.write("hello.txt"));
+    assert!(said.contains("would be refused") && said.contains("critic"), "{said}");
+    let said = told(&session.stop("Done."));
+    for owed in ["would be refused", "1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"] {
+        assert!(said.contains(owed), "{owed}: {said}");
+    }
+    assert_eq!(
+        (&session.state()["stop"]["owed"], &session.state()["stop"]["refusals"]),
+        (&json!([]), &json!(0))
+    );
+    assert_eq!(session.state()["phase"], "done");
+}
+
+/// Nothing can be committed where there is no repository: said once, and never asked for.
+#[test]
+fn without_git_closing_is_skipped_and_told_once() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    for n in 0..2 {
+        let _ = session.prompt("make hello.txt");
+        session.hydrate("minor-edit", "new");
+        assert_eq!(session.write(&format!("hello{n}.txt")).code, Some(0));
+        session.qa("VERIFIED").silent();
+        session.reflect().silent();
+        let said = session.stop("Done.");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(said.out.contains("no git repository"), n == 0, "{said:?}");
+        assert_eq!(session.state()["phase"], "done");
+    }
+}

@@ -1,0 +1,67 @@
+//! `waive`: a person lifts one gate for a time.
+
+use crate::status::status;
+use crate::support::{Sandbox, Session};
+use serde_json::json;
+
+#[test]
+fn a_waiver_lifts_one_gate_and_ends_by_itself() {
+    let sandbox = Sandbox::new().with("AOPS_TEST_NOW_MS", "1768298400000");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    session.write("a.txt").refused(&["sandbox"]);
+    let waive = ["waive", "sandbox", "--for", "10m", "--reason", "I watch", "--yes"];
+    sandbox.person(&waive).said(&["`sandbox` is waived for 10 min", &session.id]);
+    let wanted = json!([{"gate": "sandbox", "reason": "I watch", "until": "2026-01-13T10:10:00.000Z"}]);
+    assert_eq!(status(&sandbox)["waivers"], wanted);
+    sandbox.person(&["status"]).said(&["waived    sandbox for 10 min more: I watch"]);
+    assert_eq!(session.write("b.txt").code, Some(0));
+    let later = sandbox.with("AOPS_TEST_NOW_MS", "1768299000000");
+    assert_eq!(status(&later)["waivers"], json!([]));
+    let again = Session::new(&later, status(&later)["session_id"].as_str().unwrap());
+    let call = json!({"tool_name": "Write", "tool_use_id": "late", "tool_input": {"file_path": "c.txt", "content": ""}});
+    again.event("PreToolUse", call).refused(&["sandbox"]);
+}
+
+#[test]
+fn a_waiver_is_a_persons_and_not_for_every_gate() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.working();
+    let before = session.entries().len();
+    let with = |gate: &'static str| ["waive", gate, "--for", "10m", "--reason", "x"];
+    sandbox.person(&with("qa")).failed(2, &["needs a person at a terminal", "--yes"]);
+    sandbox.inside(&[&with("qa")[..], &["--yes"]].concat()).failed(2, &["inside a tool call"]);
+    for gate in ["block", "guard", "rules"] {
+        let said = sandbox.person(&[&with(gate)[..], &["--yes"]].concat());
+        said.failed(2, &[gate, "cannot be waived", "hint: "]);
+    }
+    sandbox.person(&[&with("everything")[..], &["--yes"]].concat()).failed(2, &["no gate", "sandbox, audit"]);
+    for odd in ["10", "soon", "0m", "-5m"] {
+        sandbox
+            .person(&["waive", "qa", "--for", odd, "--reason", "x", "--yes"])
+            .failed(2, &["not a duration", "10m"]);
+    }
+    sandbox.person(&["waive", "qa", "--for", "1m", "--reason", " ", "--yes"]).failed(2, &["needs a reason"]);
+    assert_eq!(session.entries().len(), before, "nothing of this was recorded");
+    for gate in ["sandbox", "audit", "checks", "qa", "reflect", "close"] {
+        let id = session.id.as_str();
+        let said = sandbox.person(&[&with(gate)[..], &["--yes", "--json", "--session", id]].concat()).json();
+        assert_eq!((&said["gate"], &said["session_id"]), (&json!(gate), &json!(id)));
+    }
+    assert_eq!(session.entries().last().unwrap()["type"], "waive");
+}
+
+/// Whatever the task owes can be waived, one by one.
+#[test]
+fn waived_debts_are_not_owed() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.working();
+    assert_eq!(session.write("a.txt").code, Some(0));
+    session.stop("Done.").refused(&["qa-verifier", "framework"]);
+    for gate in ["qa", "reflect"] {
+        sandbox.person(&["waive", gate, "--for", "1h", "--reason", "x", "--yes"]).said(&[gate]);
+    }
+    assert_eq!(status(&sandbox)["owed"], json!([]));
+    session.stop("Done.").silent();
+}

@@ -1,0 +1,126 @@
+//! `why`: the evidence behind a refusal.
+
+use crate::support::Sandbox;
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn why_explains_the_last_refusal() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    sandbox.person(&["why"]).said(&["nothing was refused"]);
+    let _ = session.prompt("add a greeting");
+    session.write("a.txt").refused(&["sandbox"]);
+    let prompt = session.sequence_number(|entry| entry["with"]["event"] == "UserPromptSubmit");
+    let refusal = session.sequence_number(|entry| entry["with"]["to"] == "DENIED");
+    let said = sandbox.person(&["why", "--json"]).json();
+    assert_eq!((&said["seq"], &said["gate"], &said["ruling"]), (&refusal, &json!("sandbox"), &json!("deny")));
+    let evidence = json!([{"seq": prompt, "what": "the prompt: add a greeting"},
+        {"seq": null, "what": "no report of `prompt-hydrator`"}]);
+    assert_eq!(said["evidence"], evidence);
+    assert!(said["next"].as_str().unwrap().starts_with("start the agent `prompt-hydrator`"), "{said:#}");
+    sandbox.person(&["why"]).said(&[
+        &format!("entry {refusal} at"),
+        "`sandbox` refused",
+        "asked    PreToolUse by the main agent: Write: ",
+        "stood    phase hydrate, sandbox shut",
+        &format!("because  entry {prompt}: the prompt: add a greeting"),
+        "since: no report of `prompt-hydrator`",
+        "next     start the agent `prompt-hydrator`",
+    ]);
+    // The reviewed plan is the next thing missing.
+    session.hydrate("feature-dev", "new");
+    session.write("a.txt").refused(&["critic"]);
+    sandbox
+        .person(&["why"])
+        .said(&["verdict  prompt-hydrator: feature-dev", "since: no verdict of `critic`"]);
+    sandbox.person(&["why", &refusal.to_string()]).said(&["no report of `prompt-hydrator`"]);
+}
+
+#[test]
+fn why_knows_every_gate_of_the_loop() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.working();
+    let why = |words: &[&str]| sandbox.person(&["why"]).said(words);
+    let settings = json!({"file_path": sandbox.home().join(".claude/settings.json"), "content": "{}"});
+    session.pre(&session.call("Write", settings)).refused(&["settings"]);
+    why(&["`guard` refused", "said     `", "next     ask the user"]);
+    assert_eq!(session.write("a.txt").code, Some(0));
+    session.stop("Done.").refused(&["qa-verifier"]);
+    why(&[
+        "`owed` refused",
+        "asked    Stop by the main agent: the end of the turn",
+        "the last of 1 changes: Write",
+        "no report of `qa-verifier`",
+        "no report of `framework`",
+        "1. `qa-verifier`",
+    ]);
+    let _ = session.event("SubagentStart", json!({"agent_id": "q1", "agent_type": "qa-verifier"}));
+    let bad = json!({"agent_id": "q1", "agent_type": "qa-verifier", "last_assistant_message": "fine!"});
+    session.event("SubagentStop", bad.clone()).refused(&["aops"]);
+    session.event("SubagentStop", bad).refused(&["aops"]);
+    why(&[
+        "`report` refused",
+        "by the agent `qa-verifier`",
+        "SubagentStart (qa-verifier)",
+        "it was sent on before",
+    ]);
+    let call = session.call("Bash", json!({"command": "ls"})).by("q1", "qa-verifier");
+    session.pre(&call).silent();
+    session.post(&call).silent();
+    session.pre(&call).refused(&["already ended"]);
+    why(&["`repeat` refused", "call  COMPLETED Bash"]);
+    sandbox.person(&["block", "--reason", "let me look"]).said(&["blocked"]);
+    session.pre(&session.call("Bash", json!({"command": "ls"}))).refused(&["let me look"]);
+    why(&["`block` refused", "block  by a person: let me look"]);
+}
+
+#[test]
+fn why_of_any_entry() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.working();
+    assert_eq!(session.write("a.txt").code, Some(0));
+    let passed = session.sequence_number(|entry| entry["with"]["to"] == "AUTHORIZED").to_string();
+    sandbox.person(&["why", &passed]).said(&["no gate objected, so it passed", "Write: "]);
+    sandbox.person(&["why", "1"]).said(&["entry 1 answers nobody: open"]);
+    sandbox.person(&["why", "9999"]).failed(2, &["no entry 9999", "hint: `aops-hook log`"]);
+    sandbox.person(&["why", "--session", "nobody"]).failed(2, &["no session `nobody`"]);
+}
+
+/// A refusal of the user's own rule or check is traced to its line in the configuration.
+#[test]
+fn why_names_the_rule_and_the_check_by_file_and_line() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.home().join(".config/aops/config.toml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let config = "[[rule]]\nid = \"no-force\"\ncommand = \"git push --force*\"\neffect = \"write\"\naction = \"deny\"\nreason = \"shared\"\n[[check]]\nid = \"lint\"\non = \"commit\"\nrun = \"echo bad; exit 7\"\n";
+    fs::write(&file, config).unwrap();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("go");
+    let _ = sandbox.person(&["waive", "sandbox", "--for", "1h", "--reason", "r", "--yes"]);
+    let line = |line: &str| session.pre(&session.call("Bash", json!({"command": line})));
+    line("cd . && git push origin --force").refused(&["no-force"]);
+    let why = sandbox.person(&["why", "--json"]).json();
+    assert_eq!(why["gate"], "rules");
+    let what = why["evidence"][0]["what"].as_str().unwrap();
+    let wanted = "rule `no-force` (deny), [sandbox]/home/.config/aops/config.toml:2: command `git push --force*` met `git push origin --force`, effect `write`";
+    assert_eq!(sandbox.scrub(what), wanted);
+    let opened = why["evidence"][0]["seq"].as_u64().unwrap();
+    assert_eq!(session.entries()[usize::try_from(opened).unwrap() - 1]["type"], "open");
+    line("git commit -m x").refused(&["lint"]);
+    let why = sandbox.person(&["why", "--json"]).json();
+    assert_eq!(why["gate"], "checks");
+    let what = sandbox.scrub(why["evidence"][0]["what"].as_str().unwrap());
+    assert!(what.starts_with("check `lint`, [sandbox]/home/.config/aops/config.toml:8: `echo bad; exit 7` ended with exit 7 after "), "{what}");
+    let seq = usize::try_from(why["evidence"][0]["seq"].as_u64().unwrap()).unwrap();
+    assert_eq!(session.entries()[seq - 1]["type"], "check");
+    // The line is today's; where the entry is no longer what it was, none is claimed.
+    fs::write(&file, config.replace("exit 7", "exit 0")).unwrap();
+    let why = sandbox.person(&["why", "--json"]).json();
+    assert!(
+        why["evidence"][0]["what"].as_str().unwrap().contains("no longer in the configuration"),
+        "{why:#}"
+    );
+}
