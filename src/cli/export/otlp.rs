@@ -4,6 +4,7 @@
 //! `invoke_agent`, `execute_tool`); other attributes are `aops.…`. Invariant: the same session gives the same ids, so
 //! a collector that gets it twice stores it once.
 
+use super::csv::sum;
 use super::trace::{AgentSpan, CallSpan, Trace};
 use super::{Found, Io};
 use crate::briefing::memory;
@@ -205,8 +206,7 @@ impl SpanWriter<'_> {
 }
 
 fn session_attributes(insights: &Insights) -> Vec<Value> {
-    let sum =
-        |count: fn(&Sum) -> u64| insights.tokens.by_model.values().map(count).fold(0, u64::saturating_add);
+    let sum = |count: fn(&Sum) -> u64| sum(insights, count);
     let mut attributes = vec![
         text("gen_ai.operation.name", "invoke_agent"),
         text("gen_ai.provider.name", "anthropic"),

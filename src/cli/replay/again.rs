@@ -128,15 +128,8 @@ impl<'a> Replay<'a> {
     fn of_call(&self, step: &Step) -> Result<Value, &'static str> {
         let input: Value =
             serde_json::from_str(step.input.as_ref().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
-        let mut payload = self.frame(
-            "PreToolUse",
-            [
-                ("agent_id", &step.agent_id),
-                ("agent_type", &step.agent_type),
-                ("permission_mode", &step.mode),
-                ("prompt_id", &step.prompt_id),
-            ],
-        );
+        let known = [&step.agent_id, &step.agent_type, &step.mode, &step.prompt_id];
+        let mut payload = self.common_fields("PreToolUse", known);
         payload.insert("tool_name".into(), json!(step.call.tool));
         payload.insert("tool_use_id".into(), json!(step.call.id));
         payload.insert("tool_input".into(), input);
@@ -148,28 +141,23 @@ impl<'a> Replay<'a> {
         if own.get("tool_input").is_some_and(has_clip) {
             return Err(CLIPPED);
         }
-        let mut payload = self.frame(
-            &seen.event,
-            [
-                ("agent_id", &seen.agent_id),
-                ("agent_type", &seen.agent_type),
-                ("permission_mode", &seen.mode),
-                ("prompt_id", &seen.prompt_id),
-            ],
-        );
+        let known = [&seen.agent_id, &seen.agent_type, &seen.mode, &seen.prompt_id];
+        let mut payload = self.common_fields(&seen.event, known);
         payload.extend(own);
         Ok(Value::Object(payload))
     }
 
-    fn frame(&self, event: &str, known: [(&str, &Option<String>); 4]) -> Map<String, Value> {
+    /// The fields of every payload; `known`: agent id and type, permission mode, prompt id.
+    fn common_fields(&self, event: &str, known: [&Option<String>; 4]) -> Map<String, Value> {
+        let names = ["agent_id", "agent_type", "permission_mode", "prompt_id"];
         let known =
-            known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?))));
+            names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value.as_ref()?))));
         let fixed = [
             ("session_id", json!(self.session_id)),
             ("cwd", json!(self.cwd)),
             ("hook_event_name", json!(event)),
         ];
-        known.chain(fixed.map(|(name, value)| (name.to_owned(), value))).collect()
+        known.chain(fixed).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

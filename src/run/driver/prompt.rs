@@ -16,7 +16,7 @@ const INNER: usize = 6_000;
 impl Driver {
     /// The prompt of this step. `again`: an earlier attempt did not end.
     pub(super) fn prompt(&self, index: usize, step: &PlannedStep, again: bool) -> Result<String, Failure> {
-        let library = Library::of(&self.env, &self.texts);
+        let library = Library::of(&self.env, &self.prepared.texts);
         let inner = step.inner.as_deref().and_then(|id| library.workflow(id));
         let inner = inner.map_or(String::new(), |workflow| {
             format!("Do it as the workflow `{}` says:\n\n{}\n", workflow.id, cut(workflow.body.trim(), INNER))
@@ -34,7 +34,7 @@ impl Driver {
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
         let values = vec![
             ("index", (index + 1).to_string()),
-            ("count", self.plan.len().to_string()),
+            ("count", self.prepared.plan.len().to_string()),
             ("name", step.name.clone()),
             ("description", step.description.clone()),
             ("task", quote(&self.run.init.task)),
