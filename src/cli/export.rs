@@ -1,7 +1,7 @@
-//! Hands sessions to other programs: every entry and insight as JSON lines, a table, or spans for a collector.
+//! `export`: sessions for other programs: entries and insights as JSON lines, a CSV table, or spans for a collector.
 //!
 //! Reads ledgers and insights; prints, or posts to the address it is given. Invariant: nothing leaves the machine unless a
-//! person names where to; no hook ever comes here.
+//! person names the address; no hook calls this.
 
 mod csv;
 mod trace;
@@ -17,37 +17,34 @@ use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-pub const COMMAND: Command =
-    Command {
-        name: "export",
-        about: "Hand ledgers and insights to other tools: JSON lines, CSV, or OpenTelemetry spans",
-        examples: &[
-            ("aops-hook export --format jsonl > all.jsonl", "every insight and every entry of every session"),
-            ("aops-hook export --format csv --since 30d > sessions.csv", "one row a session"),
-            (
-                "aops-hook export --format otlp --endpoint http://127.0.0.1:4318",
-                "spans to a collector on this machine",
-            ),
-        ],
-        who: Who::Anyone,
-        arguments: |command| {
-            let format = Arg::new("format").long("format").value_name("FORMAT").required(true);
-            let endpoint = Arg::new("endpoint").long("endpoint").value_name("URL");
-            since_argument(
-                command
-                    .arg(
-                        Arg::new("session")
-                            .value_name("SESSION")
-                            .help("A session's id or the beginning of one; nothing for all"),
-                    )
-                    .arg(format.value_parser(["jsonl", "csv", "otlp"]).help("What to make of them"))
-                    .arg(endpoint.help(
-                        "Where the collector listens (OTLP over HTTP); else $OTEL_EXPORTER_OTLP_ENDPOINT",
-                    )),
-            )
-        },
-        run,
-    };
+pub const COMMAND: Command = Command {
+    name: "export",
+    about: "Export ledgers and insights as JSON lines, CSV, or OpenTelemetry spans",
+    examples: &[
+        ("aops-hook export --format jsonl > all.jsonl", "every insight and every entry of every session"),
+        ("aops-hook export --format csv --since 30d > sessions.csv", "one row per session"),
+        (
+            "aops-hook export --format otlp --endpoint http://127.0.0.1:4318",
+            "spans to a collector on this machine",
+        ),
+    ],
+    who: Who::Anyone,
+    arguments: |command| {
+        let format = Arg::new("format").long("format").value_name("FORMAT").required(true);
+        let endpoint = Arg::new("endpoint").long("endpoint").value_name("URL");
+        since_argument(
+            command
+                .arg(
+                    Arg::new("session")
+                        .value_name("SESSION")
+                        .help("A session's id or the beginning of one; default: all"),
+                )
+                .arg(format.value_parser(["jsonl", "csv", "otlp"]).help("The output format"))
+                .arg(endpoint.help("The collector (OTLP over HTTP); default: $OTEL_EXPORTER_OTLP_ENDPOINT")),
+        )
+    },
+    run,
+};
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let since = since(given, io)?;
@@ -58,11 +55,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let format = given.get_one::<String>("format").map_or("jsonl", String::as_str);
     let endpoint = given.get_one::<String>("endpoint").cloned();
     if endpoint.is_some() && format != "otlp" {
-        return refused("`--endpoint` is where spans go\nhint: add `--format otlp`");
+        return refused("`--endpoint` works only with spans\nhint: add `--format otlp`");
     }
     match format {
         "csv" => {
-            writeln!(io.out, "{}", csv::headline())?;
+            writeln!(io.out, "{}", csv::header())?;
             for found in &found {
                 let row = csv::row(&insights(io, found)?);
                 writeln!(io.out, "{row}")?;
@@ -72,13 +69,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             let named = || io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_ENDPOINT").pop();
             let endpoint = endpoint.or_else(|| named().map(|(_, url)| url.to_string_lossy().into_owned()));
             let Some(endpoint) = endpoint else {
-                return refused("where does the collector listen?\nhint: `--endpoint http://127.0.0.1:4318`");
+                return refused(
+                    "the collector's address is missing\nhint: `--endpoint http://127.0.0.1:4318`",
+                );
             };
             return otlp::send(io, &found, &endpoint);
         }
         _ => {
             for found in &found {
-                lines(io, found)?;
+                print_lines(io, found)?;
             }
         }
     }
@@ -93,7 +92,7 @@ fn insights(io: &Io, found: &Found) -> anyhow::Result<Insights> {
 }
 
 /// The insights, then every entry as it stands in the ledger.
-fn lines(io: &mut Io, found: &Found) -> anyhow::Result<()> {
+fn print_lines(io: &mut Io, found: &Found) -> anyhow::Result<()> {
     let insights = serde_json::to_value(insights(io, found)?)?;
     writeln!(
         io.out,
@@ -105,7 +104,7 @@ fn lines(io: &mut Io, found: &Found) -> anyhow::Result<()> {
     let mut line = String::new();
     let id = crate::text::json::quoted(&found.session_id);
     while reader.read_line(&mut line)? > 0 {
-        // What a kill left half written is no entry.
+        // A torn last line is not an entry.
         if let Some(entry) = line.strip_suffix('\n') {
             writeln!(io.out, "{{\"kind\":\"entry\",\"session_id\":{id},\"entry\":{entry}}}")?;
         }

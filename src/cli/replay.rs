@@ -1,8 +1,8 @@
-//! Judges a recorded session again, under today's gates and policy, and shows each verdict that would change.
+//! `replay`: judges a recorded session again under today's gates and policy, and shows each verdict that would change.
 //!
-//! Reads one ledger and what the gates look at today; writes nothing. Invariants: each event is judged on the history as
-//! it was recorded, so one changed verdict does not change the next; what the ledger does not hold whole is counted and
-//! named, never guessed.
+//! Reads one ledger and the files that the gates read today; writes nothing. Invariants: each event is judged on the
+//! recorded history, so one changed verdict does not change the next; events that the ledger does not hold whole are
+//! counted, never guessed.
 
 mod again;
 
@@ -13,7 +13,7 @@ use crate::ledger::sessions;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
-use again::{Again, Replay};
+use again::{Replay, Replayed};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// One verdict that would be another today.
-struct Changed {
+/// One verdict that would be different today.
+struct ChangedVerdict {
     seq: u64,
     ts: String,
     event: String,
@@ -53,12 +53,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     for batch in past::batches(&shelved)? {
         if let Some(answered) = past::answered(&batch) {
             match replay.judge(&session, &answered, &batch) {
-                Again::Verdict(now) => {
+                Replayed::Verdict(now) => {
                     judged += 1;
                     changed.extend(differs(&answered, now));
                 }
-                Again::LeftOut(why) => *left_out.entry(why).or_default() += 1,
-                Again::CannotBeRefused => {}
+                Replayed::LeftOut(why) => *left_out.entry(why).or_default() += 1,
+                Replayed::CannotBeRefused => {}
             }
         }
         replay.ended(&batch);
@@ -75,15 +75,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Another ruling, or another gate that refuses. Other words for the same are no change.
-fn differs(answered: &Answered, now: Verdict) -> Option<Changed> {
+/// Another ruling, or another gate that refuses. Other words are no change.
+fn differs(answered: &Answered, now: Verdict) -> Option<ChangedVerdict> {
     let silent = |ruling: &str| matches!(ruling, "pass" | "allow");
     let same = answered.ruling == now.ruling.name() || silent(answered.ruling) && silent(now.ruling.name());
     if same && (silent(answered.ruling) || answered.gate == now.gate) {
         return None;
     }
     let was = [answered.ruling, answered.gate, answered.reason].map(str::to_owned);
-    Some(Changed {
+    Some(ChangedVerdict {
         seq: answered.seq,
         ts: answered.ts.to_owned(),
         event: answered.event.to_owned(),
@@ -93,7 +93,7 @@ fn differs(answered: &Answered, now: Verdict) -> Option<Changed> {
     })
 }
 
-fn value(changed: &Changed) -> Value {
+fn value(changed: &ChangedVerdict) -> Value {
     let (ruling, gate, reason) = &changed.was;
     let now = &changed.now;
     json!({
@@ -110,7 +110,7 @@ fn print(
     io: &mut Io,
     id: &str,
     judged: u64,
-    changed: &[Changed],
+    changed: &[ChangedVerdict],
     left_out: &BTreeMap<&str, u64>,
 ) -> anyhow::Result<()> {
     let how_many = match changed.len() {

@@ -147,7 +147,8 @@ pub(super) fn drive(
 
 fn show(io: &mut Io, request: &RunRequest) -> anyhow::Result<u8> {
     let project = texts::project(io.env, &io.env.cwd);
-    let (workflow, steps, in_force) = plan_workflow(io.env, &project, request)?;
+    let (workflow, steps, in_force) =
+        plan_workflow(io.env, &project, &request.workflow, request.project_type.as_deref())?;
     if io.json {
         let plan = json!({"workflow": workflow.id, "policy_hash": in_force.hash, "steps": steps});
         writeln!(io.out, "{plan}")?;

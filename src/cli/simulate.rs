@@ -1,7 +1,7 @@
-//! Judges an event as the hook would, and records nothing.
+//! `simulate`: judges an event as the hook would, and records nothing.
 //!
-//! Reads a payload and the session it names; writes nothing. Invariant: the answer is made by the hook's own walk, in a
-//! dry world: there is no second opinion that could differ from the first.
+//! Reads a payload and the session it names; writes nothing. Invariant: the answer comes from the hook's own code in a dry
+//! run, so the two cannot differ.
 
 use super::table::{Tone, clean};
 use super::{Command, Io, Who, refused};
@@ -32,19 +32,19 @@ pub const COMMAND: Command = Command {
         let payload = Arg::new("payload").value_name("PAYLOAD").required(true);
         let attended = Arg::new("attended").long("attended").action(ArgAction::SetTrue);
         row.arg(payload.help("A file with the event's JSON, as the client sends it; `-` for stdin"))
-            .arg(attended.help("A person sits at the client, so that what asks can ask"))
+            .arg(attended.help("Judge as if a person sat at the client and could be asked"))
     },
     run,
 };
 
-/// As much as the hook itself would read.
+/// The hook's own limit.
 const LARGEST_INPUT: u64 = 64 << 20;
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let name = given.get_one::<String>("payload").map(String::as_str).unwrap_or_default();
-    let payload = payload(io.env, name)?;
-    let event = asked(&payload).or_else(refused)?;
-    let (mut env, known) = world(io.env, &event);
+    let payload = read_payload(io.env, name)?;
+    let event = read_head(&payload).or_else(refused)?;
+    let (mut env, known) = environment_of(io.env, &event);
     env.attended |= given.get_flag("attended");
     let kind = EventKind::of(&event.name);
     let said = hook::walk(&event.name, payload.as_bytes(), &env);
@@ -60,15 +60,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// What of the payload is needed before the hook reads it.
-struct Asked {
+/// The fields of the payload that are needed before the hook reads it.
+struct PayloadHead {
     name: String,
     session_id: String,
     transcript_path: String,
     cwd: String,
 }
 
-fn payload(env: &Env, name: &str) -> anyhow::Result<String> {
+fn read_payload(env: &Env, name: &str) -> anyhow::Result<String> {
     let mut text = String::new();
     let read = if name == "-" {
         std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut text)
@@ -80,7 +80,7 @@ fn payload(env: &Env, name: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn asked(payload: &str) -> Result<Asked, String> {
+fn read_head(payload: &str) -> Result<PayloadHead, String> {
     let hint = "hint: `aops-hook doctor` shows that hooks run; a payload is the JSON they get on stdin";
     let json = json::read(payload).map_err(|e| format!("the payload is not JSON: {e}\n{hint}"))?;
     let text = |name: &str| json.text_of(name).unwrap_or_default();
@@ -89,24 +89,24 @@ fn asked(payload: &str) -> Result<Asked, String> {
         return Err(format!("the payload names no event in `hook_event_name`\n{hint}"));
     }
     let (session_id, cwd) = (text("session_id"), text("cwd"));
-    Ok(Asked { name, session_id, transcript_path: text("transcript_path"), cwd })
+    Ok(PayloadHead { name, session_id, transcript_path: text("transcript_path"), cwd })
 }
 
-/// The world as that session's hooks see it: its own folders, whatever this terminal has set; and whether it is known.
-fn world(env: &Env, event: &Asked) -> (Env, bool) {
-    let whose = SessionKey {
+/// The environment of that session's hooks, with its own folders; and whether the session is known.
+fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
+    let key = SessionKey {
         session_id: &event.session_id,
         transcript_path: &event.transcript_path,
         cwd: &event.cwd,
     };
-    let session = sessions::find(env, whose);
+    let session = sessions::find(env, key);
     let known = session.is_some();
     let folders = session.map(|session| session.memory.folders.into_iter().collect());
     let folders = folders.unwrap_or_else(|| env.folders.clone());
     (Env { dry_run: true, inside_client: true, folders, ..env.clone() }, known)
 }
 
-fn value(event: &Asked, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {
+fn value(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {
     let verdict = said.as_ref().ok();
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let text = |of: fn(&Verdict) -> &str| verdict.and_then(|verdict| some(of(verdict)));
@@ -127,7 +127,7 @@ fn value(event: &Asked, known: bool, said: &Result<Verdict, Failure>, answer: &A
 
 fn print(
     io: &mut Io,
-    event: &Asked,
+    event: &PayloadHead,
     known: bool,
     said: &Result<Verdict, Failure>,
     answer: &Answer,

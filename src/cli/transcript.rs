@@ -1,35 +1,35 @@
-//! Tells a whole session as markdown: what was said and done, what the gates said to it, subagents in their place.
+//! `transcript`: a session as markdown: prompts, answers, calls, the gates' answers, subagents below their call.
 //!
-//! Reads ledger and transcript, prints as it reads. Invariants: no secret comes out; a record of an unknown kind is
-//! passed over and counted; memory grows with the number of calls, not with what they said.
+//! Reads ledger and transcript, prints as it reads. Invariants: secrets are redacted; a record of an unknown kind is
+//! skipped and counted; memory grows with the number of calls, not with their output.
 
 mod gates;
 mod outcome;
 mod page;
-mod tell;
+mod write;
 
 use super::range::{self, Found};
 use super::{Command, Io, Who, refused, session_argument};
 use crate::insight::collect;
 use clap::{Arg, ArgAction, ArgMatches};
-use gates::Gates;
-use outcome::Outcomes;
+use gates::GateNotes;
+use outcome::CallOutcomes;
 use page::Page;
 use serde_json::json;
 use std::io::Write;
-use tell::Teller;
+use write::Writer;
 
 pub const COMMAND: Command = Command {
     name: "transcript",
-    about: "Tell a session as markdown: prompts, answers, calls with their outcome, gates, subagents",
+    about: "Print a session as markdown: prompts, answers, calls with their outcome, gates, subagents",
     examples: &[
         ("aops-hook transcript > session.md", "the newest session of this project, whole"),
-        ("aops-hook transcript 3f2a --abridged", "what was asked and answered, one line for each call"),
+        ("aops-hook transcript 3f2a --abridged", "prompts and answers, one line per call"),
     ],
     who: Who::Anyone,
     arguments: |command| {
         let abridged = Arg::new("abridged").long("abridged").action(ArgAction::SetTrue);
-        session_argument(command).arg(abridged.help("One line for each call, without what it said"))
+        session_argument(command).arg(abridged.help("One line per call, without its output"))
     },
     run,
 };
@@ -40,27 +40,27 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let short = given.get_flag("abridged");
     if io.json {
         let mut text = Vec::new();
-        let unknown = told(&found, short, &mut text)?;
+        let unknown = write_session(&found, short, &mut text)?;
         let said = json!({"session_id": found.session_id, "markdown": String::from_utf8_lossy(&text), "unknown_records": unknown});
         writeln!(io.out, "{said}")?;
         return Ok(0);
     }
-    told(&found, short, io.out)?;
+    write_session(&found, short, io.out)?;
     Ok(0)
 }
 
-/// For whoever wants the gist in one piece.
+/// The abridged transcript as one string.
 pub(super) fn abridged(found: &Found) -> anyhow::Result<String> {
     let mut text = Vec::new();
-    told(found, true, &mut text)?;
+    write_session(found, true, &mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// How many records nobody knew.
-fn told(found: &Found, short: bool, out: &mut dyn Write) -> anyhow::Result<u64> {
+/// Writes the transcript. Returns how many records were of an unknown kind.
+fn write_session(found: &Found, short: bool, out: &mut dyn Write) -> anyhow::Result<u64> {
     let gates = match &found.shelved {
-        Some(shelved) => Gates::of(&shelved.path)?,
-        None => Gates::default(),
+        Some(shelved) => GateNotes::of(&shelved.path)?,
+        None => GateNotes::default(),
     };
     let there = found.transcript.is_file();
     if !there && found.shelved.is_none() {
@@ -74,12 +74,12 @@ fn told(found: &Found, short: bool, out: &mut dyn Write) -> anyhow::Result<u64> 
         let ended = insights.ended_at.map(|at| format!(", ended {at}")).unwrap_or_default();
         page.line(&format!("{} · began {began}{ended} · {}", insights.project, insights.outcome))?;
     }
-    let outcomes = if there { Outcomes::of(&found.transcript)? } else { Outcomes::default() };
-    let mut teller = Teller::new(page, &gates, &outcomes, short);
+    let outcomes = if there { CallOutcomes::of(&found.transcript)? } else { CallOutcomes::default() };
+    let mut writer = Writer::new(page, &gates, &outcomes, short);
     if there {
-        teller.session(&found.transcript)?;
+        writer.session(&found.transcript)?;
     } else {
-        teller.ledger_alone()?;
+        writer.ledger_alone()?;
     }
-    Ok(teller.unknown)
+    Ok(writer.unknown)
 }

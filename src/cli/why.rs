@@ -1,4 +1,4 @@
-//! Explains a verdict: the gate, what was asked, what led to it, and the next step.
+//! `why`: explains a verdict: the gate, the question, the evidence, and the next step.
 //!
 //! Reads one ledger, writes nothing. Invariant: every line of evidence is an entry of the ledger, or the absence of one
 //! since an entry.
@@ -40,15 +40,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let at = match given.get_one::<u64>("seq") {
         Some(seq) => match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == *seq)) {
             Some(at) => at,
-            None => return refused(unknown(*seq, &batches)),
+            None => return refused(describe_unknown(*seq, &batches)),
         },
         None => match batches.iter().rposition(|batch| past::answered(batch).is_some_and(|a| a.refused())) {
             Some(at) => at,
-            None => return nothing(io, &shelved.session_id),
+            None => return print_nothing(io, &shelved.session_id),
         },
     };
     let Some(answered) = past::answered(&batches[at]) else {
-        return unasked(io, &shelved.session_id, &batches[at]);
+        return print_entry(io, &shelved.session_id, &batches[at]);
     };
     let mut before = Session::default();
     batches[..at].iter().for_each(|batch| past::fold(&mut before, &shelved.session_id, batch));
@@ -62,12 +62,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn unknown(seq: u64, batches: &[Batch]) -> String {
+fn describe_unknown(seq: u64, batches: &[Batch]) -> String {
     let last = batches.last().and_then(|batch| batch.last()).map_or(0, |entry| entry.seq);
     format!("no entry {seq}: this ledger ends at {last}\nhint: `aops-hook log` numbers them")
 }
 
-fn nothing(io: &mut Io, id: &str) -> anyhow::Result<u8> {
+fn print_nothing(io: &mut Io, id: &str) -> anyhow::Result<u8> {
     if io.json {
         writeln!(io.out, "{}", json!({"session_id": id, "seq": null, "ruling": null}))?;
     } else {
@@ -76,8 +76,8 @@ fn nothing(io: &mut Io, id: &str) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// An entry that answers nobody.
-fn unasked(io: &mut Io, id: &str, batch: &Batch) -> anyhow::Result<u8> {
+/// An entry that is not an answer to an event.
+fn print_entry(io: &mut Io, id: &str, batch: &Batch) -> anyhow::Result<u8> {
     let Some(entry) = batch.last() else { return Ok(0) };
     let what = describe_fact(&entry.fact, 300);
     if io.json {
@@ -91,14 +91,14 @@ fn unasked(io: &mut Io, id: &str, batch: &Batch) -> anyhow::Result<u8> {
 }
 
 /// The reason without its hint, and the hint.
-fn parted(reason: &str) -> (&str, Option<&str>) {
+fn split_hint(reason: &str) -> (&str, Option<&str>) {
     match reason.rsplit_once("\nhint: ") {
         Some((said, next)) => (said, Some(next)),
         None => (reason, None),
     }
 }
 
-fn by(answered: &Answered) -> String {
+fn describe_speaker(answered: &Answered) -> String {
     match answered.agent {
         Some(name) => format!("the agent `{}`", one_line(name, 64)),
         None if answered.event == "UserPromptSubmit" => "the user".to_owned(),
@@ -107,7 +107,7 @@ fn by(answered: &Answered) -> String {
 }
 
 fn value(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> Value {
-    let (said, next) = parted(answered.reason);
+    let (said, next) = split_hint(answered.reason);
     let clues: Vec<Value> = clues.iter().map(|clue| json!({"seq": clue.seq, "what": clue.what})).collect();
     json!({
         "session_id": id,
@@ -115,7 +115,7 @@ fn value(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> Val
         "ts": answered.ts,
         "event": answered.event,
         "asked": past::shown(answered),
-        "by": by(answered),
+        "by": describe_speaker(answered),
         "ruling": answered.ruling,
         "gate": Some(answered.gate).filter(|gate| !gate.is_empty()),
         "evidence": clues,
@@ -127,7 +127,7 @@ fn value(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> Val
 }
 
 fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<()> {
-    let (said, next) = parted(answered.reason);
+    let (said, next) = split_hint(answered.reason);
     let (verb, tone) = match answered.ruling {
         "deny" => ("refused", Tone::Bad),
         "ask" => ("asked a person about", Tone::Warn),
@@ -141,7 +141,11 @@ fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> 
     let time = answered.ts.get(11..19).unwrap_or(answered.ts);
     let verdict = tone.paint(verdict, io).into_owned();
     writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
-    row(io, "asked", &format!("{} by {}: {}", answered.event, by(answered), past::shown(answered)))?;
+    row(
+        io,
+        "asked",
+        &format!("{} by {}: {}", answered.event, describe_speaker(answered), past::shown(answered)),
+    )?;
     let phase = standing::phase(before.state.phase);
     let sandbox = standing::sandbox(before.state.sandbox);
     row(io, "stood", &format!("phase {phase}, sandbox {sandbox}"))?;

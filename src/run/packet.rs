@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// `CP_<run_id>_<step>.yaml`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     pub checkpoint_id: String,
     pub digest: String,
@@ -78,22 +78,7 @@ impl Pause {
 
     /// The packet in a file, or what is wrong with it. The caller checks its digest.
     pub fn read(text: &str) -> Result<Self, String> {
-        let like = Self {
-            checkpoint_id: String::new(),
-            digest: String::new(),
-            policy_hash: String::new(),
-            question: String::new(),
-            resolution_decision: None,
-            resolved: false,
-            run_id: String::new(),
-            session_id: String::new(),
-            step_index: 0,
-            task_spec: String::new(),
-            timestamp: String::new(),
-            tool_use_id: None,
-            trigger: Trigger::AskUser,
-        };
-        let mut found = yaml_text::read(text, &to_map(&like))?;
+        let mut found = yaml_text::read(text, &to_map(&Self::default()))?;
         // A person may write `approved`.
         if let Some(Value::String(word)) = found.get_mut("resolution_decision") {
             word.make_ascii_uppercase();
@@ -128,18 +113,15 @@ mod tests {
     fn pause() -> Pause {
         Pause {
             checkpoint_id: "CP_r_build".to_owned(),
-            digest: String::new(),
             policy_hash: "p".to_owned(),
             question: "may it: run `x`?\nhint: y".to_owned(),
-            resolution_decision: None,
-            resolved: false,
             run_id: "r".to_owned(),
             session_id: "s".to_owned(),
             step_index: 3,
             task_spec: "do: it # now".to_owned(),
             timestamp: "2026-01-13T10:00:00.123Z".to_owned(),
             tool_use_id: Some("toolu_1".to_owned()),
-            trigger: Trigger::AskUser,
+            ..Pause::default()
         }
         .sealed("tree")
     }

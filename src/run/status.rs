@@ -31,9 +31,10 @@ pub enum Outcome {
 }
 
 /// Why a run paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Trigger {
+    #[default]
     AskUser,
     BudgetExhausted,
     /// A step ended with a failed check of the user.

@@ -1,8 +1,8 @@
-//! A scripted Messages API on loopback: it says what the test wrote down, and remembers what it was asked.
+//! A scripted Messages API on loopback: it gives the answers that the test wrote, and keeps every request.
 //!
-//! Each conversation, the main one and every subagent, walks its own script; or the main one is answered by what it holds,
-//! as a real model would. Invariant: nothing is random; ids are counted and usage is constant. Whatever the client sends
-//! elsewhere comes here too, as to a proxy, and is kept as astray.
+//! Each conversation, the main one and every subagent, has its own script; or a function answers the main one from its
+//! messages, as a real model would. Invariant: nothing is random; ids are counted and usage is constant. Requests to other
+//! hosts come here too, as to a proxy, and are kept as astray.
 
 mod http;
 mod request;
@@ -23,20 +23,20 @@ use std::thread;
 /// A running server; it ends with the test's process.
 pub(crate) struct Model {
     address: SocketAddr,
-    io: Arc<Mutex<Io>>,
+    state: Arc<Mutex<ModelState>>,
 }
 
 type Mind = Box<dyn FnMut(&Request) -> Turn + Send>;
 
-/// What is still to be said, and what was heard.
+/// What is left to answer, and what was asked.
 #[derive(Default)]
-struct Io {
+struct ModelState {
     main: Vec<Turn>,
-    /// What answers the main conversation in the place of a script.
+    /// Answers the main conversation instead of a script.
     mind: Option<Mind>,
-    /// Words of the agent's system prompt, its turns.
+    /// Words of an agent's system prompt, and its turns.
     agents: Vec<(String, Vec<Turn>)>,
-    /// Which of these each subagent walks, by its id.
+    /// Which of these each subagent has, by its id.
     walked: HashMap<String, usize>,
     /// How far each conversation is; the main one has the empty name.
     said: HashMap<String, usize>,
@@ -46,32 +46,33 @@ struct Io {
 }
 
 impl Model {
-    /// A model whose main conversation goes like this, over all runs of one test. Afterwards it only says `Done.`.
+    /// A model with these answers in its main conversation, over all starts of the client in one test; then always `Done.`.
     pub(crate) fn new(main: impl IntoIterator<Item = Turn>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let io = Arc::new(Mutex::new(Io { main: main.into_iter().collect(), ..Io::default() }));
-        let shared = Arc::clone(&io);
+        let state =
+            Arc::new(Mutex::new(ModelState { main: main.into_iter().collect(), ..ModelState::default() }));
+        let shared = Arc::clone(&state);
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                let io = Arc::clone(&shared);
-                thread::spawn(move || converse(connection, &io));
+                let state = Arc::clone(&shared);
+                thread::spawn(move || converse(connection, &state));
             }
         });
-        Self { address, io }
+        Self { address, state }
     }
 
-    /// A model that answers the main conversation by what it holds, however often it is asked.
+    /// A model that answers the main conversation with a function of the request.
     pub(crate) fn minded(mind: impl FnMut(&Request) -> Turn + Send + 'static) -> Self {
         let model = Self::new([]);
-        model.io().mind = Some(Box::new(mind));
+        model.state().mind = Some(Box::new(mind));
         model
     }
 
-    /// A subagent whose system prompt has these words goes through these turns. Said again for the same words, it is the
-    /// script of the next one; the last script serves all that follow.
+    /// A subagent whose system prompt has these words gives these answers. A second script for the same words is for the
+    /// second such agent; the last script serves all that follow.
     pub(crate) fn agent(self, words: &str, turns: impl IntoIterator<Item = Turn>) -> Self {
-        self.io().agents.push((words.to_owned(), turns.into_iter().collect()));
+        self.state().agents.push((words.to_owned(), turns.into_iter().collect()));
         self
     }
 
@@ -81,10 +82,10 @@ impl Model {
 
     /// Every request so far, oldest first.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.io().requests.clone()
+        self.state().requests.clone()
     }
 
-    /// The results the main conversation was shown, each once.
+    /// The tool results in the main conversation, each once.
     pub(crate) fn tool_results(&self) -> Vec<ToolResult> {
         let mut results: Vec<ToolResult> = Vec::new();
         for result in self.requests().iter().filter(|r| r.agent.is_none()).flat_map(Request::tool_results) {
@@ -95,18 +96,18 @@ impl Model {
         results
     }
 
-    /// What no script foresaw: requests to other hosts or to paths the API does not have, deeds that failed.
+    /// Requests to other hosts or unknown paths, and deeds that failed.
     pub(crate) fn astray(&self) -> Vec<String> {
-        self.io().astray.clone()
+        self.state().astray.clone()
     }
 
-    fn io(&self) -> MutexGuard<'_, Io> {
-        self.io.lock().unwrap()
+    fn state(&self) -> MutexGuard<'_, ModelState> {
+        self.state.lock().unwrap()
     }
 }
 
-impl Io {
-    /// The next turn of whoever asks, and the number of its message.
+impl ModelState {
+    /// The next turn of this conversation, and the number of its message.
     fn next(&mut self, request: &Request) -> (Turn, usize) {
         self.messages += 1;
         if let (None, Some(mind)) = (&request.agent, &mut self.mind) {
@@ -124,7 +125,7 @@ impl Io {
         (turn, self.messages)
     }
 
-    /// The script of this subagent: the first for its words that nobody walks yet, else the last.
+    /// The script of this subagent: the first for its words that no other agent has, else the last.
     fn script(&mut self, id: &str, system: &str) -> Option<usize> {
         if let Some(script) = self.walked.get(id) {
             return Some(*script);
@@ -138,22 +139,22 @@ impl Io {
     }
 }
 
-/// One connection, until the client hangs up.
-fn converse(mut connection: TcpStream, io: &Mutex<Io>) -> io::Result<()> {
+/// Serves one connection until the client closes it.
+fn converse(mut connection: TcpStream, state: &Mutex<ModelState>) -> io::Result<()> {
     let mut reader = BufReader::new(connection.try_clone()?);
     while let Some(received) = http::receive(&mut reader)? {
-        let (answer, halfway) = answer(&received, io);
+        let (answer, halfway) = answer(&received, state);
         http::send(&mut connection, &answer, received.method == "HEAD", || {
             if let Some((turn, number)) = &halfway {
-                happen(io, *number, || turn.happen_halfway());
+                happen(state, *number, || turn.happen_halfway());
             }
         })?;
     }
     Ok(())
 }
 
-/// The answer, and whose turn it is if something happens in its middle.
-fn answer(received: &Received, io: &Mutex<Io>) -> (Answer, Option<(Turn, usize)>) {
+/// The answer, and its turn, for what happens in its middle.
+fn answer(received: &Received, state: &Mutex<ModelState>) -> (Answer, Option<(Turn, usize)>) {
     let path = received.path.split('?').next().unwrap_or_default();
     match (received.method.as_str(), path) {
         ("POST", "/v1/messages") => {
@@ -163,7 +164,7 @@ fn answer(received: &Received, io: &Mutex<Io>) -> (Answer, Option<(Turn, usize)>
                     agent: received.headers.get("x-claude-code-agent-id").cloned(),
                     body: body.clone(),
                 },
-                io,
+                state,
             );
             let answer = if body["stream"] == true {
                 Answer { status: "200 OK", kind: "text/event-stream", body: turn::stream(&message) }
@@ -176,7 +177,7 @@ fn answer(received: &Received, io: &Mutex<Io>) -> (Answer, Option<(Turn, usize)>
         ("GET", "/v1/models") => (plain("200 OK", &json!({"data": [], "has_more": false})), None),
         ("HEAD" | "GET", "/") => (plain("200 OK", &json!({})), None),
         (method, _) => {
-            io.lock().unwrap().astray.push(format!("{method} {}", received.path));
+            state.lock().unwrap().astray.push(format!("{method} {}", received.path));
             let error = json!({"type": "error", "error": {"type": "not_found_error", "message": "not in the script"}});
             (plain("404 Not Found", &error), None)
         }
@@ -187,22 +188,22 @@ fn plain(status: &'static str, body: &Value) -> Answer {
     Answer { status, kind: "application/json", body: body.to_string() }
 }
 
-/// The scripted message, and whose turn it is. The turn's deed runs with the io free, so that other conversations go on.
-fn say(request: Request, io: &Mutex<Io>) -> (Value, (Turn, usize)) {
+/// The scripted message and its turn. The turn's deed runs without the lock, so that other conversations go on.
+fn say(request: Request, state: &Mutex<ModelState>) -> (Value, (Turn, usize)) {
     let model = request.body["model"].as_str().unwrap_or("scripted").to_owned();
     let (turn, number) = {
-        let mut io = io.lock().unwrap();
-        let next = io.next(&request);
-        io.requests.push(request);
+        let mut state = state.lock().unwrap();
+        let next = state.next(&request);
+        state.requests.push(request);
         next
     };
-    happen(io, number, || turn.happen());
+    happen(state, number, || turn.happen());
     (turn.message(number, &model), (turn, number))
 }
 
 /// A deed that fails must fail the test, not only this thread.
-fn happen(io: &Mutex<Io>, number: usize, deed: impl FnOnce()) {
+fn happen(state: &Mutex<ModelState>, number: usize, deed: impl FnOnce()) {
     if panic::catch_unwind(AssertUnwindSafe(deed)).is_err() {
-        io.lock().unwrap().astray.push(format!("what happens at message {number} failed"));
+        state.lock().unwrap().astray.push(format!("what happens at message {number} failed"));
     }
 }

@@ -1,72 +1,51 @@
-//! One row a session, as spreadsheets read it (RFC 4180).
+//! One row per session, for spreadsheets (RFC 4180).
 //!
 //! Pure. Invariant: a cell that a spreadsheet would take for a formula begins with an apostrophe.
 
 use crate::claude::usage::Sum;
 use crate::insight::document::Insights;
 
-const COLUMNS: [&str; 24] = [
-    "session_id",
-    "date",
-    "project",
-    "outcome",
-    "summary",
-    "workflows",
-    "subagents",
-    "subagent_count",
-    "prompts",
-    "criteria",
-    "critic",
-    "qa",
-    "refusals",
-    "custodiet_blocks",
-    "audits_drawn",
-    "audits_done",
-    "calls_completed",
-    "calls_failed",
-    "calls_denied",
-    "files_changed",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-    "stop_reason",
+type Cell = fn(&Insights) -> String;
+
+/// Every column: its name and its value.
+const COLUMNS: [(&str, Cell); 24] = [
+    ("session_id", |of| of.session_id.clone()),
+    ("date", |of| of.date.clone()),
+    ("project", |of| of.project.clone()),
+    ("outcome", |of| of.outcome.clone()),
+    ("summary", |of| of.summary.clone().unwrap_or_default()),
+    ("workflows", |of| of.workflows_used.join(" ")),
+    ("subagents", |of| of.subagents_invoked.join(" ")),
+    ("subagent_count", |of| of.subagent_count.to_string()),
+    ("prompts", |of| of.user_prompts.len().to_string()),
+    ("criteria", |of| of.acceptance_criteria_count.to_string()),
+    ("critic", |of| of.critic_verdict.clone().unwrap_or_default()),
+    ("qa", |of| of.qa_verdict.clone().unwrap_or_default()),
+    ("refusals", |of| of.gates.values().sum::<u64>().to_string()),
+    ("custodiet_blocks", |of| of.custodiet_blocks.to_string()),
+    ("audits_drawn", |of| of.audits.drawn.to_string()),
+    ("audits_done", |of| of.audits.done.to_string()),
+    ("calls_completed", |of| of.tool_calls.completed.to_string()),
+    ("calls_failed", |of| of.tool_calls.failed.to_string()),
+    ("calls_denied", |of| of.tool_calls.denied.to_string()),
+    ("files_changed", |of| of.files_changed.len().to_string()),
+    ("input_tokens", |of| sum(of, |sum| sum.input + sum.cache_read + sum.cache_write).to_string()),
+    ("output_tokens", |of| sum(of, |sum| sum.output).to_string()),
+    ("cost_usd", |of| of.cost_usd.map(|cost| cost.to_string()).unwrap_or_default()),
+    ("stop_reason", |of| of.stop_reason.clone().unwrap_or_default()),
 ];
 
-pub(super) fn headline() -> String {
-    COLUMNS.join(",")
+pub(super) fn header() -> String {
+    COLUMNS.map(|(name, _)| name).join(",")
 }
 
 pub(super) fn row(insights: &Insights) -> String {
-    let words = |text: &Option<String>| text.clone().unwrap_or_default();
-    let sum =
-        |count: fn(&Sum) -> u64| insights.tokens.by_model.values().map(count).fold(0, u64::saturating_add);
-    let cells = [
-        insights.session_id.clone(),
-        insights.date.clone(),
-        insights.project.clone(),
-        insights.outcome.clone(),
-        words(&insights.summary),
-        insights.workflows_used.join(" "),
-        insights.subagents_invoked.join(" "),
-        insights.subagent_count.to_string(),
-        insights.user_prompts.len().to_string(),
-        insights.acceptance_criteria_count.to_string(),
-        words(&insights.critic_verdict),
-        words(&insights.qa_verdict),
-        insights.gates.values().sum::<u64>().to_string(),
-        insights.custodiet_blocks.to_string(),
-        insights.audits.drawn.to_string(),
-        insights.audits.done.to_string(),
-        insights.tool_calls.completed.to_string(),
-        insights.tool_calls.failed.to_string(),
-        insights.tool_calls.denied.to_string(),
-        insights.files_changed.len().to_string(),
-        sum(|sum| sum.input + sum.cache_read + sum.cache_write).to_string(),
-        sum(|sum| sum.output).to_string(),
-        insights.cost_usd.map(|cost| cost.to_string()).unwrap_or_default(),
-        words(&insights.stop_reason),
-    ];
-    cells.map(|cell| escape(&cell)).join(",")
+    COLUMNS.map(|(_, cell)| escape(&cell(insights))).join(",")
+}
+
+/// Over all models.
+pub(super) fn sum(insights: &Insights, count: fn(&Sum) -> u64) -> u64 {
+    insights.tokens.by_model.values().map(count).fold(0, u64::saturating_add)
 }
 
 fn escape(cell: &str) -> String {

@@ -1,6 +1,6 @@
-//! A session's ledger as spans: the session, its phases, its agents, its calls.
+//! The calls and agents of a session with their times, from its ledger.
 //!
-//! Reads one ledger. Invariant: every span has an end and lies within its session; what never ended, ends with it.
+//! Reads one ledger. What has no end in the ledger ends with the session.
 
 use crate::insight::collect;
 use crate::insight::tally::Tally;
@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 
 #[derive(Debug)]
-pub(super) struct Called {
+pub(super) struct CallSpan {
     pub(super) id: String,
     pub(super) tool: String,
     pub(super) agent_id: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Called {
 }
 
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(super) struct AgentSpan {
     pub(super) id: String,
     pub(super) kind: String,
     pub(super) from_ms: i64,
@@ -34,8 +34,8 @@ pub(super) struct Agent {
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     pub(super) tally: Tally,
-    pub(super) calls: Vec<Called>,
-    pub(super) agents: Vec<Agent>,
+    pub(super) calls: Vec<CallSpan>,
+    pub(super) agents: Vec<AgentSpan>,
 }
 
 impl Trace {
@@ -44,8 +44,8 @@ impl Trace {
         collect::entries(&folder.join(LEDGER_FILE), |line, fact| {
             let at_ms = time::parse(line.ts).unwrap_or(0);
             match fact {
-                Fact::Call(step) => trace.stepped(at_ms, step),
-                Fact::Event(seen) => trace.saw(at_ms, seen),
+                Fact::Call(step) => trace.add_call(at_ms, step),
+                Fact::Event(seen) => trace.add_agent(at_ms, seen),
                 _ => {}
             }
             trace.tally.add(session_id, line, fact);
@@ -53,9 +53,9 @@ impl Trace {
         Ok(trace)
     }
 
-    fn stepped(&mut self, at_ms: i64, step: &Step) {
+    fn add_call(&mut self, at_ms: i64, step: &Step) {
         if step.to == CallState::Pending {
-            self.calls.push(Called {
+            self.calls.push(CallSpan {
                 id: step.call.id.clone(),
                 tool: step.call.tool.clone(),
                 agent_id: step.agent_id.clone(),
@@ -67,7 +67,7 @@ impl Trace {
             });
             return;
         }
-        let open = |call: &&mut Called| call.to_ms.is_none() && call.id == step.call.id;
+        let open = |call: &&mut CallSpan| call.to_ms.is_none() && call.id == step.call.id;
         if let Some(call) = self.calls.iter_mut().rev().find(open) {
             call.state = step.to;
             if step.to.is_terminal() {
@@ -77,13 +77,13 @@ impl Trace {
         }
     }
 
-    fn saw(&mut self, at_ms: i64, seen: &Seen) {
+    fn add_agent(&mut self, at_ms: i64, seen: &Seen) {
         let Some(id) = &seen.agent_id else { return };
         match seen.event.as_str() {
             "SubagentStart" => {
                 let kind = seen.agent_type.as_deref().unwrap_or("subagent");
                 let kind = kind.strip_prefix("aops:").unwrap_or(kind).to_owned();
-                self.agents.push(Agent { id: id.clone(), kind, from_ms: at_ms, to_ms: None });
+                self.agents.push(AgentSpan { id: id.clone(), kind, from_ms: at_ms, to_ms: None });
             }
             "SubagentStop" => {
                 if let Some(agent) = self.agents.iter_mut().rev().find(|agent| agent.id == *id) {

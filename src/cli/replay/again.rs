@@ -1,7 +1,7 @@
-//! Sets one recorded event before today's gates.
+//! Judges one recorded event with today's gates.
 //!
-//! Reads the ledger's entries and what the gates look at today. Invariant: an event is judged only where everything that
-//! a gate needs of then is in the ledger, or does not depend on then.
+//! Reads the ledger's entries and the files that the gates read today. Invariant: an event is judged only if the ledger
+//! has everything from that time that a gate needs.
 
 use crate::claude::wire::read;
 use crate::cli::past::{Answered, Asked, Batch};
@@ -22,11 +22,11 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What became of it.
-pub(super) enum Again {
+/// Today's verdict on an event, or why there is none.
+pub(super) enum Replayed {
     Verdict(Verdict),
     LeftOut(&'static str),
-    /// No gate has a say in this kind of event.
+    /// No gate judges this kind of event.
     CannotBeRefused,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Replay<'a> {
     env: &'a Env,
     session_id: &'a str,
     cwd: &'a Path,
-    /// Today's; nothing where it is the shipped one.
+    /// Today's; `None` for the shipped policy.
     policy: Option<Box<Policy>>,
     /// How each call ended so far, by id, server and tool.
     past: BTreeMap<(String, String, String), Step>,
@@ -52,13 +52,13 @@ impl<'a> Replay<'a> {
         Ok(Self { env, session_id, cwd, policy: policy.map(Box::new), past: BTreeMap::new() })
     }
 
-    /// Today's verdict, on the session as it stood.
-    pub(super) fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Again {
+    /// Today's verdict, on the session at that time.
+    pub(super) fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Replayed {
         if EventKind::of(answered.event).row().refusal == Refusal::None {
-            return Again::CannotBeRefused;
+            return Replayed::CannotBeRefused;
         }
         if answered.reason.contains(moved::WHY) {
-            return Again::LeftOut(MOVED);
+            return Replayed::LeftOut(MOVED);
         }
         let payload = match answered.asked {
             _ if answered.event == "ConfigChange" => Err(SETTINGS),
@@ -71,24 +71,24 @@ impl<'a> Replay<'a> {
         });
         let event = match event {
             Ok(event) if is_whole(&event, answered) => event,
-            Ok(_) => return Again::LeftOut(CLIPPED),
-            Err(why) => return Again::LeftOut(why),
+            Ok(_) => return Replayed::LeftOut(CLIPPED),
+            Err(why) => return Replayed::LeftOut(why),
         };
         let mut session = session.clone();
         session.memory.policy.clone_from(&self.policy);
         let then = time::parse(answered.ts).unwrap_or(self.env.now_ms);
         let mut context = observe::call::again(self.env, &session, &event, then);
-        // Whether somebody was there is not recorded; that they were asked is.
+        // Attendance is not recorded, but a question to a person is.
         context.attended |= answered.ruling == "ask";
         self.recall(&mut context, &event, answered, batch);
         context.checks = checks(&session, batch);
         match hook::judge(self.env, &session, &event, &context) {
-            Ok(verdict) => Again::Verdict(verdict),
-            Err(_) => Again::LeftOut(WORDS),
+            Ok(verdict) => Replayed::Verdict(verdict),
+            Err(_) => Replayed::LeftOut(WORDS),
         }
     }
 
-    /// The calls of this batch that ended: the same id again is then no new call.
+    /// Remembers the calls of this batch that ended, so that the same id is not taken for a new call.
     pub(super) fn ended(&mut self, batch: &Batch) {
         for entry in batch {
             if let Fact::Call(step) = &entry.fact
@@ -100,7 +100,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// What the ledger knows of then: an earlier call of this id, the tree at Stop, a report too long to keep.
+    /// Facts of that time: an earlier call of this id, the tree at Stop, a report too long to keep.
     fn recall(&self, context: &mut Context, event: &Event, answered: &Answered, batch: &Batch) {
         if let Some(call) = event.asked_call() {
             let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
@@ -128,15 +128,8 @@ impl<'a> Replay<'a> {
     fn of_call(&self, step: &Step) -> Result<Value, &'static str> {
         let input: Value =
             serde_json::from_str(step.input.as_ref().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
-        let mut payload = self.frame(
-            "PreToolUse",
-            [
-                ("agent_id", &step.agent_id),
-                ("agent_type", &step.agent_type),
-                ("permission_mode", &step.mode),
-                ("prompt_id", &step.prompt_id),
-            ],
-        );
+        let known = [&step.agent_id, &step.agent_type, &step.mode, &step.prompt_id];
+        let mut payload = self.common_fields("PreToolUse", known);
         payload.insert("tool_name".into(), json!(step.call.tool));
         payload.insert("tool_use_id".into(), json!(step.call.id));
         payload.insert("tool_input".into(), input);
@@ -148,32 +141,27 @@ impl<'a> Replay<'a> {
         if own.get("tool_input").is_some_and(has_clip) {
             return Err(CLIPPED);
         }
-        let mut payload = self.frame(
-            &seen.event,
-            [
-                ("agent_id", &seen.agent_id),
-                ("agent_type", &seen.agent_type),
-                ("permission_mode", &seen.mode),
-                ("prompt_id", &seen.prompt_id),
-            ],
-        );
+        let known = [&seen.agent_id, &seen.agent_type, &seen.mode, &seen.prompt_id];
+        let mut payload = self.common_fields(&seen.event, known);
         payload.extend(own);
         Ok(Value::Object(payload))
     }
 
-    fn frame(&self, event: &str, known: [(&str, &Option<String>); 4]) -> Map<String, Value> {
+    /// The fields of every payload; `known`: agent id and type, permission mode, prompt id.
+    fn common_fields(&self, event: &str, known: [&Option<String>; 4]) -> Map<String, Value> {
+        let names = ["agent_id", "agent_type", "permission_mode", "prompt_id"];
         let known =
-            known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?))));
+            names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value.as_ref()?))));
         let fixed = [
             ("session_id", json!(self.session_id)),
             ("cwd", json!(self.cwd)),
             ("hook_event_name", json!(event)),
         ];
-        known.chain(fixed.map(|(name, value)| (name.to_owned(), value))).collect()
+        known.chain(fixed).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
-/// Checks are not run again: how they ended then, for those that are still asked for, with what that means today.
+/// The recorded checks that are still configured, with today's outcome of a failure. They are not run again.
 fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
     let asked = &session.policy().checks;
     let run = batch.iter().filter_map(|entry| match &entry.fact {
@@ -187,7 +175,7 @@ fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
     .collect()
 }
 
-/// The call is the one that was asked: its digest is over the whole input.
+/// The rebuilt call has the recorded digest, which covers the whole input.
 fn is_whole(event: &Event, answered: &Answered) -> bool {
     match (answered.asked, &event.call) {
         (Asked::Call(step), Some(call)) => call.input_sha256 == step.input_sha256,
@@ -196,7 +184,7 @@ fn is_whole(event: &Event, answered: &Answered) -> bool {
     }
 }
 
-/// Somewhere in here stands the beginning of a text in the place of the text.
+/// A text somewhere in the value was clipped.
 fn has_clip(value: &Value) -> bool {
     match value {
         Value::Object(members) => {

@@ -1,6 +1,6 @@
-//! What the gates said in a session, out of its ledger, for the teller to put where it was said.
+//! The gates' answers in a session, from its ledger.
 //!
-//! Reads one ledger. Invariant: a call is known by its id, all else by its time.
+//! Reads one ledger. Calls are found by their id, everything else by its time.
 
 use crate::insight::collect;
 use crate::insight::timeline::words;
@@ -11,18 +11,18 @@ use crate::text::time;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// A word of a gate, or another event worth telling.
+/// An answer of a gate, or another event that the transcript shows.
 #[derive(Debug)]
-pub(super) struct Spoken {
+pub(super) struct GateNote {
     pub(super) at_ms: i64,
     pub(super) text: String,
-    /// Only told where no transcript says it.
+    /// Shown only if there is no transcript.
     pub(super) alone: bool,
 }
 
-/// How a call ended, as the ledger has it.
+/// How a call ended, from the ledger.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct CallEnd {
     pub(super) state: Option<CallState>,
     pub(super) duration_ms: Option<u64>,
     pub(super) gate: Option<String>,
@@ -30,27 +30,33 @@ pub(super) struct Ended {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Gates {
-    pub(super) spoken: Vec<Spoken>,
-    pub(super) calls: HashMap<String, Ended>,
+pub(super) struct GateNotes {
+    pub(super) notes: Vec<GateNote>,
+    pub(super) calls: HashMap<String, CallEnd>,
 }
 
-impl Gates {
+impl GateNotes {
     pub(super) fn of(folder: &Path) -> std::io::Result<Self> {
         let mut gates = Self::default();
         collect::entries(&folder.join(LEDGER_FILE), |line, fact| {
-            gates.take(time::parse(line.ts).unwrap_or(0), fact);
+            gates.add(time::parse(line.ts).unwrap_or(0), fact);
         })?;
         Ok(gates)
     }
 
-    fn take(&mut self, at_ms: i64, fact: &Fact) {
-        let mut say = |text: String, alone: bool| self.spoken.push(Spoken { at_ms, text, alone });
+    fn add(&mut self, at_ms: i64, fact: &Fact) {
+        let mut say = |text: String, alone: bool| self.notes.push(GateNote { at_ms, text, alone });
         match fact {
             Fact::Event(seen) => {
                 if let Some(said) = seen.said.as_ref().filter(|said| !said.reason.is_empty()) {
                     say(
-                        format!("`{}` {} {}: {}", said.gate, past(&said.ruling), seen.event, said.reason),
+                        format!(
+                            "`{}` {} {}: {}",
+                            said.gate,
+                            past_tense(&said.ruling),
+                            seen.event,
+                            said.reason
+                        ),
                         false,
                     );
                 }
@@ -66,7 +72,7 @@ impl Gates {
                 let refused = step.to == CallState::Denied;
                 self.calls.insert(
                     step.call.id.clone(),
-                    Ended {
+                    CallEnd {
                         state: Some(step.to),
                         duration_ms: step.duration_ms,
                         gate: step.gate.clone().filter(|_| refused),
@@ -75,7 +81,7 @@ impl Gates {
                 );
                 if let Some(gate) = step.gate.as_ref().filter(|_| refused) {
                     let reason = step.reason.as_deref().unwrap_or_default();
-                    self.spoken.push(Spoken {
+                    self.notes.push(GateNote {
                         at_ms,
                         text: format!("`{gate}` refused {}: {reason}", step.call.tool),
                         alone: true,
@@ -95,7 +101,7 @@ impl Gates {
     }
 }
 
-fn past(ruling: &str) -> &'static str {
+fn past_tense(ruling: &str) -> &'static str {
     match ruling {
         "deny" => "refused",
         "ask" => "asked about",

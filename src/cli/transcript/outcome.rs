@@ -1,6 +1,6 @@
-//! A first pass over the transcripts: how each call ended, and which of them started which subagent.
+//! First pass over the transcripts: how each call ended, and which call started which subagent.
 //!
-//! Reads the session's file and those of its subagents. Invariant: keeps a few words per call and nothing of what it said.
+//! Reads the session's file and those of its subagents. Invariant: keeps a few words per call and none of its output.
 
 use crate::claude::transcript::entry::{Beside, Lines, Read, TranscriptEntry, beside};
 use crate::text::time;
@@ -10,22 +10,22 @@ use std::io;
 use std::path::Path;
 
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct CallOutcome {
     pub(super) is_error: Option<bool>,
     called_ms: Option<i64>,
     ended_ms: Option<i64>,
 }
 
-impl Outcome {
-    /// From the call to its result; with the time a person took to allow it.
+impl CallOutcome {
+    /// From the call to its result, with the time a person took to allow it.
     pub(super) fn took_ms(&self) -> Option<u64> {
         u64::try_from(self.ended_ms? - self.called_ms?).ok()
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Outcomes {
-    pub(super) calls: HashMap<String, Outcome>,
+pub(super) struct CallOutcomes {
+    pub(super) calls: HashMap<String, CallOutcome>,
     /// Subagents, and the calls that started them.
     pub(super) agents: Vec<Beside>,
 }
@@ -36,27 +36,27 @@ struct Started {
     agent_id: Option<String>,
 }
 
-impl Outcomes {
+impl CallOutcomes {
     pub(super) fn of(transcript: &Path) -> io::Result<Self> {
         let mut outcomes = Self { agents: beside(transcript), ..Self::default() };
-        outcomes.file(transcript)?;
+        outcomes.read(transcript)?;
         for path in outcomes.agents.iter().map(|agent| agent.path.clone()).collect::<Vec<_>>() {
-            outcomes.file(&path)?;
+            outcomes.read(&path)?;
         }
         Ok(outcomes)
     }
 
-    fn file(&mut self, path: &Path) -> io::Result<()> {
+    fn read(&mut self, path: &Path) -> io::Result<()> {
         let mut lines = Lines::open(path)?;
         while let Some(line) = lines.next_line()? {
             if let Read::Talk(record) = TranscriptEntry::read(line) {
-                self.take(&record);
+                self.add(&record);
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, record: &TranscriptEntry) {
+    fn add(&mut self, record: &TranscriptEntry) {
         let at = time::parse(&record.timestamp);
         for block in record.message.iter().flat_map(crate::claude::transcript::entry::Message::blocks) {
             match block.kind.as_ref() {

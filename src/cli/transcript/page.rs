@@ -1,14 +1,14 @@
-//! Markdown on its way out: paragraphs, quoted as deep as the subagent they come from.
+//! The markdown writer: paragraphs, quoted as deep as the subagent they come from.
 //!
-//! Writes to what it is given. Invariant: every text from outside is redacted and without what a terminal would obey, and
-//! no text can end the fence around it.
+//! Writes to its output. Invariant: every text of the session is redacted and without control characters, and cannot end
+//! the fence around it.
 
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Bytes of one text that are told; more is a file, not a conversation.
+/// Bytes of one text; the rest is cut.
 const LONGEST: usize = 64 << 10;
 
 pub(super) struct Page<'a> {
@@ -21,18 +21,18 @@ impl<'a> Page<'a> {
         Self { out, depth: 0 }
     }
 
-    /// One paragraph of ours.
+    /// One paragraph of our own.
     pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
         self.put(text)?;
         self.put("")
     }
 
-    /// A text from outside, as markdown.
+    /// A text of the session, as markdown.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.line(safe(text, LONGEST).trim_end())
     }
 
-    /// A text from outside, as it is.
+    /// A text of the session, verbatim.
     pub(super) fn fenced(&mut self, kind: &str, text: &str) -> io::Result<()> {
         let text = safe(text, LONGEST);
         let mut longest = 2;

@@ -1,7 +1,7 @@
-//! What in the ledger led to a verdict, gate by gate.
+//! The evidence in the ledger for a verdict, gate by gate.
 //!
-//! Reads the batches before it and the session as it stood; writes nothing. Invariant: what did not happen is said with
-//! the entry since which it did not.
+//! Reads the batches before it and the session at that time; writes nothing. Invariant: what is missing is given with the
+//! entry since which it is missing.
 
 use crate::cli::past::{Answered, Asked, Batch};
 use crate::insight::timeline::words as text;
@@ -12,7 +12,7 @@ use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
 
-/// One piece of evidence; without a number it is something that did not happen.
+/// One piece of evidence; without a number it is something that is missing.
 #[derive(Debug)]
 pub(super) struct Clue {
     pub(super) seq: Option<u64>,
@@ -50,7 +50,7 @@ impl<'a> Past<'a> {
         self.before.iter().flatten()
     }
 
-    /// The last entry like this, in its own words.
+    /// The last entry of this form, described.
     fn last(&self, like: impl Fn(&Fact) -> bool) -> Option<Clue> {
         let entry = self.entries().rev().find(|entry| like(&entry.fact))?;
         Some(Clue {
@@ -59,7 +59,7 @@ impl<'a> Past<'a> {
         })
     }
 
-    /// The last report of an agent of ours, after this entry.
+    /// The last report of one of our agents after this entry.
     fn report_of(&self, name: &str, after: u64) -> Option<Clue> {
         let found = self.last(
             |fact| matches!(fact, Fact::Verdict(report) if report.agent == name && report.finding.is_some()),
@@ -67,7 +67,7 @@ impl<'a> Past<'a> {
         found.filter(|clue| clue.seq > Some(after))
     }
 
-    /// The prompt, and how far its plan came.
+    /// The prompt, its plan, and the review of the plan.
     fn plan(&self) -> Vec<Clue> {
         let prompt = self.entries().rev().find_map(|entry| match &entry.fact {
             Fact::Event(seen) if seen.event == "UserPromptSubmit" => {
@@ -106,13 +106,13 @@ impl<'a> Past<'a> {
         clues
     }
 
-    /// What was changed, and what is there of what that owes.
+    /// The last change, and which reports came after it.
     fn work(&self) -> Vec<Clue> {
         let wrote = |step: &crate::session::fact::Step| {
             matches!(step.to, CallState::Completed | CallState::Failed)
                 && step.agent_type.as_deref().and_then(crate::model::agent::ours).is_none()
         };
-        // Only the asking entry says what a call does; its end is found by the same key.
+        // Only a call's first entry has its effect; its end is found by the key.
         let asked = self.entries().rev().find_map(|entry| match &entry.fact {
             Fact::Call(step) if step.from.is_none() && step.effect == Some(Effect::Write) => {
                 self.entries().rev().find_map(|end| match &end.fact {
@@ -161,7 +161,7 @@ impl<'a> Past<'a> {
         self.last(same).into_iter().collect()
     }
 
-    /// The guard judges the call itself; only a session that was moved has a history.
+    /// The guard judges the call alone; evidence exists only for a session that was moved.
     fn began(&self, answered: &Answered) -> Vec<Clue> {
         if !answered.reason.contains(crate::gate::moved::WHY) {
             return Vec::new();

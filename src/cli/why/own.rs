@@ -1,7 +1,7 @@
-//! Which of the user's own rules and checks led to a verdict: its place in the configuration, and what it met.
+//! The user's rules and checks behind a verdict: where each is configured, and what it matched.
 //!
-//! Reads the entries of the verdict, the session as it stood, and today's configuration for the place. Invariant: a rule
-//! or check that is no longer written as it was then is said to be gone, never shown at a wrong line.
+//! Reads the entries of the verdict, the session at that time, and today's configuration for the line. Invariant: a rule
+//! or check that was changed since is reported as gone, never shown at a wrong line.
 
 use super::evidence::Clue;
 use crate::cli::past::{Answered, Asked, Batch};
@@ -42,7 +42,7 @@ pub(super) fn of(
     clues
 }
 
-/// Every rule that the call met, under the policy of then.
+/// Every rule that the call matched, under the policy at that time.
 fn matching(
     env: &Env,
     answered: &Answered,
@@ -62,7 +62,7 @@ fn matching(
     };
     let context = observe::call::again(env, session, &event, time::parse(answered.ts).unwrap_or(env.now_ms));
     let Some(called) = rules::called(session, &event, &context) else { return Vec::new() };
-    // The configuration of then is itself an entry.
+    // The configuration at that time is itself an entry.
     let set = |fact: &Fact| match fact {
         Fact::Open(_) => true,
         Fact::Event(seen) => seen.policy_hash.is_some(),

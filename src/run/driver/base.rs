@@ -5,13 +5,10 @@
 use super::pause::run_folder;
 use super::prepare::Prepared;
 use crate::config::in_force;
-use crate::config::policy::Policy;
-use crate::config::texts::Texts;
 use crate::model::error::Failure;
 use crate::run::artifacts::Artifacts;
 use crate::run::attempt::Deed;
 use crate::run::client::Kit;
-use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
 use crate::run::status::POLICY_CHANGED;
 use crate::system::env::Env;
@@ -25,12 +22,9 @@ pub(super) struct Driver {
     pub(super) root: PathBuf,
     pub(super) artifacts: Artifacts,
     pub(super) run: RunState,
-    pub(super) plan: Vec<PlannedStep>,
-    pub(super) policy: Policy,
-    pub(super) texts: Texts,
+    pub(super) prepared: Prepared,
     /// The run's folder, below the client's.
     pub(super) folder: PathBuf,
-    pub(super) client: PathBuf,
     pub(super) kit: Kit,
     /// The call that a person approved, and their note: for the first step after a resume.
     pub(super) approved: Option<String>,
@@ -44,27 +38,14 @@ impl Driver {
         root: PathBuf,
         (artifacts, lock): (Artifacts, File),
         run: RunState,
-        Prepared { plan, policy, texts, client, .. }: Prepared,
+        prepared: Prepared,
     ) -> Result<Self, Failure> {
         let folder = run_folder(&env, &run.run_id);
         make_all(&folder)?;
-        let kit = Kit::write(&env, &texts, &folder).map_err(|e| Failure::storage(folder.display(), e))?;
-        let (approved, note, _lock) = (None, None, lock);
-        Ok(Self {
-            env,
-            root,
-            artifacts,
-            run,
-            plan,
-            policy,
-            texts,
-            folder,
-            client,
-            kit,
-            approved,
-            note,
-            _lock,
-        })
+        let kit =
+            Kit::write(&env, &prepared.texts, &folder).map_err(|e| Failure::storage(folder.display(), e))?;
+        let (approved, note) = (None, None);
+        Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, _lock: lock })
     }
 
     pub(super) fn append(&mut self, deed: Deed) -> Result<(), Failure> {
@@ -84,8 +65,12 @@ fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Opt
     match now {
         Ok(now) if now == began_with => None,
         Ok(now) => {
-            let (old, new) = (&began_with[..12], &now[..12]);
-            Some(format!("{POLICY_CHANGED}: the policy hash was {old} and is {new}"))
+            let short = |hash: &str| hash.chars().take(12).collect::<String>();
+            Some(format!(
+                "{POLICY_CHANGED}: the policy hash was {} and is {}",
+                short(began_with),
+                short(&now)
+            ))
         }
         Err(failure) => Some(format!("{POLICY_CHANGED}: {}", failure.what)),
     }

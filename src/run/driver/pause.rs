@@ -61,11 +61,8 @@ pub(super) fn make_packet(
     let step = run.init.steps.get(index).cloned().unwrap_or_default();
     let packet = Pause {
         checkpoint_id: format!("CP_{}_{step}", run.run_id),
-        digest: String::new(),
         policy_hash: run.init.policy_hash.clone(),
         question: question.clone(),
-        resolution_decision: None,
-        resolved: false,
         run_id: run.run_id.clone(),
         session_id: run.init.session_id.clone(),
         step_index: index as u64,
@@ -73,6 +70,7 @@ pub(super) fn make_packet(
         timestamp: timestamp(now_ms()),
         tool_use_id: tool_use_id.clone(),
         trigger,
+        ..Pause::default()
     }
     .sealed(&tree);
     let paused = Paused {

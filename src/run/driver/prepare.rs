@@ -39,8 +39,8 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn of(env: &Env, root: &Path, request: &RunRequest) -> anyhow::Result<Self> {
-        let (_, plan, InForce { policy, hash, texts, .. }) = plan_workflow(env, root, request)?;
+    pub(super) fn of(env: &Env, root: &Path, id: &str, project_type: Option<&str>) -> anyhow::Result<Self> {
+        let (_, plan, InForce { policy, hash, texts, .. }) = plan_workflow(env, root, id, project_type)?;
         let needs_client = plan.iter().any(|step| matches!(step.does, StepAction::Client { .. }));
         let client = if needs_client { client::find(env, &policy).or_else(refused)? } else { PathBuf::new() };
         Ok(Self { plan, policy, policy_hash: hash, texts, client })
@@ -87,11 +87,11 @@ pub(super) fn check_clean(env: &Env, root: &Path) -> anyhow::Result<()> {
 pub fn plan_workflow(
     env: &Env,
     project: &Path,
-    request: &RunRequest,
+    id: &str,
+    project_type: Option<&str>,
 ) -> anyhow::Result<(Workflow, Vec<PlannedStep>, InForce)> {
     let in_force = in_force::load(env, project)?;
     let library = Library::of(env, &in_force.texts);
-    let id = &request.workflow;
     let Some(whole) = library.workflow(id) else {
         let near = meant(id, library.catalogue.ids());
         return refused(format!(
@@ -101,7 +101,7 @@ pub fn plan_workflow(
     if let Some(problem) = library.problems.first() {
         return refused(format!("{problem}\nhint: repair it, then run `aops-hook workflow check`"));
     }
-    let workflow = match &request.project_type {
+    let workflow = match project_type {
         None => whole.clone(),
         Some(name) => pick_variant(whole, name)?,
     };

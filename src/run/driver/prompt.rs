@@ -16,7 +16,7 @@ const INNER: usize = 6_000;
 impl Driver {
     /// The prompt of this step. `again`: an earlier attempt did not end.
     pub(super) fn prompt(&self, index: usize, step: &PlannedStep, again: bool) -> Result<String, Failure> {
-        let library = Library::of(&self.env, &self.texts);
+        let library = Library::of(&self.env, &self.prepared.texts);
         let inner = step.inner.as_deref().and_then(|id| library.workflow(id));
         let inner = inner.map_or(String::new(), |workflow| {
             format!("Do it as the workflow `{}` says:\n\n{}\n", workflow.id, cut(workflow.body.trim(), INNER))
@@ -34,7 +34,7 @@ impl Driver {
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
         let values = vec![
             ("index", (index + 1).to_string()),
-            ("count", self.plan.len().to_string()),
+            ("count", self.prepared.plan.len().to_string()),
             ("name", step.name.clone()),
             ("description", step.description.clone()),
             ("task", quote(&self.run.init.task)),
@@ -48,11 +48,10 @@ impl Driver {
     }
 
     fn describe_earlier_attempt(&self, step: &PlannedStep) -> String {
-        let mut words = "You began this step before and were interrupted: look at what is done already, and do only what is missing.".to_owned();
-        let calls = self.list_earlier_calls(&step.id);
-        if !calls.is_empty() {
-            words += &format!(" What aops-hook recorded of it:\n\n{calls}");
+        let words = "You began this step before and were interrupted: look at what is done already, and do only what is missing.";
+        match self.list_earlier_calls(&step.id) {
+            none if none.is_empty() => words.to_owned(),
+            calls => format!("{words} What aops-hook recorded of it:\n\n{calls}"),
         }
-        words
     }
 }

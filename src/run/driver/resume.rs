@@ -6,7 +6,7 @@
 use super::base::Driver;
 use super::finish::{Finish, describe_next_step};
 use super::pause::mark_terminated;
-use super::prepare::{Prepared, RunRequest, lock_project, project_root};
+use super::prepare::{Prepared, lock_project, project_root};
 use super::reporter::Reporter;
 use crate::config::in_force;
 use crate::model::refusal::{Refused, refused};
@@ -70,14 +70,7 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Limits
 }
 
 fn prepare(env: &Env, root: &Path, run: &RunState) -> anyhow::Result<Prepared> {
-    let request = RunRequest {
-        task: run.init.task.clone(),
-        workflow: run.init.workflow.clone(),
-        project_type: run.init.project_type.clone(),
-        budget: run.budget,
-        step_timeout_ms: run.step_timeout_ms,
-    };
-    match Prepared::of(env, root, &request) {
+    match Prepared::of(env, root, &run.init.workflow, run.init.project_type.as_deref()) {
         // The policy changed so that the workflow cannot be planned; the run ends for that below.
         Err(_) if !in_force::load(env, root).is_ok_and(|now| now.hash == run.init.policy_hash) => {
             Ok(Prepared::default())

@@ -121,7 +121,7 @@ impl Driver {
             began: Instant::now(),
         };
         let store = Store::open(&env, &self.root)?;
-        checkpoint::rollback::take(&env, &store, ledger.as_mut(), &Limits::of(&self.policy), &wanted)
+        checkpoint::rollback::take(&env, &store, ledger.as_mut(), &Limits::of(&self.prepared.policy), &wanted)
             .map(drop)
     }
 

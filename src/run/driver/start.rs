@@ -70,7 +70,7 @@ impl Driver {
         if let Some(left) = self.run.budget.map(|budget| budget.saturating_sub(self.run.cost)) {
             args.extend(["--max-budget-usd".to_owned(), usd(left).to_string()]);
         }
-        Ok(Job { args, folder, program: self.client.clone(), timeout_ms })
+        Ok(Job { args, folder, program: self.prepared.client.clone(), timeout_ms })
     }
 
     /// `PATH` with our own folder last, so that a command step can run `aops-hook`.

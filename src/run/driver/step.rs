@@ -29,7 +29,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Driver {
     pub(super) fn step(&mut self, reporter: &mut dyn Reporter, index: usize) -> anyhow::Result<StepResult> {
-        let step = self.plan[index].clone();
+        let step = self.prepared.plan[index].clone();
         let is_client = matches!(step.does, StepAction::Client { .. });
         if is_client && self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
             let question =
@@ -50,7 +50,8 @@ impl Driver {
         let (ending, interrupted) = self.wait(reporter, index, &files, &mut stream)?;
         let stderr = String::from_utf8_lossy(&std::fs::read(files.stderr()).unwrap_or_default()).into_owned();
         let session = is_client.then(|| self.session()).flatten();
-        let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.policy.checks.as_slice());
+        let (stderr, session, checks) =
+            (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
         let evidence =
             Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
         let result = evidence.judge();
@@ -101,7 +102,10 @@ impl Driver {
                     break None;
                 }
                 JobStatus::NotStarted if began.elapsed() > START_TIMEOUT && files.claim() => {
-                    let what = format!("the program of step `{}` could not be started", self.plan[index].id);
+                    let what = format!(
+                        "the program of step `{}` could not be started",
+                        self.prepared.plan[index].id
+                    );
                     return Err(Failure::new(Code::StorageFailed, what).into());
                 }
                 _ => {}
@@ -121,9 +125,9 @@ impl Driver {
 
     fn progress<'a>(&'a self, index: usize, elapsed: Duration, stream: &'a Stream) -> StepProgress<'a> {
         StepProgress {
-            step: &self.plan[index].id,
+            step: &self.prepared.plan[index].id,
             index,
-            count: self.plan.len(),
+            count: self.prepared.plan.len(),
             elapsed,
             tokens: self.run.tokens.max(stream.tokens),
             cost: self.run.cost,

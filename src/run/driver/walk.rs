@@ -26,7 +26,7 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
     let env = env.later();
     let root = project_root(&env);
     check_clean(&env, &root)?;
-    let prepared = Prepared::of(&env, &root, request)?;
+    let prepared = Prepared::of(&env, &root, &request.workflow, request.project_type.as_deref())?;
     let artifacts = Artifacts::of(&root);
     artifacts.prepare(&env, &root)?;
     let lock = lock_project(&artifacts)?;
@@ -87,7 +87,7 @@ impl Driver {
         let hint = describe_next_step(&packet.checkpoint_id, trigger.wants_decision(), None);
         let (run_id, reason) = (packet.run_id, packet.question);
         let finish = Finish { run_id, outcome: trigger.outcome(), reason, packet: file, hint: Some(hint) };
-        notify(&self.env, reporter, &self.policy, &self.root, &finish);
+        notify(&self.env, reporter, &self.prepared.policy, &self.root, &finish);
         Ok(finish)
     }
 
@@ -116,7 +116,7 @@ impl Driver {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
         let finish = Finish { run_id, outcome, reason, packet, hint: None };
-        notify(&self.env, reporter, &self.policy, &self.root, &finish);
+        notify(&self.env, reporter, &self.prepared.policy, &self.root, &finish);
         Ok(finish)
     }
 }

@@ -49,12 +49,12 @@ pub(super) type Work = fn(&str) -> String;
 
 const PLAIN: Work = |step| format!("echo {step} >> effects");
 
-/// What a model with eyes would do next: it has read the conversation so far, and nothing else. A step whose call has its
+/// The next answer of a model that has read the conversation and nothing else. A step whose call has its
 /// result, or is said to be done in the prompt, is done; one whose call was cut off is looked at first, as both ask.
 fn next(request: &Request, work: Work) -> Turn {
     let prompts = request.pieces();
     let prompt = prompts.iter().rev().find(|text| text.starts_with("Step ")).unwrap();
-    let step = prompt.split_once("watches: ").unwrap().1.split('.').next().unwrap().to_ascii_lowercase();
+    let step = prompt.split_once("run: ").unwrap().1.split('.').next().unwrap().to_ascii_lowercase();
     let (line, look) = (work(&step), format!("cat effects # {step}"));
     let results = request.tool_results();
     let result_of = |line: &str| {

@@ -184,12 +184,17 @@ fn ctrl_c_pauses_and_ends_the_call() {
     assert_eq!(world.effects(), ["again", "counted"]);
 }
 
+/// `killed` has the other combinations, with the fake client.
 #[test]
-fn killed_once_at_each_answer() {
+fn a_driver_killed_at_two_answers() {
     killed_at_an_answer(World::real, 0, false, DRIVER);
-    killed_at_an_answer(World::real, 1, true, DRIVER);
+    killed_at_an_answer(World::real, 3, true, DRIVER);
+}
+
+#[test]
+fn a_client_killed_at_two_answers() {
+    killed_at_an_answer(World::real, 1, true, PROGRAM);
     killed_at_an_answer(World::real, 2, false, PROGRAM);
-    killed_at_an_answer(World::real, 3, true, PROGRAM);
 }
 
 /// The call has had its effect: the model looks, and does not repeat it.

@@ -1,10 +1,10 @@
-//! The second pass: tells record after record, with what the gates said between them and subagents below their call.
+//! Second pass: writes record after record, the gates' answers between them, and subagents below their call.
 //!
-//! Reads transcripts, writes the page. Invariant: each record is told once, and each subagent too: those nobody is known
-//! to have started stand at the end.
+//! Reads transcripts, writes the page. Invariant: each record and each subagent is written once; subagents whose call is
+//! unknown come last.
 
-use super::gates::Gates;
-use super::outcome::Outcomes;
+use super::gates::GateNotes;
+use super::outcome::CallOutcomes;
 use super::page::{Page, safe};
 use crate::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
 use crate::gate::sandbox;
@@ -16,30 +16,30 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// Agents inside agents that are told in their place.
+/// Nested agents that are written below their call.
 const DEEPEST: usize = 6;
 
-pub(super) struct Teller<'a> {
+pub(super) struct Writer<'a> {
     page: Page<'a>,
-    gates: &'a Gates,
-    outcomes: &'a Outcomes,
+    gates: &'a GateNotes,
+    outcomes: &'a CallOutcomes,
     short: bool,
-    /// The next word of a gate.
+    /// Index of the next gate note.
     next: usize,
-    told: BTreeSet<String>,
+    written: BTreeSet<String>,
     last_spoke: String,
     pub(super) unknown: u64,
 }
 
-impl<'a> Teller<'a> {
-    pub(super) fn new(page: Page<'a>, gates: &'a Gates, outcomes: &'a Outcomes, short: bool) -> Self {
+impl<'a> Writer<'a> {
+    pub(super) fn new(page: Page<'a>, gates: &'a GateNotes, outcomes: &'a CallOutcomes, short: bool) -> Self {
         Self {
             page,
             gates,
             outcomes,
             short,
             next: 0,
-            told: BTreeSet::new(),
+            written: BTreeSet::new(),
             last_spoke: String::new(),
             unknown: 0,
         }
@@ -47,9 +47,9 @@ impl<'a> Teller<'a> {
 
     pub(super) fn session(&mut self, transcript: &Path) -> io::Result<()> {
         self.file(transcript)?;
-        self.spoken_until(i64::MAX)?;
+        self.write_notes_until(i64::MAX)?;
         for agent in &self.outcomes.agents {
-            if !self.told.contains(&agent.agent_id) {
+            if !self.written.contains(&agent.agent_id) {
                 self.subagent(&agent.agent_id)?;
             }
         }
@@ -59,11 +59,11 @@ impl<'a> Teller<'a> {
         Ok(())
     }
 
-    /// A session whose transcript is gone: what the ledger kept of it.
+    /// A session without a transcript: what the ledger has.
     pub(super) fn ledger_alone(&mut self) -> io::Result<()> {
         self.page.line("_No transcript; this is what the ledger kept._")?;
-        for spoken in &self.gates.spoken {
-            self.page.text(&format!("{} {}", clock(spoken.at_ms), spoken.text))?;
+        for note in &self.gates.notes {
+            self.page.text(&format!("{} {}", clock(note.at_ms), note.text))?;
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl<'a> Teller<'a> {
         let Some(message) = &record.message else { return Ok(()) };
         let at = time::parse(&record.timestamp);
         if let Some(at) = at.filter(|_| self.page.depth == 0) {
-            self.spoken_until(at)?;
+            self.write_notes_until(at)?;
         }
         let who = if record.kind == "user" { "Prompt" } else { "Answer" };
         let when = at.map(clock).unwrap_or_default();
@@ -119,7 +119,7 @@ impl<'a> Teller<'a> {
         if words.trim().is_empty() {
             return Ok(());
         }
-        // Several records of one message are one answer.
+        // Several records of one message have one heading.
         if id.is_empty() || self.last_spoke != id {
             self.page.line(format!("## {who} {when}").trim_end())?;
         }
@@ -154,7 +154,7 @@ impl<'a> Teller<'a> {
         Ok(())
     }
 
-    /// `completed in 12 ms`, by ledger and transcript.
+    /// `completed in 12 ms`, from ledger and transcript.
     fn ended(&self, id: &str) -> String {
         let (known, outcome) = (self.gates.calls.get(id), self.outcomes.calls.get(id));
         let state = match (known.and_then(|known| known.state), outcome.and_then(|o| o.is_error)) {
@@ -165,7 +165,7 @@ impl<'a> Teller<'a> {
         };
         let took = known
             .and_then(|known| known.duration_ms)
-            .or_else(|| outcome.and_then(super::outcome::Outcome::took_ms));
+            .or_else(|| outcome.and_then(super::outcome::CallOutcome::took_ms));
         took.map_or_else(|| state.to_owned(), |ms| format!("{state} in {ms} ms"))
     }
 
@@ -186,23 +186,23 @@ impl<'a> Teller<'a> {
         let Some(agent) = self.outcomes.agents.iter().find(|agent| agent.agent_id == agent_id) else {
             return Ok(());
         };
-        if self.page.depth >= DEEPEST || !self.told.insert(agent_id.to_owned()) {
+        if self.page.depth >= DEEPEST || !self.written.insert(agent_id.to_owned()) {
             return Ok(());
         }
         self.page.depth += 1;
         let kind = if agent.kind.is_empty() { "subagent" } else { &agent.kind };
         self.page.line(&format!("**Subagent** `{}` ({agent_id})", safe(kind, 100)))?;
-        let told = self.file(&agent.path);
+        let written = self.file(&agent.path);
         self.page.depth -= 1;
-        told
+        written
     }
 
-    fn spoken_until(&mut self, at_ms: i64) -> io::Result<()> {
-        while let Some(spoken) = self.gates.spoken.get(self.next).filter(|spoken| spoken.at_ms <= at_ms) {
+    fn write_notes_until(&mut self, at_ms: i64) -> io::Result<()> {
+        while let Some(note) = self.gates.notes.get(self.next).filter(|note| note.at_ms <= at_ms) {
             self.next += 1;
-            if !spoken.alone {
-                let words = one_line(&safe(&spoken.text, 3000), 1000);
-                self.page.line(&format!("- {} gate: {words}", clock(spoken.at_ms)))?;
+            if !note.alone {
+                let words = one_line(&safe(&note.text, 3000), 1000);
+                self.page.line(&format!("- {} gate: {words}", clock(note.at_ms)))?;
             }
         }
         Ok(())
