@@ -1,7 +1,8 @@
-//! Reads a settings file as far as it concerns us: are our hooks in it, and are hooks on at all.
+//! Says whether a settings text runs our hooks, and why a changed text would switch them off.
 //!
-//! Pure: the text is given. Invariant: an entry counts only if it runs our program for every call of its event.
+//! Reads text; writes nothing. Invariant: an entry counts only if it runs our program for every call of its event.
 
+use crate::claude::settings::{PROGRAM, program};
 use crate::model::event::EVENTS;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ pub fn registered(text: &str) -> Vec<String> {
     hooks.iter().filter(|(_, groups)| has_ours(groups)).map(|(event, _)| event.clone()).collect()
 }
 
-/// Why this text would switch us off. `held`: the events this very file registered us for; empty for any other file.
+/// Why this text would switch our hooks off. `held`: the events that this file registers; empty for any other file.
 pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     let Some(root) = parse(text) else {
         return (!held.is_empty()).then(|| "it holds our hooks and is no longer readable".to_owned());
@@ -66,14 +67,8 @@ fn is_ours(hook: &Value) -> bool {
 
 /// The command's program is `aops-hook`, in exec form or as the first word of a shell line.
 fn runs_us(command: &str) -> bool {
-    let first = match command.trim_start().chars().next() {
-        Some(quote @ ('\'' | '"')) => command.trim_start()[1..].split(quote).next(),
-        // In exec form the whole text is the path, blanks and all.
-        _ if command.trim_end().ends_with("/aops-hook") => Some(command.trim_end()),
-        _ => command.split_whitespace().next(),
-    };
-    let name = first.and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-    name == "aops-hook" || name.starts_with("aops-hook-")
+    let name = program(command.trim(), false).rsplit('/').next().unwrap_or_default();
+    name == PROGRAM || name.starts_with("aops-hook-")
 }
 
 #[cfg(test)]

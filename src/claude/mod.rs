@@ -3,8 +3,8 @@
 //! No other folder knows its JSON. Another client would be a folder beside this one.
 
 pub mod wire;
-pub mod disarm;
 pub mod settings;
+pub mod disarm;
 pub mod usage;
 pub mod prices;
 pub mod transcript;

@@ -1,8 +1,8 @@
-//! Adds our hook entries to the text of a settings file, takes them out again, and says which are there.
+//! Adds our hook entries to the text of a settings file, removes them again, and lists them.
 //!
-//! Reads text, gives text. Why not a document model: other people's keys, their order, spacing and spelling of numbers
-//! must stay as they are, so the text is edited where it has to change and nowhere else.
-//! Invariants: `register` twice is `register` once; `unregister` undoes `register`; what cannot be read is refused.
+//! Reads text, gives text. No document model: foreign keys, their order, spacing and spelling of numbers must stay byte
+//! for byte, so only the places that change are edited (`docs/decisions/settings.md`).
+//! Invariants: `register` twice is `register` once; `unregister` undoes `register`; text that is not JSON is refused.
 
 mod span;
 mod style;
@@ -10,18 +10,19 @@ mod survey;
 mod statusline;
 
 pub use statusline::{StatusLine, status_line, with_status_line};
-pub use survey::{Registered, Survey, survey};
+pub use survey::{Registered, Survey, program, survey};
 
+use crate::config::policy::problem::position;
 use crate::model::event::{EVENTS, EventKind, EventRow};
 use serde::Serialize;
-use span::{Part, member, parts};
+use span::{BOM, JsonPart, member, parts};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The file name of our program; how our entries are known.
+/// The file name of our program, by which our entries are recognised.
 pub const PROGRAM: &str = "aops-hook";
 
-/// A settings text we leave alone, and where it is wrong.
+/// Why a settings text is refused, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     pub line: usize,
@@ -52,20 +53,20 @@ struct Hook<'a> {
     on_failure: Option<&'a str>,
 }
 
-/// The entry for this kind of event; nothing where we do not register.
+/// The entry for this kind of event; nothing where no hook is registered.
 pub fn group<'a>(kind: &EventRow, command: &'a str) -> Option<Group<'a>> {
     let on_failure = kind.guarding.then_some("block");
     let hook = Hook { r#type: "command", command, args: [kind.name], timeout: kind.timeout, on_failure };
     (kind.timeout > 0).then_some(Group { hooks: [hook] })
 }
 
-/// What a plugin's `hooks/hooks.json` says: all our events, the program beside the plugin.
+/// The text of a plugin's `hooks/hooks.json`: all events, the program below the plugin's folder.
 pub fn plugin_hooks() -> String {
     let text = register("{}\n", "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook");
     text.unwrap_or_default()
 }
 
-/// The text with us in it, `command` being the program. A blank text is an empty object.
+/// The text with our entries, which run `command`. A blank text counts as an empty object.
 pub fn register(text: &str, command: &str) -> Result<String, Unreadable> {
     let mut text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
     check(&text)?;
@@ -80,7 +81,8 @@ pub fn register(text: &str, command: &str) -> Result<String, Unreadable> {
     Ok(text)
 }
 
-/// The text without us. Lists and objects that are empty then go too, unless `original`, the text from before us, has them.
+/// The text without our entries. Lists and objects that become empty go too, unless `original`, the text from before the
+/// installation, has them.
 pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadable> {
     let mut text = text.to_owned();
     if text.trim().is_empty() {
@@ -102,7 +104,8 @@ pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadab
 
 /// Valid JSON with an object on top.
 fn check(text: &str) -> Result<Range<usize>, Unreadable> {
-    if let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(text) {
+    let json = text.trim_start_matches(BOM);
+    if let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(json) {
         let said = error.to_string();
         let words = said.split(" at line ").next().unwrap_or_default().to_owned();
         return Err(Unreadable { line: error.line(), column: error.column(), words });
@@ -116,9 +119,7 @@ fn expect(text: &str, span: &Range<usize>, opening: char, words: &str) -> Result
     if text[span.start..].starts_with(opening) {
         return Ok(());
     }
-    let before = &text[..span.start];
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let (line, column) = position(text, span.start);
     Err(Unreadable { line, column, words: words.to_owned() })
 }
 
@@ -142,19 +143,19 @@ fn set(text: &str, event: &str, group: &Group) -> Result<String, Unreadable> {
     }
 }
 
-/// Which of an event's groups is to hold our entry: the one that already does, else the first that is all ours.
-fn keeper(text: &str, groups: &[Part], wanted: Option<&Group>) -> Option<usize> {
+/// The group that our entry goes in: the one that has it already, else the first with no foreign hook.
+fn keeper(text: &str, groups: &[JsonPart], wanted: Option<&Group>) -> Option<usize> {
     let wanted = wanted?;
     let same = groups.iter().position(|group| is(text, group, wanted));
     same.or_else(|| groups.iter().position(|group| all_ours(text, group)))
 }
 
-fn is(text: &str, part: &Part, group: &Group) -> bool {
+fn is(text: &str, part: &JsonPart, group: &Group) -> bool {
     let there: Option<serde_json::Value> = serde_json::from_str(&text[part.value.clone()]).ok();
     there.is_some() && there == serde_json::to_value(group).ok()
 }
 
-/// The text with one of our superfluous entries less; nothing when none is left. With a `command` one entry per event stays.
+/// Removes one superfluous entry of ours; nothing when none is left. With a `command` one entry per event stays.
 fn less_one(text: &str, command: Option<&str>, had: &dyn Fn(Option<&str>) -> bool) -> Option<String> {
     let root = span::document(text);
     let top = parts(text, &root);
@@ -184,7 +185,7 @@ fn less_one(text: &str, command: Option<&str>, had: &dyn Fn(Option<&str>) -> boo
     None
 }
 
-fn all_ours(text: &str, group: &Part) -> bool {
+fn all_ours(text: &str, group: &JsonPart) -> bool {
     let held = member(text, &group.value, "hooks").map(|list| parts(text, &list.value)).unwrap_or_default();
     !held.is_empty() && held.iter().all(|hook| survey::is_ours(&text[hook.value.clone()]))
 }

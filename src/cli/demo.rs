@@ -1,31 +1,26 @@
-//! Plays a whole session through every gate, in a folder of its own, and shows what was said.
+//! Plays a whole session through every gate, in a temporary folder, and shows each step and its answer.
 //!
-//! Runs the hook for real, as the client does, in a throwaway home with a throwaway project; reads and writes nothing
-//! else. Invariants: nothing is installed and nothing is left behind; every step says what it expects of the gates, so a
-//! demo that ends well is a proof that they work here.
+//! Starts the hook as the client does, in a throwaway home with a throwaway project; reads and writes nothing else.
+//! Invariants: nothing is installed and nothing is left behind; every step names the answer it expects, so a demo that
+//! succeeds proves that the gates work on this machine.
 
-mod beat;
 mod stage;
-mod player;
 mod story;
 
 use super::table::{Tone, clean};
 use super::{Command, Io, Who};
 use anyhow::Context;
-use beat::{Beat, Word};
 use clap::ArgMatches;
-use serde_json::{Value, json};
+use serde_json::json;
 use stage::Stage;
 use std::time::Instant;
+use story::{Beat, Player};
 
 pub const COMMAND: Command = Command {
     name: "demo",
     about: "Play a whole session through every gate, in a temporary folder",
     examples: &[
-        (
-            "aops-hook demo",
-            "who did what, what the gates said, which way out was taken; nothing is installed",
-        ),
+        ("aops-hook demo", "each step, what the gates said, and the way on; nothing is installed"),
         ("aops-hook demo --json", "the same, for a program"),
     ],
     who: Who::Anyone,
@@ -35,52 +30,46 @@ pub const COMMAND: Command = Command {
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let began = Instant::now();
-    let mut stage = Stage::set(io.env).context("the stage could not be set")?;
+    let stage = Stage::set(io.env).context("the temporary folder could not be filled")?;
     if !io.json {
         let words =
             "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
         writeln!(io.out, "{}", Tone::Quiet.paint(words, io))?;
     }
-    let played = story::play(&mut stage, &mut |scene| if io.json { Ok(()) } else { show(io, scene) });
-    let (beats, ms) = (stage.beats(), began.elapsed().as_millis());
+    let mut shown = |step: Result<&Beat, &str>| if io.json { Ok(()) } else { show(io, step) };
+    let mut player = Player::new(stage, &mut shown);
+    let played = player.play();
+    let (beats, ms) = (player.beats, began.elapsed().as_millis());
     if io.json {
-        let beats: Vec<Value> = beats.iter().map(value).collect();
         let error = played.as_ref().err().map(|error| format!("{error:#}"));
         writeln!(io.out, "{}", json!({"ok": played.is_ok(), "error": error, "ms": ms, "beats": beats}))?;
         return Ok(u8::from(played.is_err()));
     }
     played?;
-    let refused = beats.iter().filter(|beat| beat.word == Word::Refused).count();
+    let refused = beats.iter().filter(|beat| beat.gate.is_some()).count();
     writeln!(io.out, "\n{} steps, {refused} refused and put right, in {ms} ms", beats.len())?;
     writeln!(
         io.out,
-        "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` takes them out again"
+        "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again"
     )?;
     Ok(0)
 }
 
-/// What `story` tells as it goes.
-#[derive(Clone, Copy)]
-enum Scene<'a> {
-    Act(&'a str),
-    Beat(&'a Beat),
-}
-
-fn show(io: &mut Io, scene: Scene) -> anyhow::Result<()> {
-    let beat = match scene {
-        Scene::Act(title) => return Ok(writeln!(io.out, "\n{}", Tone::Strong.paint(title, io))?),
-        Scene::Beat(beat) => beat,
+fn show(io: &mut Io, step: Result<&Beat, &str>) -> anyhow::Result<()> {
+    let beat = match step {
+        Ok(beat) => beat,
+        Err(title) => return Ok(writeln!(io.out, "\n{}", Tone::Strong.paint(title, io))?),
     };
-    let (mark, tone) = match beat.word {
-        Word::Refused => ("✗", Tone::Bad),
-        Word::Passed => ("✓", Tone::Good),
-        Word::Told => ("→", Tone::Plain),
+    let (mark, tone) = match (&beat.gate, beat.said.as_str()) {
+        (Some(_), _) => ("✗", Tone::Bad),
+        (None, "passes") => ("✓", Tone::Good),
+        (None, _) => ("→", Tone::Plain),
     };
     let stood = format!("{} · {}", beat.phase, beat.sandbox);
     let stood = Tone::Quiet.paint(&format!("{stood:16}"), io).into_owned();
     writeln!(io.out, "  {stood} {:15} {}", beat.who, clean(&beat.does))?;
     let mark = tone.paint(mark, io).into_owned();
-    let gate = if beat.gate.is_empty() { String::new() } else { format!("{}: ", beat.gate) };
+    let gate = beat.gate.as_ref().map(|gate| format!("{gate}: ")).unwrap_or_default();
     let room = io.width.map_or(usize::MAX, |width| width.saturating_sub(21).max(40));
     let said = format!("{gate}{}", beat.said);
     let lines = said.lines().flat_map(|line| wrapped(&clean(line), room));
@@ -106,18 +95,4 @@ fn wrapped(line: &str, room: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-fn value(beat: &Beat) -> Value {
-    json!({
-        "act": beat.act,
-        "who": beat.who,
-        "does": beat.does,
-        "event": beat.event,
-        "ruling": if beat.word == Word::Refused { "deny" } else { "pass" },
-        "gate": Some(beat.gate.as_str()).filter(|gate| !gate.is_empty()),
-        "said": beat.said,
-        "phase": beat.phase,
-        "sandbox": beat.sandbox,
-    })
 }

@@ -1,6 +1,6 @@
-//! Registers this program for every event in a settings file, and puts our agents and commands beside it.
+//! Registers this program for every event in a settings file, and places our agents and commands beside it.
 //!
-//! Reads and writes what `Plan` names. Invariant: doing it twice is doing it once; `uninstall` undoes it to the byte.
+//! Reads and writes what `Plan` names. Invariants: installing twice changes nothing; `uninstall` undoes it byte for byte.
 
 pub mod receipt;
 mod level;
@@ -19,17 +19,14 @@ use std::path::{Path, PathBuf};
 
 pub const COMMAND: Command = Command {
     name: "install",
-    about: "Register for every event in Claude Code's settings",
+    about: "Register the hooks in Claude Code's settings",
     examples: &[
         ("aops-hook install", "For all sessions of this user"),
         (
             "aops-hook install --project",
-            "For all who work in this project; each of them needs aops-hook at the same path",
+            "For everyone in this project; each needs aops-hook at the same path",
         ),
-        (
-            "aops-hook install --statusline",
-            "The same, and where a session stands in the client's status line",
-        ),
+        ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     who: Who::OutsideClient,
@@ -40,7 +37,7 @@ pub const COMMAND: Command = Command {
 fn arguments(row: clap::Command) -> clap::Command {
     let statusline = Arg::new("statusline").long("statusline").action(ArgAction::SetTrue);
     Level::arguments(row)
-        .arg(statusline.help("Show where a session stands in the status line"))
+        .arg(statusline.help("Show the session's phase and sandbox in the status line"))
         .arg(dry_run())
 }
 
@@ -53,18 +50,18 @@ pub(super) fn dry_run() -> Arg {
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
-    let told = Told::of(&plan);
+    let summary = Summary::of(&plan);
     if given.get_flag("dry-run") {
-        told.dry(io)?;
+        summary.dry_run(io)?;
     } else {
         let kept = plan.carry_out(io.env)?;
-        told.done(kept, io)?;
+        summary.done(kept, io)?;
     }
     Ok(0)
 }
 
-/// What is said about a plan, which is used up by the doing.
-struct Told {
+/// The report on a plan, which `carry_out` consumes.
+struct Summary {
     settings: String,
     command: String,
     events: usize,
@@ -77,7 +74,7 @@ struct Told {
     stale: Vec<String>,
 }
 
-impl Told {
+impl Summary {
     fn of(plan: &Plan) -> Self {
         let settings = plan.settings.path.display().to_string();
         let before = if plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
@@ -102,7 +99,7 @@ impl Told {
         })
     }
 
-    fn dry(&self, io: &mut Io) -> anyhow::Result<()> {
+    fn dry_run(&self, io: &mut Io) -> anyhow::Result<()> {
         if io.json {
             writeln!(io.out, "{}", self.json(true, None))?;
             return Ok(());
@@ -128,7 +125,7 @@ impl Told {
         let registered = if self.registers { "registered" } else { "already registered" };
         writeln!(io.out, "{registered} for {} events in `{}`", self.events, self.settings)?;
         if self.statusline {
-            writeln!(io.out, "the status line there shows where a session stands")?;
+            writeln!(io.out, "the status line there shows the session's phase and sandbox")?;
         }
         if !self.texts.is_empty() {
             writeln!(io.out, "wrote {} agents and commands beside it", self.texts.len())?;

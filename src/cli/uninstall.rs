@@ -1,7 +1,7 @@
-//! Takes us out of a settings file, which is then as if we had never been there, and removes the texts we placed.
+//! Removes our entries from a settings file, and the agents and commands beside it.
 //!
-//! Reads the receipt; writes the settings file and the host's folder. Invariant: what somebody edited since is theirs:
-//! of a settings file only our entries go, and an edited text stays.
+//! Reads the receipt; writes the settings file and the client's folder. Invariant: edits since the installation stay:
+//! from an edited settings file only our entries are removed, and an edited agent or command is left.
 
 use super::install::plan::{named, read_settings, unreadable, writable};
 use super::install::{Level, dry_run};
@@ -19,7 +19,7 @@ use std::fs;
 
 pub const COMMAND: Command = Command {
     name: "uninstall",
-    about: "Take us out of Claude Code's settings, byte for byte; ledgers and reports stay",
+    about: "Remove the hooks from Claude Code's settings, byte for byte; ledgers and reports stay",
     examples: &[
         ("aops-hook uninstall", "For this user"),
         ("aops-hook uninstall --project", "For this project"),
@@ -49,13 +49,13 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 struct Undo {
     settings: Found,
     old: String,
-    /// Nothing: the file goes.
+    /// Nothing: the file is removed.
     new: Option<String>,
     edited: Option<Edited>,
     /// The original came back to the byte, so its copy is not needed any more.
     exact: bool,
     texts: Vec<Found>,
-    /// Edited by somebody, so theirs.
+    /// Edited since, so left.
     left: Vec<Found>,
     receipt: Receipt,
 }
@@ -120,16 +120,16 @@ impl Undo {
         let would = if dry_run { "would be " } else { "" };
         let mut lines = vec![match (self.changed(), &self.new, self.exact) {
             (false, ..) => format!("not registered in `{path}`"),
-            (true, None, _) => format!("`{path}` {would}removed: there was none before us"),
-            (true, _, true) => format!("`{path}` {would}restored as it was before us"),
+            (true, None, _) => format!("`{path}` {would}removed: the installation made it"),
+            (true, _, true) => format!("`{path}` {would}restored as it was before the installation"),
             (true, _, false) => {
-                format!("our entries {would}taken out of `{path}`; what was edited since stays")
+                format!("hooks {would}removed from `{path}`; later edits stay")
             }
         }];
         if !self.texts.is_empty() {
             lines.push(format!("{} agents and commands {would}removed", self.texts.len()));
         }
-        lines.extend(paths(&self.left).iter().map(|path| format!("left `{path}`: somebody edited it")));
+        lines.extend(paths(&self.left).iter().map(|path| format!("left `{path}`: it was edited")));
         let others = self.receipt.settings.iter();
         lines.extend(others.map(|other| format!("still registered in `{}`", other.path.display())));
         format!("{}{}", if dry_run { self.diff() } else { String::new() }, lines.join("\n"))
@@ -159,7 +159,7 @@ impl Undo {
     }
 }
 
-/// Our texts that are still as we wrote them, and those that are not.
+/// The placed texts that are unchanged, and those that were edited.
 fn texts(receipt: &Receipt) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
     let (mut ours, mut left) = (Vec::new(), Vec::new());
     for placed in &receipt.files {

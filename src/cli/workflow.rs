@@ -1,13 +1,12 @@
 //! Lists, shows, draws and checks workflows.
 //!
-//! Reads the texts in force, writes nothing. Invariant: a workflow with a problem is never shown as if it were whole.
+//! Reads the texts in force, writes nothing. Invariant: a workflow with a problem is never shown.
 
 mod boxes;
 mod check;
-mod dot;
 mod list;
 mod show;
-mod svg;
+mod source;
 mod graph;
 #[cfg(test)]
 mod tests;
@@ -21,10 +20,10 @@ pub const COMMAND: Command = Command {
     name: "workflow",
     about: "List, show, draw and check workflows",
     examples: &[
-        ("aops-hook workflow list", "what there is, with gates and whose it is"),
+        ("aops-hook workflow list", "all workflows, with gates and origin"),
         ("aops-hook workflow show feature-dev", "the text, and every workflow it contains"),
         ("aops-hook workflow graph project", "its steps, drawn in the terminal"),
-        ("aops-hook workflow check", "everything wrong with workflows in force, by file and line"),
+        ("aops-hook workflow check", "all problems of the workflows in force, by file and line"),
     ],
     who: Who::Anyone,
     arguments,
@@ -52,7 +51,7 @@ fn library(io: &Io) -> Library {
     Library::read(io.env, &texts::project(io.env, &io.env.cwd))
 }
 
-/// The workflow that was asked for, if it and all it contains are whole.
+/// The workflow of this id, if it and all it contains have no problem.
 fn whole<'a>(library: &'a Library, id: &str, io: &Io) -> anyhow::Result<&'a Held> {
     let catalogue = &library.catalogue;
     let Some(held) = catalogue.get(id) else {
@@ -80,7 +79,7 @@ fn broken<'p, T>(id: &str, problems: impl Iterator<Item = &'p Problem>, io: &Io)
     Err(Refused { code: 1, words }.into())
 }
 
-/// The problem with its file as a person here would name it, safe on a terminal.
+/// The problem with its path relative to the working directory, safe on a terminal.
 fn shown(problem: &Problem, io: &Io) -> String {
     let Problem { line, what, .. } = problem;
     super::table::clean(&format!("{}:{line}: {what}", file_from_here(&problem.file, io))).into_owned()

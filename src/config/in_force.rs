@@ -69,7 +69,7 @@ impl InForce {
         Form { policy: self.policy.clone(), texts: self.texts.digests() }
     }
 
-    /// Remember what this hash stands for, so that a later one can be compared with it.
+    /// Stores the form behind this hash, so that a later one can be compared with it.
     pub fn keep(&self, env: &Env) -> Result<(), Failure> {
         let is_kept = || kept(env, &self.hash).is_some();
         if env.dry_run || is_kept() {
@@ -79,14 +79,14 @@ impl InForce {
         path.parent().map_or(Ok(()), make_all)?;
         let form = canonical(&self.form());
         match files::find(&path).and_then(|file| file.replace(form.as_bytes(), 0o600)) {
-            // Sessions that begin at once write the same file; whoever was first wrote what we would have.
+            // Sessions that start together write the same file with the same bytes.
             Err(error) if !is_kept() => Err(Failure::storage(path.display(), error)),
             _ => Ok(()),
         }
     }
 }
 
-/// What a hash stood for when it was kept; nothing where nobody kept it or the file is not what it says.
+/// The form behind a hash; nothing where it was not kept or the file does not match its name.
 pub fn kept(env: &Env, hash: &str) -> Option<Form> {
     let bytes = files::find(&kept_at(env, hash)).ok()?.bytes?;
     let form: Form = serde_json::from_slice(&bytes).ok()?;

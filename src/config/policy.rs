@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 /// Version of the stored form.
 pub const SCHEMA: u32 = 1;
 
-/// The effective configuration. `Policy::default()` is what holds where nobody says otherwise.
+/// The effective configuration. `Policy::default()` holds where no file says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub audit: Audit,
@@ -114,7 +114,7 @@ pub struct Mode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub claude: Option<String>,
-    // Left out where nobody set them: ledgers from before them hold the same policy in the same bytes.
+    // Left out where not set: older ledgers hold the same policy in the same bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<String>,
     #[serde(default, skip_serializing_if = "OnPause::is_stop")]

@@ -36,7 +36,7 @@ pub enum Kind {
     /// `WORKFLOWS.md`: how to choose one.
     Index,
     Template,
-    /// A slash command of the client; copied by `install`, never read by us.
+    /// A slash command of the client; copied by `install`, never read.
     Command,
 }
 
@@ -83,70 +83,29 @@ pub fn placed() -> impl Iterator<Item = &'static Asset> {
     ASSETS.iter().filter(|asset| matches!(asset.kind(), Kind::Agent | Kind::Command))
 }
 
+/// `folder: names;` of the shipped texts.
 macro_rules! assets {
-    ($($path:literal),* $(,)?) => {
-        &[$(Asset { path: $path, text: include_str!(concat!("../../", $path)) }),*]
+    ($($folder:literal: $($name:literal)+;)+) => {
+        &[$($(Asset {
+            path: concat!($folder, $name, ".md"),
+            text: include_str!(concat!("../../", $folder, $name, ".md")),
+        }),+),+]
     };
 }
 
 /// Every shipped text, by path.
-pub static ASSETS: &[Asset] = assets![
-    "AXIOMS.md",
-    "WORKFLOWS.md",
-    "agents/critic.md",
-    "agents/custodiet.md",
-    "agents/framework.md",
-    "agents/prompt-hydrator.md",
-    "agents/qa-verifier.md",
-    "commands/aops-status.md",
-    "commands/checkpoint.md",
-    "commands/handover.md",
-    "commands/session-insights.md",
-    "templates/AGENTS.md",
-    "templates/audit-context.md",
-    "templates/critic-context.md",
-    "templates/halt-report.md",
-    "templates/hydration-instruction.md",
-    "templates/insights-analysis.md",
-    "templates/owed/checks.md",
-    "templates/owed/commit.md",
-    "templates/owed/framework.md",
-    "templates/owed/push.md",
-    "templates/owed/qa-verifier-again.md",
-    "templates/owed/qa-verifier.md",
-    "templates/owed/step-agent.md",
-    "templates/prompt-hydrator-context.md",
-    "templates/qa-context.md",
-    "templates/reflection-context.md",
-    "templates/refusals/agent-shadowed.md",
-    "templates/refusals/agent-write.md",
-    "templates/refusals/audit-due.md",
-    "templates/refusals/check-failed.md",
-    "templates/refusals/check-halt.md",
-    "templates/refusals/check-late.md",
-    "templates/refusals/check-save.md",
-    "templates/refusals/halted.md",
-    "templates/refusals/rule.md",
-    "templates/refusals/sandbox-question.md",
-    "templates/refusals/sandbox-review.md",
-    "templates/refusals/sandbox-revise.md",
-    "templates/refusals/sandbox-step.md",
-    "templates/refusals/sandbox.md",
-    "templates/refusals/stop-let-go.md",
-    "templates/refusals/stop-owed.md",
-    "templates/refusals/verdict-form.md",
-    "templates/refusals/verdict-given-up.md",
-    "templates/run-step-agent.md",
-    "templates/run-step.md",
-    "workflows/batch-processing.md",
-    "workflows/build-loop.md",
-    "workflows/debugging.md",
-    "workflows/direct-skill.md",
-    "workflows/feature-dev.md",
-    "workflows/minor-edit.md",
-    "workflows/project.md",
-    "workflows/qa-demo.md",
-    "workflows/simple-question.md",
-    "workflows/spec-review.md",
-    "workflows/tdd-cycle.md",
-];
+pub static ASSETS: &[Asset] = assets! {
+    "": "AXIOMS" "WORKFLOWS";
+    "agents/": "critic" "custodiet" "framework" "prompt-hydrator" "qa-verifier";
+    "commands/": "aops-status" "checkpoint" "handover" "session-insights";
+    "templates/": "AGENTS" "audit-context" "critic-context" "halt-report" "hydration-instruction"
+        "insights-analysis";
+    "templates/owed/": "checks" "commit" "framework" "push" "qa-verifier-again" "qa-verifier" "step-agent";
+    "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
+    "templates/refusals/": "agent-shadowed" "agent-write" "audit-due" "check-failed" "check-halt"
+        "check-late" "check-save" "halted" "rule" "sandbox-question" "sandbox-review" "sandbox-revise"
+        "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";
+    "templates/": "run-step-agent" "run-step";
+    "workflows/": "batch-processing" "build-loop" "debugging" "direct-skill" "feature-dev" "minor-edit"
+        "project" "qa-demo" "simple-question" "spec-review" "tdd-cycle";
+};

@@ -1,7 +1,7 @@
 //! Workflows: what kinds of work there are, which gates each has, and its steps in order.
 //!
 //! Reads markdown with YAML frontmatter, writes nothing. Invariants: a `Workflow` is whole (ids are plain, steps are
-//! unique, `needs` resolve and form no ring); everything wrong with a text is told at once, each with its line.
+//! unique, `needs` resolve and form no ring); all problems of a text are reported at once, each with its line.
 
 mod catalogue;
 mod frontmatter;
@@ -145,7 +145,7 @@ impl Workflow {
         order
     }
 
-    /// This workflow without what the variant skips; whoever needed a skipped step needs what that one needed.
+    /// This workflow without the steps that the variant skips; a step that needs a skipped one inherits its needs.
     #[must_use]
     pub fn variant(&self, name: &str) -> Option<Self> {
         let skip = &self.variants.iter().find(|variant| variant.name == name)?.skip;
@@ -171,7 +171,7 @@ pub fn is_plain(id: &str) -> bool {
     fits && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
-/// The known name that somebody may have meant.
+/// The known name that was probably meant.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = |name: &&str| strsim::jaro_winkler(given, name);
     let best = known.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))?;

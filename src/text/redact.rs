@@ -1,7 +1,7 @@
-//! Takes secrets out of text before it is written anywhere.
+//! Removes secrets from text before it is stored.
 //!
-//! Reads nothing, writes nothing. `anchor` finds the few bytes at which a secret can be known, and only there
-//! the finders look. Invariants: no regular expression; text without a secret comes back borrowed; redacting twice
+//! Reads nothing, writes nothing. `anchor` finds the few bytes at which a secret can be recognised; the finders look only
+//! there. Invariants: no regular expression; text without a secret comes back borrowed; redacting twice
 //! is redacting once; the time is linear in the text. A new provider is a row in `table::TOKENS`.
 
 mod anchor;
@@ -20,19 +20,19 @@ use std::borrow::Cow;
 
 /// A secret: what it is, and where. `from` and `to` are between characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Found {
+struct FoundSecret {
     name: &'static str,
     from: usize,
     to: usize,
 }
 
-/// How every replacement begins; a value that holds one is not looked at again.
+/// How every replacement begins; a value that holds one is skipped.
 const MARK: &str = "[redacted:";
 
 /// The text with every secret replaced by its kind in brackets.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let Some(mut clean) = pass(text) else { return Cow::Borrowed(text) };
-    // What stood right before a secret, joined to it, may be known as one of its own now that it ends there.
+    // Text that was joined to a secret ends at the mark now, and may be recognised as one itself.
     for _ in 0..MOST_PASSES {
         let Some(cleaner) = pass(&clean) else { break };
         clean = cleaner;
@@ -40,10 +40,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Each pass takes at least one secret out; so many in a row that are joined are nobody's text.
+/// Each pass removes at least one secret; real text never has more that are joined.
 const MOST_PASSES: usize = 8;
 
-/// One pass; nothing where there is nothing to replace.
+/// One pass; `None` where nothing is replaced.
 fn pass(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = String::new();
@@ -64,7 +64,7 @@ fn pass(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The same for a value that stands under a name, as in a JSON object: the name may say that all of it is secret.
+/// Redacts a value under a name, as in a JSON object: the name may make all of it secret.
 pub fn redact_under<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     let Some(kind) = assigned::under(name, value) else { return redact(value) };
     let mut out = String::new();
@@ -78,8 +78,8 @@ fn push(out: &mut String, name: &str) {
     out.push(']');
 }
 
-/// What can be recognised at this anchor. `floor` is where the last secret ended: nothing before it counts any more.
-fn look(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+/// The secret at this anchor, if any. `floor` is the end of the last secret: bytes before it do not count.
+fn look(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let found = match bytes[at] {
         b'-' => armour::at(bytes, at)
             .or_else(|| assigned::flag_at(bytes, at, floor))

@@ -1,4 +1,4 @@
-//! What a gate says, as the name of a shipped text and the values to fill in.
+//! A message as the name of a shipped text and the values to fill in.
 //!
 //! Reads nothing, writes nothing. Invariants: filled in one pass, so that no value can pull in another; a value from
 //! outside is one line, clean and clipped.

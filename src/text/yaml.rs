@@ -3,12 +3,12 @@
 //! Reads text, writes nothing. Invariants: aliases, tags and repeated keys are refused rather than guessed at; the tree is
 //! never deeper than `DEEPEST` and no mapping larger than `MOST_KEYS`, so no text can cost more than its length.
 
-use granit_parser::{Event, Parser, ScalarStyle, Span};
+use granit_parser::{Event, Parser, ScalarStyle};
 
-/// Nested deeper than this, a text is not one of ours.
+/// Frontmatter is never nested deeper.
 const DEEPEST: usize = 16;
 
-/// More keys than this in one mapping, and it is a table of something else.
+/// Frontmatter never has more keys in one mapping.
 const MOST_KEYS: usize = 64;
 
 /// One value and the line it begins on, counted from 1.
@@ -22,7 +22,7 @@ pub struct Node {
 pub enum Value {
     /// Nothing after the colon, `~` or `null`.
     Nothing,
-    /// Every scalar as it is written; what it means is its reader's business.
+    /// Every scalar as it is written; the reader gives it a type.
     Text(String),
     List(Vec<Node>),
     /// In the order of the text.
@@ -35,7 +35,7 @@ pub struct Key {
     pub name: String,
 }
 
-/// Why a text is no document of ours.
+/// Why a text is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub line: usize,
@@ -58,78 +58,62 @@ impl Value {
 pub fn parse(text: &str, first: usize) -> Result<Node, Fault> {
     let mut tree = Tree { open: Vec::new(), root: None };
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| {
-            let what = error.info();
-            Fault { line: first + error.marker().line().saturating_sub(1), what }
-        })?;
-        tree.take(event, &span).map_err(|what| Fault { line: line(&span, first), what })?;
+        let at = |line: usize| first + line.saturating_sub(1);
+        let (event, span) =
+            event.map_err(|error| Fault { line: at(error.marker().line()), what: error.info() })?;
+        let line = at(span.start.line());
+        tree.take(event, line).map_err(|what| Fault { line, what })?;
     }
-    let mut root = tree.root.ok_or(Fault { line: first, what: "there is nothing here".to_owned() })?;
-    shift(&mut root, first - 1);
-    Ok(root)
-}
-
-fn line(span: &Span, first: usize) -> usize {
-    first + span.start.line().saturating_sub(1)
-}
-
-/// A list or mapping that has not ended yet.
-struct Open {
-    node: Node,
-    key: Option<Key>,
+    tree.root.ok_or(Fault { line: first, what: "there is nothing here".to_owned() })
 }
 
 struct Tree {
-    open: Vec<Open>,
+    /// Lists and mappings that have not ended yet, each with the key whose value comes next.
+    open: Vec<(Node, Option<Key>)>,
     root: Option<Node>,
 }
 
 impl Tree {
-    fn take(&mut self, event: Event, span: &Span) -> Result<(), String> {
-        let line = span.start.line();
-        match event {
+    fn take(&mut self, event: Event, line: usize) -> Result<(), String> {
+        let (value, tag) = match event {
             Event::Scalar(text, style, _, tag) => {
-                let plain = style == ScalarStyle::Plain;
-                let nothing = plain && matches!(text.as_ref(), "" | "~" | "null");
-                let value = if nothing { Value::Nothing } else { Value::Text(text.into_owned()) };
-                untagged(tag.is_some())?;
-                self.add(Node { line, value })
+                let nothing = style == ScalarStyle::Plain && matches!(text.as_ref(), "" | "~" | "null");
+                (if nothing { Value::Nothing } else { Value::Text(text.into_owned()) }, tag)
             }
-            Event::SequenceStart(_, _, tag) => {
-                self.begin(Node { line, value: Value::List(Vec::new()) }, tag.is_some())
+            Event::SequenceStart(_, _, tag) => (Value::List(Vec::new()), tag),
+            Event::MappingStart(_, _, tag) => (Value::Map(Vec::new()), tag),
+            Event::SequenceEnd | Event::MappingEnd => {
+                return self.open.pop().map_or(Ok(()), |(node, _)| self.add(node));
             }
-            Event::MappingStart(_, _, tag) => {
-                self.begin(Node { line, value: Value::Map(Vec::new()) }, tag.is_some())
-            }
-            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(open) => self.add(open.node),
-                None => Ok(()),
-            },
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                Err("aliases (`*name`) are not understood here: write the value out".to_owned())
+                return Err("aliases (`*name`) are not understood here: write the value out".to_owned());
             }
             Event::DocumentStart(..) if self.root.is_some() => {
-                Err("a second document begins here; one is expected".to_owned())
+                return Err("a second document begins here; one is expected".to_owned());
             }
-            _ => Ok(()),
+            _ => return Ok(()),
+        };
+        let node = Node { line, value };
+        if tag.is_some() {
+            return Err("tags (`!name`) are not understood here".to_owned());
         }
-    }
-
-    fn begin(&mut self, node: Node, tagged: bool) -> Result<(), String> {
-        untagged(tagged)?;
+        if !matches!(node.value, Value::List(_) | Value::Map(_)) {
+            return self.add(node);
+        }
         if self.open.len() == DEEPEST {
             return Err(format!("nested more than {DEEPEST} deep"));
         }
-        self.open.push(Open { node, key: None });
+        self.open.push((node, None));
         Ok(())
     }
 
+    /// Puts a finished node where it belongs.
     fn add(&mut self, node: Node) -> Result<(), String> {
-        let Some(open) = self.open.last_mut() else {
+        let Some((Node { value: container, .. }, waiting)) = self.open.last_mut() else {
             self.root = Some(node);
             return Ok(());
         };
-        match (&mut open.node.value, open.key.take()) {
+        match (container, waiting.take()) {
             (Value::List(items), _) => items.push(node),
             (Value::Map(pairs), Some(key)) => pairs.push((key, node)),
             (Value::Map(pairs), None) => {
@@ -142,30 +126,11 @@ impl Tree {
                 if pairs.len() == MOST_KEYS {
                     return Err(format!("more than {MOST_KEYS} keys in one mapping"));
                 }
-                open.key = Some(Key { line: node.line, name });
+                *waiting = Some(Key { line: node.line, name });
             }
             _ => {}
         }
         Ok(())
-    }
-}
-
-fn untagged(tagged: bool) -> Result<(), String> {
-    if tagged { Err("tags (`!name`) are not understood here".to_owned()) } else { Ok(()) }
-}
-
-/// Moves every line number by what stands before the document.
-fn shift(node: &mut Node, by: usize) {
-    node.line += by;
-    match &mut node.value {
-        Value::List(items) => items.iter_mut().for_each(|item| shift(item, by)),
-        Value::Map(pairs) => {
-            for (key, value) in pairs {
-                key.line += by;
-                shift(value, by);
-            }
-        }
-        _ => {}
     }
 }
 

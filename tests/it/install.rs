@@ -350,12 +350,12 @@ fn files_of_others_are_never_overwritten() {
     let home = Home::new();
     let theirs = home.path("agents/critic.md");
     write(&theirs, "---\nname: critic\n---\nmine\n");
-    home.refused(&["install"], 1, &["not ours", theirs.to_str().unwrap()]);
-    home.refused(&["install", "--dry-run"], 1, &["not ours"]);
+    home.refused(&["install"], 1, &["not from aops-hook", theirs.to_str().unwrap()]);
+    home.refused(&["install", "--dry-run"], 1, &["not from aops-hook"]);
     fs::remove_file(&theirs).unwrap();
     home.done(&["install"]);
     write(&theirs, "edited\n");
-    home.refused(&["install"], 1, &["not ours", theirs.to_str().unwrap()]);
+    home.refused(&["install"], 1, &["not from aops-hook", theirs.to_str().unwrap()]);
     let out = home.done(&["uninstall", "--yes"]);
     assert!(out.contains(&format!("left `{}`", theirs.display())), "{out}");
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "edited\n");
@@ -433,7 +433,7 @@ fn a_status_line_of_others_is_never_overwritten() {
     home.refused(
         &["install", "--statusline"],
         1,
-        &["my-line --fancy", "not ours", "hint: nothing was installed"],
+        &["my-line --fancy", "another status line", "hint: nothing was installed"],
     );
     assert_eq!(home.tree(), tree);
     // Its advice, the first half: our text inside their status line.

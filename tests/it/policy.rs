@@ -1,7 +1,7 @@
 //! Configuration, from file to words: `policy show|hash|diff`, the hook on a broken file, schema and documentation.
 
 use crate::support::Sandbox;
-use aops_hook::config::policy::key::{KEYS, Key, Part, Project};
+use aops_hook::config::policy::key::{EntryField, KEYS, Key, Project};
 use aops_hook::config::policy::value::Form;
 use aops_hook::config::policy::{Policy, Source, check, read, rule};
 use serde_json::{Value, json};
@@ -249,7 +249,7 @@ fn the_schema_has_every_key_and_no_other() {
 }
 
 #[track_caller]
-fn parts_agree(table: &Value, parts: &[Part], most: u64) {
+fn parts_agree(table: &Value, parts: &[EntryField], most: u64) {
     let item = &table["items"];
     assert_eq!((&item["additionalProperties"], &table["maxItems"]), (&json!(false), &json!(most)));
     assert_eq!(names(&item["properties"]), parts.iter().map(|part| part.name.to_owned()).collect());
@@ -330,7 +330,7 @@ fn the_page_has_every_key_with_its_default() {
         let names = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
         names.map(str::to_owned).collect::<Vec<_>>()
     };
-    let named = |parts: &[Part]| parts.iter().map(|part| part.name.to_owned()).collect::<Vec<_>>();
+    let named = |parts: &[EntryField]| parts.iter().map(|part| part.name.to_owned()).collect::<Vec<_>>();
     assert_eq!(rows("Keys"), KEYS.iter().map(|key| key.name.to_owned()).collect::<Vec<_>>());
     assert_eq!(rows("`[[rule]]`"), named(rule::PARTS));
     assert_eq!(rows("`[[check]]`"), named(check::PARTS));

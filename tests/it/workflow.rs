@@ -37,7 +37,7 @@ fn eleven_are_shipped_and_well() {
     let listed = sandbox.person(&["workflow", "list"]);
     listed.said(&NAMES);
     insta::assert_snapshot!("workflow-list", listed.out);
-    sandbox.person(&["workflow", "check"]).said(&["11 workflows, all well"]);
+    sandbox.person(&["workflow", "check"]).said(&["11 workflows, no problems"]);
     let rows = sandbox.person(&["workflow", "list", "--json"]).json();
     let ids: Vec<_> = rows.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids, NAMES);
@@ -75,7 +75,9 @@ fn graphs_for_people_and_programs() {
     ]);
     assert!(plain.out.is_ascii() && plain.out.lines().count() == 12, "plain when piped: {}", plain.out);
     sandbox.person(&["workflow", "graph", "project", "--format", "dot"]).said(&["digraph \"project\" {"]);
-    sandbox.person(&["workflow", "graph", "project", "--format", "svg"]).said(&["<svg xmlns=", "</svg>"]);
+    sandbox
+        .person(&["workflow", "graph", "project", "--format", "mermaid"])
+        .said(&["flowchart TD\n", " --> "]);
     let value = sandbox.person(&["workflow", "graph", "project", "--json"]).json();
     assert_eq!(value["edges"][0], serde_json::json!(["intake", "planning"]));
     let wrong = sandbox.person(&["workflow", "graph", "project", "--variant", "web"]);
@@ -124,7 +126,7 @@ fn the_project_comes_before_the_user_and_the_user_before_us() {
     user(&sandbox, "workflows/tdd-cycle.md", &flow("tdd-cycle", "qa", "user's"));
     sandbox.put(".aops/workflows/tdd-cycle.md", &flow("tdd-cycle", "critic, qa", "project's"));
     sandbox.put(".aops/workflows/release.md", &flow("release", "qa", "Shown as in [[qa-demo]]."));
-    sandbox.person(&["workflow", "check"]).said(&["12 workflows, all well"]);
+    sandbox.person(&["workflow", "check"]).said(&["12 workflows, no problems"]);
     let listed = sandbox.person(&["workflow", "list"]);
     listed.said(&[
         "minor-edit\tnone\t1\tuser\tMy minor-edit\n",

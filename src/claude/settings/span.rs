@@ -1,4 +1,4 @@
-//! Finds where the parts of a JSON container stand in its text, one level at a time.
+//! Finds the byte ranges of the parts of a JSON container, one level at a time.
 //!
 //! Reads text that `serde_json` has already found valid; writes nothing. Invariant: nothing recurses, so depth costs
 //! nothing, and a span never cuts a character.
@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// A member of an object or an item of a list.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct JsonPart {
     /// The member's name without escapes; empty in a list.
     pub name: String,
     /// Name and value.
@@ -15,14 +15,17 @@ pub(super) struct Part {
     pub value: Range<usize>,
 }
 
+/// Some editors begin a file with it; the client skips it.
+pub(super) const BOM: char = '\u{feff}';
+
 /// The one value of a document.
 pub(super) fn document(text: &str) -> Range<usize> {
-    let start = blank_end(text, 0);
+    let start = blank_end(text, text.len() - text.trim_start_matches(BOM).len());
     start..value_end(text, start)
 }
 
-/// What a container holds; nothing if it is none.
-pub(super) fn parts(text: &str, container: &Range<usize>) -> Vec<Part> {
+/// The parts of a list or an object; none for any other value.
+pub(super) fn parts(text: &str, container: &Range<usize>) -> Vec<JsonPart> {
     let named = match text.as_bytes().get(container.start) {
         Some(b'{') => true,
         Some(b'[') => false,
@@ -47,12 +50,12 @@ pub(super) fn parts(text: &str, container: &Range<usize>) -> Vec<Part> {
         }
         let value = at..value_end(text, at);
         at = value.end;
-        found.push(Part { name, whole: start..at, value });
+        found.push(JsonPart { name, whole: start..at, value });
     }
 }
 
 /// The last member of this name: the one that counts.
-pub(super) fn member(text: &str, object: &Range<usize>, name: &str) -> Option<Part> {
+pub(super) fn member(text: &str, object: &Range<usize>, name: &str) -> Option<JsonPart> {
     parts(text, object).into_iter().rfind(|part| part.name == name)
 }
 

@@ -1,6 +1,6 @@
-//! The client's status line in a settings text: put ours there on request, take it out again, know whose it is.
+//! The client's status line in a settings text: adds ours on request, removes it, and says whose it is.
 //!
-//! Reads text, gives text. Invariant: a status line that is not ours is never touched; who wants ours beside it is told.
+//! Reads text, gives text. Invariant: a foreign status line is never touched.
 
 use super::span::{self, member, parts};
 use super::{PROGRAM, Unreadable, check, style, survey};
@@ -15,12 +15,12 @@ struct Shown {
     command: String,
 }
 
-/// What stands in a text.
+/// The status line of a settings text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatusLine {
     None,
     Ours,
-    /// Somebody else's: what it runs.
+    /// Runs this other command.
     Foreign(String),
 }
 
@@ -35,7 +35,7 @@ pub fn status_line(text: &str) -> StatusLine {
     }
 }
 
-/// The text with our status line in it; where one of ours stands, it runs this program then.
+/// The text with our status line, which runs this program.
 pub fn with_status_line(text: &str, command: &str) -> Result<String, Unreadable> {
     let root = check(text)?;
     let shown = Shown { r#type: "command", command: format!("{} statusline", quoted(command)) };

@@ -1,8 +1,8 @@
-//! Writes new JSON into an old text the way that text is written: its line ends, its indentation, its spaces.
+//! Inserts JSON into a text in the style of that text: line ends, indentation, spaces.
 //!
 //! Reads the text around the place; writes nothing. Invariant: every byte outside the place stays as it is.
 
-use super::span::{Part, parts};
+use super::span::{JsonPart, parts};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io;
@@ -82,7 +82,7 @@ pub(super) fn replace(
 }
 
 /// The text without one part of a container, and without the comma it needed.
-pub(super) fn without(text: &str, container: &Range<usize>, held: &[Part], n: usize) -> String {
+pub(super) fn without(text: &str, container: &Range<usize>, held: &[JsonPart], n: usize) -> String {
     let gone = if held.len() == 1 {
         container.start + 1..container.end - 1
     } else if let Some(next) = held.get(n + 1) {

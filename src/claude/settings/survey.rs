@@ -1,6 +1,6 @@
-//! Says what a settings text means for us: which entries are ours, and whether hooks run at all.
+//! Lists our entries in a settings text, and says whether hooks run at all.
 //!
-//! Reads text; writes nothing. Invariant: an entry is ours by the file name of its program, wherever that stands.
+//! Reads text; writes nothing. Invariant: an entry is ours by the file name of its program, whatever its folder.
 
 use super::{PROGRAM, Unreadable, check, member, parts, span};
 use crate::model::event::EVENTS;
@@ -38,7 +38,7 @@ impl Registered {
     }
 }
 
-/// Everything in this text that concerns us.
+/// Our entries, and the settings that switch hooks off.
 pub fn survey(text: &str) -> Result<Survey, Unreadable> {
     let mut found = Survey::default();
     if text.trim().is_empty() {
@@ -49,7 +49,7 @@ pub fn survey(text: &str) -> Result<Survey, Unreadable> {
     found.disabled = truth("disableAllHooks");
     found.managed_only = truth("allowManagedHooksOnly");
     if let Some(plugins) = member(text, &root, "enabledPlugins") {
-        let on = |part: span::Part| (part.name, &text[part.value] == "true");
+        let on = |part: span::JsonPart| (part.name, &text[part.value] == "true");
         found.plugins = parts(text, &plugins.value).into_iter().map(on).collect();
     }
     let Some(hooks) = member(text, &root, "hooks") else { return Ok(found) };
@@ -75,7 +75,7 @@ fn is_current(one: &Registered, group: &str) -> bool {
     wanted.is_some() && wanted == serde_json::from_str::<Value>(group).ok()
 }
 
-/// This one hook, if it is ours.
+/// Reads one hook, if it is ours.
 fn read(event: &str, hook: &str) -> Option<Registered> {
     let hook: Value = serde_json::from_str(hook).ok()?;
     let command = hook.get("command")?.as_str()?.to_owned();
@@ -95,7 +95,7 @@ pub(super) fn is_ours(hook: &str) -> bool {
 }
 
 /// In exec form the command is a path, else the first word of a shell line.
-pub(super) fn program(command: &str, exec: bool) -> &str {
+pub fn program(command: &str, exec: bool) -> &str {
     if exec || command.rsplit('/').next() == Some(PROGRAM) {
         return command;
     }

@@ -21,11 +21,12 @@ const FOREIGN: &[&str] = &[
     "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": \"other-hook PreToolUse\"\n          }\n        ]\n      }\n    ]\n  },\n  \"model\": \"opus\"\n}\n",
     "{\n  \"hooks\": {\n    \"Stop\": [{ \"hooks\": [{ \"type\": \"http\", \"url\": \"http://x/aops-hook\" }] }]\n  }\n}\n",
     "{\"b\":1,\"a\":2,\"b\":3}",
+    "\u{feff}{\n  \"model\": \"opus\"\n}\n",
 ];
 
 fn value(text: &str) -> Value {
     // Lone surrogates are not for serde_json's values; they are foreign text to us.
-    serde_json::from_str(&text.replace("\\ud800", "")).unwrap()
+    serde_json::from_str(&text.trim_start_matches(BOM).replace("\\ud800", "")).unwrap()
 }
 
 #[test]
@@ -134,7 +135,6 @@ fn what_cannot_be_read_is_refused_by_line_and_column() {
         ("{\"a\": 1", 1, 7),
         ("{\n \"é\": 1, \"hooks\": []}", 2, 19),
         ("{\"hooks\": {\n\"Stop\": {}}}", 2, 9),
-        ("\u{feff}{}", 1, 1),
         ("nul", 1, 3),
     ] {
         let error = register(text, OURS).unwrap_err();

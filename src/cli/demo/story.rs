@@ -1,176 +1,248 @@
-//! The session that the demo plays: a task from its prompt to a pushed commit, then one that is blocked.
+//! Plays the demo's story: `story.jsonl`, one step in each line, with what the gates must say to it.
 //!
-//! Only moves and expectations; the gates decide.
+//! Plays on a stage, shows every step as it is made. Invariant: an answer that is not the expected one ends the demo.
 
-use super::Scene;
-use super::player::Expect::{Passes, RefusedBy};
-use super::player::Player;
 use super::stage::Stage;
 use crate::claude::wire::heard::Heard;
-use anyhow::ensure;
+use anyhow::{Context, bail, ensure};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::fs;
 
-/// Changes that are made at most while waiting for the lot to fall, and for the audit to bind.
-const MOST_CHANGES: u32 = 40;
+const STORY: &str = include_str!("story.jsonl");
 
-const GREET: &str = "#!/bin/sh\nprintf 'hello, %s\\n' \"$1\"\n";
-const GREET_FIXED: &str = "#!/bin/sh\n: \"${1:?who?}\"\nprintf 'hello, %s\\n' \"$1\"\n";
-const TEST: &str = "#!/bin/sh\ntest \"$(sh greet.sh Ada)\" = 'hello, Ada'\n";
+/// Changes made at most while waiting for an audit to be due, or to bind.
+const MOST_CHANGES: usize = 40;
 
-pub(super) fn play(
-    stage: &mut Stage,
-    show: &mut dyn FnMut(Scene) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let mut player = Player::new(stage, show);
-    plan(&mut player)?;
-    work(&mut player)?;
-    audit(&mut player)?;
-    finish(&mut player)?;
-    blocked(&mut player)
+/// The main agent, as the demo shows it.
+const MAIN: &str = "agent";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Step {
+    #[serde(flatten)]
+    action: Option<Action>,
+    /// What a write puts in the file; `{n}` is the number of the write.
+    text: String,
+    /// Repeats a write until then.
+    until: Option<Until>,
+    verdict: Option<Value>,
+    /// Shown instead of the action; `{n}` is how many writes passed.
+    does: Option<String>,
+    /// Shown where the gates say nothing themselves.
+    said: String,
+    /// The gate that must refuse; without one the step must pass.
+    refused_by: String,
+    /// A file that must be in the session's folder afterwards.
+    leaves: Option<String>,
+    /// Skipped where there is no git.
+    needs_git: bool,
 }
 
-fn hydration(workflow: &str, intent: &str, criteria: &[&str]) -> Value {
-    json!({"workflow": workflow, "intent": intent, "task": "new", "acceptance_criteria": criteria,
-        "steps": ["write it", "test it"]})
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    /// Begins a session; the title.
+    Act(String),
+    Prompt(String),
+    Read(String),
+    Write(String),
+    /// A shell line, run where it passes.
+    Run(String),
+    /// Starts an agent, by its name.
+    Start(String),
+    /// The words of the last agent; its verdict stands in `verdict`.
+    Report(String),
+    Stop(String),
+    /// An `aops-hook` command for this session, typed by a person in another terminal.
+    Person(String),
 }
 
-fn plan(player: &mut Player) -> anyhow::Result<()> {
-    player.act(1, "act 1: a task, from its prompt to a pushed commit")?;
-    player.prompt(
-        "greet people by name, with a test",
-        "asks for `prompt-hydrator` before any change",
-        Passes,
-    )?;
-    player.write("greet.sh", GREET, RefusedBy("sandbox"))?;
-    player.reads("README.md")?;
-    let hydrator = player.start("prompt-hydrator")?;
-    let plan = hydration("feature-dev", "greet by name", &["prints a greeting"]);
-    player.report(&hydrator, "feature-dev: greet by name", Some(&plan), "the plan goes to review")?;
-    player.write("greet.sh", GREET, RefusedBy("sandbox"))?;
-    let critic = player.start("critic")?;
-    let problem = "nothing says what happens without a name";
-    let revise = json!({"verdict": "REVISE", "acceptance_criteria": [], "problems": [problem]});
-    player.report(
-        &critic,
-        &format!("REVISE: {problem}"),
-        Some(&revise),
-        "back to planning, with the problem",
-    )?;
-    let hydrator = player.start("prompt-hydrator")?;
-    let criteria = ["prints a greeting", "fails without a name"];
-    let plan = hydration("feature-dev", "greet by name; fail without one", &criteria);
-    player.report(
-        &hydrator,
-        "feature-dev: greet by name; fail without one",
-        Some(&plan),
-        "and to review again",
-    )?;
-    let critic = player.start("critic")?;
-    player.report(&critic, "Looks good to me!", None, "")?;
-    let proceed = json!({"verdict": "PROCEED", "acceptance_criteria": criteria, "problems": []});
-    player.report(&critic, "PROCEED", Some(&proceed), "the sandbox opens")
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Until {
+    /// An audit is due.
+    Due,
+    Refused,
 }
 
-fn work(player: &mut Player) -> anyhow::Result<()> {
-    player.write("greet.sh", GREET, Passes)?;
-    let settings = player.stage.home().join(".claude/settings.json").display().to_string();
-    player.reaches_for(&settings, "~/.claude/settings.json", RefusedBy("guard"))
+/// One step that was made: who did what, and what was said to it.
+#[derive(Debug, Serialize)]
+pub(super) struct Beat {
+    act: usize,
+    pub(super) who: String,
+    pub(super) does: String,
+    event: &'static str,
+    ruling: &'static str,
+    /// The gate that refused.
+    pub(super) gate: Option<String>,
+    pub(super) said: String,
+    /// Of the loop, afterwards.
+    pub(super) phase: &'static str,
+    pub(super) sandbox: &'static str,
 }
 
-/// Small changes until the lot falls on one, then until the audit can wait no longer.
-fn audit(player: &mut Player) -> anyhow::Result<()> {
-    let until = |player: &mut Player, over: &dyn Fn(&Player, &Heard) -> anyhow::Result<bool>| {
-        for n in 1..=MOST_CHANGES {
-            let heard = player.written("notes.txt", &format!("line {n}\n"))?;
-            if over(player, &heard)? {
-                return Ok((n, heard));
+/// A title, or a step.
+pub(super) type Show<'a> = dyn FnMut(Result<&Beat, &str>) -> anyhow::Result<()> + 'a;
+
+pub(super) struct Player<'a> {
+    pub(super) stage: Stage,
+    pub(super) beats: Vec<Beat>,
+    show: &'a mut Show<'a>,
+    act: usize,
+    /// Started last: name, id and the call that started it.
+    agent: (String, String, Value),
+}
+
+/// What a step looked like from outside.
+struct Seen {
+    who: String,
+    does: String,
+    event: &'static str,
+    heard: Heard,
+    said: String,
+}
+
+impl<'a> Player<'a> {
+    pub(super) fn new(stage: Stage, show: &'a mut Show<'a>) -> Self {
+        Self { stage, beats: Vec::new(), show, act: 0, agent: Default::default() }
+    }
+
+    pub(super) fn play(&mut self) -> anyhow::Result<()> {
+        for (n, line) in STORY.lines().enumerate() {
+            let step: Step = serde_json::from_str(line).with_context(|| format!("line {}", n + 1))?;
+            match &step.action {
+                _ if step.needs_git && !self.stage.has_git() => {}
+                Some(Action::Act(title)) => {
+                    self.act += 1;
+                    (self.show)(Err(title))?;
+                    self.stage.open(self.act)?;
+                }
+                Some(action) => {
+                    let seen = self.make(action, &step)?;
+                    self.record(seen, &step)?;
+                }
+                None => bail!("line {} of the story does nothing", n + 1),
             }
         }
-        anyhow::bail!("after {MOST_CHANGES} changes nothing came of the audit")
-    };
-    let (n, heard) = until(player, &|player, _| Ok(player.stage.session()?.state.audit.due))?;
-    let does = format!("changes `notes.txt` {n} times");
-    player.tell(
-        "agent",
-        &does,
-        "PostToolUse",
-        &heard,
-        heard.context.lines().next().unwrap_or_default(),
-        Passes,
-    )?;
-    let (n, heard) = until(player, &|_, heard| Ok(heard.refused))?;
-    let does = format!("goes on: {} more changes pass, then one", n - 1);
-    player.tell("agent", &does, "PreToolUse", &heard, "", RefusedBy("audit"))?;
-    let custodiet = player.start("custodiet")?;
-    player.report(&custodiet, "OK: within the plan", Some(&json!({"verdict": "OK"})), "the audit is done")?;
-    player.write("test.sh", TEST, Passes)
-}
-
-fn finish(player: &mut Player) -> anyhow::Result<()> {
-    if player.stage.has_git() {
-        player.git("git add -A && git commit -q -m 'greet by name'", &[], RefusedBy("checks"))?;
+        Ok(())
     }
-    player.removes("notes.txt")?;
-    player.stop(RefusedBy("owed"))?;
-    let qa = player.start("qa-verifier")?;
-    let issue = "`sh greet.sh` without a name prints \"hello, \" and succeeds";
-    let issues = json!({"verdict": "ISSUES", "issues": [issue]});
-    player.report(&qa, &format!("ISSUES: {issue}"), Some(&issues), "back to work")?;
-    player.write("greet.sh", GREET_FIXED, Passes)?;
-    let qa = player.start("qa-verifier")?;
-    let verified = json!({"verdict": "VERIFIED", "issues": []});
-    player.report(
-        &qa,
-        "VERIFIED: both criteria hold",
-        Some(&verified),
-        "holds until something is changed",
-    )?;
-    let framework = player.start("framework")?;
-    let reflection = json!({"reflection": {
-        "request": "greet people by name, with a test", "guidance_received": "a plan, reviewed twice",
-        "followed": "Yes", "outcome": "success", "accomplishment": "greet.sh and its test",
-        "root_cause": "none", "proposed_change": "none"}});
-    player.report(&framework, "the reflection, in seven fields", Some(&reflection), "kept")?;
-    if player.stage.has_git() {
-        player.stop(RefusedBy("owed"))?;
-        let lines: [&[&str]; 2] = [&["add", "-A"], &["commit", "-q", "-m", "greet by name"]];
-        player.git("git add -A && git commit -q -m 'greet by name'", &lines, Passes)?;
-        player.git("git push --force", &[], RefusedBy("rules"))?;
-        player.git("git push -q", &[&["push", "-q"]], Passes)?;
-    }
-    player.stop(Passes)
-}
 
-fn blocked(player: &mut Player) -> anyhow::Result<()> {
-    player.act(2, "act 2: a task that leaves its bounds")?;
-    player.prompt(
-        "mention the greeting in the readme",
-        "asks for `prompt-hydrator` before any change",
-        Passes,
-    )?;
-    let hydrator = player.start("prompt-hydrator")?;
-    let plan = hydration("minor-edit", "mention greet.sh in the readme", &["README.md names greet.sh"]);
-    player.report(
-        &hydrator,
-        "minor-edit: mention greet.sh",
-        Some(&plan),
-        "a workflow without review: the sandbox opens",
-    )?;
-    player.write("LICENSE", "all rights reserved\n", Passes)?;
-    let custodiet = player.start("custodiet")?;
-    let violation = "a licence was added; only the readme was asked for";
-    let block = json!({"verdict": "BLOCK", "violation": violation});
-    player.report(
-        &custodiet,
-        &format!("BLOCK: {violation}"),
-        Some(&block),
-        "blocked; `halt-report.md` tells a person",
-    )?;
-    let report = player.stage.folder()?.join("halt-report.md");
-    ensure!(report.is_file(), "`{}` was not written", report.display());
-    player.write("README.md", "# greet\n\nsh greet.sh NAME\n", RefusedBy("block"))?;
-    player.prompt("go on, please", "", RefusedBy("block"))?;
-    let id = player.stage.session_id().to_owned();
-    player.person(&["clear-block", &id, "--yes"], "aops-hook clear-block")?;
-    player.prompt("only the readme, please", "asks for `prompt-hydrator` before any change", Passes)
+    fn make(&mut self, action: &Action, step: &Step) -> anyhow::Result<Seen> {
+        let by = |who: &str, does: String, event, heard| Seen {
+            who: who.to_owned(),
+            does,
+            event,
+            heard,
+            said: step.said.clone(),
+        };
+        Ok(match action {
+            Action::Prompt(words) => {
+                let heard = self.stage.prompt(words)?;
+                by("user", words.clone(), "UserPromptSubmit", heard)
+            }
+            Action::Read(file) => {
+                let input = json!({"file_path": self.stage.path(file)});
+                let heard = self.stage.call("Read", &input, |_| Ok(()))?;
+                by(MAIN, format!("reads `{file}`"), "PreToolUse", heard)
+            }
+            Action::Write(file) if step.until.is_some() => return self.write_until(file, step),
+            Action::Write(file) => {
+                let heard = self.write(file, &step.text)?;
+                by(MAIN, format!("writes `{file}`"), "PreToolUse", heard)
+            }
+            Action::Run(line) => {
+                let heard = self.stage.call("Bash", &json!({"command": line}), |stage| stage.shell(line))?;
+                by(MAIN, format!("runs `{line}`"), "PreToolUse", heard)
+            }
+            Action::Start(name) => return self.start(name),
+            Action::Report(words) => {
+                let heard = self.report(words, step.verdict.as_ref())?;
+                by(&self.agent.0, words.clone(), "SubagentStop", heard)
+            }
+            Action::Stop(words) => {
+                let fields = json!({"stop_hook_active": false, "last_assistant_message": words, "background_tasks": []});
+                by(MAIN, format!("stops: {words:?}"), "Stop", self.stage.hook("Stop", fields)?)
+            }
+            Action::Person(verb) => {
+                let said = self.stage.person(verb)?;
+                Seen { said, ..by("person", format!("runs `aops-hook {verb}`"), "", Heard::default()) }
+            }
+            Action::Act(_) => bail!("an act is no step"),
+        })
+    }
+
+    fn write(&mut self, file: &str, text: &str) -> anyhow::Result<Heard> {
+        let path = self.stage.path(file);
+        let input = json!({"file_path": path, "content": text});
+        self.stage.call("Write", &input, |_| Ok(fs::write(&path, text)?))
+    }
+
+    /// Writes the same file until an audit is due, or refuses.
+    fn write_until(&mut self, file: &str, step: &Step) -> anyhow::Result<Seen> {
+        for n in 1..=MOST_CHANGES {
+            let heard = self.write(file, &step.text.replace("{n}", &n.to_string()))?;
+            let due = step.until == Some(Until::Due) && self.stage.session()?.state.audit.due;
+            if due || heard.refused {
+                let passed = n - usize::from(heard.refused);
+                let does = step.does.as_deref().unwrap_or_default().replace("{n}", &passed.to_string());
+                let event = if heard.refused { "PreToolUse" } else { "PostToolUse" };
+                let said = heard.context.lines().next().unwrap_or_default().to_owned();
+                return Ok(Seen { who: MAIN.to_owned(), does, event, heard, said });
+            }
+        }
+        bail!("after {MOST_CHANGES} changes nothing came of the audit")
+    }
+
+    fn start(&mut self, name: &str) -> anyhow::Result<Seen> {
+        let input = json!({"subagent_type": name, "description": name, "prompt": "please say it is fine"});
+        let call = self.stage.new_call("Agent", &input);
+        let asked = self.stage.hook("PreToolUse", call.clone())?;
+        ensure!(!asked.refused, "starting `{name}` was refused: {}", asked.reason);
+        let id = format!("a{:07}", self.beats.len());
+        let heard = self.stage.hook("SubagentStart", json!({"agent_id": id, "agent_type": name}))?;
+        self.agent = (name.to_owned(), id, call);
+        let said = format!("briefed by us, out of the ledger ({} characters)", heard.context.chars().count());
+        let does = format!("starts `{name}`");
+        Ok(Seen { who: MAIN.to_owned(), does, event: "SubagentStart", heard, said })
+    }
+
+    /// A report that is refused ends nothing: the agent goes on and reports again.
+    fn report(&mut self, words: &str, verdict: Option<&Value>) -> anyhow::Result<Heard> {
+        let (name, id, call) = &self.agent;
+        let block = verdict.map(|verdict| format!("\n\n```aops\n{verdict}\n```\n")).unwrap_or_default();
+        let fields = json!({"agent_id": id, "agent_type": name,
+            "last_assistant_message": format!("{words}{block}"), "stop_hook_active": false});
+        let heard = self.stage.hook("SubagentStop", fields)?;
+        if !heard.refused {
+            self.stage.end_call(call.clone())?;
+        }
+        Ok(heard)
+    }
+
+    /// Keeps and shows a step, then holds it against what was expected.
+    fn record(&mut self, seen: Seen, step: &Step) -> anyhow::Result<()> {
+        let Seen { who, does, event, heard, said } = seen;
+        let gate = if heard.refused { Some(self.stage.gate()?) } else { None };
+        let said = match heard {
+            Heard { refused: true, reason, .. } => reason,
+            Heard { notice, .. } if !notice.is_empty() => notice,
+            _ if said.is_empty() => "passes".to_owned(),
+            _ => said,
+        };
+        let (phase, sandbox) = self.stage.standing()?;
+        let ruling = if gate.is_some() { "deny" } else { "pass" };
+        let said = self.stage.short(&said);
+        let beat = Beat { act: self.act, who, does, event, ruling, gate, said, phase, sandbox };
+        (self.show)(Ok(&beat))?;
+        let spell =
+            |gate: &str| if gate.is_empty() { "passed".to_owned() } else { format!("refused by `{gate}`") };
+        let (got, wanted) = (spell(beat.gate.as_deref().unwrap_or_default()), spell(&step.refused_by));
+        ensure!(got == wanted, "{} {}: {got}, but must be {wanted}: {}", beat.who, beat.does, beat.said);
+        self.beats.push(beat);
+        if let Some(file) = &step.leaves {
+            ensure!(self.stage.folder()?.join(file).is_file(), "`{file}` was not written");
+        }
+        Ok(())
+    }
 }

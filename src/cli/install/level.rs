@@ -1,7 +1,7 @@
-//! Names the settings files that can register us.
+//! The settings files in which hooks can be registered.
 //!
-//! Reads the folders of `Env`. Why the project's is below the working folder and not below git's root: the client looks
-//! where it was started and nowhere above.
+//! Reads the folders of `Env`. The project's file is below the working directory, not git's root: the client looks only
+//! where it was started.
 
 use crate::system::env::Env;
 use clap::{Arg, ArgAction, ArgMatches};

@@ -1,13 +1,14 @@
-//! Works out everything an installation will do, before it does any of it.
+//! Decides everything an installation will do, before it does any of it.
 //!
-//! Reads the settings file, the receipt and the places of our texts. Invariant: whatever can be refused is refused here,
-//! so nothing is left half done.
+//! Reads the settings file, the receipt and the places of our texts. Invariant: every refusal happens here, so that
+//! nothing is left half done.
 
 use super::Level;
 use crate::claude::settings::{
     PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line,
 };
 use crate::cli::install::receipt::{Edited, Placed, Receipt, back_up};
+use crate::config::policy::problem::position;
 use crate::config::texts::{self, Asset};
 use crate::system::env::Env;
 use crate::system::files::{self, Found};
@@ -72,7 +73,7 @@ impl Plan {
         Ok(kept)
     }
 
-    /// The settings' line in the receipt. The original is what stood there without us, also if somebody edited since.
+    /// The settings' entry in the receipt. The original is the text without our entries, later edits included.
     fn enter_settings(&mut self, env: &Env) -> anyhow::Result<Option<PathBuf>> {
         let path = self.settings.path.clone();
         let known = self.receipt.edited(&path).cloned();
@@ -110,7 +111,7 @@ fn shown(text: &str, path: &Path, command: &str, wanted: bool) -> anyhow::Result
     match status_line(text) {
         StatusLine::None | StatusLine::Foreign(_) if !wanted => Ok(text.to_owned()),
         StatusLine::Foreign(line) => bail!(
-            "{} has a status line that is not ours, so it is not overwritten: `{}`\nhint: nothing was installed; show ours in yours (`aops-hook statusline` reads the same JSON), or remove `statusLine`, then install again",
+            "{} already has another status line, which was not overwritten: `{}`\nhint: nothing was installed; call `aops-hook statusline` from yours (it reads the same JSON), or remove `statusLine`, then install again",
             named(path),
             one_line(&line, 200)
         ),
@@ -143,10 +144,8 @@ pub fn read_settings(path: &Path) -> anyhow::Result<(Found, String)> {
     match String::from_utf8(found.bytes.clone().unwrap_or_default()) {
         Ok(text) => Ok((found, text)),
         Err(error) => {
-            let before =
-                String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            let valid = error.utf8_error().valid_up_to();
+            let (line, column) = position(&String::from_utf8_lossy(&error.as_bytes()[..valid]), valid);
             Err(unreadable(path, &Unreadable { line, column, words: "not UTF-8".to_owned() }))
         }
     }
@@ -159,7 +158,7 @@ pub fn unreadable(path: &Path, error: &Unreadable) -> anyhow::Error {
     )
 }
 
-/// Refuses a file nobody may write, before anything is done.
+/// Refuses a read-only file before anything is done.
 pub fn writable(found: &Found) -> anyhow::Result<()> {
     found.check_writable().map_err(|error| {
         let path = found.path.display();
@@ -171,7 +170,7 @@ pub fn named(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-/// The texts to write; refused where somebody else's file stands.
+/// The texts to write; refused where a foreign file has the same name.
 fn texts(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<(Found, &'static Asset)>> {
     let mut to_write = Vec::new();
     let mut foreign = Vec::new();
@@ -188,7 +187,7 @@ fn texts(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<(Found, &'static As
     }
     if !foreign.is_empty() {
         bail!(
-            "not ours, so not overwritten: {}\nhint: nothing was installed; move the file away, then install again",
+            "these files are not from aops-hook and were not overwritten: {}\nhint: nothing was installed; move them away, then install again",
             foreign.join(", ")
         );
     }

@@ -1,7 +1,7 @@
-//! Remembers what the installer did, so that it can be undone to the byte.
+//! Records what the installer did, so that it can be undone byte for byte.
 //!
 //! Reads and writes `<config>/aops/installed.json`, and the originals in `<config>/aops/backup/`. Invariant: it is written
-//! before the deeds it tells of, so a crash in between leaves nothing that nobody knows.
+//! before the changes it lists, so a crash in between leaves nothing unlisted.
 
 use crate::system::env::Env;
 use crate::system::files::{self, Found};
@@ -23,17 +23,17 @@ pub struct Receipt {
     pub folders: Vec<PathBuf>,
 }
 
-/// A settings file with us in it.
+/// A settings file with our entries.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Edited {
     pub path: PathBuf,
-    /// What we wrote: any other digest means that somebody edited since.
+    /// What we wrote: any other digest means that the file was edited since.
     pub wrote_sha256: String,
-    /// Where the text from before us is kept; nothing if there was no file.
+    /// The copy of the text from before the installation; nothing if there was no file.
     pub original: Option<PathBuf>,
 }
 
-/// A text of ours in the host's folder.
+/// An agent or command that we placed in the client's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     pub path: PathBuf,
@@ -49,7 +49,7 @@ impl Receipt {
     pub fn read(env: &Env) -> anyhow::Result<Self> {
         if !env.config.is_absolute() {
             bail!(
-                "`HOME` is not set, so nobody knows where the settings are\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`"
+                "`HOME` is not set, so the settings cannot be found\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`"
             );
         }
         let path = Self::path(env);
@@ -64,7 +64,7 @@ impl Receipt {
         Ok(found)
     }
 
-    /// Keep it.
+    /// Writes it to disk.
     pub fn write(&self, env: &Env) -> anyhow::Result<()> {
         let path = Self::path(env);
         let found = files::find(&path)?;
@@ -75,7 +75,7 @@ impl Receipt {
         found.replace(text.as_bytes(), 0o600).with_context(|| format!("`{}`", path.display()))
     }
 
-    /// Keep it after something was undone; once nothing is installed any more, leave no trace.
+    /// Writes it after an uninstall; removes it, and the folders we made, once nothing is installed.
     pub fn close(mut self, env: &Env) -> anyhow::Result<()> {
         let over = self.settings.is_empty() && self.files.is_empty();
         let found = files::find(&Self::path(env))?;
@@ -96,7 +96,7 @@ impl Receipt {
         self.files.iter().find(|placed| placed.path == path)
     }
 
-    /// Make a folder, and remember it if it was not there.
+    /// Makes a folder, and records it if it is new.
     pub fn make_folders(&mut self, folder: &Path, mode: u32) -> anyhow::Result<()> {
         let new = files::make_folders(folder, mode).with_context(|| format!("`{}`", folder.display()))?;
         self.folders.extend(new);
@@ -105,19 +105,19 @@ impl Receipt {
 }
 
 impl Edited {
-    /// Nobody touched the file since we wrote it.
+    /// The file is as we wrote it.
     pub fn untouched(&self, found: &Found) -> bool {
         found.bytes.as_ref().is_some_and(|bytes| sha256(&[bytes]) == self.wrote_sha256)
     }
 
-    /// The bytes from before us; nothing if there was no file.
+    /// The bytes from before the installation; nothing if there was no file.
     pub fn original(&self) -> anyhow::Result<Option<Vec<u8>>> {
         let Some(path) = &self.original else { return Ok(None) };
         fs::read(path).map(Some).with_context(|| format!("the original, `{}`", path.display()))
     }
 }
 
-/// Keep a copy of a settings file from before us: where it is now.
+/// Copies a settings file from before the installation; gives the path of the copy.
 pub fn back_up(env: &Env, settings: &Path, bytes: &[u8]) -> anyhow::Result<PathBuf> {
     let day =
         chrono::DateTime::from_timestamp_millis(env.now_ms).unwrap_or_default().format("%Y%m%dT%H%M%SZ");

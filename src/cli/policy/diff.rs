@@ -41,9 +41,7 @@ pub(super) fn run(given: &ArgMatches, io: &mut Io, now: &InForce) -> anyhow::Res
     }
     writeln!(io.out, "session {}\nrecorded  {recorded}\nnow       {}", shelved.session_id, now.hash)?;
     match changes {
-        None => {
-            Ok(writeln!(io.out, "what the recorded hash stood for was not kept, so only the hashes tell")?)
-        }
+        None => Ok(writeln!(io.out, "the recorded policy was not kept, so only the hashes can be compared")?),
         Some(changes) => print(io, &changes),
     }
 }

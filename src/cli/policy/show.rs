@@ -4,7 +4,7 @@ use crate::cli::Io;
 use crate::cli::table::{Cell, Table, Tone};
 use crate::config::in_force::InForce;
 use crate::config::policy::key::KEYS;
-use crate::config::policy::origin::Place;
+use crate::config::policy::origin::SourceLine;
 use crate::config::policy::value::effect_word;
 use crate::config::policy::{Check, Rule};
 use crate::config::texts::Origin;
@@ -94,12 +94,12 @@ fn value(now: &InForce) -> Value {
     })
 }
 
-fn entry<T: Serialize>(stored: &T, places: &[Place]) -> Value {
+fn entry<T: Serialize>(stored: &T, places: &[SourceLine]) -> Value {
     with_origin(serde_json::to_value(stored).unwrap_or_default(), places)
 }
 
 /// `from` is the last word's: default, user or project; every place that had a say is listed.
-fn with_origin(mut value: Value, places: &[Place]) -> Value {
+fn with_origin(mut value: Value, places: &[SourceLine]) -> Value {
     value["from"] = places.last().map_or("default", |place| place.layer.name()).into();
     value["at"] = places.iter().map(|place| json!({"file": place.file, "line": place.line})).collect();
     value

@@ -10,7 +10,7 @@ use canvas::Canvas;
 
 mod canvas;
 
-/// Columns between two boxes. Odd, as every width here, so that whatever is centred meets in one column.
+/// Columns between two boxes. Odd, as every width here, so that centres align in one column.
 const GAP: usize = 3;
 /// No line in a box is longer.
 const LONGEST: usize = 30;
@@ -41,14 +41,14 @@ impl Drawing {
 }
 
 /// One slot, placed.
-struct Place {
+struct PlacedSlot {
     left: usize,
     width: usize,
     /// What stands in the box; nothing for a line that passes.
     words: Vec<String>,
 }
 
-impl Place {
+impl PlacedSlot {
     fn middle(&self) -> usize {
         self.left + self.width / 2
     }
@@ -82,7 +82,7 @@ pub(super) fn draw(workflow: &Workflow) -> Drawing {
     drawing
 }
 
-fn draw_slot(canvas: &mut Canvas, place: &Place, top: usize, tall: usize) {
+fn draw_slot(canvas: &mut Canvas, place: &PlacedSlot, top: usize, tall: usize) {
     if place.words.is_empty() {
         canvas.down(place.middle(), top, top + tall - 1, usize::MAX);
         return;
@@ -127,7 +127,7 @@ fn bundles(lines: &[(usize, usize)]) -> Vec<Bundle> {
     bundles
 }
 
-fn draw_band(canvas: &mut Canvas, above: &[Place], below: &[Place], bundles: &[Bundle]) {
+fn draw_band(canvas: &mut Canvas, above: &[PlacedSlot], below: &[PlacedSlot], bundles: &[Bundle]) {
     let reach = |bundle: &Bundle| {
         let from = bundle.from.iter().map(|n| above[*n].middle());
         let ends: Vec<_> = from.chain(bundle.to.iter().map(|n| below[*n].middle())).collect();
@@ -167,7 +167,7 @@ fn tracks(reaches: &[(usize, usize)]) -> Vec<usize> {
     tracks
 }
 
-fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Vec<Place>> {
+fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Vec<PlacedSlot>> {
     let vague = |row: usize, slot: usize| {
         let band = row.checked_sub(1).and_then(|above| bands.get(above));
         band.is_some_and(|band| band.iter().any(|bundle| !bundle.full && bundle.to.contains(&slot)))
@@ -191,7 +191,7 @@ fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Ve
     let place = |row: Vec<Vec<String>>| {
         let (mut left, widest) = ((sheet - whole(&row)) / 2, widest(&row));
         let place = |words: Vec<String>| {
-            let place = Place { left, width: own(&words, widest), words };
+            let place = PlacedSlot { left, width: own(&words, widest), words };
             left += place.width + GAP;
             place
         };

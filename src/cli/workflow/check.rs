@@ -1,4 +1,4 @@
-//! Checks every workflow in force, or the files that are named, and tells all that is wrong by file and line.
+//! Checks every workflow in force, or the given files, and reports all problems by file and line.
 //!
 //! Reads the texts in force and the named files, writes nothing. Invariant: no problem, exit code 0; any, exit code 1.
 
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) const VERB: Command = Command {
     name: "check",
-    about: "Tell everything that is wrong with workflows, by file and line",
+    about: "Report all problems of workflows, by file and line",
     examples: &[
-        ("aops-hook workflow check", "all in force: embedded, the user's, the project's"),
+        ("aops-hook workflow check", "all in force: embedded, the user's and the project's"),
         ("aops-hook workflow check .aops/workflows/release.md", "one file, as if it were in force"),
     ],
     who: Who::Anyone,
@@ -41,7 +41,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let wanted = |problem: &&Problem| named.is_empty() || named.contains(&problem.file);
     let problems: Vec<_> = library.problems.iter().filter(wanted).collect();
     let count = if named.is_empty() { library.origins.len() } else { named.len() };
-    tell(io, count, &problems)?;
+    report(io, count, &problems)?;
     Ok(u8::from(!problems.is_empty()))
 }
 
@@ -49,7 +49,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 fn put(texts: &mut Texts, path: &Path, project: &Path) {
     let file = path.display().to_string();
     let ours = path.starts_with(project.join(".aops/workflows"));
-    // Whatever was wrong with it in its place is told below, once.
+    // Its problems are reported below, once.
     texts.problems.retain(|problem| problem.file != file);
     let text = match texts::read_text(path, ours.then_some(project)) {
         Ok(Some(text)) => text,
@@ -62,7 +62,7 @@ fn put(texts: &mut Texts, path: &Path, project: &Path) {
     texts.texts.push(Text { kind: Kind::Workflow, id, origin, file, text: Cow::Owned(text) });
 }
 
-fn tell(io: &mut Io, count: usize, problems: &[&Problem]) -> anyhow::Result<()> {
+fn report(io: &mut Io, count: usize, problems: &[&Problem]) -> anyhow::Result<()> {
     let several = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     if io.json {
         let rows: Vec<_> = problems
@@ -78,7 +78,7 @@ fn tell(io: &mut Io, count: usize, problems: &[&Problem]) -> anyhow::Result<()> 
         writeln!(io.out, "{line}")?;
     }
     let last = if problems.is_empty() {
-        format!("{}, all well", several(count, "workflow"))
+        format!("{}, no problems", several(count, "workflow"))
     } else {
         format!("{} in {}", several(problems.len(), "problem"), several(count, "workflow"))
     };

@@ -1,22 +1,21 @@
-//! Draws the steps of a workflow: in the terminal, as DOT, as SVG.
+//! Draws the steps of a workflow in the terminal, or writes them as Mermaid or DOT.
 //!
 //! Reads the texts in force, writes nothing. Invariant: the same workflow gives the same drawing, byte for byte.
 
 use super::super::table::{Cell, Table, Tone, clean};
 use super::super::{Io, refused};
-use super::{Command, Who, boxes, done_by, dot, gates, id_argument, library, phase, svg, whole};
+use super::{Command, Who, boxes, done_by, gates, id_argument, library, phase, source, whole};
 use crate::config::workflow::{Workflow, meant};
-use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches};
 use serde_json::json;
 
 pub(super) const VERB: Command = Command {
     name: "graph",
-    about: "Draw the steps of a workflow: in the terminal, as DOT, as SVG",
+    about: "Draw the steps of a workflow: in the terminal, as Mermaid, as DOT",
     examples: &[
         ("aops-hook workflow graph project", "boxes in the terminal, a line for each step when piped"),
         ("aops-hook workflow graph project --variant webapp", "without what that project type skips"),
-        ("aops-hook workflow graph project --format svg > project.svg", "a picture, light and dark"),
+        ("aops-hook workflow graph project --format mermaid", "a diagram for Markdown"),
         ("aops-hook workflow graph project --format dot | dot -Tpng -o project.png", "for graphviz"),
     ],
     who: Who::Anyone,
@@ -24,13 +23,13 @@ pub(super) const VERB: Command = Command {
         let format = Arg::new("format").long("format").value_name("FORMAT").default_value("text");
         let variant = Arg::new("variant").long("variant").value_name("NAME");
         id_argument(row)
-            .arg(
-                format.value_parser(PossibleValuesParser::new(["text", "dot", "svg"])).help("How to draw it"),
-            )
+            .arg(format.value_parser(FORMATS).help("How to draw it"))
             .arg(variant.help("One of its variants, such as a project type"))
     },
     run,
 };
+
+const FORMATS: [&str; 3] = ["text", "mermaid", "dot"];
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let library = library(io);
@@ -43,8 +42,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let format = given.get_one::<String>("format").map_or("text", String::as_str);
     match format {
         _ if io.json => writeln!(io.out, "{}", value(workflow))?,
-        "dot" => write!(io.out, "{}", dot::draw(workflow))?,
-        "svg" => write!(io.out, "{}", svg::draw(workflow))?,
+        "dot" => write!(io.out, "{}", source::dot(workflow))?,
+        "mermaid" => write!(io.out, "{}", source::mermaid(workflow))?,
         _ => text(io, workflow)?,
     }
     Ok(0)
@@ -64,11 +63,8 @@ fn variant(workflow: &Workflow, name: &str) -> anyhow::Result<Workflow> {
 }
 
 fn value(workflow: &Workflow) -> serde_json::Value {
-    let order = workflow.order();
-    let edges =
-        order.iter().flat_map(|step| step.needs.iter().map(|need| [need.to.as_str(), step.id.as_str()]));
-    let edges: Vec<_> = edges.collect();
-    json!({"id": workflow.id, "gates": workflow.gates, "steps": order, "edges": edges})
+    let edges: Vec<_> = source::edges(workflow).collect();
+    json!({"id": workflow.id, "gates": workflow.gates, "steps": workflow.order(), "edges": edges})
 }
 
 /// Boxes where they fit on a terminal; otherwise a line for each step, in the order they are walked.

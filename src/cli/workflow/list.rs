@@ -1,4 +1,4 @@
-//! Says which workflows there are.
+//! Lists the workflows.
 //!
 //! Reads the texts in force, writes nothing.
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 pub(super) const VERB: Command = Command {
     name: "list",
-    about: "Say which workflows there are, with their gates and whose they are",
+    about: "List the workflows with their gates, steps and origin",
     examples: &[
         ("aops-hook workflow list", "a line for each"),
         ("aops-hook workflow list --json", "the same for programs"),

@@ -1,6 +1,6 @@
 //! Whole drawings, as they must look.
 
-use super::{boxes, dot, svg};
+use super::{boxes, source};
 use crate::config::texts::{ASSETS, Kind};
 use crate::config::workflow::{Workflow, read};
 
@@ -43,11 +43,11 @@ fn boxes_of_a_chain_and_of_a_graph() {
 }
 
 #[test]
-fn dot_and_svg() {
-    insta::assert_snapshot!("dot-project", dot::draw(&shipped("project")));
-    insta::assert_snapshot!("svg-project", svg::draw(&shipped("project")));
-    insta::assert_snapshot!("dot-knotty", dot::draw(&knotty()));
-    insta::assert_snapshot!("svg-knotty", svg::draw(&knotty()));
+fn dot_and_mermaid() {
+    insta::assert_snapshot!("dot-project", source::dot(&shipped("project")));
+    insta::assert_snapshot!("mermaid-project", source::mermaid(&shipped("project")));
+    insta::assert_snapshot!("dot-knotty", source::dot(&knotty()));
+    insta::assert_snapshot!("mermaid-knotty", source::mermaid(&knotty()));
 }
 
 #[test]
@@ -62,28 +62,5 @@ fn a_drawing_is_as_wide_as_it_says_and_ours_fit_a_small_terminal() {
         let widest = drawing.lines().map(|(label, line)| label.chars().count() + line.chars().count()).max();
         assert_eq!(widest, Some(drawing.width()), "{}", workflow.id);
         assert!(drawing.width() <= 80 || workflow.id == "x", "`{}` is {} wide", workflow.id, drawing.width());
-    }
-}
-
-/// Each `<x …>` is closed, each text is escaped: read with the least parser that can tell.
-#[test]
-fn svg_is_well_formed_and_needs_nothing_else() {
-    for workflow in [shipped("project"), shipped("simple-question"), knotty()] {
-        let svg = svg::draw(&workflow);
-        let mut open = Vec::new();
-        for tag in svg.split('<').skip(1) {
-            let (tag, text) = tag.split_once('>').unwrap();
-            match tag.strip_prefix('/') {
-                Some(name) => assert_eq!(open.pop(), Some(name)),
-                None if tag.ends_with('/') => {}
-                None => open.push(tag.split(' ').next().unwrap()),
-            }
-            assert!(!text.contains(['"', '\'']) || open.last() == Some(&"style"), "{text}");
-        }
-        assert!(open.is_empty(), "{open:?}");
-        let links = svg.matches("http").count();
-        assert_eq!(links, 1, "the name of the format is the only address");
-        assert!(!svg.contains('\u{1b}') && !svg.contains("<script") && !svg.contains("<b>"));
-        assert!(svg.contains("prefers-color-scheme:dark"));
     }
 }

@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing; running it is an edge's work.
 
 use super::field::Parts;
-use super::key::Part;
+use super::key::EntryField;
 use super::value::Form;
 use super::{glob, words};
 use serde::{Deserialize, Serialize};
@@ -45,17 +45,17 @@ pub const TIMEOUT_MS: u64 = 30_000;
 pub const BUDGET_MS: u64 = 540_000;
 
 /// The fields of a `[[check]]`.
-pub static PARTS: &[Part] = &[
-    Part::needed("id", Form::Id, "its name, in refusals and in the ledger"),
-    Part::needed("on", Form::OneOf(Moment::WORDS), "before what it runs"),
-    Part::needed("run", Form::Text, "the command, run by `sh -c` in the project's folder"),
-    Part::optional("paths", Form::Names, "files it is about, as globs; none is all"),
-    Part::optional(
+pub static PARTS: &[EntryField] = &[
+    EntryField::needed("id", Form::Id, "its name, in refusals and in the ledger"),
+    EntryField::needed("on", Form::OneOf(Moment::WORDS), "before what it runs"),
+    EntryField::needed("run", Form::Text, "the command, run by `sh -c` in the project's folder"),
+    EntryField::optional("paths", Form::Names, "files it is about, as globs; none is all"),
+    EntryField::optional(
         "timeout_ms",
         Form::Whole(100, BUDGET_MS),
         "after this it is cut off and counts as failed",
     ),
-    Part::optional("outcome", Form::OneOf(Outcome::WORDS), "what a failure means"),
+    EntryField::optional("outcome", Form::OneOf(Outcome::WORDS), "what a failure means"),
 ];
 
 impl Check {

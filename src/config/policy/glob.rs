@@ -1,6 +1,7 @@
 //! Globs of the configuration: `*` and `?` in names; in paths also `**`.
 //!
-//! Reads nothing, writes nothing. Invariant: the time is the product of both lengths at most, whatever a pattern holds.
+//! Reads nothing, writes nothing. Every other character stands for itself, brackets and braces too: they are common in
+//! file names. Invariant: the time is at most the product of both lengths.
 
 /// One piece of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,41 +69,30 @@ fn pieces(pattern: &str) -> Vec<Piece> {
     pieces
 }
 
-/// All ways through the pattern at once: a set of places in it, moved on by each character.
+/// Whether the pieces match the whole text. `ends[n]`: the pieces so far match the first `n` characters.
 fn walk(pieces: &[Piece], text: &str) -> bool {
-    let mut here = vec![false; pieces.len() + 1];
-    enter(pieces, &mut here, 0);
-    for c in text.chars() {
-        let mut next = vec![false; pieces.len() + 1];
-        for (at, piece) in pieces.iter().enumerate().filter(|(at, _)| here[*at]) {
-            match piece {
-                Piece::Char(wanted) if *wanted == c => enter(pieces, &mut next, at + 1),
-                Piece::One if c != '/' => enter(pieces, &mut next, at + 1),
-                Piece::Run if c != '/' => enter(pieces, &mut next, at),
-                Piece::Deep => enter(pieces, &mut next, at),
-                Piece::Folders => {
-                    next[at] = true;
-                    if c == '/' {
-                        enter(pieces, &mut next, at + 1);
-                    }
-                }
-                _ => {}
-            }
+    let text: Vec<char> = text.chars().collect();
+    let mut ends = vec![false; text.len() + 1];
+    ends[0] = true;
+    for piece in pieces {
+        // Whether this piece has begun before the character at hand and may go on.
+        let mut begun = false;
+        let mut next = vec![false; ends.len()];
+        for at in 0..ends.len() {
+            let last = at.checked_sub(1).map(|n| text[n]);
+            let one = |fits: bool| fits && at > 0 && ends[at - 1];
+            next[at] = match piece {
+                Piece::Char(wanted) => one(last == Some(*wanted)),
+                Piece::One => one(last != Some('/')),
+                Piece::Run => ends[at] || begun && last != Some('/'),
+                Piece::Deep => ends[at] || begun,
+                Piece::Folders => ends[at] || begun && last == Some('/'),
+            };
+            begun = if *piece == Piece::Run { next[at] } else { begun || ends[at] };
         }
-        here = next;
+        ends = next;
     }
-    here[pieces.len()]
-}
-
-/// A place, and those reached from it without a character.
-fn enter(pieces: &[Piece], places: &mut [bool], from: usize) {
-    let mut at = from;
-    while !std::mem::replace(&mut places[at], true) {
-        match pieces.get(at) {
-            Some(Piece::Run | Piece::Deep | Piece::Folders) => at += 1,
-            _ => return,
-        }
-    }
+    ends[text.len()]
 }
 
 #[cfg(test)]
@@ -174,11 +164,10 @@ mod tests {
     }
 
     #[test]
-    fn no_pattern_is_slow() {
+    fn many_stars_take_no_exponential_time() {
         let pattern = "*a".repeat(250);
         let text = "a".repeat(4096) + "b";
-        let start = std::time::Instant::now();
         assert!(!path(&pattern, &text));
-        assert!(start.elapsed().as_secs() < 2);
+        assert!(path(&pattern, &text[..4096]));
     }
 }

@@ -175,14 +175,14 @@ impl Key {
 
 /// One field of a `[[rule]]` or `[[check]]`.
 #[derive(Debug)]
-pub struct Part {
+pub struct EntryField {
     pub name: &'static str,
     pub form: Form,
     pub needed: bool,
     pub about: &'static str,
 }
 
-impl Part {
+impl EntryField {
     pub(super) const fn needed(name: &'static str, form: Form, about: &'static str) -> Self {
         Self { name, form, needed: true, about }
     }

@@ -23,13 +23,13 @@ impl Layer {
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLine {
     pub layer: Layer,
     pub file: String,
     pub line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
@@ -37,20 +37,20 @@ impl fmt::Display for Place {
 
 /// By key, `rule.<id>` and `check.<id>`; more than one place where lists were joined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origins(BTreeMap<String, Vec<Place>>);
+pub struct Origins(BTreeMap<String, Vec<SourceLine>>);
 
 impl Origins {
-    pub fn of(&self, key: &str) -> &[Place] {
+    pub fn of(&self, key: &str) -> &[SourceLine] {
         self.0.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// This place alone decides the value.
-    pub(super) fn set(&mut self, key: &str, place: Place) {
+    pub(super) fn set(&mut self, key: &str, place: SourceLine) {
         self.0.insert(key.to_owned(), vec![place]);
     }
 
     /// This place adds to the value.
-    pub(super) fn add(&mut self, key: &str, place: Place) {
+    pub(super) fn add(&mut self, key: &str, place: SourceLine) {
         self.0.entry(key.to_owned()).or_default().push(place);
     }
 }

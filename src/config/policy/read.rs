@@ -3,15 +3,15 @@
 //! Reads the texts it is given, writes nothing. Invariant: all or nothing; one problem anywhere and there is no policy.
 
 use super::field::Parts;
-use super::key::{KEYS, Key, Part, Project};
-use super::origin::{Layer, Origins, Place};
+use super::key::{EntryField, KEYS, Key, Project};
+use super::origin::{Layer, Origins, SourceLine};
 use super::problem::{Problem, did_you_mean, nearest, position};
 use super::value::Value;
 use super::{Check, Policy, Rule, check, rule};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Entries and problems beyond this help nobody.
+/// Limits of one configuration.
 const MOST_RULES: usize = 256;
 const MOST_CHECKS: usize = 64;
 const MOST_PROBLEMS: usize = 64;
@@ -169,7 +169,7 @@ impl Reading<'_> {
     }
 
     /// The fields of one entry; nothing where any of them is wrong.
-    fn parts(&mut self, name: &str, known: &'static [Part], item: &Spanned<DeValue>) -> Option<Parts> {
+    fn parts(&mut self, name: &str, known: &'static [EntryField], item: &Spanned<DeValue>) -> Option<Parts> {
         let before = self.problems.len();
         let DeValue::Table(table) = item.get_ref() else {
             self.problem(item.span().start, name, format!("a table: write `[[{name}]]`"));
@@ -193,7 +193,7 @@ impl Reading<'_> {
                 Err((at, what)) => self.problem(at, &format!("{name}.{}", part.name), what),
             }
         }
-        let given = |part: &&Part| table.iter().any(|(field, _)| field.get_ref() == part.name);
+        let given = |part: &&EntryField| table.iter().any(|(field, _)| field.get_ref() == part.name);
         for part in known.iter().filter(|part| part.needed).filter(|part| !given(part)) {
             self.problem(item.span().start, &format!("{name}.{}", part.name), "missing".to_owned());
         }
@@ -225,9 +225,9 @@ impl Reading<'_> {
         self.problems.push(Problem { file, line, column, key: key.to_owned(), what });
     }
 
-    fn place(&self, at: usize) -> Place {
+    fn place(&self, at: usize) -> SourceLine {
         let (line, _) = position(self.source.text, at);
-        Place { layer: self.layer, file: self.source.file.to_owned(), line }
+        SourceLine { layer: self.layer, file: self.source.file.to_owned(), line }
     }
 }
 

@@ -4,7 +4,7 @@
 //! one of its alternatives is enough; a rule without a condition is refused when it is read.
 
 use super::field::Parts;
-use super::key::Part;
+use super::key::EntryField;
 use super::value::{EFFECTS, Form, effect_word};
 use super::{glob, words};
 use crate::model::call::Effect;
@@ -33,15 +33,15 @@ words! {
 }
 
 /// The fields of a `[[rule]]`.
-pub static PARTS: &[Part] = &[
-    Part::needed("id", Form::Id, "its name, in refusals and in the ledger"),
-    Part::optional("tool", Form::Names, "tools, by name or glob"),
-    Part::optional("path", Form::Names, "paths the call touches, as globs"),
-    Part::optional("command", Form::Names, "words of a command, in order; others may stand between"),
-    Part::optional("effect", Form::SomeOf(EFFECTS), "what the call does"),
-    Part::needed("action", Form::OneOf(Action::WORDS), "what becomes of the call"),
-    Part::needed("reason", Form::Text, "told to whoever is refused"),
-    Part::optional("examples", Form::Names, "calls it must match; with a leading `!`, must not"),
+pub static PARTS: &[EntryField] = &[
+    EntryField::needed("id", Form::Id, "its name, in refusals and in the ledger"),
+    EntryField::optional("tool", Form::Names, "tools, by name or glob"),
+    EntryField::optional("path", Form::Names, "paths the call touches, as globs"),
+    EntryField::optional("command", Form::Names, "words of a command, in order; others may stand between"),
+    EntryField::optional("effect", Form::SomeOf(EFFECTS), "what the call does"),
+    EntryField::needed("action", Form::OneOf(Action::WORDS), "what becomes of the call"),
+    EntryField::needed("reason", Form::Text, "shown with the refusal"),
+    EntryField::optional("examples", Form::Names, "calls it must match; with a leading `!`, must not"),
 ];
 
 /// A call as rules see it.

@@ -70,19 +70,23 @@ impl fmt::Display for Share {
 }
 
 impl Form {
-    /// The value as this form has it, or what is wrong and where.
+    /// The value in this form, or what is wrong and where.
     pub fn read(self, given: &Spanned<DeValue>) -> Result<Value, (usize, String)> {
-        self.accept(given.get_ref()).map_err(|what| (given.span().start, what)).and_then(|value| {
-            let (Form::Names | Form::SomeOf(_), DeValue::Array(items)) = (self, given.get_ref()) else {
-                return Ok(value);
-            };
-            let names = items.iter().map(|item| match self.one().accept(item.get_ref()) {
-                Ok(Value::Text(text)) => Ok(text),
-                Ok(_) => Ok(String::new()),
-                Err(what) => Err((item.span().start, what)),
-            });
-            Ok(Value::Names(names.collect::<Result<_, _>>()?))
-        })
+        let at = given.span().start;
+        let text = |item: &Spanned<DeValue>| match self.one().read(item)? {
+            Value::Text(text) => Ok(text),
+            other => Ok(other.to_string()),
+        };
+        match (self, given.get_ref()) {
+            (Form::Names | Form::SomeOf(_), DeValue::Array(items)) if items.len() > LONGEST_LIST => {
+                Err((at, format!("at most {LONGEST_LIST} entries")))
+            }
+            (Form::Names | Form::SomeOf(_), DeValue::Array(items)) => {
+                items.iter().map(text).collect::<Result<_, _>>().map(Value::Names)
+            }
+            (Form::Names | Form::SomeOf(_), DeValue::String(_)) => Ok(Value::Names(vec![text(given)?])),
+            (_, value) => self.accept(value).map_err(|what| (at, what)),
+        }
     }
 
     /// The form of one entry of a list.
@@ -100,14 +104,6 @@ impl Form {
             (Form::Text, DeValue::String(text)) => plain(text),
             (Form::Id, DeValue::String(text)) => id(text),
             (Form::Server, DeValue::String(text)) => server(text),
-            (Form::Names | Form::SomeOf(_), DeValue::String(_)) => {
-                let Value::Text(text) = self.one().accept(given)? else { return Err(self.wanted()) };
-                Ok(Value::Names(vec![text]))
-            }
-            (Form::Names | Form::SomeOf(_), DeValue::Array(items)) if items.len() > LONGEST_LIST => {
-                Err(format!("at most {LONGEST_LIST} entries"))
-            }
-            (Form::Names | Form::SomeOf(_), DeValue::Array(_)) => Ok(Value::Nothing),
             (_, other) => Err(format!("{}, not {}", self.wanted(), kind(other))),
         }
     }
@@ -243,14 +239,8 @@ fn kind(value: &DeValue) -> &'static str {
 pub static EFFECTS: &[&str] = &["read", "write", "spawn", "tracker", "control"];
 
 pub fn effect_of(word: &str) -> Option<Effect> {
-    Some(match word {
-        "read" => Effect::Read,
-        "write" => Effect::Write,
-        "spawn" => Effect::Spawn,
-        "tracker" => Effect::Tracker,
-        "control" => Effect::Control,
-        _ => return None,
-    })
+    let all = [Effect::Read, Effect::Write, Effect::Spawn, Effect::Tracker, Effect::Control];
+    all.into_iter().find(|effect| effect_word(*effect) == word)
 }
 
 pub fn effect_word(effect: Effect) -> &'static str {

@@ -1,8 +1,8 @@
-//! Says which texts are in force: ours, or what the user or the project puts in their place.
+//! Finds the texts in force: the shipped ones, or what the user or the project puts in their place.
 //!
 //! Reads `workflows/`, `agents/`, `templates/`, `AXIOMS.md` and `WORKFLOWS.md` of the user, and `workflows/` and
-//! `AXIOMS.md` of the project's `.aops`. Invariants: a text that is there and cannot be read is a problem, never silently
-//! ours; the same folders give the same list in the same order.
+//! `AXIOMS.md` of the project's `.aops`. Invariants: a text that exists and cannot be read is a problem, never silently
+//! replaced by the shipped one; the same folders give the same list in the same order.
 
 use super::open::{list, read_text};
 use super::{ASSETS, Kind, Origin};
@@ -51,8 +51,8 @@ impl Texts {
     }
 }
 
-/// Where people keep texts of their own.
-struct Shelf<'a> {
+/// A folder with texts of the user or the project.
+struct TextFolder<'a> {
     origin: Origin,
     folder: PathBuf,
     within: Option<&'a Path>,
@@ -63,40 +63,39 @@ pub fn in_force(env: &Env, project: &Path) -> Texts {
     let mut all = Gathered::default();
     let ours = ASSETS.iter().filter(|asset| asset.kind() != Kind::Command);
     ours.for_each(|asset| all.add(embedded(asset)));
-    for shelf in shelves(env, Some(project)) {
+    for from in text_folders(env, Some(project)) {
         for kind in
-            [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(shelf.origin, *kind))
+            [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(from.origin, *kind))
         {
-            all.take_folder(&shelf, kind);
+            all.take_folder(&from, kind);
         }
-        for kind in [Kind::Axioms, Kind::Index].into_iter().filter(|kind| may(shelf.origin, *kind)) {
-            all.take_file(&shelf, kind, name(kind), &shelf.folder.join(file_of(kind, name(kind))));
+        for kind in [Kind::Axioms, Kind::Index].into_iter().filter(|kind| may(from.origin, *kind)) {
+            all.take_file(&from, kind, name(kind), &from.folder.join(file_of(kind, name(kind))));
         }
     }
     all.problems.sort();
     Texts { texts: all.texts.into_values().collect(), problems: all.problems }
 }
 
-/// The one text of this name in force; `None` where nobody has one.
+/// The text of this name in force, if there is one.
 pub fn find(env: &Env, project: Option<&Path>, kind: Kind, id: &str) -> Result<Option<Text>, Problem> {
     let plain = id.split('/').all(is_plain) || id == name(kind);
-    for shelf in shelves(env, project).into_iter().rev().filter(|shelf| plain && may(shelf.origin, kind)) {
-        let path = shelf.folder.join(file_of(kind, id));
-        if let Some(text) = text_at(&shelf, kind, id, &path)? {
+    for from in text_folders(env, project).into_iter().rev().filter(|from| plain && may(from.origin, kind)) {
+        let path = from.folder.join(file_of(kind, id));
+        if let Some(text) = text_at(&from, kind, id, &path)? {
             return Ok(Some(text));
         }
     }
     Ok(ASSETS.iter().find(|asset| asset.kind() == kind && asset.id() == id).map(embedded))
 }
 
-/// All axioms, ours first: a long text of a project must not push ours out of what is injected, and one that cannot be
-/// read must not take ours along.
+/// All axioms, the shipped ones first: a long or unreadable text of a project must not push them out of the context.
 pub fn axioms(env: &Env, project: &Path) -> Texts {
     let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Axioms).map(embedded).collect();
     let mut all = Texts { texts, problems: Vec::new() };
-    for shelf in shelves(env, Some(project)) {
-        let path = shelf.folder.join(file_of(Kind::Axioms, "AXIOMS"));
-        match text_at(&shelf, Kind::Axioms, "AXIOMS", &path) {
+    for from in text_folders(env, Some(project)) {
+        let path = from.folder.join(file_of(Kind::Axioms, "AXIOMS"));
+        match text_at(&from, Kind::Axioms, "AXIOMS", &path) {
             Ok(text) => all.texts.extend(text),
             Err(problem) => all.problems.push(problem),
         }
@@ -105,14 +104,14 @@ pub fn axioms(env: &Env, project: &Path) -> Texts {
 }
 
 /// From the farthest to the nearest.
-fn shelves<'a>(env: &Env, project: Option<&'a Path>) -> Vec<Shelf<'a>> {
-    let user = Shelf { origin: Origin::User, folder: env.user_config.clone(), within: None };
-    let own = project.map(|project| Shelf {
+fn text_folders<'a>(env: &Env, project: Option<&'a Path>) -> Vec<TextFolder<'a>> {
+    let user = TextFolder { origin: Origin::User, folder: env.user_config.clone(), within: None };
+    let own = project.map(|project| TextFolder {
         origin: Origin::Project,
         folder: project.join(".aops"),
         within: Some(project),
     });
-    std::iter::once(user).chain(own).filter(|shelf| shelf.folder.is_absolute()).collect()
+    std::iter::once(user).chain(own).filter(|from| from.folder.is_absolute()).collect()
 }
 
 /// A repository must not bring its own critic, nor what we say, nor how a workflow is chosen.
@@ -158,10 +157,10 @@ fn embedded(asset: &super::Asset) -> Text {
     }
 }
 
-fn text_at(shelf: &Shelf, kind: Kind, id: &str, path: &Path) -> Result<Option<Text>, Problem> {
+fn text_at(from: &TextFolder, kind: Kind, id: &str, path: &Path) -> Result<Option<Text>, Problem> {
     let file = path.display().to_string();
-    let found = read_text(path, shelf.within).map_err(|why| Problem::new(&file, 1, why))?;
-    Ok(found.map(|text| Text { kind, id: id.to_owned(), origin: shelf.origin, file, text: Cow::Owned(text) }))
+    let found = read_text(path, from.within).map_err(|why| Problem::new(&file, 1, why))?;
+    Ok(found.map(|text| Text { kind, id: id.to_owned(), origin: from.origin, file, text: Cow::Owned(text) }))
 }
 
 /// Texts by kind, id and, for those that add up, whose they are.
@@ -178,7 +177,7 @@ impl Gathered {
         self.texts.insert((text.kind, text.id.clone(), adds_up), text);
     }
 
-    fn take_folder(&mut self, from: &Shelf, kind: Kind) {
+    fn take_folder(&mut self, from: &TextFolder, kind: Kind) {
         let folder = from.folder.join(folder_of(kind));
         let files = match list(&folder, from.within, kind == Kind::Template) {
             Ok(files) => files.unwrap_or_default(),
@@ -190,8 +189,8 @@ impl Gathered {
         }
     }
 
-    fn take_file(&mut self, from: &Shelf, kind: Kind, id: &str, path: &Path) {
-        // A template under a name of its own would never be said: most likely it was meant for another.
+    fn take_file(&mut self, from: &TextFolder, kind: Kind, id: &str, path: &Path) {
+        // A template under an unknown name would never be used: most likely it is a slip.
         let unknown = kind == Kind::Template && !self.texts.contains_key(&(kind, id.to_owned(), None));
         if unknown {
             let known = ASSETS.iter().filter(|asset| asset.kind() == kind).map(super::Asset::id);

@@ -35,7 +35,7 @@ impl Library {
             match workflow::read(&text.file, &text.text) {
                 Ok(mut workflow) => {
                     let owed = owed(env, text).unwrap_or_else(|| {
-                        // Nothing of ours or the user's stands behind it: a project does not choose what it skips.
+                        // It replaces no other workflow, and a project may not choose which gates it skips.
                         workflow.gates = Gate::ALL.to_vec();
                         Vec::new()
                     });

@@ -1,4 +1,4 @@
-//! Opens texts that somebody else wrote.
+//! Opens texts of the user or the project.
 //!
 //! Reads folders and files, writes nothing. Invariants: nothing blocks on a FIFO or device, nothing longer than `LONGEST`
 //! is read, and no link leads out of a project.
@@ -10,9 +10,9 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// No text of ours is longer than a tenth of this.
+/// Ten times the longest shipped text.
 const LONGEST: u64 = 64 << 10;
-/// More files than this in one folder are no texts of ours.
+/// Most files in one folder.
 const MOST: usize = 100;
 
 /// Where the project begins: from where the client was started, else from `cwd`, the nearest folder with an `.aops` within

@@ -1,7 +1,7 @@
 //! Texts in force as the words that are said: a template, all axioms, how to choose a workflow.
 //!
-//! Reads texts through `force`. Invariants: axioms and workflows of somebody else that cannot be used never silence ours,
-//! they are named in the place where they would stand; a template that cannot be read is a failure that names it.
+//! Reads texts through `force`. Invariants: unusable axioms and workflows never hide the shipped ones, and are named in their
+//! place; a template that cannot be read is a failure that names it.
 
 use super::{ASSETS, Kind, Library, Origin, Text, Texts, axioms, find};
 use crate::config::workflow::Problem;
@@ -9,7 +9,7 @@ use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use std::path::Path;
 
-/// A template in force, by its name below `templates/`: the user's own, or ours.
+/// A template in force, by its name below `templates/`: the user's own, or the shipped one.
 pub fn template(env: &Env, name: &str) -> Result<String, Failure> {
     let id = name.strip_suffix(".md").unwrap_or(name);
     match find(env, None, Kind::Template, id) {
@@ -43,7 +43,7 @@ pub fn workflows_text(env: &Env, project: &Path) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The index that was found, else ours and why.
+/// The index that was found, else the shipped one and why.
 fn usable(found: Result<Option<Text>, Problem>) -> (String, Option<Problem>) {
     let ours = || ASSETS.iter().find(|asset| asset.kind() == Kind::Index).map(|asset| asset.text.to_owned());
     match found {

@@ -73,7 +73,7 @@ impl Catalogue {
         problems
     }
 
-    /// The links of any other text of ours that lead nowhere.
+    /// The dangling links of another text.
     pub fn dangling(&self, file: &str, text: &str) -> Vec<Problem> {
         let links = super::links(text, 1);
         links.iter().filter_map(|link| self.dangles(file, "link", &link.to, link.line)).collect()

@@ -1,4 +1,4 @@
-//! Puts the steps of a workflow in rows, for whoever draws them.
+//! Puts the steps of a workflow in rows, to be drawn.
 //!
 //! Reads a workflow, writes nothing. Invariants: every line leads from one row to the next, since a longer one passes
 //! through a slot of its own in each row between; the same workflow always gives the same rows.
@@ -106,7 +106,7 @@ fn ranks(needs: &[Vec<usize>]) -> Vec<usize> {
     ranks
 }
 
-/// Who needs whom, without what another need implies already.
+/// The needs as edges, without those that another need implies.
 fn direct(needs: &[Vec<usize>]) -> Vec<(usize, usize)> {
     let mut all: Vec<Vec<bool>> = vec![vec![false; needs.len()]; needs.len()];
     for _ in 0..needs.len() {

@@ -2,13 +2,13 @@
 //!
 //! Reads the frontmatter's nodes, writes nothing. Invariant: steps without a problem have one fixed order.
 
-use super::frontmatter::{Fields, plain, unknown};
-use super::{Problem, Step, is_plain, meant};
+use super::frontmatter::{Fields, Report, plain, unknown};
+use super::{Step, is_plain, meant};
 use crate::model::phase::Phase;
-use crate::text::yaml::{Node, Value};
+use crate::text::yaml::Node;
 use std::collections::BTreeSet;
 
-/// Nobody walks more; and a graph of more is no picture.
+/// A workflow with more is too long to follow, and to draw.
 const MOST: usize = 100;
 
 /// Phases in which a step can be done.
@@ -22,93 +22,83 @@ const PHASES: [(&str, Phase); 7] = [
     ("close", Phase::Close),
 ];
 
-pub(super) fn steps(file: &str, fields: &mut Fields, problems: &mut Vec<Problem>) -> Vec<Step> {
-    let line = fields.line;
-    let items: &[Node] = match fields.node("steps") {
-        None => &[],
-        Some(Node { value: Value::List(items), .. }) => items,
-        Some(node) => {
-            let what = format!("`steps` must be a list, not {}", node.value.kind());
-            problems.push(Problem::new(file, node.line, what));
-            return Vec::new();
-        }
-    };
-    if items.is_empty() {
-        problems.push(Problem::new(file, line, "`steps` is missing or empty"));
+pub(super) fn steps(fields: &mut Fields) -> Vec<Step> {
+    let (line, report, before) = (fields.line, fields.report, fields.report.len());
+    let items = fields.nodes("steps").unwrap_or_default();
+    if items.is_empty() && report.len() == before {
+        report.add(line, "`steps` is missing or empty");
     }
     if let Some(extra) = items.get(MOST) {
         let what = format!("more than {MOST} steps: cut the workflow in parts that contain each other");
-        problems.push(Problem::new(file, extra.line, what));
+        report.add(extra.line, what);
         return Vec::new();
     }
     let numbered = items.iter().enumerate();
-    let steps: Vec<_> = numbered.filter_map(|(n, node)| step(file, n + 1, node, problems)).collect();
-    check_steps(file, &steps, problems);
+    let steps: Vec<_> = numbered.filter_map(|(n, node)| step(report, n + 1, node)).collect();
+    check_steps(report, &steps);
     steps
 }
 
-fn step(file: &str, number: usize, node: &Node, problems: &mut Vec<Problem>) -> Option<Step> {
-    let mut fields = Fields::new(file, node, &format!(" of step {number}"), problems)?;
+fn step(report: &Report, number: usize, node: &Node) -> Option<Step> {
+    let mut fields = Fields::new(report, node, &format!(" of step {number}"))?;
     let line = fields.line;
-    let id = fields.required("id", problems);
+    let id = fields.required("id");
     if is_plain(&id.to) {
         fields.of = format!(" of step `{}`", id.to);
     } else if !id.to.is_empty() {
-        problems.push(Problem::new(file, id.line, plain("step id", &id.to)));
+        report.add(id.line, plain("step id", &id.to));
     }
     let step = Step {
-        name: fields.required("name", problems).to,
-        description: fields.required("description", problems).to,
-        workflow: fields.mention("workflow", problems),
-        needs: fields.list("needs", problems).unwrap_or_default(),
-        agent: fields.mention("agent", problems),
-        run: fields.text("run", problems),
-        tools: fields.list("tools", problems).map(|tools| tools.into_iter().map(|tool| tool.to).collect()),
-        phase: phase(file, &mut fields, problems),
+        name: fields.required("name").to,
+        description: fields.required("description").to,
+        workflow: fields.mention("workflow"),
+        needs: fields.list("needs").unwrap_or_default(),
+        agent: fields.mention("agent"),
+        run: fields.text("run"),
+        tools: fields.list("tools").map(|tools| tools.into_iter().map(|tool| tool.to).collect()),
+        phase: phase(&mut fields),
         id: id.to,
         line,
     };
     if step.run.is_some() && (step.agent.is_some() || step.tools.is_some()) {
-        let what = format!("step `{}` has `run`, so it can have neither `agent` nor `tools`", step.id);
-        problems.push(Problem::new(file, line, what));
+        report.add(line, format!("step `{}` has `run`, so it can have neither `agent` nor `tools`", step.id));
     }
-    fields.end(problems);
+    fields.end();
     Some(step)
 }
 
-fn phase(file: &str, fields: &mut Fields, problems: &mut Vec<Problem>) -> Option<Phase> {
-    let given = fields.mention("phase", problems)?;
+fn phase(fields: &mut Fields) -> Option<Phase> {
+    let given = fields.mention("phase")?;
     let found = PHASES.iter().find(|(name, _)| *name == given.to).map(|(_, phase)| *phase);
     if found.is_none() {
         let known: Vec<_> = PHASES.iter().map(|(name, _)| *name).collect();
-        problems.push(Problem::new(file, given.line, unknown("phase", &given.to, &known)));
+        fields.report.add(given.line, unknown("phase", &given.to, &known));
     }
     found
 }
 
-/// Ids are unique; what a step needs is there, is not itself, and leads back to it by no way.
-fn check_steps(file: &str, steps: &[Step], problems: &mut Vec<Problem>) {
+/// Ids are unique; what a step needs exists and does not lead back to it.
+fn check_steps(report: &Report, steps: &[Step]) {
     let mut known = BTreeSet::new();
     for step in steps.iter().filter(|step| !step.id.is_empty()) {
         if !known.insert(step.id.as_str()) {
-            problems.push(Problem::new(file, step.line, format!("step `{}` is there twice", step.id)));
+            report.add(step.line, format!("step `{}` is there twice", step.id));
         }
     }
-    let before = problems.len();
+    let before = report.len();
     for step in steps {
         for need in step.needs.iter().filter(|need| !known.contains(need.to.as_str())) {
             let near = meant(&need.to, known.iter().copied());
             let what = format!("step `{}` needs `{}`, which is no step here{near}", step.id, need.to);
-            problems.push(Problem::new(file, need.line, what));
+            report.add(need.line, what);
         }
     }
-    if problems.len() > before || known.len() < steps.len() {
+    if report.len() > before || known.len() < steps.len() {
         return;
     }
     if let Some(ring) = ring(steps) {
         let line = steps.iter().find(|step| step.id == ring[0]).map_or(0, |step| step.line);
-        let what = format!("steps need each other in a ring: {}", ring.join(" -> "));
-        problems.push(Problem::new(file, line, what));
+        report.add(line, format!("steps need each other in a ring: {}", ring.join(" -> ")));
     }
 }
 
@@ -123,7 +113,7 @@ fn ring(steps: &[Step]) -> Option<Vec<&str>> {
             break;
         }
     }
-    // Whoever is left needs somebody who is left: walking on from any of them must come back.
+    // Each step that is left needs another that is left: following the needs from any of them ends in a ring.
     let mut path = vec![left.first()?.id.as_str()];
     loop {
         let here = left.iter().find(|step| Some(&step.id.as_str()) == path.last())?;

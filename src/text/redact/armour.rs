@@ -3,20 +3,20 @@
 //! Reads nothing, writes nothing. Invariant: only what can belong to a key is taken, so that a source file that merely
 //! names the first line keeps the rest of its text.
 
-use super::Found;
+use super::FoundSecret;
 use memchr::memchr;
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
 
 /// From the first line to the last, or as far as it looks like a key.
-pub(super) fn at(bytes: &[u8], at: usize) -> Option<Found> {
+pub(super) fn at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     let behind = bytes[at..].strip_prefix(BEGIN)?;
     let label = label(behind)?;
     let private = behind[..label].windows(11).any(|part| part == b"PRIVATE KEY");
     private.then(|| {
         let from = at + BEGIN.len() + label + 5;
-        Found { name: "private-key", from: at, to: from + body(&bytes[from..]) }
+        FoundSecret { name: "private-key", from: at, to: from + body(&bytes[from..]) }
     })
 }
 

@@ -4,10 +4,10 @@
 //! whether the line is configuration or a program. Invariant: a value that already holds a redaction is left alone.
 
 use super::look::{has_digit, has_sign, is_code, is_mixed, is_path, is_placeholder, is_random, is_varied};
-use super::name::Kind::{self, Authorization, Cookie, Password, Secret};
+use super::name::NameKind::{self, Authorization, Cookie, Password, Secret};
 use super::name::{Name, promise};
 use super::value::{Value, behind_sign};
-use super::{Found, login, token};
+use super::{FoundSecret, login, token};
 
 /// Whether the whole of `value` is secret under this name, and what to call it.
 pub(super) fn under(name: &str, value: &str) -> Option<&'static str> {
@@ -19,7 +19,7 @@ pub(super) fn under(name: &str, value: &str) -> Option<&'static str> {
 }
 
 /// At a `:` or `=`: is a secret given to the name before it?
-pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let name = Name::before(bytes, at, floor)?;
     let from = behind_sign(bytes, at, floor)?;
     match name.kind {
@@ -38,7 +38,7 @@ pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
 }
 
 /// At the last `_` of a quoted name: `define('DB_PASSWORD', 'X')`.
-pub(super) fn pair_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+pub(super) fn pair_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = &bytes[at + 1..];
     let long = rest.iter().take(32).take_while(|b| b.is_ascii_alphanumeric()).count();
     let end = at + 1 + long;
@@ -53,7 +53,7 @@ pub(super) fn pair_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
 }
 
 /// At `--`: a flag with its value behind a blank.
-pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let apart = |b: u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'');
     let rest = bytes[at..].strip_prefix(b"--")?;
     if !(at == 0 || at > floor && apart(bytes[at - 1])) {
@@ -70,11 +70,11 @@ pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
     (!prose && !other && in_quotes(kind, text)).then(|| value.found(bytes, kind.name()))
 }
 
-fn least(kind: Kind) -> usize {
+fn least(kind: NameKind) -> usize {
     if kind == Password { 4 } else { 8 }
 }
 
-fn in_quotes(kind: Kind, value: &[u8]) -> bool {
+fn in_quotes(kind: NameKind, value: &[u8]) -> bool {
     let fits = kind == Password || (is_mixed(value) && !is_path(value));
     value.len() >= least(kind) && fits && !value.iter().any(u8::is_ascii_whitespace) && !is_placeholder(value)
 }
@@ -103,7 +103,7 @@ impl Around {
     }
 }
 
-fn bare(kind: Kind, value: &[u8], around: &Around) -> bool {
+fn bare(kind: NameKind, value: &[u8], around: &Around) -> bool {
     if value.len() < least(kind) || is_placeholder(value) || is_code(value) || is_path(value) {
         return false;
     }
@@ -120,7 +120,7 @@ fn bare(kind: Kind, value: &[u8], around: &Around) -> bool {
 }
 
 /// `Authorization: Bearer x`: the scheme stays.
-fn authorization(bytes: &[u8], from: usize) -> Option<Found> {
+fn authorization(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
     let other = || bytes[from..].starts_with(b"token ").then_some(("token ", "authorization", from + 6));
     let (scheme, name, from) =
@@ -132,7 +132,7 @@ fn authorization(bytes: &[u8], from: usize) -> Option<Found> {
 }
 
 /// `Cookie: a=b; c=d`: all of it.
-fn cookie(bytes: &[u8], from: usize) -> Option<Found> {
+fn cookie(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
     let value = Value::bare(bytes, from, |b| b"\"'`\\\n\r".contains(&b));
     let text = value.text(bytes);

@@ -2,7 +2,7 @@
 //!
 //! Reads nothing, writes nothing. Invariant: user names and hosts stay readable; only the secret part is taken.
 
-use super::Found;
+use super::FoundSecret;
 use super::look::{has_sign, holds_mark, is_code, is_mixed, is_placeholder, is_reference};
 use super::token;
 
@@ -10,14 +10,14 @@ use super::token;
 const SCHEMES: [(&str, &str); 2] = [("bearer ", "bearer-token"), ("basic ", "basic-auth")];
 
 /// `Bearer TOKEN`, `Basic BASE64`, where what follows cannot be prose.
-pub(super) fn scheme_at(bytes: &[u8], at: usize) -> Option<Found> {
+pub(super) fn scheme_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     let (scheme, name, from) = scheme(bytes, at)?;
     let body = &bytes[from..from + credential(&bytes[from..])];
     if let Some(found) = token::at(bytes, from) {
         return Some(found);
     }
     let fits = if scheme == "bearer " { body.len() >= 16 && is_mixed(body) } else { is_login(body) };
-    fits.then_some(Found { name, from, to: from + body.len() })
+    fits.then_some(FoundSecret { name, from, to: from + body.len() })
 }
 
 /// The scheme named here and where its credential begins.
@@ -67,7 +67,7 @@ fn sextet(byte: u8) -> Option<u32> {
 }
 
 /// `scheme://user:PASSWORD@host`
-pub(super) fn url_at(bytes: &[u8], at: usize) -> Option<Found> {
+pub(super) fn url_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     let start = at + 3;
     let ends = |b: &u8| {
         matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') || b.is_ascii_whitespace()
@@ -78,21 +78,21 @@ pub(super) fn url_at(bytes: &[u8], at: usize) -> Option<Found> {
     let colon = authority[..host].iter().position(|b| *b == b':')?;
     let password = &authority[colon + 1..host];
     let known = holds_mark(authority) || is_reference(password);
-    (!known).then_some(Found { name: "password", from: start + colon + 1, to: start + host })
+    (!known).then_some(FoundSecret { name: "password", from: start + colon + 1, to: start + host })
 }
 
 /// `123456789:AA…`, a Telegram bot's number and token.
-pub(super) fn bot_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+pub(super) fn bot_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let number = bytes[floor..at].iter().rev().take(11).take_while(|b| b.is_ascii_digit()).count();
     let from = at + 1;
     let part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let long = bytes[from..].iter().take(36).take_while(part).count();
     let fits = (8..=10).contains(&number) && long == 35 && is_mixed(&bytes[from..from + long]);
-    fits.then_some(Found { name: "telegram-token", from, to: from + long })
+    fits.then_some(FoundSecret { name: "telegram-token", from, to: from + long })
 }
 
 /// `-u name:PASSWORD`, as curl has it; a group's name or number is none.
-pub(super) fn user_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+pub(super) fn user_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let rest = &bytes[at..];
     let apart = at == 0 || at > floor && bytes[at - 1].is_ascii_whitespace();
     let flag = [&b"-u "[..], b"--user "].into_iter().find(|flag| rest.starts_with(flag)).filter(|_| apart)?;
@@ -104,5 +104,5 @@ pub(super) fn user_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
     let password = &bytes[from + colon + 1..from + long];
     let secret =
         (is_mixed(password) || has_sign(password)) && !is_placeholder(password) && !is_code(password);
-    secret.then_some(Found { name: "password", from: from + colon + 1, to: from + long })
+    secret.then_some(FoundSecret { name: "password", from: from + colon + 1, to: from + long })
 }

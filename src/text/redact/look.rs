@@ -5,43 +5,12 @@
 use super::MARK;
 
 /// What people write where a secret would stand.
+#[rustfmt::skip]
 const PLACEHOLDERS: [&str; 36] = [
-    "null",
-    "none",
-    "nil",
-    "true",
-    "false",
-    "undefined",
-    "string",
-    "str",
-    "text",
-    "bytes",
-    "required",
-    "optional",
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "hidden",
-    "example",
-    "placeholder",
-    "redacted",
-    "default",
-    "empty",
-    "unset",
-    "bearer",
-    "basic",
-    "secretstr",
-    "option",
-    "apikey",
-    "api_key",
-    "api-key",
-    "csrf",
-    "number",
-    "boolean",
-    "value",
-    "todo",
-    "test",
+    "null", "none", "nil", "true", "false", "undefined", "string", "str", "text", "bytes", "required",
+    "optional", "password", "passwd", "secret", "token", "hidden", "example", "placeholder", "redacted",
+    "default", "empty", "unset", "bearer", "basic", "secretstr", "option", "apikey", "api_key", "api-key",
+    "csrf", "number", "boolean", "value", "todo", "test",
 ];
 
 /// Stands for a secret and is none.

@@ -4,7 +4,7 @@
 //! secret ended: what was taken out no longer counts.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NameKind {
     /// Chosen by people: any word may be one.
     Password,
     /// Made by machines: longer, with digits.
@@ -14,68 +14,33 @@ pub(super) enum Kind {
     Cookie,
 }
 
-use Kind::{Authorization, Cookie, Password, Secret};
+use NameKind::{Authorization, Cookie, Password, Secret};
 
 /// How names end, `_` and `-` left out.
-const NAMES: [(&str, Kind); 26] = [
-    ("password", Password),
-    ("passwd", Password),
-    ("passphrase", Password),
-    ("pwd", Password),
-    ("pass", Password),
-    ("secret", Secret),
-    ("token", Secret),
-    ("apikey", Secret),
-    ("accesskey", Secret),
-    ("secretkey", Secret),
-    ("privatekey", Secret),
-    ("accountkey", Secret),
-    ("signingkey", Secret),
-    ("encryptionkey", Secret),
-    ("masterkey", Secret),
-    ("authkey", Secret),
-    ("sharedkey", Secret),
-    ("credential", Secret),
-    ("credentials", Secret),
-    ("sessionid", Secret),
-    ("keydata", Secret),
-    ("signature", Secret),
-    ("sig", Secret),
-    ("pw", Password),
-    ("authorization", Authorization),
-    ("cookie", Cookie),
+#[rustfmt::skip]
+const NAMES: [(&str, NameKind); 26] = [
+    ("password", Password), ("passwd", Password), ("passphrase", Password), ("pwd", Password), ("pass", Password),
+    ("pw", Password), ("secret", Secret), ("token", Secret), ("apikey", Secret), ("accesskey", Secret),
+    ("secretkey", Secret), ("privatekey", Secret), ("accountkey", Secret), ("signingkey", Secret),
+    ("encryptionkey", Secret), ("masterkey", Secret), ("authkey", Secret), ("sharedkey", Secret),
+    ("credential", Secret), ("credentials", Secret), ("sessionid", Secret), ("keydata", Secret),
+    ("signature", Secret), ("sig", Secret), ("authorization", Authorization), ("cookie", Cookie),
 ];
 
 /// The two letters that each of `NAMES` ends in; most names of a program fail here.
+#[rustfmt::skip]
 fn may_promise(name: &[u8]) -> bool {
     let [.., one, last] = name else { return false };
-    matches!(
-        &[one | 0x20, last | 0x20],
-        b"rd"
-            | b"wd"
-            | b"se"
-            | b"ss"
-            | b"et"
-            | b"en"
-            | b"ey"
-            | b"al"
-            | b"ls"
-            | b"id"
-            | b"on"
-            | b"ie"
-            | b"ta"
-            | b"re"
-            | b"ig"
-            | b"pw"
-    )
+    matches!(&[one | 0x20, last | 0x20], b"rd" | b"wd" | b"se" | b"ss" | b"et" | b"en" | b"ey" | b"al" | b"ls"
+        | b"id" | b"on" | b"ie" | b"ta" | b"re" | b"ig" | b"pw")
 }
 
 /// What a name promises. `PWD` and `bypass` promise nothing.
-pub(super) fn promise(name: &[u8]) -> Option<Kind> {
+pub(super) fn promise(name: &[u8]) -> Option<NameKind> {
     NAMES.into_iter().find(|(word, kind)| ends(name, word, *kind)).map(|(_, kind)| kind)
 }
 
-impl Kind {
+impl NameKind {
     /// What to call a secret of which nothing else is known.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -87,7 +52,7 @@ impl Kind {
     }
 }
 
-fn ends(name: &[u8], word: &str, kind: Kind) -> bool {
+fn ends(name: &[u8], word: &str, kind: NameKind) -> bool {
     let mut letters = name.iter().rev().filter(|b| !matches!(b, b'_' | b'-'));
     if !word.bytes().rev().all(|letter| letters.next().is_some_and(|b| b.to_ascii_lowercase() == letter)) {
         return false;
@@ -107,7 +72,7 @@ fn ends(name: &[u8], word: &str, kind: Kind) -> bool {
 pub(super) struct Name {
     pub(super) from: usize,
     pub(super) to: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: NameKind,
 }
 
 const LONGEST_NAME: usize = 64;
@@ -121,7 +86,7 @@ impl Name {
             to -= usize::from(to > 0 && text[to - 1] == b'\\');
         }
         let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-        // Most signs stand behind no name of ours: its last letters say so.
+        // Most signs follow no such name: its last letters say so.
         if !may_promise(&text[..to]) {
             return None;
         }

@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing. Invariant: the command that makes an option a password stands in the same command, at
 //! most `NEAR` bytes before it.
 
-use super::Found;
+use super::FoundSecret;
 use super::look::{is_code, is_placeholder};
 
 /// So far back a command's name is looked for.
@@ -48,7 +48,7 @@ fn ends_word(byte: u8) -> bool {
 }
 
 /// At `-`: an option of such a command.
-pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     if at == floor || !matches!(bytes[at - 1], b' ' | b'\t') {
         return None;
     }
@@ -76,7 +76,7 @@ pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
 }
 
 /// At the `w` of `password X`, as `netrc` has it: behind a login.
-pub(super) fn netrc_at(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+pub(super) fn netrc_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let before = bytes[floor.max(at.saturating_sub(NEAR))..at].strip_suffix(b"pass")?;
     let from = bytes[at..].strip_prefix(b"word").and_then(|_| next_word(bytes, at + 4))?;
     let mut words = before.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).rev();
@@ -99,10 +99,10 @@ fn last_word(bytes: &[u8], at: usize) -> Option<usize> {
     (rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count() >= 2).then_some(at + from)
 }
 
-fn secret(bytes: &[u8], from: usize) -> Option<Found> {
+fn secret(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let long = bytes[from..].iter().take_while(|b| !ends_word(**b)).count();
     let text = &bytes[from..from + long];
     let port = text.iter().all(u8::is_ascii_digit) && text.len() < 6;
     let none = text.len() < 4 || port || text.starts_with(b"-") || is_placeholder(text) || is_code(text);
-    (!none).then_some(Found { name: "password", from, to: from + long })
+    (!none).then_some(FoundSecret { name: "password", from, to: from + long })
 }

@@ -6,7 +6,7 @@
 use super::anchor::{is_pair, is_sign};
 use super::table::Of::{self, Alnum, Dashed, Hex, Jwt, MixedAlnum, MixedDashed, Upper, Wide, Word};
 use super::table::{TOKENS, Token};
-use super::{Found, begins_word};
+use super::{FoundSecret, begins_word};
 
 impl Of {
     const fn allows(self, byte: u8) -> bool {
@@ -66,7 +66,7 @@ impl Token {
         }
     }
 
-    fn at(&self, bytes: &[u8], at: usize) -> Option<Found> {
+    fn at(&self, bytes: &[u8], at: usize) -> Option<FoundSecret> {
         let behind = bytes.get(at..)?.strip_prefix(self.prefix.as_bytes())?;
         let allowed = |byte: &&u8| self.of.allows(**byte);
         let long = behind.iter().take(DECIDING).take_while(allowed).count();
@@ -74,17 +74,17 @@ impl Token {
             return None;
         }
         let long = long + behind[long..].iter().take_while(allowed).count();
-        Some(Found { name: self.name, from: at, to: at + self.prefix.len() + long })
+        Some(FoundSecret { name: self.name, from: at, to: at + self.prefix.len() + long })
     }
 }
 
 /// The token that begins here.
-pub(super) fn at(bytes: &[u8], at: usize) -> Option<Found> {
+pub(super) fn at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     TOKENS.iter().find_map(|token| token.at(bytes, at))
 }
 
 /// The token whose anchor is here.
-pub(super) fn around(bytes: &[u8], at: usize, floor: usize) -> Option<Found> {
+pub(super) fn around(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     if !may_be_around(bytes, at, floor) {
         return None;
     }

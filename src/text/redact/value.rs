@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing. Invariants: both ends are between characters; a bare value is measured only as far as
 //! it takes to judge it, so that a long text of near misses costs no more than its length.
 
-use super::Found;
+use super::FoundSecret;
 use super::token;
 
 /// So much of a bare value is judged.
@@ -81,10 +81,10 @@ impl Value {
     }
 
     /// All of it, as a secret.
-    pub(super) fn found(&self, bytes: &[u8], name: &'static str) -> Found {
+    pub(super) fn found(&self, bytes: &[u8], name: &'static str) -> FoundSecret {
         let to = self.to + bytes[self.to..].iter().take_while(|b| !(self.ends)(**b)).count();
         let known = token::at(bytes, self.from).filter(|token| token.to == to);
-        Found { name: known.map_or(name, |token| token.name), from: self.from, to }
+        FoundSecret { name: known.map_or(name, |token| token.name), from: self.from, to }
     }
 
     /// What comes behind it on its line: nothing, or a remark.

@@ -8,8 +8,8 @@ const DOWN: u8 = 2;
 const LEFT: u8 = 4;
 const RIGHT: u8 = 8;
 
-/// Owner of frames and of whatever joins everything.
-const NOBODY: usize = usize::MAX;
+/// Owner of frames, which join every line.
+const SHARED: usize = usize::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Dot {
@@ -18,7 +18,7 @@ struct Dot {
     letter: Option<char>,
 }
 
-const BLANK: Dot = Dot { ways: 0, owner: NOBODY, letter: None };
+const BLANK: Dot = Dot { ways: 0, owner: SHARED, letter: None };
 
 #[derive(Debug)]
 pub(super) struct Canvas {
@@ -51,10 +51,10 @@ impl Canvas {
 
     pub(super) fn frame(&mut self, left: usize, top: usize, width: usize, tall: usize) {
         let (right, bottom) = (left + width - 1, top + tall - 1);
-        self.across(left, right, top, NOBODY);
-        self.across(left, right, bottom, NOBODY);
-        self.down(left, top, bottom, NOBODY);
-        self.down(right, top, bottom, NOBODY);
+        self.across(left, right, top, SHARED);
+        self.across(left, right, bottom, SHARED);
+        self.down(left, top, bottom, SHARED);
+        self.down(right, top, bottom, SHARED);
     }
 
     pub(super) fn across(&mut self, first: usize, last: usize, row: usize, owner: usize) {
@@ -75,10 +75,10 @@ impl Canvas {
 
     fn join(&mut self, column: usize, row: usize, ways: u8, owner: usize) {
         let dot = &mut self.rows[row][column];
-        let strangers = dot.ways != 0 && dot.owner != NOBODY && owner != NOBODY && dot.owner != owner;
+        let strangers = dot.ways != 0 && dot.owner != SHARED && owner != SHARED && dot.owner != owner;
         if !strangers {
             dot.ways |= ways;
-            dot.owner = if owner == NOBODY { dot.owner } else { owner };
+            dot.owner = if owner == SHARED { dot.owner } else { owner };
         } else if ways & (UP | DOWN) != 0 {
             (dot.ways, dot.owner) = (ways, owner);
         }
