@@ -82,11 +82,16 @@ fn run_as(task: &Task, mode: Mode) -> io::Result<Outcome> {
     if mode != Mode::Beside {
         command.process_group(0);
     }
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (pid, whole) = (pid(&child), mode == Mode::WholeGroup);
+    let whole = mode == Mode::WholeGroup;
+    if whole {
+        signal::hold();
+    }
+    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let pid = started.as_ref().ok().and_then(pid);
     if whole {
         signal::take_along(pid);
     }
+    let mut child = started?;
     let end = Instant::now() + task.timeout;
     feed(task, &mut child);
     let stdout = Reader::start(child.stdout.take(), task.keep, whole);

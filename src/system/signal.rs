@@ -30,22 +30,47 @@ pub fn settle() {
 
 /// The process group that is killed when a signal ends this process; 0: none.
 static ALONG: AtomicI32 = AtomicI32::new(0);
+/// In the place of a group that is being started.
+const STARTING: i32 = -1;
+/// A signal that came while the group was being started; 0 is none.
+static EARLY: AtomicI32 = AtomicI32::new(0);
+
+/// Before the group is started: a signal waits for `take_along`. Else one that comes after the start, and before we know
+/// the group's id, would end us and leave the group alive.
+pub fn hold() {
+    ALONG.store(STARTING, Ordering::SeqCst);
+    handle(end as *const () as usize);
+}
 
 /// From now on a signal that ends this process kills this group too, until `None` is set. The host signals only our own
 /// group; a child in another group would live on without a timeout.
 pub fn take_along(group: Option<Pid>) {
     ALONG.store(group.map_or(0, |group| group.as_raw_nonzero().get()), Ordering::SeqCst);
+    let early = EARLY.swap(0, Ordering::SeqCst);
+    if early != 0 {
+        end(early);
+    }
+    handle(if group.is_some() { end as *const () as usize } else { libc::SIG_DFL });
+}
+
+fn handle(handler: libc::sighandler_t) {
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
         #[expect(unsafe_code, reason = "no safe crate sets a handler without a thread")]
-        // SAFETY: the handler calls only what is safe in one: an atomic load, `kill`, `_exit`.
+        // SAFETY: the handler calls only what is safe in one: atomics, `kill`, `_exit`.
         unsafe {
-            libc::signal(signal, if group.is_some() { end as *const () as usize } else { libc::SIG_DFL });
+            libc::signal(signal, handler);
         }
     }
 }
 
 extern "C" fn end(signal: i32) {
-    let group = ALONG.load(Ordering::SeqCst);
+    if ALONG.load(Ordering::SeqCst) == STARTING {
+        EARLY.store(signal, Ordering::SeqCst);
+    }
+    let group = ALONG.load(Ordering::SeqCst); // again: another thread may have learnt the group meanwhile
+    if group == STARTING {
+        return;
+    }
     #[expect(unsafe_code, reason = "the same")]
     // SAFETY: both calls may be made in a handler, and neither touches memory.
     unsafe {
