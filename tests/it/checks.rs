@@ -225,9 +225,8 @@ fn a_check_ends_with_its_hook() {
     sandbox.wait_until("the check is gone", || sandbox.alive().is_empty());
 }
 
-/// Other events of the session are answered while a check runs.
 #[test]
-fn nobody_waits_for_a_check_of_others() {
+fn other_events_are_answered_while_a_check_runs() {
     let sandbox = checked(
         "[[check]]\nid = \"slow\"\non = \"commit\"\nrun = \"touch began; until test -e go; do sleep 0.05; done\"\n",
     );
@@ -343,7 +342,7 @@ fn levels_and_waivers_hold_for_checks_too() {
     assert_eq!(runs(&session), []);
 }
 
-/// Nothing is started for a call that is refused anyway, nor where somebody only wants to know.
+/// Nothing is started for a call that is refused anyway, nor for a dry run.
 #[test]
 fn no_check_is_run_in_vain() {
     let sandbox = checked("[[check]]\nid = \"bad\"\non = \"commit\"\nrun = \"touch ran; exit 1\"\n");

@@ -67,7 +67,7 @@ fn follow(home: &Home, fix: &str) -> Option<()> {
     } else if fix.starts_with("make `") {
         let text = fs::read_to_string(quoted[0]).unwrap();
         fs::write(quoted[0], text.replace("// mine", "")).unwrap();
-    } else if fix.starts_with("mend ") {
+    } else if fix.starts_with("correct ") {
         for path in [home.project(".aops/config.toml"), home.project(".aops/workflows/release.md")] {
             let _ = fs::remove_file(path);
         }

@@ -192,7 +192,7 @@ fn no_folder_at_all() {
 }
 
 #[test]
-fn somebody_holds_the_lock() {
+fn the_lock_is_held() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
     passed(&session.start("startup"));
@@ -216,9 +216,9 @@ fn somebody_holds_the_lock() {
     gets_through(&session);
 }
 
-/// A head that cannot be exported is a witness lost: said by the events that guard, and nobody hangs.
+/// A head that cannot be exported is reported by the guarding events, and no hook hangs.
 #[test]
-fn somebody_holds_the_heads() {
+fn the_heads_are_locked() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
     passed(&session.start("startup"));
@@ -252,7 +252,7 @@ fn a_ledger_that_does_not_hold() {
     assert_eq!(sandbox.person(&["verify", &session.id]).code, Some(0));
 }
 
-/// Streams that are closed, full or gone: never a pass that nobody could have heard otherwise.
+/// Streams that are closed, full or gone: a refusal is never lost with them.
 #[test]
 fn streams_that_do_not_work() {
     let sandbox = Sandbox::new();
@@ -275,7 +275,7 @@ fn streams_that_do_not_work() {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(said.contains(BROKEN) && said.contains("INPUT_INVALID"), "{event} {redirection}: {said}");
         }
-        // A silent pass has nothing to say, so nobody need hear it.
+        // A silent pass writes nothing, so a lost stream loses nothing.
         assert_eq!(run(event, ">&- 2>&-", &good).status.code(), Some(0), "{event}");
     }
     for event in ["Stop", "SessionEnd", "SubagentStop", "PostToolUse"] {

@@ -1,6 +1,6 @@
-//! What the torture tests share: a session driven in this process, files put back and forth, system calls that fail.
+//! Fault injection: a session driven in this process, session files put back, system calls that fail or kill.
 //!
-//! Invariant: all of it happens below a throwaway folder; nothing reads the environment of whoever runs the tests.
+//! Invariant: all of it happens below a throwaway folder; nothing reads the real environment.
 
 pub(crate) mod namespace;
 pub(crate) mod python_verifier;

@@ -1,4 +1,4 @@
-//! Who would like to be, brief or replace an agent of ours, and how far that gets.
+//! Attempts to pose as one of our agents, to brief it or to replace it.
 
 use crate::support::{Answer, Sandbox, Session};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn however_the_worker_spells_our_agent_it_is_briefed_by_us() {
 }
 
 #[test]
-fn nobody_else_talks_to_an_agent_of_ours_or_takes_its_name() {
+fn no_message_reaches_our_agents_and_no_agent_takes_their_names() {
     let sandbox = Sandbox::new();
     let session = started(&sandbox);
     let _ = session.prompt(". go"); // the sandbox is open
@@ -88,7 +88,7 @@ fn a_repository_brings_no_critic_under_another_file_name() {
     assert!(!start.out.contains("helper.md"), "{start:?}");
 }
 
-/// Carrying the verifier's name is not enough to run what nobody else may.
+/// The verifier's name alone does not give its permissions.
 #[test]
 fn who_only_carries_the_name_runs_nothing_in_a_shut_sandbox() {
     let sandbox = Sandbox::new();
@@ -116,9 +116,9 @@ fn the_real_place_of_linked_settings_is_guarded() {
     ask(&session, "Bash", json!({"command": format!("cat {path}")})).silent();
 }
 
-/// Pipes where files should be, and a folder that somebody holds: nobody waits for them.
+/// Pipes in place of files, and a locked folder: no hook waits for them.
 #[test]
-fn nobody_waits_for_a_pipe() {
+fn no_hook_waits_for_a_pipe() {
     let sandbox = Sandbox::new();
     let pipe = |path: &std::path::Path| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();

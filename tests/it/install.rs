@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = BINARY;
 
-/// A home and a project that nobody else has, and the program run in them with nothing of ours around.
+/// A throwaway home and project, and the program run in them with a cleared environment.
 pub(crate) struct Home {
     folder: TempDir,
     pub program: PathBuf,
@@ -195,7 +195,7 @@ fn what_was_edited_in_between_stays() {
 
     home.done(&["install"]);
     write(&path, &home.settings().replace("\"dark\"", "\"light\""));
-    assert!(home.done(&["uninstall", "--yes"]).contains("edited since stays"));
+    assert!(home.done(&["uninstall", "--yes"]).contains("later edits stay"));
     assert_eq!(home.settings(), "{\n  \"model\": \"haiku\",\n  \"theme\": \"light\"\n}\n");
 }
 
@@ -436,7 +436,7 @@ fn a_status_line_of_others_is_never_overwritten() {
         &["my-line --fancy", "another status line", "hint: nothing was installed"],
     );
     assert_eq!(home.tree(), tree);
-    // Its advice, the first half: ours inside theirs needs no status line of ours.
+    // Its advice, the first half: our text inside their status line.
     home.done(&["install"]);
     assert!(home.settings().contains("my-line --fancy"));
     home.done(&["uninstall", "--yes"]);
@@ -444,7 +444,7 @@ fn a_status_line_of_others_is_never_overwritten() {
     // The second half.
     write(&home.path("settings.json"), "{}\n");
     home.done(&["install", "--statusline"]);
-    // Somebody puts their own in its place: that stays.
+    // A user puts their own in its place: that stays.
     let edited = home.settings().replace(&format!("{PROGRAM} statusline"), "my-line");
     write(&home.path("settings.json"), &edited);
     home.done(&["uninstall", "--yes"]);
@@ -485,7 +485,7 @@ fn a_dry_run_shows_the_change_and_makes_none() {
 }
 
 #[test]
-fn a_tool_call_installs_nothing_and_nobody_uninstalls_unseen() {
+fn a_tool_call_installs_nothing_and_uninstalling_needs_a_terminal() {
     let mut home = Home::new();
     home.refused(&["uninstall"], 2, &["needs a person at a terminal", "--yes"]);
     home.variables = vec![("CLAUDECODE".to_owned(), "1".into())];

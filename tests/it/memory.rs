@@ -128,7 +128,7 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn nobody_there_is_missing() {
+fn a_closed_port_is_missing() {
     let sandbox = Sandbox::new();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = Address::read(&format!("http://localhost:{port}/mcp")).unwrap();

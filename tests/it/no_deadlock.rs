@@ -1,4 +1,4 @@
-//! No deadlock: from any state that random sessions reach, whoever does what the refusals print gets through.
+//! No deadlock: from any state that random sessions reach, an agent that does what the refusals print gets through.
 //!
 //! The follower knows nothing of the gates; it reads the printed words alone. A stop is not let go for want of patience
 //! here, so every debt has to be payable by its own advice. Agents may misjudge, forget their verdict and halt, but not
@@ -104,7 +104,7 @@ fn make(world: &mut World, move_: Move) {
 #[derive(Debug, PartialEq, Eq)]
 enum Followed {
     Done,
-    /// It is somebody's turn who is no agent.
+    /// The next step is a person's.
     Person,
 }
 
@@ -185,7 +185,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whoever_does_what_is_printed_gets_through(
+    fn doing_what_is_printed_gets_through(
         config in 0..CONFIGS.len(),
         before in proptest::collection::vec((moves(), any::<u8>()), 0..40),
         luck in proptest::collection::vec(any::<u8>(), 0..12),

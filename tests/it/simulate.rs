@@ -70,7 +70,7 @@ fn simulate(sandbox: &Sandbox, payload: &Value) -> Value {
 }
 
 #[test]
-fn simulate_in_a_session_nobody_knows() {
+fn simulate_in_an_unknown_session() {
     let sandbox = Sandbox::new();
     let session = sandbox.session();
     let call =

@@ -1,6 +1,6 @@
 //! `Sandbox`: a throwaway home, project and data folder, and the real binary run in them.
 //!
-//! Reads `PATH` of whoever runs the tests and nothing else of their world. Invariant: every child starts with a cleared
+//! Reads `PATH` of the real environment and nothing else. Invariant: every child starts with a cleared
 //! environment, so no test can reach the real `HOME` or Claude's real configuration.
 
 mod answer;
@@ -120,7 +120,7 @@ impl Sandbox {
         found
     }
 
-    /// A session with an id nobody else has.
+    /// A session with an id of its own.
     pub(crate) fn session(&self) -> Session<'_> {
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         Session::new(self, &session::uuid(&format!("{}:{number}", self.root.path().display())))
@@ -153,7 +153,7 @@ impl Sandbox {
         let home = format!("HOME={}\0", self.home().display());
         let running = |pid: &i32| {
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            // A program has no environment yet in the moment it is started: then it may be ours.
+            // A program has no environment at the moment it is started: then it may belong to this sandbox.
             let new = || fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(BINARY));
             String::from_utf8_lossy(&environ).contains(&home) || (environ.is_empty() && new())
         };
@@ -175,7 +175,7 @@ impl Sandbox {
         }
     }
 
-    /// Any program in this world; its environment is ours alone.
+    /// Any program, in this sandbox's environment and nothing else.
     pub(crate) fn command(&self, program: &str) -> assert_cmd::Command {
         let mut command = assert_cmd::Command::new(program);
         command.env_clear().envs(self.environment()).current_dir(self.project()).timeout(PATIENCE);
@@ -229,7 +229,7 @@ fn dashed(path: &Path) -> String {
     path.to_str().unwrap().chars().map(dash).collect()
 }
 
-/// The home of whoever runs the tests: to be left alone.
+/// The real home of the user who runs the tests: to be left alone.
 #[expect(clippy::disallowed_methods, reason = "the one look at the real home, to stay out of it")]
 pub(crate) fn real_home() -> Option<PathBuf> {
     env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())

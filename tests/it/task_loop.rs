@@ -144,7 +144,7 @@ fn a_question_in_between_owes_nothing() {
     session.stop("Done.").refused(&["qa-verifier"]);
 }
 
-/// Nobody talks the loop out of a HALT but the user.
+/// After a HALT only a prompt of the user goes on.
 #[test]
 fn after_a_halt_only_a_prompt_goes_on() {
     let sandbox = Sandbox::repository("0.0");
@@ -230,7 +230,7 @@ fn observe_refuses_nothing_but_block_and_guard() {
     assert!(said.json()["systemMessage"].as_str().unwrap().contains("not finished"), "{said:?}");
 }
 
-/// Where the sandbox is off nobody needs a plan, but what was changed is still reflected on and closed.
+/// With the sandbox off no plan is needed, but a change is still reflected on and closed.
 #[test]
 fn work_without_a_plan_is_a_task_too() {
     let sandbox = Sandbox::repository("0.0");
@@ -296,7 +296,7 @@ fn reviewers_see_what_git_was_not_told_of() {
 
 /// A gate that only warns says what is missing, and refuses nothing.
 #[test]
-fn what_nobody_insists_on_is_still_told() {
+fn a_gate_that_warns_names_the_debts() {
     let sandbox = Sandbox::repository("0.0");
     let gates = ["critic", "qa", "reflect", "close"].map(|gate| format!("{gate} = \"warn\"\n")).concat();
     sandbox.configure(&format!("[gates]\n{gates}"));

@@ -123,7 +123,7 @@ fn a_missing_or_foreign_tracker_is_a_line_that_says_so() {
 }
 
 #[test]
-fn a_slow_tracker_holds_nobody_up_and_leaves_nothing_behind() {
+fn a_slow_tracker_delays_no_hook_and_leaves_nothing_behind() {
     let world = World::scripted("sleep 601 & sleep 600").with("AOPS_TEST_REFRESH_MS", "2000");
     // The start returns with its streams closed, and a snapshot is read, while the tracker runs on.
     world.start();
@@ -147,7 +147,7 @@ fn an_earlier_snapshot_survives_a_slow_tracker() {
 
 /// The refresher leads a session and group of its own: the client kills a hook's group at its time-out.
 #[test]
-fn the_refresher_is_out_of_reach_of_whoever_started_it() {
+fn the_refresher_is_out_of_reach_of_its_starter() {
     let world = World::scripted(WAITING);
     world.start();
     let line = |verb: &str| world.alive().into_iter().find(|(_, line)| line.contains(&format!(" {verb} ")));
@@ -181,7 +181,7 @@ fn the_refresher_is_out_of_reach_of_whoever_started_it() {
 }
 
 #[test]
-fn files_of_whoever_started_it_are_let_go() {
+fn open_files_of_its_starter_are_closed() {
     let world = World::scripted(WAITING);
     let line = r#"exec 7>"$HOME/held"; exec "$0" "$@""#;
     let start = [aops_binary(), "__refresh-start", &world.project(), &world.command].map(str::to_owned);
@@ -258,7 +258,7 @@ fn items_are_written_in_a_real_tracker_once() {
     let aside = tracker::queue::set_aside(&world.env(), &world.project());
     assert_eq!(aside[0].reason.as_deref(), Some("`mb 0.25.0` keeps no audit records"));
 
-    // A crash between writing and taking it off the queue: nothing of ours remembers, the tracker does.
+    // A crash between writing and taking it off the queue: only the tracker remembers.
     fs::remove_dir_all(tracker::folder(&world.env()).join("done")).unwrap();
     assert_eq!(world.enqueue(issue("--halt: scope left")), made);
     world.enqueue(Item::Comment { issue: "demo-1".to_owned(), body: "- seen".to_owned() });
@@ -380,7 +380,6 @@ fn killed_at_random(rounds: u32) {
     assert!(tracker::queue::set_aside(&world.env(), &world.project()).is_empty());
 }
 
-/// A verb of ours that no person meets.
 #[test]
 fn the_verbs_of_the_refresher_are_in_no_help() {
     let world = World::scripted("");

@@ -1,4 +1,4 @@
-//! What we say, to the byte: every kind of event with every ruling, and every recorded event of the real client.
+//! The hook's answers, to the byte: every kind of event with every ruling, and every recorded event of the real client.
 
 use crate::support::Sandbox;
 use aops_hook::claude::wire::answer::{Answer, fail, spell};
@@ -134,7 +134,7 @@ fn every_recorded_payload() {
         let mut payload: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let event = payload["hook_event_name"].as_str().unwrap().to_owned();
         sessions.insert(payload["session_id"].as_str().unwrap().to_owned());
-        // Recorded on somebody's machine: here it happens in the sandbox.
+        // Recorded on another machine: its paths are replaced by the sandbox's.
         payload["cwd"] = sandbox.project().to_str().unwrap().into();
         let transcript =
             sandbox.sessions().join(format!("{}.jsonl", payload["session_id"].as_str().unwrap()));

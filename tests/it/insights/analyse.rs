@@ -76,5 +76,5 @@ fn a_bad_answer_changes_nothing() {
         assert_eq!(fs::read(&file).unwrap(), before, "{answer}");
     }
     sandbox.configure("[insights]\ncommand = \"no-such-model -p\"\n");
-    sandbox.person(&["insights", "--analyse"]).failed(1, &["there is no `no-such-model` here"]);
+    sandbox.person(&["insights", "--analyse"]).failed(1, &["`no-such-model` was not found"]);
 }

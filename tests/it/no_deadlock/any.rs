@@ -184,7 +184,7 @@ fn set(session: &mut Session, odd: Odd) {
     state.phase = odd.phase;
     state.sandbox = if odd.open { Sandbox::Open } else { Sandbox::Shut };
     state.state.custodiet_blocked = odd.blocked.is_some();
-    // The words of a state somebody cut.
+    // The words of a state that was cut.
     state.state.custodiet_block_reason = odd.blocked.filter(|words| words != "1");
     state.state.hydration_pending = odd.pending;
     state.hydration.critic_verdict = odd.verdict;
@@ -323,7 +323,7 @@ proptest! {
         event in event(),
         seen in seen(),
     ) {
-        // What somebody else wrote may look like a gap in a text of ours.
+        // Quoted text may look like a gap in one of our templates.
         let theirs = format!("{before:?} {odd:?} {event:?} {seen:?}").contains("{{");
         let mut world = World::new(CONFIGS[config]);
         for move_ in before {

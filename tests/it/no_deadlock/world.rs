@@ -31,7 +31,7 @@ pub(super) struct World {
     dirty: bool,
     ahead: bool,
     pub(super) checks_pass: bool,
-    /// A file that is not ours carries our agents' names.
+    /// A foreign file carries our agents' names.
     pub(super) shadowed: bool,
     /// What agents and the audit's lot will do next; when it is used up all is well.
     pub(super) luck: VecDeque<u8>,

@@ -21,7 +21,7 @@ impl Model {
     }
 }
 
-/// The main agent starts one of ours, with a prompt that must not count.
+/// The main agent starts one of our agents, with a prompt that must not count.
 pub(super) fn start(name: &str) -> Turn {
     Turn::call("Agent", json!({"description": name, "prompt": FORGED_PROMPT, "subagent_type": name}))
 }

@@ -11,7 +11,7 @@ pub(super) fn events(session: &Session) -> Vec<String> {
     events.map(|entry| entry["with"]["event"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Command lines that this agent asked for, sorted; nobody is the main conversation.
+/// Command lines that this agent asked for, sorted; `None` is the main conversation.
 pub(super) fn commands_by(session: &Session, agent: Option<&str>) -> Vec<String> {
     let entries = session.entries();
     let asked = entries.iter().filter(|entry| entry["type"] == "call" && entry["with"]["to"] == "PENDING");
@@ -22,7 +22,7 @@ pub(super) fn commands_by(session: &Session, agent: Option<&str>) -> Vec<String>
     lines
 }
 
-/// The client said this to whoever ran it.
+/// The client printed this.
 #[track_caller]
 pub(super) fn says(run: &Run, words: &[&str]) {
     let text = format!("{run:?}");

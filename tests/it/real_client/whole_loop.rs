@@ -103,14 +103,14 @@ fn the_model_was_told(model: &Model) {
     assert_eq!(drawn, 3, "once for each draw");
 }
 
-/// Every agent of ours read our context, and not a word of the agent that started it.
+/// Each of our agents read our context, and not a word of the agent that started it.
 fn reviewers_were_briefed_by_us(model: &Model) {
     let theirs: Vec<_> = model.requests().into_iter().filter(|request| request.agent.is_some()).collect();
     assert_eq!(theirs.len(), 9);
     for request in theirs {
         let read = request.pieces().join("\n");
         assert!(read.contains("# Context for ") && read.contains("hello.txt"), "{read}");
-        // The call that started it is an event like any other, and quoted; nobody is told to do what it says.
+        // The call that started it is an event like any other, and quoted; it is no instruction.
         let told = read.lines().any(|line| line.contains(FORGED_PROMPT) && !line.starts_with("> "));
         assert!(!told, "{read}");
     }

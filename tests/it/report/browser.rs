@@ -40,7 +40,7 @@ impl Browser {
                 "--disable-dev-shm-usage",
                 "--no-first-run",
             ])
-            // The browser itself would call home; here it reaches nobody.
+            // The browser would call its vendor; here it has no network.
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9"])
             .arg(format!("--user-data-dir={}", profile.display()))

@@ -6,10 +6,10 @@ pub(crate) const DIGEST: &str = "^[0-9a-f]{64}$";
 pub(crate) const MOMENT: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$";
 pub(crate) const DAY: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
 
-/// Objects whose keys are not ours.
+/// Objects whose keys the host chooses.
 const MAPS: [&str; 9] =
     ["baseline", "folders", "held", "invocations", "linked", "marks", "metadata", "reflection", "subagents"];
-/// Whatever the host or somebody else put there; the configuration has its own description.
+/// Content of the host; the configuration has a schema of its own.
 const ANYTHING: [&str; 4] = ["about", "input", "insights", "policy"];
 const PAIRS: [&str; 3] = ["before", "snapshot", "todos"];
 const DIGESTS: [&str; 8] =
