@@ -107,7 +107,7 @@ fn a_commit_waits_for_its_check() {
     sandbox.put("lint.sh", "exit 0\n");
     line(&session, "git commit -m x").silent();
     assert!(runs(&session).contains(&("PASS".to_owned(), "exit 0".to_owned())));
-    sandbox.person(&["verify", &session.id]).said(&["holds"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn other_events_are_answered_while_a_check_runs() {
     sandbox.put("go", "");
     let done = hook.wait_with_output().unwrap();
     assert!(done.status.success() && done.stdout.is_empty(), "{done:?}");
-    sandbox.person(&["verify", &session.id]).said(&["holds"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
 /// The hook for a commit, running on its own.

@@ -96,7 +96,7 @@ fn an_allowed_stop_writes_what_the_session_came_to() {
     let entries = session.entries();
     assert_eq!(entries.last().unwrap()["type"], "insights");
     assert_eq!(found["ledger_head"], entries[entries.len() - 2]["_digest"], "all of it but itself");
-    sandbox.person(&["verify", &session.id]).said(&["holds"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
     session.end().silent();
     let found = insights(&sandbox, &session);
     assert_eq!((&found["stop_reason"], &found["outcome"]), (&json!("other"), &json!("success")));

@@ -46,7 +46,7 @@ fn the_whole_loop() {
     session.stop("Done.").silent();
     let state = session.state();
     assert_eq!((&state["phase"], &state["task"]["writes"]), (&json!("done"), &json!(4)));
-    sandbox.person(&["verify", &session.id]).said(&["holds"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
 #[test]
