@@ -97,7 +97,7 @@ fn blocked_heads_are_those_whose_last_word_is_a_block() {
 fn the_file_stays_below_twice_its_newest_heads() {
     let folder = folder_of(2500);
     let path = folder.path().join(FILE);
-    let line = |n: u64| canonical(&head(if n % 2 == 0 { "a" } else { "b" }, n)) + "\n";
+    let line = |n: u64| canonical(&head(if n.is_multiple_of(2) { "a" } else { "b" }, n)) + "\n";
     let mut text = fs::read_to_string(&path).unwrap();
     text.extend((0..5000).map(line));
     fs::write(&path, text).unwrap();
