@@ -34,6 +34,8 @@ static FOLLOWS: &[Follows] = &[
 impl Turn<'_> {
     /// Does what follows, in the order of the table, and returns the answer. A head that could not be exported is an error.
     pub(super) fn afterwards(mut self) -> Result<Verdict, Failure> {
+        // The head of the event itself; below, that of the insights.
+        self.ledger.exported()?;
         for (applies, follow) in FOLLOWS {
             if applies(&self) {
                 let more = follow(&mut self);
