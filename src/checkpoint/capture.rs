@@ -1,7 +1,7 @@
-//! Keeps a working tree: walks it as git would see it, and puts the content of what changed into the vault.
+//! Captures a working tree: walks it as git would list it, and puts the content of changed files into the store.
 //!
-//! Reads the tree, writes the vault's blobs and cache. Invariants: ignored files are passed over, tracked ones are not;
-//! what cannot or may not be kept is listed; a file that did not change since the last time is not read.
+//! Reads the tree, writes the store's blobs and cache. Invariants: ignored files are left out unless they are tracked; every
+//! file that cannot or may not be kept is listed as left out; a file that did not change since the last time is not read.
 
 mod rules;
 mod tracked;
@@ -11,22 +11,22 @@ mod content;
 pub use walk::{Walked, everything_below, walk};
 
 use crate::checkpoint::store::Store;
-use crate::checkpoint::store::cache::Outside;
+use crate::checkpoint::store::cache::FileStamp;
 use crate::checkpoint::tree::{Artifacts, Folder, LeftOut, find};
 use crate::config::policy::Policy;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use std::time::Instant;
 
-/// How much may be kept, and until when.
+/// How much may be kept, and by when.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of one file, and of all together.
     pub file: u64,
     pub tree: u64,
-    /// Somebody waits: give up at this moment, with what was learnt kept for the next try.
+    /// Fail at this moment. The cache keeps what was read, so the next try is faster.
     pub until: Option<Instant>,
-    /// When it returns, every content is on the disk itself.
+    /// Force every blob to the disk before returning.
     pub sync: bool,
 }
 
@@ -40,7 +40,7 @@ impl Limits {
         }
     }
 
-    /// For what is about to be overwritten: all of it.
+    /// For an archive: everything is kept.
     pub fn none() -> Self {
         Self { file: u64::MAX, tree: u64::MAX, until: None, sync: true }
     }
@@ -49,24 +49,24 @@ impl Limits {
         if self.until.is_some_and(|until| Instant::now() > until) {
             return Err(Failure::new(
                 Code::TimedOut,
-                "the tree is too large to be kept while somebody waits",
+                "the tree is too large to be kept while a session waits",
             ));
         }
         Ok(())
     }
 }
 
-/// Something in the tree, seen from outside.
+/// A path of the tree with its stat.
 #[derive(Clone, Debug)]
-pub struct Sight {
+pub struct TreeEntry {
     pub path: String,
     pub mode: u32,
-    pub kind: SightKind,
-    pub outside: Outside,
+    pub kind: EntryKind,
+    pub stamp: FileStamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SightKind {
+pub enum EntryKind {
     File,
     Folder,
     Link,
@@ -74,54 +74,51 @@ pub enum SightKind {
     Other,
 }
 
-/// The tree as it is, its contents in the vault. `besides`: paths to be kept even where they are ignored; `alone`: those
-/// that are not looked at.
+/// Captures the tree. `besides`: paths to keep even where they are ignored; `alone`: paths to leave out.
 pub fn capture(
     env: &Env,
-    vault: &Store,
+    store: &Store,
     limits: &Limits,
     besides: &[String],
     alone: &[LeftOut],
 ) -> Result<Artifacts, Failure> {
-    keep(vault, limits, walk(env, vault, limits, besides)?, alone)
+    keep(store, limits, walk(env, store, limits, besides)?, alone)
 }
 
-/// The second half of it: what was seen, with its contents in the vault.
+/// The second half of a capture: puts the contents of a walked tree into the store.
 pub fn keep(
-    vault: &Store,
+    store: &Store,
     limits: &Limits,
-    Walked { mut sights, mut left_out }: Walked,
+    Walked { mut entries, mut left_out }: Walked,
     alone: &[LeftOut],
 ) -> Result<Artifacts, Failure> {
     let mut kept = Artifacts::default();
-    let plain = |sight: &Sight| {
-        sight.kind == SightKind::File
-            && sight.outside.size <= limits.file
-            && find(alone, &sight.path).is_none()
+    let plain = |entry: &TreeEntry| {
+        entry.kind == EntryKind::File && entry.stamp.size <= limits.file && find(alone, &entry.path).is_none()
     };
-    let others: Vec<Sight> = sights.extract_if(.., |sight| !plain(sight)).collect();
-    for sight in others {
+    let others: Vec<TreeEntry> = entries.extract_if(.., |entry| !plain(entry)).collect();
+    for entry in others {
         let out = |reason: &str| LeftOut {
-            path: sight.path.clone(),
+            path: entry.path.clone(),
             reason: reason.to_owned(),
-            size: sight.outside.size,
+            size: entry.stamp.size,
         };
-        if find(alone, &sight.path).is_some() {
+        if find(alone, &entry.path).is_some() {
             left_out.push(out("left out before"));
             continue;
         }
-        match sight.kind {
-            SightKind::Folder => kept.folders.push(Folder { mode: sight.mode, path: sight.path }),
-            SightKind::Other => left_out.push(out("neither file, folder nor link")),
-            SightKind::Link => match content::link(vault, sight) {
+        match entry.kind {
+            EntryKind::Folder => kept.folders.push(Folder { mode: entry.mode, path: entry.path }),
+            EntryKind::Other => left_out.push(out("neither file, folder nor link")),
+            EntryKind::Link => match content::link(store, entry) {
                 Ok(file) => kept.files.push(file),
                 Err(out) => left_out.push(out),
             },
-            SightKind::File => left_out.push(out("larger than `checkpoint.max_file_mb`")),
+            EntryKind::File => left_out.push(out("larger than `checkpoint.max_file_mb`")),
         }
     }
-    left_out.extend(content::too_much(&mut sights, limits.tree));
-    let content::Kept { mut files, mut lost, late } = content::keep(vault, sights, limits)?;
+    left_out.extend(content::too_much(&mut entries, limits.tree));
+    let content::Kept { mut files, mut lost, late } = content::keep(store, entries, limits)?;
     left_out.append(&mut lost);
     if late {
         limits.check()?;

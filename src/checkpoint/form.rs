@@ -1,4 +1,4 @@
-//! A checkpoint: where a session or run stood before or after a phase, with the files of its working tree.
+//! A checkpoint: the state of a session or run before or after a phase, with the files of its working tree.
 //!
 //! Reads nothing, writes nothing. Stored type, version `schema`: fields in sorted order, so that the plain serialisation
 //! is the canonical form its digest is over.
@@ -31,7 +31,7 @@ pub struct Checkpoint {
     /// `trigger` says why it was taken; a rollback adds what it was about.
     pub metadata: BTreeMap<String, String>,
     pub orchestrator: Orchestrator,
-    /// The one it follows: the one before it in its run or, after a rollback, the one that was restored.
+    /// The checkpoint before it in its run or, after a rollback, the one that was restored.
     pub parent: Option<String>,
     pub phase: Phase,
     pub schema: u32,
@@ -46,7 +46,7 @@ pub struct AgentState {
     pub name: String,
     pub status: AgentStatus,
     pub summary: Option<String>,
-    /// As far as they were counted.
+    /// As far as they are known.
     pub tokens: u64,
     pub tool_invocations: u64,
 }
@@ -79,12 +79,12 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub checkpoint_id: String,
-    /// The ledger's head as it was taken.
+    /// The ledger's head when it was taken.
     pub ledger_head: String,
     /// Name of the project's folder.
     pub project: String,
     pub run_id: String,
-    /// Empty where no session was there.
+    /// Empty without a session.
     pub session_id: String,
 }
 
@@ -95,7 +95,7 @@ pub struct Orchestrator {
     pub policy_hash: String,
     pub sandbox: Sandbox,
     pub task: Option<String>,
-    /// Which task of the session that is; 0 before the first.
+    /// Number of the task in the session; 0 before the first.
     pub task_number: u64,
     pub workflow: Option<String>,
 }
@@ -103,20 +103,20 @@ pub struct Orchestrator {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
     pub created_at: String,
-    /// How long the tree took to keep.
+    /// Duration of the capture.
     pub duration_ms: u64,
     /// When the session began.
     pub started_at: String,
 }
 
 impl Checkpoint {
-    /// What is wrong with it, if anything; whether it has the right digest is for its text to say ([`text`]).
+    /// The first thing that is wrong with it, if any. [`text`] checks the digest.
     pub fn problem(&self) -> Option<String> {
         if self.schema != SCHEMA {
-            return Some(format!("it has form {}, and this program knows form {SCHEMA}", self.schema));
+            return Some(format!("its schema is {}; this program reads schema {SCHEMA}", self.schema));
         }
         if self.id() != Id::read(&self.identity.checkpoint_id) {
-            return Some("its id is not its own".to_owned());
+            return Some("its id does not match its run, type, phase and version".to_owned());
         }
         self.artifacts.problem()
     }

@@ -1,8 +1,8 @@
-//! Checkpoints taken and put back: the tree, the vault and the ledgers of the sessions that work there, together.
+//! Takes checkpoints and rolls back to them: tree, store, and the ledgers of the sessions that work there.
 //!
-//! Joins `capture`, `vault`, `restore` and `ledger`. Who needs both locks takes ledgers first, then the vault: hooks hold
-//! their ledger when they come. Invariants: what is taken is witnessed before it is told; what would be overwritten is
-//! archived first; a rollback that was interrupted is finished or dropped by whoever comes next.
+//! Joins `capture`, `store`, `restore` and `ledger`. Lock order: ledgers first, then the store, because a hook holds its
+//! ledger already. Invariants: a checkpoint is witnessed before it is reported; what would be overwritten is archived first;
+//! an interrupted rollback is finished or dropped by the next command or event.
 
 mod ledgers;
 mod ignored;
@@ -11,7 +11,7 @@ mod plan;
 mod finish;
 mod begin;
 
-pub use begin::{Order, Outcome, Preview, preview, roll_back};
+pub use begin::{Order, Preview, RolledBack, preview, roll_back};
 pub use finish::{finish_pending, resume};
 pub use ledgers::{running, said_in_ledger};
 pub use phase::{Before, at_phase_change, tell};
@@ -35,7 +35,7 @@ use crate::text::time::timestamp;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// So long sessions are held for a look at their tree; their hooks wait for some seconds.
+/// How long sessions are locked for a capture of their tree; their hooks wait a few seconds.
 pub const BRIEF: Duration = Duration::from_secs(1);
 
 /// A checkpoint to be written.
@@ -45,26 +45,42 @@ pub struct Wanted<'a> {
     pub kind: Kind,
     pub phase: Phase,
     pub trigger: &'a str,
-    /// Beside the trigger.
+    /// Metadata besides the trigger.
     pub about: Vec<(&'static str, String)>,
-    /// By agent, as far as they were counted.
+    /// By agent, as far as they are known.
     pub tokens: BTreeMap<String, u64>,
-    /// Where it is not the last one of its run.
+    /// `None`: the last one of its run.
     pub parent: Option<String>,
     pub began: Instant,
 }
 
-/// The run of a session that a person sits at.
+impl<'a> Wanted<'a> {
+    /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target.
+    fn archive(target: &'a Checkpoint, session: Option<&Session>, trigger: &'a str) -> Self {
+        Self {
+            run: &target.identity.run_id,
+            kind: Kind::Pre,
+            phase: session.map_or(target.phase, |session| session.state.phase),
+            trigger,
+            about: Vec::new(),
+            tokens: BTreeMap::new(),
+            parent: None,
+            began: Instant::now(),
+        }
+    }
+}
+
+/// The run of an interactive session.
 pub fn run_of(session: &Session) -> String {
     file_name(&session.state.session_id)
 }
 
-/// Keeps the tree for later, so that the next look at it is a short one. Nobody waits for this.
-pub fn warm_up(env: &Env, vault: &Store, limits: &Limits) -> Result<Artifacts, Failure> {
-    capture(env, vault, limits, &[], &[])
+/// Fills the cache without a lock, so that the next capture is short.
+pub fn warm_up(env: &Env, store: &Store, limits: &Limits) -> Result<Artifacts, Failure> {
+    capture(env, store, limits, &[], &[])
 }
 
-/// The files of a checkpoint, and their text where it is known already.
+/// The files of a checkpoint, and their text if it is known.
 #[derive(Debug, Default)]
 pub struct Files<'a> {
     pub artifacts: Artifacts,
@@ -77,19 +93,20 @@ impl From<Artifacts> for Files<'_> {
     }
 }
 
-/// Writes a checkpoint of these files: to the vault, to the witness, to the index. The ledger is the caller's.
+/// Writes a checkpoint of these files to the store, the witness file and the index. The caller writes the ledger.
 pub fn write(
     env: &Env,
-    vault: &Store,
+    store: &Store,
     session: Option<&Session>,
     wanted: &Wanted,
     Files { artifacts, text }: Files,
 ) -> Result<Checkpoint, Failure> {
-    let mut rows = vault.rows()?;
+    let mut rows = store.rows()?;
     let version = Store::next_version(&rows, wanted.run, wanted.kind, wanted.phase);
     let id = Id::new(wanted.run, wanted.kind, wanted.phase, version);
-    let id =
-        id.ok_or_else(|| Failure::new(Code::InputInvalid, format!("`{}` is no name of a run", wanted.run)))?;
+    let id = id.ok_or_else(|| {
+        Failure::new(Code::InputInvalid, format!("`{}` is not a name of a run", wanted.run))
+    })?;
     let last = || rows.iter().rfind(|row| row.run() == wanted.run).map(|row| row.id.clone());
     let empty = Session::default();
     let known = session.unwrap_or(&empty);
@@ -110,7 +127,7 @@ pub fn write(
         identity: Identity {
             checkpoint_id: id.to_string(),
             ledger_head: known.head.clone(),
-            project: dashed(&vault.root.to_string_lossy()),
+            project: dashed(&store.root.to_string_lossy()),
             run_id: wanted.run.to_owned(),
             session_id: known.state.session_id.clone(),
         },
@@ -128,15 +145,15 @@ pub fn write(
         version,
     };
     let (checkpoint, text) = text::seal(checkpoint, text);
-    // Either alone counts for nothing: the witness is asked first, and both are forced to the disk at once.
-    let witness = vault.witness(env, &checkpoint)?;
-    vault.write(&id, &text, witness.as_ref())?;
+    // Only both together make a valid checkpoint, so they are synced at the same time.
+    let witness = store.witness(env, &checkpoint)?;
+    store.write(&id, &text, witness.as_ref())?;
     rows.push(Row::of(&checkpoint));
-    vault.set_rows(rows)?;
+    store.set_rows(rows)?;
     Ok(checkpoint)
 }
 
-/// What the agents of a session used so far.
+/// The tokens that the agents of a session used so far.
 pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
     let session = ledger.session();
     let Some(project) = ledger.place().path.parent() else { return BTreeMap::new() };
@@ -146,7 +163,7 @@ pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
     used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names)
 }
 
-/// The fact of a checkpoint.
+/// The ledger's fact of a checkpoint.
 pub fn fact(checkpoint: &Checkpoint) -> Fact {
     Fact::Checkpoint(Taken {
         digest: checkpoint.digest.clone().unwrap_or_default(),
@@ -155,16 +172,16 @@ pub fn fact(checkpoint: &Checkpoint) -> Fact {
     })
 }
 
-/// A checkpoint of the tree as it is, told to its session.
+/// Takes a checkpoint of the present tree and records it in the session's ledger.
 pub fn take(
     env: &Env,
-    vault: &Store,
+    store: &Store,
     ledger: Option<&mut Ledger>,
     limits: &Limits,
     wanted: &Wanted,
 ) -> Result<Checkpoint, Failure> {
-    let artifacts = capture(env, vault, limits, &[], &[])?;
-    let checkpoint = write(env, vault, ledger.as_deref().map(Ledger::session), wanted, artifacts.into())?;
+    let artifacts = capture(env, store, limits, &[], &[])?;
+    let checkpoint = write(env, store, ledger.as_deref().map(Ledger::session), wanted, artifacts.into())?;
     if let Some(ledger) = ledger {
         ledger.append(env, vec![fact(&checkpoint)])?;
     }

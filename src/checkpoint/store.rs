@@ -1,7 +1,7 @@
-//! `.claude/checkpoints/`: the checkpoints of one tree, the contents of their files, and what was learnt on the way.
+//! `.claude/checkpoints/`: the checkpoints of one tree, the contents of their files, and caches.
 //!
-//! Reads and writes that folder, and git's list of what to overlook. Invariants: one writer at a time; every file is whole
-//! under its name or not there; no link is followed on the way in; git sees none of it.
+//! Reads and writes that folder, and `info/exclude` of the repository. Invariants: one writer at a time; every file gets its
+//! name by a rename, when it is complete; no symlink is followed; git ignores the folder.
 
 pub mod blob;
 pub mod cache;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// The vault of a tree.
+/// The open store of a tree.
 #[derive(Debug)]
 pub struct Store {
     /// The tree's root.
@@ -31,7 +31,7 @@ pub struct Store {
     pub tree: OwnedFd,
     pub dir: OwnedFd,
     blobs: OwnedFd,
-    /// Where files are made before they get their names.
+    /// Where files are written before they are renamed into place.
     pub spare: OwnedFd,
     lock: Option<Lock>,
     made: AtomicU64,
@@ -41,21 +41,21 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NO
 const PRIVATE: Mode = Mode::RWXU;
 
 impl Store {
-    /// Ours until dropped; made where it is missing.
+    /// Opens it for writing, locked until dropped; creates it where it is missing.
     pub fn open(env: &Env, root: &Path) -> Result<Self, Failure> {
         let tree = tree(root)?;
         let claude = make(&tree, ".claude", Mode::from_raw_mode(0o755))?;
         let dir = make(&claude, "checkpoints", PRIVATE)?;
         let lock = Some(Lock::acquire(&dir)?);
         let (blobs, spare) = (make(&dir, "blobs", PRIVATE)?, make(&dir, "spare", PRIVATE)?);
-        let vault = Self { root: root.to_owned(), tree, dir, blobs, spare, lock, made: AtomicU64::new(0) };
-        vault.sweep()?;
+        let store = Self { root: root.to_owned(), tree, dir, blobs, spare, lock, made: AtomicU64::new(0) };
+        store.sweep()?;
         hide::from_git(root);
-        vault.adopt(env)?;
-        Ok(vault)
+        store.adopt(env)?;
+        Ok(store)
     }
 
-    /// For a reader, who waits for nobody; `None` where there is no vault.
+    /// Opens it for reading, without the lock; `None` where there is no store.
     pub fn look(root: &Path) -> Result<Option<Self>, Failure> {
         let Ok(tree) = tree(root) else { return Ok(None) };
         let Some(claude) = enter(&tree, ".claude")? else { return Ok(None) };
@@ -66,9 +66,9 @@ impl Store {
         Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, lock: None, made: AtomicU64::new(0) }))
     }
 
-    /// Files that a killed process did not get to name.
+    /// Deletes the files that a killed process left in the spare folder.
     fn sweep(&self) -> Result<(), Failure> {
-        debug_assert!(self.lock.is_some(), "somebody else's files are not ours to sweep");
+        debug_assert!(self.lock.is_some(), "only the holder of the lock may sweep");
         for name in names(&self.spare)? {
             let _ = rustix::fs::unlinkat(&self.spare, name, AtFlags::empty());
         }
@@ -77,13 +77,13 @@ impl Store {
 
     /// A new file in the spare folder, with its name there.
     pub fn spare_file(&self) -> Result<(String, File), Failure> {
-        let name = format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed));
+        let name = self.spare_name();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&self.spare, &name, flags, Mode::RUSR | Mode::WUSR);
         file.map(|file| (name, file.into())).map_err(|e| Failure::storage("spare", e))
     }
 
-    /// A name for something in the spare folder that is no file.
+    /// A new name in the spare folder.
     pub fn spare_name(&self) -> String {
         format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed))
     }
@@ -109,7 +109,7 @@ impl Store {
         done.map(drop).map_err(|e| Failure::storage(name, e))
     }
 
-    /// Everything that was written so far is on the disk itself, as far as the system keeps its word.
+    /// Forces everything that was written so far to the disk.
     pub fn sync(&self) -> bool {
         #[cfg(target_os = "linux")]
         return rustix::fs::syncfs(&self.dir).is_ok();
@@ -120,7 +120,7 @@ impl Store {
         }
     }
 
-    /// `text`: as [`text`] seals it; `witness`: what is forced to the disk beside it.
+    /// Writes a sealed checkpoint; `witness` is synced at the same time.
     pub fn write(&self, id: &Id, text: &text::Text, witness: Option<&File>) -> Result<(), Failure> {
         let run = make(&self.dir, &id.folder(), PRIVATE)?;
         self.put(&run, &id.file(), |file| {
@@ -135,14 +135,14 @@ impl Store {
         })
     }
 
-    /// The checkpoint as it lies there; whether it is the one that was taken is for [`witness`] to say.
+    /// Reads a checkpoint; only [`witness`] can tell whether it is the one that was taken.
     pub fn read(&self, id: &Id) -> Result<Checkpoint, Failure> {
         self.read_text(id).map(|(checkpoint, _)| checkpoint)
     }
 
-    /// The session it says it is of, which nobody checked yet.
+    /// The session that it names; not verified.
     pub fn session_of(&self, id: &Id) -> Result<String, Failure> {
-        // It stands behind the files, which are megabytes.
+        // The identity follows the files, which may be megabytes.
         const END: u64 = 64 << 10;
         let identity = match text::identity(&self.text(id, END)?) {
             None => text::identity(&self.text(id, u64::MAX)?),
@@ -151,7 +151,7 @@ impl Store {
         Ok(identity.map(|identity| identity.session_id).unwrap_or_default())
     }
 
-    /// The last bytes of its text, so many at most.
+    /// The last bytes of its text, at most so many.
     fn text(&self, id: &Id, most: u64) -> Result<Vec<u8>, Failure> {
         let gone = || Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: its file is gone"));
         let run = enter(&self.dir, &id.folder())?.ok_or_else(gone)?;
@@ -164,7 +164,7 @@ impl Store {
         self.read_by(id, text::unseal)
     }
 
-    /// The same, read by one of the ways that [`text`] knows.
+    /// The same, parsed by a function of [`text`].
     pub fn read_by(
         &self,
         id: &Id,
@@ -176,7 +176,7 @@ impl Store {
         if checkpoint.id().as_ref() == Some(id) {
             Ok((checkpoint, bytes))
         } else {
-            Err(broken("it is another one's".to_owned()))
+            Err(broken("its content has another id".to_owned()))
         }
     }
 
@@ -186,7 +186,7 @@ impl Store {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(Failure::storage(id, error)),
         }
-        // The last one takes its folder with it.
+        // Fails unless it was the last one in its folder.
         let _ = rustix::fs::unlinkat(&self.dir, id.folder(), AtFlags::REMOVEDIR);
         Ok(())
     }
@@ -204,19 +204,19 @@ impl Store {
     }
 }
 
-/// The root of a tree; a link to it is its owner's business.
+/// Opens the root of a tree, which may be a symlink.
 fn tree(root: &Path) -> Result<OwnedFd, Failure> {
     rustix::fs::openat(rustix::fs::CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|e| Failure::storage(root.display(), e))
 }
 
-/// A folder in a folder, `None` where there is none.
+/// Opens a folder in a folder; `None` where there is none.
 pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {
     match rustix::fs::openat(dir, name, FOLDER, Mode::empty()) {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT) => Ok(None),
         Err(Errno::LOOP | Errno::NOTDIR) => {
-            Err(Failure::storage(name, "is a link or no folder: not followed"))
+            Err(Failure::storage(name, "is a symlink or not a folder: not followed"))
         }
         Err(error) => Err(Failure::storage(name, error)),
     }
@@ -230,10 +230,10 @@ fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(Failure::storage(name, error)),
     }
-    enter(dir, name)?.ok_or_else(|| Failure::storage(name, "vanished as it was made"))
+    enter(dir, name)?.ok_or_else(|| Failure::storage(name, "disappeared while it was made"))
 }
 
-/// What is in a folder; names that are no text are none of ours.
+/// The names in a folder; one that is not UTF-8 is not of the store.
 pub fn names(dir: &OwnedFd) -> Result<Vec<String>, Failure> {
     let failed = |e: Errno| Failure::storage("checkpoints", e);
     let items = rustix::fs::Dir::read_from(dir).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! The files of a working tree as a checkpoint holds them.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: every list is sorted by path, paths
-//! are relative and plain, and a path of any bytes comes back as it was ([`name`]).
+//! Pure. Stored types: fields in sorted order. Invariants: every list is sorted by path; paths are relative, without `.` and
+//! `..`; a path of any bytes can be stored ([`name`]).
 
 pub mod name;
 pub mod delta;
@@ -9,7 +9,7 @@ pub mod delta;
 use crate::text::sha256::Sum;
 use serde::{Deserialize, Serialize};
 
-/// The tree: what is in it, and what had to stay out.
+/// The tree, and what was left out of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifacts {
     pub files: Vec<File>,
@@ -17,7 +17,7 @@ pub struct Artifacts {
     pub left_out: Vec<LeftOut>,
 }
 
-/// A file or, with a target, a symlink; then digest and size are the target's.
+/// A file or, with a target, a symlink; then digest and size are those of the target's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     /// Permission bits.
@@ -34,7 +34,7 @@ pub struct Folder {
     pub path: String,
 }
 
-/// Something that is in the tree and not in the checkpoint: a rollback leaves it as it is.
+/// A path of the tree that is not in the checkpoint; a rollback leaves it alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub path: String,
@@ -42,7 +42,7 @@ pub struct LeftOut {
     pub size: u64,
 }
 
-/// What has a place in a tree.
+/// An entry with a path.
 pub trait Placed {
     fn path(&self) -> &str;
 }
@@ -65,18 +65,18 @@ impl Placed for LeftOut {
     }
 }
 
-/// The one of this path in a sorted list.
+/// Finds a path in a sorted list.
 pub fn find<'a, T: Placed>(all: &'a [T], path: &str) -> Option<&'a T> {
     all.binary_search_by(|one| one.path().cmp(path)).ok().map(|at| &all[at])
 }
 
-/// Our own folder in a tree.
+/// The store's folder in a tree.
 pub const OURS: &str = ".claude/checkpoints";
-/// What a run leaves in a tree: its record, not its work.
+/// The records of runs in a tree.
 const OF_RUNS: [&str; 4] =
     ["artifacts/checkpoints", "artifacts/loop_state", "artifacts/steps", "artifacts/terminal"];
 
-/// Never kept and never touched: a repository's own folder, and ours.
+/// Never captured and never changed: a `.git` folder, the store, the records of runs.
 pub fn is_foreign(path: &str) -> bool {
     let below =
         |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -92,12 +92,12 @@ impl Artifacts {
         self.left_out.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     }
 
-    /// What is wrong with it, if anything: lists in order, and no path that leads anywhere else.
+    /// The first path that is out of order or leads out of the tree.
     pub fn problem(&self) -> Option<String> {
         fn of<T: Placed>(all: &[T]) -> Option<String> {
             let odd = all.iter().find(|one| !is_plain(one.path()) || is_foreign(one.path()));
             let unsorted = all.windows(2).find(|two| two[0].path() >= two[1].path()).map(|two| &two[1]);
-            odd.or(unsorted).map(|one| format!("`{}` is no path of a tree", name::shown(one.path())))
+            odd.or(unsorted).map(|one| format!("`{}` is not a path of a tree", name::shown(one.path())))
         }
         of(&self.files).or_else(|| of(&self.folders))
     }
@@ -107,7 +107,7 @@ impl Artifacts {
     }
 }
 
-/// Relative, with nothing but names in it.
+/// Whether it is relative, without `.` and `..`.
 fn is_plain(path: &str) -> bool {
     let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
     path.split('/').all(plain)

@@ -1,4 +1,4 @@
-//! The host's JSON, known nowhere else: what it sends, and how each event spells our answer.
+//! The client's hook JSON, known nowhere else: the events it sends, and the answer that each event wants.
 
 pub mod read;
 pub mod answer;

@@ -1,7 +1,7 @@
-//! Takes, lists, compares and checks checkpoints, and puts one back.
+//! Takes, lists, compares and verifies checkpoints, and rolls back to one.
 //!
-//! Reads and writes the vault of the project one stands in. Invariants: a rollback that was interrupted is finished before
-//! anything else is done; what changes the tree or takes checkpoints away is a person's.
+//! Reads and writes the store of the project in the working directory. Invariants: an interrupted rollback is finished
+//! before anything else is done; verbs that change the tree or delete checkpoints need a person.
 
 mod create;
 mod diff;
@@ -23,13 +23,16 @@ use std::path::PathBuf;
 
 pub const COMMAND: Command = Command {
     name: "checkpoint",
-    about: "Keep the working tree, compare, and roll it back byte for byte",
+    about: "Save the working tree, compare it, and roll it back byte for byte",
     examples: &[
-        ("aops-hook checkpoint create", "keep the tree as it is now"),
-        ("aops-hook checkpoint list", "what was kept, the newest last"),
+        ("aops-hook checkpoint create", "save the tree as it is now"),
+        ("aops-hook checkpoint list", "all checkpoints, the newest last"),
         ("aops-hook checkpoint diff manual/POST_idle_v1", "what changed since then"),
         ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what a rollback would do"),
-        ("aops-hook checkpoint rollback manual/POST_idle_v1", "do it; the present is archived first"),
+        (
+            "aops-hook checkpoint rollback manual/POST_idle_v1",
+            "roll back; the present tree is archived first",
+        ),
     ],
     who: Who::Anyone,
     arguments,
@@ -48,7 +51,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (verb, given) = Command::asked(VERBS, given)?;
     allowed(&format!("checkpoint {}", verb.name), verb.who, io)?;
     if checkpoint::rollback::finish_pending(io.env, &root(io))? && !io.json {
-        writeln!(io.out, "a rollback that was interrupted is finished now")?;
+        writeln!(io.out, "an interrupted rollback was finished now")?;
     }
     match (verb.run)(given, io) {
         Err(error) => match error.downcast_ref::<Failure>() {
@@ -61,14 +64,14 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// The project one stands in.
+/// The project of the working directory.
 fn root(io: &Io) -> PathBuf {
     texts::project(io.env, &io.env.cwd)
 }
 
-/// The vault there, for a look.
-fn vault(io: &Io) -> anyhow::Result<Store> {
-    let none = "no checkpoint was taken in this project\nhint: `aops-hook checkpoint create` takes one";
+/// Its store, for reading.
+fn store(io: &Io) -> anyhow::Result<Store> {
+    let none = "this project has no checkpoint\nhint: `aops-hook checkpoint create` takes one";
     Store::look(&root(io))?.map_or_else(|| refused(none), Ok)
 }
 
@@ -77,10 +80,10 @@ fn id_argument(row: clap::Command) -> clap::Command {
     row.arg(Arg::new("id").value_name("ID").required(true).help(help))
 }
 
-/// The checkpoint that is meant.
-fn picked(given: &ArgMatches, name: &str, vault: &Store) -> anyhow::Result<Id> {
+/// The id of the checkpoint that this argument names.
+fn pick_id(given: &ArgMatches, name: &str, store: &Store) -> anyhow::Result<Id> {
     let text = given.get_one::<String>(name).map(String::as_str).unwrap_or_default();
-    Store::pick(&vault.rows()?, text).map_err(|words| Refused { code: 2, words }.into())
+    Store::pick(&store.rows()?, text).map_err(|words| Refused { code: 2, words }.into())
 }
 
 /// `1.2 MB`, for people.

@@ -38,14 +38,14 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let mut shown = |step: Result<&Beat, &str>| if io.json { Ok(()) } else { show(io, step) };
     let mut player = Player::new(stage, &mut shown);
-    let played = player.play();
+    let outcome = player.play();
     let (beats, ms) = (player.beats, began.elapsed().as_millis());
     if io.json {
-        let error = played.as_ref().err().map(|error| format!("{error:#}"));
-        writeln!(io.out, "{}", json!({"ok": played.is_ok(), "error": error, "ms": ms, "beats": beats}))?;
-        return Ok(u8::from(played.is_err()));
+        let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+        writeln!(io.out, "{}", json!({"ok": outcome.is_ok(), "error": error, "ms": ms, "beats": beats}))?;
+        return Ok(u8::from(outcome.is_err()));
     }
-    played?;
+    outcome?;
     let refused = beats.iter().filter(|beat| beat.gate.is_some()).count();
     writeln!(io.out, "\n{} steps, {refused} refused and put right, in {ms} ms", beats.len())?;
     writeln!(

@@ -116,20 +116,17 @@ fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resu
         });
         return Ok(writeln!(io.out, "{value}")?);
     }
-    let many = if entries == 1 { "entry" } else { "entries" };
     if let Some(failure) = &checked.failure {
-        writeln!(
-            io.out,
-            "{} {failure}\n{entries} {many} before it are intact",
-            Tone::Bad.paint("damaged:", io)
-        )?;
+        writeln!(io.out, "{} {failure}", Tone::Bad.paint("damaged:", io))?;
+        match entries {
+            0 => {}
+            1 => writeln!(io.out, "entry 1 is intact")?,
+            _ => writeln!(io.out, "entries 1 to {entries} are intact")?,
+        }
     } else {
-        writeln!(
-            io.out,
-            "{} {entries} {many}, session {}",
-            Tone::Good.paint("intact:", io),
-            found.session_id
-        )?;
+        let (intact, id) = (Tone::Good.paint("intact:", io), &found.session_id);
+        let many = if entries == 1 { "entry" } else { "entries" };
+        writeln!(io.out, "{intact} {entries} {many}, session {id}")?;
     }
     if checked.torn_bytes > 0 {
         let torn = checked.torn_bytes;

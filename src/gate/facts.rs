@@ -73,23 +73,13 @@ fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
-        baseline: None,
-        boot: None,
         event: cut(&event.name, 64).to_owned(),
-        folders: None,
         foreign: context.start.shadowed.clone(),
-        held: None,
-        linked: None,
-        marks: None,
         mode: event.permission_mode.clone(),
-        no_git: false,
-        owed: None,
-        policy: None,
-        policy_hash: None,
         prompt_id: event.prompt_id.clone(),
-        root: None,
         run: context.stage.as_ref().map(|stage| stage.run_id.clone()),
         said,
+        ..Seen::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Refuses calls that would write to what guards them, or use a person's verbs.
+//! Refuses calls that would write what guards them, or use a verb that needs a person.
 //!
 //! Reads the call's [`Targets`]; writes nothing. Invariant: reading is never refused, and a refusal names the path or verb.
 //! Way out: none for a tool call; a person edits the file or runs the verb in a terminal of their own.
@@ -13,45 +13,31 @@ mod hidden;
 #[cfg(test)]
 mod tests;
 
-pub use place::{Place, Protected};
+pub use place::{Protected, ProtectedPlace};
 
-/// Quoted text in a refusal is cut here.
+/// The longest quoted text in a refusal, in characters.
 const SHOWN: usize = 200;
 
-/// The guard's word on one call.
-pub fn judge(protected: &Protected, reach: &Targets) -> Verdict {
-    if reach.over {
+/// What the guard says to one call.
+pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
+    if targets.over {
         return refuse_over();
     }
-    // Most calls touch nothing; the map is drawn only for those that do.
-    let map = (!reach.paths.is_empty()).then(|| path::Map::new(protected));
-    for (target, map) in reach.paths.iter().zip(std::iter::repeat(map.as_ref())) {
-        let Some(map) = map else { break };
-        let given = path::parts(&target.path.bits);
-        let act = match target.act {
-            Act::Become if map.stands(target, &given) => continue,
-            Act::Become => Act::Merge,
-            act => act,
-        };
-        let real = target.real.as_ref().map(|real| path::parts(&real.bits));
-        let what = map.covered(&given, act).or_else(|| real.as_ref().and_then(|real| map.covered(real, act)));
-        let exported = |name: &String| matches!(name.as_str(), "AOPS" | "AOPS_SESSION");
-        let what = what.or_else(|| target.path.unknown.iter().any(exported).then_some(place::SESSIONS));
-        if let Some(what) = what {
-            return refuse_path(&target.path.lossy(), what, target.act);
-        }
+    let verb =
+        || targets.runs.iter().find_map(|run| verb::refused(protected, run)).map(|line| refuse_verb(&line));
+    let hidden =
+        || targets.hidden.iter().find_map(|text| hidden::named(protected, text)).map(|it| refuse_hidden(&it));
+    refused_path(protected, targets).or_else(verb).or_else(hidden).unwrap_or_else(Verdict::pass)
+}
+
+fn refused_path(protected: &Protected, targets: &Targets) -> Option<Verdict> {
+    if targets.paths.is_empty() {
+        return None;
     }
-    for run in &reach.runs {
-        if let Some(said) = verb::refused(protected, run) {
-            return refuse_verb(&said);
-        }
-    }
-    for text in &reach.hidden {
-        if let Some(mark) = hidden::mark(protected, text) {
-            return refuse_hidden(&mark);
-        }
-    }
-    Verdict::pass()
+    let map = path::PlaceMap::new(protected);
+    let refused = |target| Some((target, map.refused(target)?));
+    let (target, what) = targets.paths.iter().find_map(refused)?;
+    Some(refuse_path(&target.path.lossy(), what, target.act))
 }
 
 fn refuse_over() -> Verdict {
@@ -80,12 +66,12 @@ fn refuse_path(path: &str, what: &str, act: Act) -> Verdict {
     )
 }
 
-fn refuse_verb(said: &str) -> Verdict {
-    let said = clip(said);
+fn refuse_verb(line: &str) -> Verdict {
+    let line = clip(line);
     Verdict::deny(
         "guard",
         format!(
-            "`{said}` is for a person, not for a tool call\n\
+            "`{line}` is for a person, not for a tool call\n\
              hint: ask the user to run it in a terminal of their own; `aops-hook status` and `log` are free"
         ),
     )
@@ -102,7 +88,7 @@ fn refuse_hidden(mark: &str) -> Verdict {
     )
 }
 
-/// Cut to what a message can carry, without control characters.
+/// Shortened for a message, without control characters.
 fn clip(text: &str) -> String {
     let clean: String =
         text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();

@@ -73,10 +73,10 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         return if how == Level::Enforce { of_step(session, stage, context) } else { Vec::new() };
     }
     let Some(task) = session.state.task.as_ref().filter(|task| task.writes > 0) else { return Vec::new() };
-    let course = &session.memory.progress;
+    let progress = &session.memory.progress;
     // A new prompt came, and it is not known yet whether it continues that task: a question may be answered freely.
-    let asked = session.state.state.hydration_pending && course.prompt_count != course.task_prompt_count;
-    let waived = task.waiver.is_some() && !asked || asked && task.writes == course.writes_at_prompt;
+    let asked = session.state.state.hydration_pending && progress.prompt_count != progress.task_prompt_count;
+    let waived = task.waiver.is_some() && !asked || asked && task.writes == progress.writes_at_prompt;
     if session.state.phase == Phase::Halted || waived || checks::halts(session, context) {
         return Vec::new();
     }
@@ -86,10 +86,10 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     if held(gates.checks, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
     }
-    if session.owes_qa() && !course.verified && held(gates.qa, "qa") {
+    if session.owes_qa() && !progress.verified && held(gates.qa, "qa") {
         debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
     }
-    if !course.reflected && held(gates.reflect, "reflect") {
+    if !progress.reflected && held(gates.reflect, "reflect") {
         let line = Phrase::new("owed/framework.md", vec![("agent", context.agent("framework"))]);
         debts.push(Debt { name: "framework", line });
     }
@@ -139,12 +139,12 @@ fn closing(context: &Context) -> Vec<Debt> {
 }
 
 fn qa(session: &Session, context: &Context) -> Phrase {
-    let course = &session.memory.progress;
+    let progress = &session.memory.progress;
     let agent = ("agent", context.agent("qa-verifier"));
-    if course.rounds == 0 || course.problems.is_empty() {
+    if progress.rounds == 0 || progress.problems.is_empty() {
         return Phrase::new("owed/qa-verifier.md", vec![agent]);
     }
-    let issues = one_line(&course.problems.join("; "), 400);
-    let rounds = [("round", course.rounds.to_string()), ("rounds", MOST_ROUNDS.to_string())];
+    let issues = one_line(&progress.problems.join("; "), 400);
+    let rounds = [("round", progress.rounds.to_string()), ("rounds", MOST_ROUNDS.to_string())];
     Phrase::new("owed/qa-verifier-again.md", [agent, ("issues", issues)].into_iter().chain(rounds).collect())
 }

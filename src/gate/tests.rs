@@ -146,14 +146,11 @@ fn repeat() {
     let open = |sha: &str, reason: Option<&str>| {
         with(|session| {
             session.memory.calls.push(OpenCall {
-                agent_id: None,
                 call: CallKey::of("Read", "t"),
-                deferred: false,
-                effect: None,
                 input_sha256: sha.to_owned(),
-                prompt_id: None,
                 reason: reason.map(str::to_owned),
                 state: CallState::Executing,
+                ..OpenCall::default()
             });
         })
     };

@@ -19,28 +19,28 @@ use std::path::Path;
 /// In the place of the tracker's program: there is no tracker.
 const NO_TRACKER: &str = "none";
 
-/// When it applies, and what is done then. The verdict that comes back is joined to the answer.
-type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Result<Verdict, Failure>);
+/// When it applies, and what is done then. The event is recorded, so a failure is only a notice in the answer.
+type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 static FOLLOWS: &[Follows] = &[
     (is_blocked, write_halt_report),
     (has_reflection, queue_reflection),
     (ends_turn, conclude),
-    (|_| true, check_head),
     (changes_tracker, refresh_tracker),
     // A run takes checkpoints around its steps itself.
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
 ];
 
 impl Turn<'_> {
-    /// Does what follows, in the order of the table, and returns the answer.
+    /// Does what follows, in the order of the table, and returns the answer. A head that could not be exported is an error.
     pub(super) fn afterwards(mut self) -> Result<Verdict, Failure> {
         for (applies, follow) in FOLLOWS {
             if applies(&self) {
-                let more = follow(&mut self)?;
+                let more = follow(&mut self);
                 self.add(more);
             }
         }
+        self.ledger.exported()?;
         Ok(self.verdict)
     }
 
@@ -53,8 +53,10 @@ fn is_blocked(turn: &Turn) -> bool {
     turn.recorded.iter().any(|fact| matches!(fact, Fact::Block(_)))
 }
 
-fn write_halt_report(turn: &mut Turn) -> Result<Verdict, Failure> {
-    halt_report(turn.env, &turn.ledger, turn.event).map(|()| Verdict::pass())
+fn write_halt_report(turn: &mut Turn) -> Verdict {
+    let Err(failure) = halt_report(turn.env, &turn.ledger, turn.event) else { return Verdict::pass() };
+    let words = format!("the halt report was not written: {failure}\nhint: {}", failure.code.way_out());
+    Verdict::notice("block", words)
 }
 
 /// The reflection among the recorded facts; not one of an agent that was sent on.
@@ -72,12 +74,12 @@ fn has_reflection(turn: &Turn) -> bool {
 }
 
 /// The reflection is in the ledger already; a full queue is reported by the next context.
-fn queue_reflection(turn: &mut Turn) -> Result<Verdict, Failure> {
+fn queue_reflection(turn: &mut Turn) -> Verdict {
     if let Some(finding) = reflection(turn) {
         let project = texts::project(turn.env, Path::new(&turn.event.cwd));
         let _ = reflections::reflected(turn.env, &project, &turn.session().state.session_id, &finding);
     }
-    Ok(Verdict::pass())
+    Verdict::pass()
 }
 
 fn ends_turn(turn: &Turn) -> bool {
@@ -86,10 +88,10 @@ fn ends_turn(turn: &Turn) -> bool {
 }
 
 /// Makes the session's insights in half of the time; a checkpoint may follow. Without them the turn ends all the same.
-fn conclude(turn: &mut Turn) -> Result<Verdict, Failure> {
+fn conclude(turn: &mut Turn) -> Verdict {
     let transcript = Path::new(&turn.event.transcript_path);
-    let until = turn.until - turn.event.kind.time_locked() / 2;
-    Ok(match collect::conclude(turn.env, &mut turn.ledger, transcript, Some(until)) {
+    let until = turn.locked + turn.event.kind.time_locked() / 2;
+    match collect::conclude(turn.env, &mut turn.ledger, transcript, Some(until)) {
         Ok(_) => Verdict::pass(),
         Err(failure) => Verdict::notice(
             "insights",
@@ -97,12 +99,7 @@ fn conclude(turn: &mut Turn) -> Result<Verdict, Failure> {
                 "the insights were not written: {failure}\nhint: once that is mended, `aops-hook insights` writes them"
             ),
         ),
-    })
-}
-
-/// A head that could not be exported is an error, after the facts are recorded.
-fn check_head(turn: &mut Turn) -> Result<Verdict, Failure> {
-    turn.ledger.exported().map(|()| Verdict::pass())
+    }
 }
 
 /// The tracker may say something else now: a session began, a turn ended, or a call talked to it.
@@ -112,14 +109,14 @@ fn changes_tracker(turn: &Turn) -> bool {
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context.
-fn refresh_tracker(turn: &mut Turn) -> Result<Verdict, Failure> {
+fn refresh_tracker(turn: &mut Turn) -> Verdict {
     if let Some(command) = turn.tracker() {
         let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
     }
-    Ok(Verdict::pass())
+    Verdict::pass()
 }
 
-fn keep_checkpoint(turn: &mut Turn) -> Result<Verdict, Failure> {
-    let (before, until) = (turn.before, turn.until);
-    Ok(checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until))
+fn keep_checkpoint(turn: &mut Turn) -> Verdict {
+    let (before, until) = (turn.before, turn.locked + turn.event.kind.time_locked());
+    checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until)
 }

@@ -38,7 +38,11 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     #[cfg(debug_assertions)]
     crate::system::env::panic_if_wanted();
-    Turn::open(env, &event)?.judge()?.say()?.record()?.afterwards()
+    let turn = Turn::open(env, &event)?;
+    let turn = turn.judge()?;
+    let turn = turn.say()?;
+    let turn = turn.record()?;
+    turn.afterwards()
 }
 
 fn input() -> Result<Vec<u8>, Failure> {
@@ -51,7 +55,7 @@ fn input() -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Answers a panic like any other failure of ours. Works under `panic = "abort"` too.
+/// Answers a panic like any other failure. Works under `panic = "abort"` too.
 fn answer_panics(kind: EventKind) {
     std::panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();

@@ -32,8 +32,8 @@ pub(super) struct Turn<'a> {
     pub(super) event: &'a Event,
     /// Not dropped at the end: the process exits, and the system closes files and lock faster than we do.
     pub(super) ledger: ManuallyDrop<Ledger>,
-    /// When the session should be unlocked again.
-    pub(super) until: Instant,
+    /// Since when the session is locked.
+    pub(super) locked: Instant,
     /// Where the loop stood before this event.
     pub(super) before: Before,
     pub(super) context: Context,
@@ -58,7 +58,7 @@ impl<'a> Turn<'a> {
             cwd: &event.cwd,
         };
         let mut ledger = Ledger::lock(env, key, starts_or_prompts(event))?;
-        let until = Instant::now() + event.kind.time_locked();
+        let locked = Instant::now();
         if ledger.session().memory.undoing.is_some() && !env.dry_run {
             checkpoint::rollback::resume(env, &mut ledger)?;
         }
@@ -77,7 +77,7 @@ impl<'a> Turn<'a> {
             env,
             event,
             ledger: ManuallyDrop::new(ledger),
-            until,
+            locked,
             before,
             context,
             verdict: Verdict::pass(),
@@ -124,7 +124,7 @@ impl<'a> Turn<'a> {
         self.verdict = mem::take(&mut self.verdict).join(more);
     }
 
-    /// Adds what is told beside the ruling.
+    /// Adds what the model and the user are told beside the ruling.
     pub(super) fn say(mut self) -> Result<Self, Failure> {
         if self.repeated {
             return Ok(self);

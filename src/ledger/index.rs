@@ -45,12 +45,10 @@ impl EndedCalls<'_> {
         let is = |line: &[u8]| {
             (!plain || id.find(line).is_some()) && read_end(line).is_some_and(|step| step.call == *key)
         };
-        let found = if !read_only {
-            calls.newest(hash(key), &is)?
-        } else if let Some(found) = calls.peek(hash(key), &is) {
-            found
+        let found = if read_only {
+            calls.peek(hash(key), &is).or_else(|_| calls.scan(&is))?
         } else {
-            calls.scan(&is)?
+            calls.newest(hash(key), &is)?
         };
         Ok(found.as_deref().and_then(read_end))
     }

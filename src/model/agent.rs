@@ -1,14 +1,14 @@
 //! The five agents that owe a verdict: their names, and what a verdict of each is called.
 //!
 //! Reads nothing, writes nothing. Invariant: a verdict counts under the bare name or with our plugin's prefix, and in no
-//! other spelling; whoever starts an agent may spell it as the client allows, and means ours all the same.
+//! other spelling; a call that starts an agent may use any spelling that the client accepts.
 
 use unicode_normalization::UnicodeNormalization;
 
 /// Before our agents' names where they come from our plugin.
 const PREFIX: &str = "aops:";
 
-/// One of ours, as a row.
+/// One of our agents.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Agent {
     pub name: &'static str,
@@ -18,7 +18,7 @@ pub struct Agent {
     pub form: &'static str,
 }
 
-/// What an agent of ours may do beside reading.
+/// What one of our agents may do beside reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum May {
     OnlyRead,
@@ -60,7 +60,7 @@ pub fn ours(agent_type: &str) -> Option<&'static Agent> {
     AGENTS.iter().find(|agent| agent.name == bare)
 }
 
-/// The name of ours that the client would start for this one: it knows `QA_Verifier` as `qa-verifier`.
+/// Which of our agents the client would start under this name: it knows `QA_Verifier` as `qa-verifier`.
 pub fn meant(spelled: &str) -> Option<String> {
     let spelled = folded(spelled);
     let names = AGENTS.iter().flat_map(|agent| [agent.name.to_owned(), format!("{PREFIX}{}", agent.name)]);

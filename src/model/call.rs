@@ -6,9 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 /// Where a call stands. Moore machine: the state alone says what the client was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum CallState {
+    #[default]
     Pending,
     Authorized,
     Denied,

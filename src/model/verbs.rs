@@ -9,9 +9,9 @@ use super::call::Effect;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Anyone,
-    /// A person or a script of theirs: refused inside a tool call.
+    /// A person or their script: refused inside a tool call.
     OutsideClient,
-    /// Changes who may do what: a person at a terminal, or `--yes`; refused inside a tool call all the same.
+    /// Changes permissions: needs a terminal or `--yes`; refused inside a tool call.
     AtTerminal,
 }
 

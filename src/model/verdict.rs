@@ -1,4 +1,4 @@
-//! What a gate says, and how several sayings become one: the strictest wins.
+//! The verdict of a gate, and how several are joined: the strictest wins.
 //!
 //! Reads nothing, writes nothing. Invariant: joining never makes anything laxer, and `Pass` is silence.
 
@@ -16,7 +16,7 @@ pub struct Debt {
 pub enum Ruling {
     #[default]
     Pass,
-    /// Skips the user's own permission prompt, so it needs a reason. No gate of ours says it today.
+    /// Skips the user's own permission prompt, so it needs a reason. No gate uses it today.
     Allow,
     /// A person decides.
     Ask,
@@ -53,7 +53,7 @@ pub struct Verdict {
     pub softened: bool,
     /// Ends the turn.
     pub halt: bool,
-    /// Where the reason, or without one the notice, is a shipped text: filled in by the door.
+    /// Where the reason, or without one the notice, is a shipped text: filled in by `hook`.
     pub phrase: Option<Phrase>,
     /// What a task still owes: name and line of each, for the reason's list.
     pub debts: Vec<Debt>,

@@ -8,6 +8,6 @@ pub struct Worktree {
     pub uncommitted: Vec<String>,
     /// How to push, and what is ahead; nothing where there is nowhere to push to.
     pub push: Option<(String, String)>,
-    /// Nobody can say: no repository, or no git.
+    /// Not known: no repository, or no git.
     pub unknown: bool,
 }

@@ -22,7 +22,7 @@ use crate::session::fold::Session;
 use crate::session::state::RunStep;
 use crate::shell::effect;
 use crate::shell::syntax::{Ground, Word};
-use crate::shell::targets::{self, Run, Targets};
+use crate::shell::targets::{self, CommandRun, Targets};
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json;
@@ -152,7 +152,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let planning = event.permission_mode.as_deref() == Some("plan");
     let plans = env.config.join("plans");
     let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
-    let around = effect::Around {
+    let around = effect::CallSetting {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
         ground,
@@ -176,7 +176,7 @@ fn saves(event: &Event, call: &ToolCall) -> Option<String> {
 }
 
 /// `git commit`, with any options before the verb.
-fn commits(run: &Run) -> bool {
+fn commits(run: &CommandRun) -> bool {
     let words: Vec<String> = run.words().iter().map(Word::lossy).collect();
     let Some((program, rest)) = words.split_first() else { return false };
     let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");

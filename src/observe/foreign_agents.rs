@@ -1,8 +1,8 @@
-//! Finds agent files of other people that carry our agents' names.
+//! Finds foreign agent files that carry our agents' names.
 //!
-//! Reads `.claude/agents` of the project and the host's folder, at every depth. Why: the client starts whatever a file's
-//! `name` says, and a repository must not bring its own critic. Invariants: a file counts as ours by its text alone: the
-//! shipped one, or the user's own in our configuration folder; one that cannot be read in a place of ours is foreign.
+//! Reads `.claude/agents` of the project and of the client's folder, at every depth. Why: the client starts an agent by the
+//! `name` in its file, and a repository must not bring its own critic. Invariants: a file is ours only by its text: the
+//! shipped one, or the user's own in our configuration folder; a file with our name that cannot be read is foreign.
 
 use crate::config::texts::{self, Kind};
 use crate::model::agent::{AGENTS, meant, ours};
@@ -10,11 +10,11 @@ use crate::system::env::Env;
 use crate::text::yaml::{self, Value};
 use std::path::{Path, PathBuf};
 
-/// Folders below `agents` deeper than this, or more files, are nobody's agents.
+/// Deeper folders below `agents`, and further files, are not looked at.
 const DEEPEST: usize = 4;
 const MOST: usize = 500;
 
-/// The file that stands in the place of this agent of ours; nothing where the name is ours, or carries our prefix.
+/// The foreign file behind this name of one of our agents; a prefixed name cannot be shadowed.
 pub fn shadow(env: &Env, cwd: &Path, agent_type: &str) -> Option<PathBuf> {
     let agent = ours(agent_type).filter(|agent| agent.name == agent_type)?;
     found(env, cwd, &[agent.name])
@@ -62,7 +62,7 @@ fn is_foreign(env: &Env, path: &Path, names: &[&str]) -> bool {
     shipped.is_none_or(|shipped| shipped.text != text) && users().is_none_or(|users| users.text != text)
 }
 
-/// The name in the text's frontmatter. Where that is no YAML of ours, the first line that looks like one.
+/// The name in the text's frontmatter; if that cannot be parsed, the first line that looks like a name.
 fn named(text: &str) -> Option<String> {
     let front = text.trim_start_matches('\u{feff}').trim_start().strip_prefix("---")?;
     let front = front.split("\n---").next().unwrap_or(front);

@@ -1,4 +1,4 @@
-//! Looks at the world for one event before the gates decide: real paths, tampering, foreign agents, checks.
+//! Gathers what the gates need to know beside session and event: real paths, tampering, foreign agents, checks.
 //!
 //! Reads files and runs the user's checks; decides nothing.
 

@@ -1,9 +1,9 @@
-//! A path as the disk sees it: symlinks and `..` followed as far as it exists, the rest as written.
+//! Real paths: symlinks and `..` followed as far as the path exists, the rest as written.
 //!
 //! Reads the file system, creates nothing. Invariant: at most three system calls for a file that exists; a few more for
 //! one that does not; none for a call that writes nothing.
 
-use crate::gate::guard::{self, Place, Protected};
+use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::model::verdict::Ruling;
 use crate::shell::syntax::{Bit, Word};
 use crate::shell::targets::{Act, Targets};
@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 /// A chain of links longer than this is a trap.
 const LINKS: usize = 16;
 
-/// What the guard stands before, in this world.
+/// What the guard protects in this environment.
 pub fn protected(env: &Env, project: &str, binaries: Vec<String>) -> Protected {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Protected {
@@ -47,7 +47,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected) {
     let mut seen: BTreeMap<Vec<Bit>, Option<Word>> = BTreeMap::new();
     for target in &mut reach.paths {
         let known = seen.entry(target.path.bits.clone()).or_insert_with(|| real_word(&target.path));
-        // Whoever removes a link means the link, but what it leads to may be the goal: both are judged.
+        // Removing a link removes only the link, but its target may be meant: both are judged.
         target.real.clone_from(known);
         if target.act == Act::Become {
             let path = target.path.literal();
@@ -65,7 +65,7 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected) {
 
 /// The protected places that the disk knows under another name, and that name. Looked up once per session.
 pub fn links(protected: &Protected) -> BTreeMap<String, String> {
-    let elsewhere = |place: Place| {
+    let elsewhere = |place: ProtectedPlace| {
         let real = real(Path::new(&place.path))?.into_os_string().into_string().ok()?;
         (real != place.path).then_some((place.path, real))
     };
@@ -73,8 +73,9 @@ pub fn links(protected: &Protected) -> BTreeMap<String, String> {
 }
 
 /// The same places, where those links lead.
-pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<Place> {
-    let real = |place: Place| Some(Place { path: links.get(&place.path)?.clone(), ..place });
+pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<ProtectedPlace> {
+    let real =
+        |place: ProtectedPlace| Some(ProtectedPlace { path: links.get(&place.path)?.clone(), ..place });
     if links.is_empty() { Vec::new() } else { protected.places().into_iter().filter_map(real).collect() }
 }
 

@@ -1,15 +1,14 @@
-//! Reads the one fenced block that an agent of ours must end its report with.
+//! Parses the fenced block that each of our agents must end its report with.
 //!
-//! Reads nothing, writes nothing. Invariants: exactly one fence with the info string `aops`, white space after it and
-//! nothing else; a missing or ill-typed key makes it invalid, an unknown one is kept out of the way. What is invalid says
-//! what is wrong, for the agent to mend.
+//! Reads nothing, writes nothing. Invariants: exactly one fence with the info string `aops`, followed by nothing but white
+//! space; a missing or ill-typed key is an error, an unknown key is ignored. The error tells the agent what to fix.
 
 use crate::model::agent::Agent;
 use crate::text::json::{self, Json};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What an agent of ours found. Stored: fields in sorted order.
+/// The parsed report of one of our agents. Stored: fields in sorted order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,7 +44,7 @@ const REFLECTION: [&str; 7] = [
     "root_cause",
     "proposed_change",
 ];
-/// Longest text and list kept of a finding; an agent that writes a book is heard by its beginning.
+/// Longest text and list kept of a report; the rest is cut off.
 const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
@@ -70,7 +69,7 @@ pub fn read(
 /// The text inside the only `aops` fence, which must end the report.
 fn fenced(report: &str) -> Result<&str, String> {
     let mut found: Option<(usize, usize)> = None;
-    let mut open: Option<(usize, bool, usize)> = None; // ticks, ours, where its text begins
+    let mut open: Option<(usize, bool, usize)> = None; // ticks, whether it is `aops`, start of its text
     let mut at = 0;
     let mut after = "";
     for line in report.split_inclusive('\n') {

@@ -1,6 +1,6 @@
-//! One fact in a few words, for people and reviewers.
+//! Describes one fact on one line, for people and reviewers.
 //!
-//! Reads nothing, writes nothing. Invariant: one line, whatever the fact holds.
+//! Reads nothing, writes nothing. Invariant: always one line.
 
 use crate::session::fact::{Fact, Said, Step};
 use crate::session::state::{RollbackState, Undone};
@@ -13,9 +13,9 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
         Fact::Open(open) => format!("aops-hook {}, project {}", open.binary, open.project),
         Fact::Event(seen) => {
             let who = seen.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-            format!("{}{who}{}", seen.event, seen.said.as_ref().map(spoken).unwrap_or_default())
+            format!("{}{who}{}", seen.event, seen.said.as_ref().map(describe_answer).unwrap_or_default())
         }
-        Fact::Call(step) => stepped(step),
+        Fact::Call(step) => describe_step(step),
         Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
         Fact::Unblock(unblock) => format!("by {}", unblock.by),
         Fact::Verdict(report) => {
@@ -34,14 +34,14 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
         Fact::Violation(violation) => format!("{}: {}", violation.event, violation.violation),
         Fact::Recovery(recovery) => recovery.what.clone(),
         Fact::Checkpoint(taken) => format!("{} ({})", taken.id, taken.trigger),
-        Fact::Rollback(undone) => undone_to(undone),
+        Fact::Rollback(undone) => describe_rollback(undone),
         Fact::Insights(_) => "the session's insights so far".to_owned(),
         Fact::Snapshot(_) => "the whole state, to recover from".to_owned(),
     };
     one_line(&text, longest)
 }
 
-fn undone_to(undone: &Undone) -> String {
+fn describe_rollback(undone: &Undone) -> String {
     let how = match undone.stage {
         RollbackState::Begun => "begun",
         RollbackState::Done => "done",
@@ -51,12 +51,12 @@ fn undone_to(undone: &Undone) -> String {
     format!("to {} by {}, {how}; the present is kept as {}", undone.target, undone.by, undone.archive)
 }
 
-fn spoken(said: &Said) -> String {
+fn describe_answer(said: &Said) -> String {
     let reason = said.reason.replace("\nhint: ", "; ");
     format!("  {} {}{}{reason}", said.gate, said.ruling, if reason.is_empty() { "" } else { ": " })
 }
 
-fn stepped(step: &Step) -> String {
+fn describe_step(step: &Step) -> String {
     let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
     let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 300))).unwrap_or_default();
     let why =

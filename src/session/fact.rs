@@ -1,4 +1,4 @@
-//! What one entry of the ledger holds: a fact, with its stored form.
+//! The facts that ledger entries hold, and their stored form.
 //!
 //! Reads nothing, writes nothing. Stored types: fields in sorted order (the plain serialisation is the canonical form)
 //! and no name that sorts after `working_digest`, which a commit mark appends. Invariant: everything a fold needs is in
@@ -64,8 +64,8 @@ pub struct Previous {
     pub seq: u64,
 }
 
-/// An event of the host that is not a step of a call.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// An event of the client that is not a step of a call.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
     /// The event's own fields: canonical, redacted, clipped.
     pub about: Box<RawValue>,
@@ -82,7 +82,7 @@ pub struct Seen {
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<BTreeMap<String, String>>,
-    /// `SessionStart`, `SubagentStart`: the file that is not ours and defines one of our agents' names.
+    /// `SessionStart`, `SubagentStart`: a foreign file that defines one of our agents' names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign: Option<String>,
     /// `SessionStart` only: settings files that register us, with their events.
@@ -135,7 +135,7 @@ pub struct Said {
 }
 
 /// One step of a call through its machine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -244,10 +244,10 @@ pub struct Staged {
     pub task: String,
 }
 
-/// The reason of a call that ended without anybody hearing of it.
+/// The reason of a call whose end was never reported.
 pub const NO_EFFECT: &str = "no_effect_observed";
 
-/// Something happened that a sound host and a sound hook do not let happen.
+/// Something that cannot happen while client and hook work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Violation {
     #[serde(default, skip_serializing_if = "Option::is_none")]

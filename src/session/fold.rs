@@ -1,11 +1,11 @@
-//! All entries of a ledger folded into what we know now: the only state a gate sees.
+//! All entries of a ledger folded into one state, the only one that a gate sees.
 //!
 //! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same session, at once or
-//! in parts; what the machine of calls forbids is an error, never a state.
+//! in parts; a transition that the machine of calls forbids is an error, never a state.
 
-mod course;
-mod findings;
-mod stage;
+mod progress;
+mod reports;
+mod run_step;
 
 use crate::config::policy::Policy;
 use crate::model::call::{CallKey, CallState, Effect};
@@ -18,7 +18,7 @@ use crate::text::json::{self, Json};
 use crate::text::sha256::NO_DIGEST;
 use std::sync::LazyLock;
 
-/// Names kept in `subagents`; a host that makes up more gets no further ones.
+/// Most names kept in `subagents`; further ones are not recorded.
 const MOST_SUBAGENTS: usize = 64;
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Session {
         self.memory.calls.iter().find(|open| open.call == *key)
     }
 
-    /// Folding this can change the state that people see. Most steps of a call change only what gates remember.
+    /// Folding this fact can change the visible state. Most steps of a call change only the memory.
     pub fn may_show(&self, fact: &Fact) -> bool {
         let Fact::Call(step) = fact else { return true };
         let writes =
@@ -80,19 +80,19 @@ impl Session {
                 self.memory.folders.clone_from(&open.folders);
                 self.memory.policy.clone_from(&open.policy);
             }
-            Fact::Event(seen) => self.saw(ts, seen),
-            Fact::Call(step) => self.stepped(step)?,
+            Fact::Event(seen) => self.apply_event(ts, seen),
+            Fact::Call(step) => self.apply_step(step)?,
             Fact::Block(block) => self.block(Some(block.reason.clone())),
             Fact::Unblock(_) => self.block(None),
-            Fact::Verdict(report) => self.reported(ts, report),
+            Fact::Verdict(report) => self.apply_report(ts, report),
             Fact::Waive(waiver) => {
                 self.memory.progress.waivers.retain(|old| old.gate != waiver.gate);
                 self.memory.progress.waivers.push(waiver.clone());
             }
-            Fact::Check(checked) => self.checked(checked),
-            Fact::Run(staged) => self.staged(staged),
+            Fact::Check(checked) => self.apply_check(checked),
+            Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Violation(_) | Fact::Recovery(_) | Fact::Checkpoint(_) => {}
-            Fact::Rollback(undone) => self.undone(undone),
+            Fact::Rollback(undone) => self.apply_rollback(undone),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
                 if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
@@ -113,7 +113,7 @@ impl Session {
         self.state.state.custodiet_block_reason = reason;
     }
 
-    fn saw(&mut self, ts: &str, seen: &Seen) {
+    fn apply_event(&mut self, ts: &str, seen: &Seen) {
         let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
         if let Some(hash) = &seen.policy_hash {
             self.state.policy_hash.clone_from(hash);
@@ -127,26 +127,26 @@ impl Session {
             self.memory.shadowed.clone_from(&seen.foreign);
         }
         match kind {
-            EventKind::SessionStart => self.started(seen),
+            EventKind::SessionStart => self.apply_session_start(seen),
             EventKind::SessionEnd => self.state.ended_at = Some(ts.to_owned()),
-            EventKind::UserPromptSubmit if seen.run.is_some() => self.step_prompted(),
+            EventKind::UserPromptSubmit if seen.run.is_some() => self.mark_step_prompted(),
             EventKind::UserPromptSubmit if !refused => {
-                self.prompted(&words(seen, "prompt").unwrap_or_default());
+                self.apply_prompt(&words(seen, "prompt").unwrap_or_default());
             }
-            EventKind::Stop => self.stopped(seen, refused),
-            EventKind::CwdChanged => self.moved(&words(seen, "new_cwd").unwrap_or_default()),
+            EventKind::Stop => self.apply_stop(seen, refused),
+            EventKind::CwdChanged => self.apply_cwd_change(&words(seen, "new_cwd").unwrap_or_default()),
             EventKind::TaskCreated if !refused => self.state.main_agent.todos_total += 1,
             EventKind::TaskCompleted if !refused => {
                 let todos = &mut self.state.main_agent;
                 todos.todos_completed = (todos.todos_completed + 1).min(todos.todos_total);
             }
-            EventKind::SubagentStart => self.invoked(ts, seen),
-            EventKind::SubagentStop => self.told(seen),
+            EventKind::SubagentStart => self.apply_agent_start(ts, seen),
+            EventKind::SubagentStop => self.apply_agent_stop(seen),
             _ => {}
         }
     }
 
-    fn started(&mut self, seen: &Seen) {
+    fn apply_session_start(&mut self, seen: &Seen) {
         self.state.ended_at = None;
         let memory = &mut self.memory;
         memory.boot = seen.boot.clone().unwrap_or_default();
@@ -167,11 +167,11 @@ impl Session {
         }
     }
 
-    fn invoked(&mut self, ts: &str, seen: &Seen) {
+    fn apply_agent_start(&mut self, ts: &str, seen: &Seen) {
         let Some(name) = bare_name(seen) else { return };
         let (id, kind) = (seen.agent_id.as_deref(), seen.agent_type.as_deref());
         if seen.foreign.is_none() {
-            self.agent_started(id.unwrap_or_default(), kind.unwrap_or_default());
+            self.remember_agent(id.unwrap_or_default(), kind.unwrap_or_default());
         }
         let known = &mut self.state.subagents;
         if known.len() < MOST_SUBAGENTS || known.contains_key(&name) {
@@ -179,7 +179,7 @@ impl Session {
         }
     }
 
-    fn invoked_tool(&mut self, agent: Option<&str>) {
+    fn count_call(&mut self, agent: Option<&str>) {
         let name = agent.map(bare).unwrap_or_default();
         let known = &mut self.memory.invocations;
         if known.len() <= MOST_SUBAGENTS || known.contains_key(&name) {
@@ -187,14 +187,14 @@ impl Session {
         }
     }
 
-    fn told(&mut self, seen: &Seen) {
+    fn apply_agent_stop(&mut self, seen: &Seen) {
         let agent = bare_name(seen).and_then(|name| self.state.subagents.get_mut(&name));
         if let (Some(agent), Some(report)) = (agent, words(seen, "last_assistant_message")) {
             agent.result = Some(json::cut(&report, 200).to_owned());
         }
     }
 
-    fn stepped(&mut self, step: &Step) -> Result<(), Code> {
+    fn apply_step(&mut self, step: &Step) -> Result<(), Code> {
         let at = self.memory.calls.iter().position(|open| open.call == step.call);
         match (step.from, at) {
             (None, None) if step.to == CallState::Pending => self.memory.calls.push(OpenCall {
@@ -210,12 +210,12 @@ impl Session {
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
-                    self.step_of_run(&open, step);
+                    self.update_step_refusal(&open, step);
                     if step.to != CallState::Denied {
-                        self.invoked_tool(step.agent_type.as_deref().filter(|_| step.agent_id.is_some()));
+                        self.count_call(step.agent_type.as_deref().filter(|_| step.agent_id.is_some()));
                     }
                     if let Some(effect) = open.effect.filter(|_| step.to != CallState::Denied) {
-                        self.worked(effect, step);
+                        self.count_write(effect, step);
                     }
                 } else {
                     self.memory.calls[at].state = step.to;

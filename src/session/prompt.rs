@@ -1,6 +1,6 @@
-//! What kind of prompt this is: a person's words, a command, a skip of the loop, or the client talking to itself.
+//! The kind of a prompt: ordinary text, a command, a skip of the loop, or text made by the client.
 //!
-//! Reads nothing, writes nothing. Invariant: only an ordinary prompt asks for the loop, and a path is no command
+//! Reads nothing, writes nothing. Invariant: only an ordinary prompt starts the loop, and a path is not a command
 //! (`./build.sh fails`, `/etc/hosts is wrong`).
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

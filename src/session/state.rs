@@ -1,4 +1,4 @@
-//! `session-state.json`: what a person or another program may know of a session, with exactly the contract's keys.
+//! `session-state.json`: the public state of a session, with exactly the contract's keys.
 //!
 //! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so the plain
 //! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
@@ -101,7 +101,7 @@ pub struct Task {
     pub writes: u64,
 }
 
-/// What this file proves about the ledger beside it, and the part of the fold that is ours alone.
+/// What this file says about the ledger beside it, and the part of the fold that is not public.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Witness {
     /// Length of the ledger.
@@ -116,46 +116,46 @@ pub struct Witness {
     pub snapshot: (u64, u64),
 }
 
-/// What gates need to remember and nobody else reads. The ledger commits to it by `working_digest`.
+/// What the gates need and other programs do not read. The ledger commits to it by `working_digest`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// What was uncommitted as the session began.
+    /// Uncommitted files when the session began.
     pub baseline: BTreeMap<String, String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
     pub calls: Vec<OpenCall>,
-    /// Where the loop stands beyond what the state says.
+    /// Where the loop stands, beyond the public state.
     #[serde(rename = "course")]
     pub progress: TaskProgress,
-    /// Variables that decide where we live, as the session began.
+    /// Variables that decide where our folders are, when the session began.
     pub folders: BTreeMap<String, String>,
-    /// Settings files that register us, with the events they do it for.
+    /// Settings files that register our hooks, with their events.
     pub held: BTreeMap<String, Vec<String>>,
     /// Calls that ran, by agent; the main agent has no name.
     pub invocations: BTreeMap<String, u64>,
-    /// Protected places that are links, or lie behind one, and where they really were as the session began.
+    /// Protected paths that are links or lie behind one, and their real paths when the session began.
     #[serde(default)]
     pub linked: BTreeMap<String, String>,
-    /// Settings files, configuration and binary as last seen, by path: what a stat says of them.
+    /// Last `stat` of settings files, configuration and program, by path.
     pub marks: BTreeMap<String, String>,
     /// The configuration in force, where it is not the shipped one.
     pub policy: Option<Box<Policy>>,
-    /// The project's root, as the session began.
+    /// The project's root when the session began.
     pub root: String,
     /// The step of a run this session is in, as its driver said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunStep>,
-    /// A file that is not ours and defines one of our agents' names: only prefixed names count then.
+    /// A foreign file that defines one of our agents' names: only prefixed names count then.
     pub shadowed: Option<String>,
-    /// The last entry known to be on the disk itself.
+    /// The last entry that was fsynced.
     pub synced: u64,
-    /// A rollback of this tree that began and has not ended: the next event looks after it.
+    /// A rollback of this tree that has not ended: the next event finishes it.
     pub undoing: Option<Box<Undone>>,
     /// A rollback this session's agent has not been told of.
     pub undone: Option<Box<Undone>>,
 }
 
-/// The course of the task in hand.
+/// Progress of the current task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskProgress {
     /// Our agents that were started, newest last.
@@ -180,15 +180,15 @@ pub struct TaskProgress {
     /// How often the verifier found issues.
     pub rounds: u64,
     pub steps: Vec<String>,
-    /// The prompt that began the task in hand.
+    /// The prompt that began the current task.
     #[serde(rename = "task_epoch")]
     pub task_prompt_count: u64,
-    /// The user knows that there is no git here to close the work in.
+    /// The user was told that there is no git to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_no_git: bool,
     pub verified: bool,
     pub waivers: Vec<Waiver>,
-    /// What the task in hand had written when the last prompt came.
+    /// Writes of the current task when the last prompt came.
     #[serde(default)]
     pub writes_at_prompt: u64,
     /// Write-class calls since the last draw.
@@ -213,12 +213,12 @@ pub struct Started {
     #[serde(rename = "epoch")]
     pub prompt_count: u64,
     pub name: String,
-    /// How often it was sent on for want of a valid block.
+    /// How often it was sent on because its report was invalid.
     pub sent_on: u64,
     pub task: u64,
 }
 
-/// A gate a person lifted for a while.
+/// A gate that a person waived for a limited time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiver {
     pub gate: String,
@@ -230,7 +230,7 @@ pub struct Waiver {
 /// One step of a run, as its driver began it and as it went so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
-    /// The agent of ours whose verdict the step owes.
+    /// Which of our agents owes the step its verdict.
     pub agent: Option<String>,
     /// The deferred call that a person approved.
     pub approved: Option<String>,
@@ -239,9 +239,9 @@ pub struct RunStep {
     /// Checks of the user that failed and have not passed since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
-    /// Of what only the driver and the client it started know.
+    /// Hash of the key that only the driver and its client know.
     pub key_sha256: String,
-    /// What the person who decided wants said.
+    /// A note of the person who decided.
     pub note: Option<String>,
     pub phase: Phase,
     /// The step's prompt was seen.
@@ -264,7 +264,7 @@ pub struct RunStep {
     pub waived: Vec<String>,
 }
 
-/// A rollback of the working tree this session is in, by whoever.
+/// A rollback of this session's working tree, by any session or person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undone {
     /// The checkpoint that keeps what was there before.
@@ -300,7 +300,7 @@ pub enum RollbackState {
 }
 
 /// A call that has not ended yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -314,7 +314,7 @@ pub struct OpenCall {
     pub input_sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// Why a person was asked; what is answered again when the host asks again.
+    /// Why a person was asked; answered again when the client asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub state: CallState,

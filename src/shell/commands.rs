@@ -26,11 +26,11 @@ pub use builtin::{PRINTING, variables};
 pub use command::{Act, Class, Files, Touched, is_nowhere};
 pub use interpreter::writes as program_writes;
 pub use powershell::class as powershell_class;
-pub use tools::{Tool, ToolTouches, tool};
+pub use tools::{KnownTool, ToolTouches, tool};
 
 use super::syntax::{Line, SYSTEM_FOLDERS, Simple, Word};
 use crate::model::call::Effect;
-use command::{Command, Known, Rule, Touches, all, every};
+use command::{ClassRule, Invocation, Row, Touches, all, every};
 use std::borrow::Cow;
 
 /// The program's name, if it is looked up on the path or stands where the system's programs are.
@@ -54,26 +54,23 @@ pub fn shown(word: &Word) -> String {
 pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
     let known = table::find(name);
     let options = known.map_or("", |known| known.options);
-    class_of(known, &Command { name, arguments: &simple.words[1..], options, simple, line })
+    class_of(known, &Invocation { name, arguments: &simple.words[1..], options, simple, line })
 }
 
-fn class_of(known: Option<Known>, command: &Command) -> Class {
-    let versioned = || match table::asks_version(command) {
-        true => Ok(Effect::Read),
-        false => Err(command::unknown(command.name)),
-    };
-    match known.map_or(Rule::Unknown, |known| known.rule) {
-        Rule::Reads if command.options.is_empty() => Ok(Effect::Read),
-        Rule::Reads => command.reads_if(command.written().is_empty(), command.options),
-        Rule::Listed => command.sorted().map(|_| Effect::Read),
-        Rule::By(class) => class(command),
-        Rule::Verbs(verbs) => versioned().or_else(|_| looks(command, verbs)),
-        Rule::Unknown => versioned(),
+fn class_of(known: Option<Row>, command: &Invocation) -> Class {
+    let versioned = || command.reads_if(table::asks_version(command), "");
+    match known.map_or(ClassRule::Unknown, |known| known.rule) {
+        ClassRule::Reads if command.options.is_empty() => Ok(Effect::Read),
+        ClassRule::Reads => command.reads_if(command.written().is_empty(), command.options),
+        ClassRule::Listed => command.sorted().map(|_| Effect::Read),
+        ClassRule::By(class) => class(command),
+        ClassRule::Verbs(verbs) => versioned().or_else(|_| looks(command, verbs)),
+        ClassRule::Unknown => versioned(),
     }
 }
 
 /// A tool that looks with these verbs, some of two words.
-fn looks(command: &Command, verbs: &[&str]) -> Class {
+fn looks(command: &Invocation, verbs: &[&str]) -> Class {
     let sorted = command.sorted()?;
     let firm = |n: usize| sorted.operands.get(n).filter(|word| word.is_firm()).map(|word| word.lossy());
     let first = firm(0).unwrap_or_default();
@@ -94,7 +91,7 @@ pub fn touched(simple: &Simple, line: &Line) -> Touched {
         table::find(bare).filter(|known| bare != lower && matches!(known.touches, Touches::RunsBy(_)))
     });
     let options = known.map_or("", |known| known.options);
-    let command = Command { name: &lower, arguments, options, simple, line };
+    let command = Invocation { name: &lower, arguments, options, simple, line };
     let mut touched = if reads(known, &command) { Touched::nothing() } else { by_row(known, &command) };
     if matches!(name, "cat" | "head" | "tail" | "tac" | "pv" | "tee")
         && (!simple.writes.is_empty() || name == "tee")
@@ -105,11 +102,11 @@ pub fn touched(simple: &Simple, line: &Line) -> Touched {
 }
 
 /// It is classed as a read. Not so a program that only has the name of one, nor a command that runs another.
-fn reads(known: Option<Known>, command: &Command) -> bool {
+fn reads(known: Option<Row>, command: &Invocation) -> bool {
     let program = command.simple.words[0].lossy();
-    let runs = |known: Known| match known.touches {
+    let runs = |known: Row| match known.touches {
         Touches::Runs => true,
-        Touches::RunsBy(_) => matches!(known.rule, Rule::Reads | Rule::By(_)),
+        Touches::RunsBy(_) => matches!(known.rule, ClassRule::Reads | ClassRule::By(_)),
         _ => false,
     };
     !known.is_some_and(runs)
@@ -117,7 +114,7 @@ fn reads(known: Option<Known>, command: &Command) -> bool {
         && class_of(known, command) == Ok(Effect::Read)
 }
 
-fn by_row(known: Option<Known>, command: &Command) -> Touched {
+fn by_row(known: Option<Row>, command: &Invocation) -> Touched {
     let Some(known) = known else { return anything(command.simple) };
     match known.touches {
         Touches::Nothing => Touched::nothing(),
@@ -156,7 +153,7 @@ pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a
     use Touches::{By, Every, Operands, Outputs, Second};
     let known = table::find(name)?;
     let arguments = &simple.words[1..];
-    let command = Command { name, arguments, options: known.options, simple, line };
+    let command = Invocation { name, arguments, options: known.options, simple, line };
     match known.touches {
         _ if class_of(Some(known), &command).is_ok() => None,
         Outputs => Some(Cow::Owned(command.written())),

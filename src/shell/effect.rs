@@ -34,7 +34,7 @@ impl CallClass {
 
 /// What is known around a call.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
+pub struct CallSetting<'a> {
     /// The permission mode.
     pub mode: Option<&'a str>,
     /// Where plan mode may write; empty if a link there leads out of it.
@@ -45,7 +45,7 @@ pub struct Around<'a> {
 }
 
 /// The class of a call of this tool; `line` is the shell line it runs, where there is one.
-pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &Around) -> CallClass {
+pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) -> CallClass {
     let known = commands::tool(tool);
     let runs_line = matches!(known.touches, ToolTouches::Line | ToolTouches::PowerShell);
     match ((around.listed)(tool), known.touches, line) {
@@ -64,7 +64,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &Around) -> Call
 }
 
 /// Plan mode may write plans.
-fn is_plan(input: &str, around: &Around) -> bool {
+fn is_plan(input: &str, around: &CallSetting) -> bool {
     let below = |path: &str| {
         let plain = !path.split('/').any(|part| part == "..");
         plain && path.strip_prefix(around.plans).is_some_and(|rest| rest.starts_with('/'))

@@ -1,21 +1,21 @@
 //! Cuts a shell line into the simple commands it would run.
 //!
-//! Reads only the text and the ground it stands on; `brush-parser` knows the grammar, the words are expanded here. Sees
-//! through lists, loops, functions, substitutions, here-documents, `sh -c`, `eval`, `xargs`, `find -exec`, `sudo` and kin.
-//! Invariant: total and bounded. What is too long, too deep or no shell at all makes the line `unclear`, never a guess.
+//! `reader` parses the text into a `tree`, `word` expands words as far as they are certain, `walk` and `simple` collect the
+//! commands with what each would see, `wrap` opens `sh -c`, `eval`, `xargs`, `find -exec`, `sudo` and kin.
+//! Invariant: total and bounded. What is too long, too deep or not understood makes the line `unclear`, never a guess.
 
+mod tree;
+mod reader;
+mod scope;
+mod word;
+mod held;
 mod distinct;
 mod found;
-mod held;
-mod plain;
-mod grammar;
-mod scope;
-mod wrapper;
 mod number;
-mod word;
-mod simple;
-mod walk;
+mod wrapper;
 mod wrap;
+mod walk;
+mod simple;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -93,10 +93,10 @@ impl Simple {
     }
 }
 
-/// How many texts this thread has read since it was last asked, and how many of them the grammar had to read.
+/// How many texts this thread has read since this was last asked.
 #[cfg(test)]
-pub fn texts_read() -> (usize, usize) {
-    grammar::READ.with(std::cell::Cell::take)
+pub fn texts_read() -> usize {
+    reader::TEXTS.with(std::cell::Cell::take)
 }
 
 /// All simple commands of a line.

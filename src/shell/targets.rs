@@ -10,7 +10,7 @@ pub use super::commands::Act;
 
 use super::commands::{self, ToolTouches};
 use super::syntax::{self, Bit, Ground, Line, Simple, Word};
-use input::Fields;
+use input::InputFields;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -68,12 +68,12 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targ
 
 /// The line that the input of a tool holds.
 pub(super) fn command(input: &str) -> Option<String> {
-    Fields::read(input)?.command.map(std::borrow::Cow::into_owned)
+    InputFields::read(input)?.command.map(std::borrow::Cow::into_owned)
 }
 
 /// The path of the file that the input of a tool names.
 pub(super) fn file_path(input: &str) -> Option<String> {
-    Fields::read(input)?.file_path.map(std::borrow::Cow::into_owned)
+    InputFields::read(input)?.file_path.map(std::borrow::Cow::into_owned)
 }
 
 /// Everything a call touches.
@@ -81,7 +81,7 @@ pub(super) fn file_path(input: &str) -> Option<String> {
 pub struct Targets {
     pub paths: Vec<Target>,
     /// The simple commands, program first.
-    pub runs: Vec<Run>,
+    pub runs: Vec<CommandRun>,
     /// Text that may write what it names.
     pub hidden: Vec<Hidden>,
     /// It holds more than is looked at.
@@ -106,7 +106,7 @@ pub enum Hidden {
 
 /// One program run with its arguments.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
+pub struct CommandRun {
     command: Rc<Simple>,
     /// It only reads.
     pub reads: bool,
@@ -114,7 +114,7 @@ pub struct Run {
     pub assigned: Vec<String>,
 }
 
-impl Run {
+impl CommandRun {
     /// The program and its arguments.
     pub fn words(&self) -> &[Word] {
         &self.command.words
@@ -134,7 +134,7 @@ impl Targets {
     /// The one file that the input names, or any string that may be its path.
     fn file(&mut self, input: &str, ground: &Ground) {
         let cwd = Word::of(ground.cwd);
-        let named: Vec<String> = Fields::read(input).into_iter().flat_map(Fields::paths).collect();
+        let named: Vec<String> = InputFields::read(input).into_iter().flat_map(InputFields::paths).collect();
         let named = if named.is_empty() { input::literals(input) } else { named };
         for text in &named {
             let path = input::path(text, ground);
@@ -186,7 +186,7 @@ impl Targets {
             touched.lines.iter().for_each(|text| self.inner(text, simple, ground));
         }
         let assigned = simple.assigned.iter().chain(moves).cloned().collect();
-        self.runs.push(Run { command: Rc::clone(simple), reads: touched.reads, assigned });
+        self.runs.push(CommandRun { command: Rc::clone(simple), reads: touched.reads, assigned });
     }
 
     /// A line in an argument. Unlike one that surely runs, it may be prose: text that is no shell is a program.

@@ -1,14 +1,14 @@
 //! Folders, variables and time, read once at the start.
 //!
-//! Reads the environment and the clock; nothing else in the program does. Invariant: an `Env` never changes, so every
-//! decision of one process sees the same world.
+//! The only reader of the environment and the clock. Invariant: an `Env` never changes, so every decision of one process
+//! sees the same values.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The world as this process found it.
+/// The environment of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     pub home: PathBuf,
@@ -21,30 +21,30 @@ pub struct Env {
     pub cwd: PathBuf,
     /// Where the client's session began; empty outside of hooks.
     pub project: PathBuf,
-    /// Where the host takes `export` lines for later shell calls from.
+    /// The file with `export` lines that the host sources before later shell calls.
     pub env_file: Option<PathBuf>,
-    /// The client's process.
+    /// The client's process id.
     pub client: String,
     /// Inside a tool call or hook of the client.
     pub inside_client: bool,
     /// A person sits at the client.
     pub attended: bool,
     pub no_color: bool,
-    /// Somebody says that a run's driver started the client.
+    /// The environment claims that a run's driver started the client.
     pub in_run: bool,
-    /// The run whose driver started us, and what proves it.
+    /// The run whose driver started us, and its key, which proves it.
     pub run: Option<(String, String)>,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
-    /// The variables that decide where we live, as given: a later difference is an attempt to move us.
+    /// The variables that decide our folders: a later change is an attempt to move them.
     pub folders: Vec<(String, String)>,
     /// Milliseconds since 1970, UTC.
     pub now_ms: i64,
-    /// A rehearsal: everything is judged as it would be, and no edge writes anything.
+    /// A dry run: everything is judged, nothing is written.
     pub dry_run: bool,
 }
 
-/// The run a client was started for, and what only its driver can say.
+/// The run that a client was started for, and the key that only its driver knows.
 pub const RUN: &str = "AOPS_RUN";
 pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
@@ -90,14 +90,14 @@ impl Env {
         }
     }
 
-    /// For commands: where the person stands. A hook is told by its event.
+    /// With the working directory, for commands. A hook gets it from its event.
     #[expect(clippy::disallowed_methods, reason = "the one place that asks for the working folder")]
     #[must_use]
     pub fn standing_here(self) -> Self {
         Self { cwd: std::env::current_dir().unwrap_or_default(), ..self }
     }
 
-    /// The same world, later.
+    /// The same with the present time.
     #[must_use]
     pub fn later(&self) -> Self {
         Self { now_ms: now_ms(), ..self.clone() }
@@ -109,17 +109,17 @@ impl Env {
         std::env::var_os("AOPS_CLAUDE").filter(|name| !name.is_empty())
     }
 
-    /// Where Claude Code and we keep the sessions of all projects.
+    /// The sessions of all projects.
     pub fn projects(&self) -> PathBuf {
         self.config.join("projects")
     }
 
-    /// The file that keeps heads apart from their ledgers.
+    /// The file with the heads of all ledgers.
     pub fn heads(&self) -> PathBuf {
         self.config.join("aops/heads.jsonl")
     }
 
-    /// Where an administrator's settings are.
+    /// The folder of managed settings.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn managed(&self) -> PathBuf {
         #[cfg(debug_assertions)]
@@ -136,7 +136,7 @@ impl Env {
         std::env::var_os("PATH").unwrap_or_default()
     }
 
-    /// The variables whose names are wanted, for a program that is started.
+    /// The variables with these names, for a child process.
     pub fn variables(&self, wanted: impl Fn(&str) -> bool) -> Vec<(String, OsString)> {
         std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
@@ -144,7 +144,7 @@ impl Env {
             .collect()
     }
 
-    /// How long one refresh of the tracker's snapshot may take.
+    /// Timeout of one refresh of the tracker's snapshot.
     #[cfg_attr(
         debug_assertions,
         expect(clippy::disallowed_methods, reason = "the one place that reads them")
@@ -163,7 +163,7 @@ impl Env {
         std::env::split_paths(&self.search_path()).map(|folder| folder.join(name)).find(found)
     }
 
-    /// Where this program is. A link on `PATH` is kept as it is: package managers point it at the newest version.
+    /// The path of this program. A symlink on `PATH` is not resolved: package managers point it at the newest version.
     pub fn program(&self) -> io::Result<PathBuf> {
         let real = std::env::current_exe()?.canonicalize()?;
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -171,18 +171,18 @@ impl Env {
         Ok(self.on_path(&name).filter(same).unwrap_or(real))
     }
 
-    /// Where the system keeps what is thrown away.
+    /// The folder for temporary files.
     pub fn temporary(&self) -> PathBuf {
         std::env::temp_dir()
     }
 
-    /// A path a person typed, from where they stand.
+    /// A path relative to the working directory.
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
 }
 
-/// Milliseconds since 1970, now: for whoever lives longer than one event.
+/// Milliseconds since 1970, for processes that live longer than one event.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
 pub fn now_ms() -> i64 {
     #[cfg(debug_assertions)]

@@ -1,6 +1,6 @@
-//! The operating system: environment, clock, signals, processes, files, locks, git.
+//! The operating system: environment, clock, random bytes, signals, processes, files, locks, git.
 //!
-//! Everything above this folder is pure; what is below asks here.
+//! The folders above this one are pure.
 
 pub use aops_ledger::{folder, lock};
 

@@ -1,18 +1,18 @@
-//! Survives the ways the system ends a process that could still answer, and keeps the standard streams where they belong.
+//! Signal dispositions, and the three standard streams.
 //!
-//! Changes how this process takes signals; opens `/dev/null` in the place of a closed stream. Why: the host lets a call
-//! pass whose hook died, so dying is the one thing a guard must not do; and a ledger that got the number of a closed
-//! stdout would be written to by every answer.
+//! Ignores signals that would end a process which could still answer: the host lets a call pass if its hook dies. Opens
+//! `/dev/null` in place of a closed standard stream, or the next file, a ledger, would get its descriptor and receive the
+//! answer.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Pid;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// Once, before anything else.
+/// First call of the program.
 pub fn settle() {
-    ignore(libc::SIGPIPE); // whoever reads us has gone: an error of `write`, not our end
-    ignore(libc::SIGXFSZ); // a file-size limit likewise
+    ignore(libc::SIGPIPE); // the reader is gone: `write` returns an error
+    ignore(libc::SIGXFSZ); // the file-size limit is reached: the same
     let (stdin, stdout, stderr) = (rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr());
     let mut streams =
         [stdin, stdout, stderr].map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
@@ -21,14 +21,14 @@ pub fn settle() {
         return;
     }
     for _ in streams.iter().filter(|stream| stream.revents().contains(PollFlags::NVAL)) {
-        // The lowest free number is the closed stream's; it stays open as long as we live.
+        // The lowest free descriptor is the closed stream's; it is never closed.
         if let Ok(nowhere) = openat(CWD, "/dev/null", OFlags::RDWR, Mode::empty()) {
             std::mem::forget(nowhere);
         }
     }
 }
 
-/// The group that goes with us when a signal ends us; 0 is none.
+/// The process group that is killed when a signal ends this process; 0: none.
 static ALONG: AtomicI32 = AtomicI32::new(0);
 /// In the place of a group that is being started.
 const STARTING: i32 = -1;
@@ -42,8 +42,8 @@ pub fn hold() {
     handle(end as *const () as usize);
 }
 
-/// Until told otherwise: a signal that ends us ends this group too. The host signals our group alone, and what we started
-/// in a group of its own would live on with nobody to watch its time.
+/// From now on a signal that ends this process kills this group too, until `None` is set. The host signals only our own
+/// group; a child in another group would live on without a timeout.
 pub fn take_along(group: Option<Pid>) {
     ALONG.store(group.map_or(0, |group| group.as_raw_nonzero().get()), Ordering::SeqCst);
     let early = EARLY.swap(0, Ordering::SeqCst);
@@ -81,10 +81,10 @@ extern "C" fn end(signal: i32) {
     }
 }
 
-/// Somebody asked this process to end.
+/// A signal asked this process to end.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From here on a polite signal ends nothing: it is noted, for whoever wants to pause cleanly.
+/// From now on SIGINT, SIGTERM and SIGHUP only set a flag, so that a run can pause cleanly.
 pub fn note_interrupts() {
     extern "C" fn note(_: i32) {
         ASKED.store(true, Ordering::Relaxed);
@@ -104,7 +104,7 @@ pub fn interrupted() -> bool {
 
 fn ignore(signal: i32) {
     #[expect(unsafe_code, reason = "no safe crate offers SIG_IGN; the call has no memory effects")]
-    // SAFETY: SIG_IGN is a valid disposition and no handler of ours runs.
+    // SAFETY: SIG_IGN is a valid disposition; no handler is installed.
     unsafe {
         libc::signal(signal, libc::SIG_IGN);
     }

@@ -195,7 +195,7 @@ fn what_was_edited_in_between_stays() {
 
     home.done(&["install"]);
     write(&path, &home.settings().replace("\"dark\"", "\"light\""));
-    assert!(home.done(&["uninstall", "--yes"]).contains("edited since stays"));
+    assert!(home.done(&["uninstall", "--yes"]).contains("later edits stay"));
     assert_eq!(home.settings(), "{\n  \"model\": \"haiku\",\n  \"theme\": \"light\"\n}\n");
 }
 

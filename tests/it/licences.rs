@@ -26,7 +26,7 @@ fn every_dependency_may_be_used() {
         .unwrap();
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
     let text = String::from_utf8(tree.stdout).unwrap();
-    let packages: BTreeSet<&str> = text.lines().collect();
+    let packages: BTreeSet<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     assert!(packages.len() > 20, "a tree this small was not read right: {packages:?}");
     for package in packages {
         let (name, licence) = package.split_once('\t').unwrap();

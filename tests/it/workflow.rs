@@ -155,7 +155,7 @@ fn a_project_may_add_gates_not_drop_any() {
     let checked = sandbox.person(&["workflow", "check"]);
     assert!(checked.code == Some(1) && checked.out.contains("`critic` is missing"), "{checked:?}");
     sandbox.put(".aops/workflows/minor-edit.md", &flow("minor-edit", "critic", ""));
-    sandbox.person(&["workflow", "check"]).said(&["all well"]);
+    sandbox.person(&["workflow", "check"]).said(&["no problems"]);
 
     // One below that cannot be read might have had any gate.
     user(&sandbox, "workflows/minor-edit.md", "no workflow");
@@ -191,7 +191,7 @@ fn a_file_is_checked_as_if_it_were_in_force() {
     sandbox.put(".aops/workflows/other.md", "broken, and not asked about");
     sandbox.put("drafts/release.md", &flow("release", "qa", "[[qa-demo]]"));
     sandbox.put("drafts/bad.md", &flow("bed", "qa", "[[tdd-cicle]]"));
-    sandbox.person(&["workflow", "check", "drafts/release.md"]).said(&["1 workflow, all well"]);
+    sandbox.person(&["workflow", "check", "drafts/release.md"]).said(&["1 workflow, no problems"]);
     let checked =
         sandbox.person(&["workflow", "check", "drafts/bad.md", "drafts/none.md", "drafts/release.md"]);
     let wanted = "\

@@ -78,13 +78,9 @@ impl Heads {
         let Some((dir, file, long)) = self.open()? else { return Ok(None) };
         let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
         let is = |line: &[u8]| read(line).is_some_and(|head| head.session_id == id);
-        let found = match heads.peek(hash_of(id), &is) {
-            Some(found) => found,
-            None => self
-                .build(&heads)
-                .and_then(|()| heads.peek(hash_of(id), &is))
-                .map_or_else(|| heads.scan(&is), Ok)?,
-        };
+        let peek = || heads.peek(hash_of(id), &is);
+        let found = peek().or_else(|unusable| self.build(&heads).ok_or(unusable).and_then(|()| peek()));
+        let found = found.or_else(|_| heads.scan(&is))?;
         Ok(found.as_deref().and_then(read))
     }
 
@@ -124,7 +120,7 @@ impl Heads {
             let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
             let table = heads.up_to_date().or_else(|| heads.rebuild());
             if table.is_some_and(|table| long > COMPACT_AT && table.live * 2 < table.covered()) {
-                compact(&heads)?;
+                let _ = compact(&heads); // the head is exported; a larger file does no harm
             }
         }
         Ok(())

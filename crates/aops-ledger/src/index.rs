@@ -14,7 +14,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 const MAGIC: u64 = 0x61_6f_70_73_69_64_78_33; // "aopsidx3"
-const HEADER: u64 = 56;
+const HEADER_LONG: usize = 56;
+const HEADER: u64 = HEADER_LONG as u64;
 const SLOT: u64 = 16;
 const SMALLEST: u64 = 1024;
 /// Slots read at once.
@@ -50,28 +51,29 @@ pub struct Indexed<'a> {
     pub tag: u64,
 }
 
+/// No table fits the lines, or the disk refuses it.
+#[derive(Clone, Copy, Debug)]
+pub struct Unusable;
+
 impl<'a> Indexed<'a> {
     /// The newest line of this key, for the only writer: it brings the table up to date where that is due.
     pub fn newest(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Failure> {
         if self.long <= self.keys.lag {
             return Ok(newest_in(&self.read(0)?, is));
         }
-        if let Some(found) = self.up_to_date().and_then(|table| table.find(hash, is)) {
-            return Ok(found);
-        }
-        if let Some(found) = self.rebuild().and_then(|table| table.find(hash, is)) {
-            return Ok(found);
-        }
-        self.scan(is)
+        let find = |table: Option<Table>| table.ok_or(Unusable)?.find(hash, is);
+        let found = find(self.up_to_date()).or_else(|_| find(self.rebuild()));
+        found.or_else(|_| self.scan(is))
     }
 
-    /// The same for a reader, which writes nothing. The inner `None`: no line; the outer one: no usable table.
-    pub fn peek(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Option<Option<Vec<u8>>> {
+    /// The same for a reader, which writes nothing.
+    pub fn peek(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Unusable> {
         if self.long <= self.keys.lag {
-            return self.read(0).ok().map(|bytes| newest_in(&bytes, is));
+            return Ok(newest_in(&self.read(0).map_err(|_| Unusable)?, is));
         }
-        // A table far behind is of no use; its writer was killed again and again.
-        Table::open(*self).filter(|table| self.long - table.covered <= 1 << 20)?.find(hash, is)
+        // A table far behind is of no use: its writer was killed again and again.
+        let table = Table::open(*self).filter(|table| self.long - table.covered <= 1 << 20);
+        table.ok_or(Unusable)?.find(hash, is)
     }
 
     /// The newest line without a table.
@@ -163,7 +165,7 @@ impl<'a> Table<'a> {
     /// A table whose header fits the lines.
     fn open(of: Indexed<'a>) -> Option<Self> {
         let file = folder::open_unchecked(of.dir, of.keys.file, OFlags::RDWR).ok()??;
-        let mut bytes = [0; HEADER as usize];
+        let mut bytes = [0; HEADER_LONG];
         file.read_exact_at(&mut bytes, 0).ok()?;
         let word = |n: usize| word(&bytes[n * 8..n * 8 + 8]);
         let (slots, used, covered, end, live) = (word(1), word(2), word(3), word(5), word(6));
@@ -194,16 +196,17 @@ impl<'a> Table<'a> {
         self.covered
     }
 
-    /// The newest line of this key. The outer `None`: the table does not fit the lines.
-    fn find(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Option<Option<Vec<u8>>> {
+    /// The newest line of this key.
+    fn find(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Unusable> {
         let from = self.covered.saturating_sub(END);
-        let bytes = self.of.read(from).ok()?;
-        let (end, tail) = bytes.split_at_checked(usize::try_from(self.covered - from).ok()?)?;
+        let bytes = self.of.read(from).map_err(|_| Unusable)?;
+        let end = usize::try_from(self.covered - from).map_err(|_| Unusable)?;
+        let (end, tail) = bytes.split_at_checked(end).ok_or(Unusable)?;
         if short(&[end]) != self.end {
-            return None;
+            return Err(Unusable);
         }
         if let Some(line) = newest_in(tail, is) {
-            return Some(Some(line));
+            return Ok(Some(line));
         }
         let mut newest: Option<(u64, Vec<u8>)> = None;
         self.probe(hash, |offset| {
@@ -212,8 +215,9 @@ impl<'a> Table<'a> {
                 newest = Some((offset, line));
             }
             true
-        })?;
-        Some(newest.map(|(_, line)| line))
+        })
+        .ok_or(Unusable)?;
+        Ok(newest.map(|(_, line)| line))
     }
 
     /// Takes in the lines since. The header is written last: after a kill the same lines are taken in again.

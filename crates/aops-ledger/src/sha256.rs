@@ -16,7 +16,9 @@ pub fn sha256(pieces: &[&[u8]]) -> String {
 
 fn digest(pieces: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    pieces.iter().for_each(|piece| hash.update(piece));
+    for piece in pieces {
+        hash.update(piece);
+    }
     hash.finalize().into()
 }
 

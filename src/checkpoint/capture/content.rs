@@ -1,12 +1,12 @@
-//! What is in the files of a tree: taken from the cache where nothing changed, else read and put into the vault.
+//! The contents of a tree: known from the cache where a file did not change, else read and put into the store.
 //!
-//! Reads files, writes blobs, several at once. Invariant: the digest of a file is that of the blob that was written for
-//! it, even if the file changes while it is read; one that does is read again, and is not remembered as known.
+//! Reads files and writes blobs, in several threads. Invariant: the digest of a file is that of the blob that was written
+//! for it, even if the file changes while it is read. Such a file is read again, and does not enter the cache.
 
-use super::{Limits, Sight, walk::on_disk};
+use super::{Limits, TreeEntry, walk::on_disk};
 use crate::checkpoint::store::Store;
 use crate::checkpoint::store::blob::Put;
-use crate::checkpoint::store::cache::{Known, Outside};
+use crate::checkpoint::store::cache::{FileStamp, Known};
 use crate::checkpoint::tree::{File, LeftOut, name};
 use crate::model::error::Failure;
 use crate::system::env::boot_id;
@@ -23,64 +23,64 @@ use std::thread;
 pub(super) struct Kept {
     pub(super) files: Vec<File>,
     pub(super) lost: Vec<LeftOut>,
-    /// Time was up; what was kept so far is kept.
+    /// The deadline passed before all were read.
     pub(super) late: bool,
 }
 
-/// So few new files are forced to the disk one by one.
+/// Up to so many new blobs are synced one by one; more by one `syncfs`.
 const FEW: usize = 32;
 const TRIES: usize = 3;
 
-/// The largest files leave first until the rest fits.
-pub(super) fn too_much(wanted: &mut Vec<Sight>, most: u64) -> Vec<LeftOut> {
-    let mut sum: u64 = wanted.iter().map(|sight| sight.outside.size).sum();
+/// Takes the largest files out until the rest fits.
+pub(super) fn too_much(wanted: &mut Vec<TreeEntry>, most: u64) -> Vec<LeftOut> {
+    let mut sum: u64 = wanted.iter().map(|entry| entry.stamp.size).sum();
     if sum <= most {
         return Vec::new();
     }
     let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(wanted[*at].outside.size));
+    order.sort_by_key(|at| std::cmp::Reverse(wanted[*at].stamp.size));
     let mut out = vec![false; wanted.len()];
     for at in order.into_iter().take_while(|_| sum > most).collect::<Vec<_>>() {
         if sum > most {
-            sum -= wanted[at].outside.size;
+            sum -= wanted[at].stamp.size;
             out[at] = true;
         }
     }
     let reason = "the tree is larger than `checkpoint.max_tree_mb`";
     let left = wanted.iter().zip(&out).filter(|(_, out)| **out);
     let left =
-        left.map(|(s, _)| LeftOut { path: s.path.clone(), reason: reason.to_owned(), size: s.outside.size });
+        left.map(|(s, _)| LeftOut { path: s.path.clone(), reason: reason.to_owned(), size: s.stamp.size });
     let left = left.collect();
     let mut keep = out.iter().map(|out| !out);
     wanted.retain(|_| keep.next().unwrap_or(true));
     left
 }
 
-/// `wanted` is sorted by path, and so is what comes back. What was learnt is in the cache then.
-pub(super) fn keep(vault: &Store, wanted: Vec<Sight>, limits: &Limits) -> Result<Kept, Failure> {
+/// `wanted` is sorted by path, and so is the result. Updates the cache.
+pub(super) fn keep(store: &Store, wanted: Vec<TreeEntry>, limits: &Limits) -> Result<Kept, Failure> {
     let boot = boot_id();
-    let cached = vault.cached(&boot);
+    let cached = store.cached(&boot);
     let (mut cache, mut before) = (cached.known().peekable(), 0);
     let mut files = Vec::with_capacity(wanted.len());
-    // What stands for each of them from now on, where that is known.
-    let mut outsides: Vec<Option<Outside>> = Vec::with_capacity(wanted.len());
-    for Sight { path, mode, outside, .. } in wanted {
+    // The stamp under which each file enters the cache; `None` while its content is unknown.
+    let mut stamps: Vec<Option<FileStamp>> = Vec::with_capacity(wanted.len());
+    for TreeEntry { path, mode, stamp, .. } in wanted {
         while cache.next_if(|known| known.path < path.as_str()).is_some() {
             before += 1;
         }
         let known = cache.next_if(|known| known.path == path);
         before += usize::from(known.is_some());
-        let known = known.filter(|known| known.outside == outside);
-        outsides.push(known.is_some().then_some(outside));
+        let known = known.filter(|known| known.stamp == stamp);
+        stamps.push(known.is_some().then_some(stamp));
         let sha256 = Sum(known.map_or([0; 32], |known| known.sha256));
-        files.push(File { mode, path, sha256, size: outside.size, target: None });
+        files.push(File { mode, path, sha256, size: stamp.size, target: None });
     }
     before += cache.count();
-    let missing: Vec<usize> = (0..files.len()).filter(|at| outsides[*at].is_none()).collect();
+    let missing: Vec<usize> = (0..files.len()).filter(|at| stamps[*at].is_none()).collect();
     let few = missing.len() <= FEW;
-    let (read, late) = read_all(vault, &files, &missing, limits, few);
-    // Contents that an earlier look left to the system to write are forced out by one that has the time.
-    let synced = few && cached.synced || limits.sync && vault.sync();
+    let (read, late) = read_all(store, &files, &missing, limits, few);
+    // Blobs that an earlier capture did not sync are synced by one that has the time.
+    let synced = few && cached.synced || limits.sync && store.sync();
     let (mut lost, mut gone) = (Vec::new(), vec![false; files.len()]);
     for at in &missing {
         gone[*at] = true;
@@ -88,9 +88,8 @@ pub(super) fn keep(vault: &Store, wanted: Vec<Sight>, limits: &Limits) -> Result
     for (at, now) in read {
         let file = &mut files[at];
         match now {
-            Ok((put, outside)) => {
-                (file.sha256, file.size, outsides[at], gone[at]) =
-                    (Sum(put.sha256), put.size, outside, false);
+            Ok((put, stamp)) => {
+                (file.sha256, file.size, stamps[at], gone[at]) = (Sum(put.sha256), put.size, stamp, false);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {} // gone since
             Err(error) => {
@@ -99,11 +98,11 @@ pub(super) fn keep(vault: &Store, wanted: Vec<Sight>, limits: &Limits) -> Result
             }
         }
     }
-    let known = files.iter().zip(&outsides).filter_map(|(file, outside)| {
-        Some(Known { path: &file.path, outside: (*outside)?, sha256: file.sha256.0 })
+    let known = files.iter().zip(&stamps).filter_map(|(file, stamp)| {
+        Some(Known { path: &file.path, stamp: (*stamp)?, sha256: file.sha256.0 })
     });
     if !missing.is_empty() || before != files.len() || synced != cached.synced {
-        vault.cache(known, if synced { "" } else { &boot })?;
+        store.cache(known, if synced { "" } else { &boot })?;
     }
     if gone.contains(&true) {
         let mut stays = gone.iter().map(|gone| !gone);
@@ -112,12 +111,12 @@ pub(super) fn keep(vault: &Store, wanted: Vec<Sight>, limits: &Limits) -> Result
     Ok(Kept { files, lost, late })
 }
 
-/// What was put away, and the outside that stands for it where it held still meanwhile.
-type Read = io::Result<(Put, Option<Outside>)>;
+/// The blob, and the stamp of the file if it did not change while it was read.
+type Read = io::Result<(Put, Option<FileStamp>)>;
 
-/// Those that are missing, by place; and whether time was up before the last.
+/// Reads the files at the places `missing`; says whether the deadline passed before the last.
 fn read_all(
-    vault: &Store,
+    store: &Store,
     files: &[File],
     missing: &[usize],
     limits: &Limits,
@@ -132,7 +131,7 @@ fn read_all(
                 late.store(true, Ordering::Relaxed);
                 break;
             }
-            own.push((*at, read(vault, &files[*at].path, sync)));
+            own.push((*at, read(store, &files[*at].path, sync)));
         }
         if let Ok(mut done) = done.lock() {
             done.append(&mut own);
@@ -148,18 +147,18 @@ fn read_all(
     (done.into_inner().unwrap_or_default(), late.into_inner())
 }
 
-/// Puts its content into the vault.
-fn read(vault: &Store, path: &str, sync: bool) -> Read {
+/// Puts the content of one file into the store.
+fn read(store: &Store, path: &str, sync: bool) -> Read {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(on_disk(&vault.root, path))?;
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(on_disk(&store.root, path))?;
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("no longer a file"));
     }
-    let mut before = Outside::of(&stat);
+    let mut before = FileStamp::of(&stat);
     for last in (0..TRIES).rev() {
-        let put = vault.keep(&mut file, before.size, sync)?;
-        let after = Outside::of(&fstat(&file)?);
+        let put = store.keep(&mut file, before.size, sync)?;
+        let after = FileStamp::of(&fstat(&file)?);
         let steady = before == after && put.size == after.size;
         if steady || last == 0 {
             return Ok((put, steady.then_some(after)));
@@ -167,18 +166,18 @@ fn read(vault: &Store, path: &str, sync: bool) -> Read {
         file.seek(SeekFrom::Start(0))?;
         before = after;
     }
-    Err(io::Error::other("it does not hold still"))
+    Err(io::Error::other("it changes while it is read"))
 }
 
-/// A link is its target.
-pub(super) fn link(vault: &Store, sight: Sight) -> Result<File, LeftOut> {
-    let Ok(target) = std::fs::read_link(on_disk(&vault.root, &sight.path)) else {
-        return Err(LeftOut { path: sight.path, reason: "changed while it was read".to_owned(), size: 0 });
+/// The content of a symlink is its target.
+pub(super) fn link(store: &Store, entry: TreeEntry) -> Result<File, LeftOut> {
+    let Ok(target) = std::fs::read_link(on_disk(&store.root, &entry.path)) else {
+        return Err(LeftOut { path: entry.path, reason: "changed while it was read".to_owned(), size: 0 });
     };
     let bytes = target.as_os_str().as_bytes();
     Ok(File {
-        mode: sight.mode,
-        path: sight.path,
+        mode: entry.mode,
+        path: entry.path,
         sha256: Sum::of(bytes),
         size: bytes.len() as u64,
         target: Some(name::text(bytes).into_owned()),

@@ -1,8 +1,8 @@
-//! What git overlooks in a tree: the ignore files of its folders, of those above it, and the user's own list.
+//! The ignore rules of a tree: ignore files of its folders and of those above it, and the user's own list.
 //!
-//! Reads ignore files. The rules of a folder hold for everything below it, and the deepest word counts; a repository's own
-//! list (`info/exclude`) comes after all ignore files, the user's list last. Rules above a repository are none of its
-//! business; without a repository all folders above count.
+//! Reads ignore files. The rules of a folder apply to everything below it, and the deepest match decides. A repository's own
+//! list (`info/exclude`) comes after all ignore files, the user's list last. Rules above a repository do not apply to it;
+//! without a repository those of all folders above do.
 
 use crate::checkpoint::store::hide;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -15,18 +15,18 @@ use std::sync::Arc;
 /// The rules of one folder, and those above it.
 pub(super) struct Rules {
     above: Option<Arc<Rules>>,
-    /// How the tree's root is called from there: empty, or ending with a slash. For folders above the tree.
+    /// The path from there to the tree's root, empty or with a slash at the end. For folders above the tree.
     prefix: Vec<u8>,
-    /// How much of a path in the tree leads to this folder.
+    /// Length of this folder's path in the tree, slash included.
     at: usize,
     ignore: Gitignore,
     exclude: Gitignore,
-    /// The user's list; only where nothing is above.
+    /// The user's list; only in the outermost `Rules`.
     everywhere: Gitignore,
 }
 
 impl Rules {
-    /// Those that hold at the root of a tree, but for its own ignore file.
+    /// The rules of the folders above a tree.
     pub(super) fn above(root: &Path) -> Arc<Self> {
         let everywhere = Gitignore::global().0;
         let none = Gitignore::empty;
@@ -55,7 +55,7 @@ impl Rules {
         rules
     }
 
-    /// With those of a folder of the tree, where it has some. `path` is empty for the root.
+    /// Adds the rules of a folder of the tree. `path` is empty for the root.
     pub(super) fn of(above: &Arc<Self>, root: &Path, path: &[u8], has: Has) -> Arc<Self> {
         if !has.ignore && !has.repository {
             return Arc::clone(above);
@@ -69,7 +69,7 @@ impl Rules {
         Arc::new(Self { above, prefix: Vec::new(), at, ignore, exclude, everywhere })
     }
 
-    /// Whether git would pass over it.
+    /// Whether git ignores this path.
     pub(super) fn hide(&self, path: &[u8], is_folder: bool) -> bool {
         let said = |by: &Gitignore, rules: &Self| {
             if by.is_empty() {
@@ -90,7 +90,7 @@ impl Rules {
     }
 }
 
-/// What a folder brings.
+/// Which sources of rules a folder has.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Has {
     pub(super) ignore: bool,
@@ -101,7 +101,7 @@ fn read(folder: &Path, ignore: bool, repository: bool) -> (Gitignore, Gitignore)
     let none = Gitignore::empty;
     let list = || hide::common(folder).map(|own| own.join("info/exclude"));
     let own = folder.join(".gitignore");
-    // Through a link git reads none, and neither do we.
+    // git does not read a symlinked ignore file.
     let plain = ignore && fs::symlink_metadata(&own).is_ok_and(|about| about.is_file());
     (
         if plain { rules(&own) } else { none() },
@@ -109,15 +109,15 @@ fn read(folder: &Path, ignore: bool, repository: bool) -> (Gitignore, Gitignore)
     )
 }
 
-/// Their paths are those from the folder they hold for, so no root is told.
+/// Matched against paths relative to the folder of the rules, so there is no root to name.
 fn rules(path: &Path) -> Gitignore {
     let text = fs::read(path).unwrap_or_default();
     let mut builder = GitignoreBuilder::new("");
     for line in text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text).split(|b| *b == b'\n') {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
-        // Ours is never entered anyway, and one rule less is a look at every path less.
+        // The store is never walked anyway, and one rule less makes every match faster.
         if line != hide::LINE {
-            let _ = builder.add_line(None, &line); // git passes over what it cannot read, too
+            let _ = builder.add_line(None, &line); // git skips an invalid line, too
         }
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())

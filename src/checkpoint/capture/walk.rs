@@ -1,13 +1,13 @@
-//! The tree as git would list it: what is not ignored, and what is tracked all the same.
+//! The tree as git would list it: every path that is not ignored, and every tracked path.
 //!
-//! Lists folders, side by side in several threads, and looks at what is in them by name in the open folder. Invariants: no
-//! link is followed; no `.git` and nothing of ours is entered; the list is sorted and names everything once.
+//! Lists folders in several threads, and stats their entries through the open folder. Invariants: no symlink is followed;
+//! no `.git` and no folder of checkpoints or runs is entered; the list is sorted and has no duplicates.
 
 use super::rules::{Has, Rules};
 use super::tracked::tracked;
-use super::{Limits, Sight, SightKind};
+use super::{EntryKind, Limits, TreeEntry};
 use crate::checkpoint::store::Store;
-use crate::checkpoint::store::cache::Outside;
+use crate::checkpoint::store::cache::FileStamp;
 use crate::checkpoint::tree::{self, LeftOut, name};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
@@ -24,20 +24,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// What is there, sorted by path, and what could not be looked at.
+/// The entries, sorted by path, and the folders that could not be read.
 #[derive(Debug, Default)]
 pub struct Walked {
-    pub(super) sights: Vec<Sight>,
+    pub(super) entries: Vec<TreeEntry>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
 /// The first half of a capture.
-pub fn walk(env: &Env, vault: &Store, limits: &Limits, besides: &[String]) -> Result<Walked, Failure> {
-    let root = &vault.root;
+pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Result<Walked, Failure> {
+    let root = &store.root;
     let (mut walked, tracked) = thread::scope(|scope| {
-        // Asked while we walk.
-        let tracked = scope.spawn(|| tracked(env, vault));
-        let walked = Ways::new(vault, limits).walked();
+        let tracked = scope.spawn(|| tracked(env, store));
+        let walked = Walker::new(store, limits).walked();
         (
             walked,
             tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))),
@@ -45,73 +44,79 @@ pub fn walk(env: &Env, vault: &Store, limits: &Limits, besides: &[String]) -> Re
     });
     limits.check()?;
     let tracked = tracked?;
-    let sights = &mut walked.sights;
-    let mut more = unseen(sights, &tracked);
+    let entries = &mut walked.entries;
+    let mut more = unseen(entries, &tracked);
     more.extend_from_slice(besides);
-    let more: Vec<Sight> = more.iter().filter_map(|path| look(root, path)).collect();
+    let more: Vec<TreeEntry> = more.iter().filter_map(|path| look(root, path)).collect();
     if !more.is_empty() {
-        sights.extend(more);
-        sights.sort_by(|a, b| a.path.cmp(&b.path));
-        sights.dedup_by(|a, b| a.path == b.path);
+        entries.extend(more);
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        entries.dedup_by(|a, b| a.path == b.path);
     }
     Ok(walked)
 }
 
-/// What is tracked and was not met on the way: it is ignored, or gone.
-fn unseen(sights: &[Sight], tracked: &[u8]) -> Vec<String> {
+/// Tracked paths that the walk did not find: they are ignored, or deleted.
+fn unseen(entries: &[TreeEntry], tracked: &[u8]) -> Vec<String> {
     let paths = tracked.split(|b| *b == 0).filter(|path| !path.is_empty());
     let mut tracked: Vec<Cow<str>> = paths.map(name::text).collect();
-    // As git has them, but for names that are no text.
+    // git sorts by bytes; names that are not UTF-8 sort differently as text.
     tracked.sort();
-    let mut seen = sights.iter().peekable();
+    let mut seen = entries.iter().peekable();
     tracked.retain(|path| {
-        while seen.next_if(|sight| sight.path.as_str() < path.as_ref()).is_some() {}
-        seen.peek().is_none_or(|sight| sight.path != *path)
+        while seen.next_if(|entry| entry.path.as_str() < path.as_ref()).is_some() {}
+        seen.peek().is_none_or(|entry| entry.path != *path)
     });
     tracked.into_iter().map(Cow::into_owned).collect()
 }
 
-/// What one of the threads found: by folder, each sorted.
+/// The result of one thread: by folder, each sorted.
 #[derive(Default)]
-struct Found {
-    folders: Vec<(Vec<u8>, Vec<Sight>)>,
+struct Listed {
+    folders: Vec<(Vec<u8>, Vec<TreeEntry>)>,
     left_out: Vec<LeftOut>,
 }
 
-/// A folder to be listed; its path is empty for the root.
-struct Way {
+/// A folder to be listed; the path of the root is empty.
+struct Pending {
     path: Vec<u8>,
     rules: Arc<Rules>,
 }
 
-/// The folders that wait, and how many are being listed.
-struct Open {
-    ways: Vec<Way>,
+/// The folders that wait, and the number of those being listed.
+struct Queue {
+    pending: Vec<Pending>,
     busy: usize,
 }
 
-struct Ways<'a> {
-    vault: &'a Store,
+struct Walker<'a> {
+    store: &'a Store,
     limits: &'a Limits,
-    open: Mutex<Open>,
+    open: Mutex<Queue>,
     more: Condvar,
 }
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
-impl<'a> Ways<'a> {
-    fn new(vault: &'a Store, limits: &'a Limits) -> Self {
-        let first = Way { path: Vec::new(), rules: Rules::above(&vault.root) };
-        Self { vault, limits, open: Mutex::new(Open { ways: vec![first], busy: 0 }), more: Condvar::new() }
+impl<'a> Walker<'a> {
+    fn new(store: &'a Store, limits: &'a Limits) -> Self {
+        let first = Pending { path: Vec::new(), rules: Rules::above(&store.root) };
+        Self {
+            store,
+            limits,
+            open: Mutex::new(Queue { pending: vec![first], busy: 0 }),
+            more: Condvar::new(),
+        }
     }
 
     fn walked(&self) -> Walked {
         let threads = thread::available_parallelism().map_or(2, |n| n.get().min(8));
         let all = Mutex::new(Vec::new());
         let work = || {
-            let mut own = Found::default();
-            while let Some(way) = self.next() {
-                let below = if self.limits.check().is_ok() { self.list(&way, &mut own) } else { Vec::new() };
+            let mut own = Listed::default();
+            while let Some(pending) = self.next() {
+                let below =
+                    if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };
                 self.done(below);
             }
             all.lock().unwrap_or_else(PoisonError::into_inner).push(own);
@@ -128,23 +133,23 @@ impl<'a> Ways<'a> {
             folders.append(&mut own.folders);
             left_out.append(&mut own.left_out);
         }
-        // Folder by folder the list is all but sorted, and putting that in order is quickly done.
+        // Folder by folder the list is almost sorted, which makes the final sort cheap.
         folders.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let mut sights = Vec::with_capacity(folders.iter().map(|(_, sights)| sights.len()).sum());
+        let mut entries = Vec::with_capacity(folders.iter().map(|(_, entries)| entries.len()).sum());
         for (_, mut own) in folders {
-            sights.append(&mut own);
+            entries.append(&mut own);
         }
-        sights.sort_by(|a, b| a.path.cmp(&b.path));
-        Walked { sights, left_out }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Walked { entries, left_out }
     }
 
     /// The next folder; `None` when all were listed.
-    fn next(&self) -> Option<Way> {
+    fn next(&self) -> Option<Pending> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(way) = open.ways.pop() {
+            if let Some(pending) = open.pending.pop() {
                 open.busy += 1;
-                return Some(way);
+                return Some(pending);
             }
             if open.busy == 0 {
                 return None;
@@ -153,23 +158,23 @@ impl<'a> Ways<'a> {
         }
     }
 
-    fn done(&self, below: Vec<Way>) {
+    fn done(&self, below: Vec<Pending>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.busy -= 1;
         if !below.is_empty() || open.busy == 0 {
             self.more.notify_all();
         }
-        open.ways.extend(below);
+        open.pending.extend(below);
     }
 
-    /// What is in a folder; the folders among it are still to be listed.
-    fn list(&self, way: &Way, into: &mut Found) -> Vec<Way> {
-        let listed = self.open(&way.path).and_then(names);
+    /// Lists one folder; returns the folders in it.
+    fn list(&self, pending: &Pending, into: &mut Listed) -> Vec<Pending> {
+        let listed = self.open(&pending.path).and_then(names);
         let (names, dir) = match listed {
             Ok(listed) => listed,
             Err(error) => {
-                let path = name::text(&way.path).into_owned();
-                // The root is opened by whoever has the vault, and what is gone by now is not in the tree.
+                let path = name::text(&pending.path).into_owned();
+                // A folder that was deleted meanwhile is not in the tree.
                 if !path.is_empty() && error.kind() != io::ErrorKind::NotFound {
                     let reason = format!("cannot be read: {}", error.kind());
                     into.left_out.push(LeftOut { path, reason, size: 0 });
@@ -179,9 +184,9 @@ impl<'a> Ways<'a> {
         };
         let has = |wanted: &CStr| names.binary_search_by(|(name, _)| name.as_c_str().cmp(wanted)).is_ok();
         let has = Has { ignore: has(c".gitignore"), repository: has(c".git") };
-        let rules = Rules::of(&way.rules, &self.vault.root, &way.path, has);
-        let (mut below, mut sights) = (Vec::new(), Vec::with_capacity(names.len()));
-        let mut path = way.path.clone();
+        let rules = Rules::of(&pending.rules, &self.store.root, &pending.path, has);
+        let (mut below, mut entries) = (Vec::new(), Vec::with_capacity(names.len()));
+        let mut path = pending.path.clone();
         if !path.is_empty() {
             path.push(b'/');
         }
@@ -197,24 +202,24 @@ impl<'a> Ways<'a> {
                 continue;
             }
             let Ok(stat) = asked(&dir, &own) else { continue };
-            let sight = sight(text.into_owned(), &stat);
-            if sight.kind == SightKind::Folder {
-                below.push(Way { path: path.clone(), rules: Arc::clone(&rules) });
+            let entry = entry(text.into_owned(), &stat);
+            if entry.kind == EntryKind::Folder {
+                below.push(Pending { path: path.clone(), rules: Arc::clone(&rules) });
             }
-            sights.push(sight);
+            entries.push(entry);
         }
         path.truncate(long);
-        into.folders.push((path, sights));
+        into.folders.push((path, entries));
         below
     }
 
     fn open(&self, path: &[u8]) -> io::Result<OwnedFd> {
         let path = if path.is_empty() { b"." } else { path };
-        Ok(rustix::fs::openat(&self.vault.tree, path, FOLDER, Mode::empty())?)
+        Ok(rustix::fs::openat(&self.store.tree, path, FOLDER, Mode::empty())?)
     }
 }
 
-/// What is in this folder, sorted, and of what kind; where the file system does not say, we ask.
+/// The entries of a folder, sorted, with their types; by stat where the file system does not tell the type.
 fn names(dir: OwnedFd) -> io::Result<(Vec<(CString, FileType)>, Dir)> {
     let (mut dir, mut names) = (Dir::new(dir)?, Vec::new());
     while let Some(item) = dir.read() {
@@ -235,19 +240,19 @@ fn asked(dir: &Dir, own: &CStr) -> rustix::io::Result<Stat> {
     rustix::fs::statat(dir.fd()?, own, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// The path from the root, as text; `None` for the root itself.
+/// The path relative to the root, as text; `None` for the root itself.
 fn relative(root: &Path, path: &Path) -> Option<String> {
     let bytes = path.strip_prefix(root).ok()?.as_os_str().as_bytes();
     (!bytes.is_empty()).then(|| name::text(bytes).into_owned())
 }
 
-/// Where a path of the tree is on the disk.
+/// The absolute path of a path of the tree.
 pub(super) fn on_disk(root: &Path, path: &str) -> PathBuf {
     root.join(OsStr::from_bytes(&name::bytes(path)))
 }
 
-/// What is at this path, if nothing but folders leads there.
-fn look(root: &Path, path: &str) -> Option<Sight> {
+/// The entry at this path; `None` where a symlink leads there.
+fn look(root: &Path, path: &str) -> Option<TreeEntry> {
     if tree::is_foreign(path) {
         return None;
     }
@@ -255,20 +260,20 @@ fn look(root: &Path, path: &str) -> Option<Sight> {
     let above = place.ancestors().skip(1).take_while(|above| *above != root);
     let led = above.into_iter().all(|above| fs::symlink_metadata(above).is_ok_and(|about| about.is_dir()));
     let stat = rustix::fs::lstat(&place).ok().filter(|_| led)?;
-    Some(sight(path.to_owned(), &stat))
+    Some(entry(path.to_owned(), &stat))
 }
 
-fn sight(path: String, stat: &Stat) -> Sight {
+fn entry(path: String, stat: &Stat) -> TreeEntry {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => SightKind::File,
-        FileType::Directory => SightKind::Folder,
-        FileType::Symlink => SightKind::Link,
-        _ => SightKind::Other,
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Folder,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
     };
-    Sight { path, mode: mode_bits(stat), kind, outside: Outside::of(stat) }
+    TreeEntry { path, mode: mode_bits(stat), kind, stamp: FileStamp::of(stat) }
 }
 
-/// Every path at and below this one, ignored or not, foreign or not; nothing where only a link leads there.
+/// Every path at and below this one, with no filter; nothing where a symlink leads there.
 pub fn everything_below(root: &Path, path: &str) -> Vec<String> {
     if look(root, path).is_none() {
         return Vec::new();

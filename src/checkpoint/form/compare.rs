@@ -1,6 +1,6 @@
-//! What parts two checkpoints beside their files: the loop, the agents, the gates, time.
+//! The differences between two checkpoints apart from their files: loop, agents, gates, time.
 //!
-//! Reads both, writes nothing. Compared by structure: one line per value that differs, named by its way there.
+//! Pure. One item per value that differs, named by its path.
 
 use super::Checkpoint;
 use crate::text::time;
@@ -15,7 +15,7 @@ pub struct Difference {
     pub new: Value,
 }
 
-/// All of them, in order of their names. Files are compared elsewhere.
+/// All differences in order of their paths. [`delta`](crate::checkpoint::tree::delta) compares the files.
 pub fn compare(old: &Checkpoint, new: &Checkpoint) -> Vec<Difference> {
     let mut found = Vec::new();
     let parts = |one: &Checkpoint| {
@@ -56,7 +56,7 @@ fn walk(at: String, old: &Value, new: &Value, found: &mut Vec<Difference>) {
     }
 }
 
-/// A list of things with names is compared by them.
+/// A list of named objects is compared by name.
 fn named(list: &[Value]) -> bool {
     list.iter().all(|one| one["name"].is_string())
 }

@@ -1,6 +1,6 @@
-//! `<run>/POST_execute_v2`: the name of a checkpoint, which is also its place on the disk.
+//! `<run>/POST_execute_v2`: the id of a checkpoint, from which its path follows.
 //!
-//! Reads nothing, writes nothing. Invariant: a name that can be read holds nothing but one folder and one file.
+//! Pure. Invariant: a valid id names one folder and one file in it, and nothing else.
 
 use crate::model::phase::Phase;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ impl Kind {
     }
 }
 
-/// The run of what a person takes by hand.
+/// The run of checkpoints that a person takes.
 pub const BY_HAND: &str = "manual";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Id {
 }
 
 impl Id {
-    /// `None` where the run's name is no plain one.
+    /// `None` where the run's name has other characters than `[A-Za-z0-9_-]`, or more than 64.
     pub fn new(run: &str, kind: Kind, phase: Phase, version: u64) -> Option<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let sound = (1..=64).contains(&run.len()) && run.chars().all(plain) && version > 0;

@@ -1,6 +1,6 @@
-//! What a checkpoint says of its session beside the files: the loop, the agents, what the gates found.
+//! The part of a checkpoint that comes from its session: loop, agents, gates.
 //!
-//! Reads the session, writes nothing.
+//! Pure.
 
 use super::{AgentState, AgentStatus, Governance, Orchestrator, Outcome};
 use crate::model::phase::Phase;
@@ -9,11 +9,11 @@ use crate::session::state::{LastRun, Sandbox, Subagent};
 use crate::text::json::cut;
 use std::collections::BTreeMap;
 
-/// The phases every task goes through, in order; `review` and `verify` only where the workflow asks for them.
+/// The phases of a task, in order; `review` and `verify` only where the workflow asks for them.
 const WALK: [Phase; 6] =
     [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
 
-/// Where the loop stands.
+/// The state of the loop.
 pub fn orchestrator(session: &Session) -> Orchestrator {
     let state = &session.state;
     let gates = &session.memory.progress.gates;
@@ -22,7 +22,7 @@ pub fn orchestrator(session: &Session) -> Orchestrator {
         Phase::Verify => gates.iter().any(|gate| gate == "qa"),
         _ => true,
     };
-    // An intervention is part of verifying; before a task begins, and where it was halted, nothing is complete.
+    // An intervention belongs to `verify`. Before a task begins, and after a halt, nothing is complete.
     let reached = match state.phase {
         Phase::Intervene => 3,
         Phase::Done => WALK.len(),
@@ -44,7 +44,7 @@ pub fn orchestrator(session: &Session) -> Orchestrator {
     }
 }
 
-/// The main agent and every agent that was started.
+/// The main agent and every subagent that was started.
 pub fn agents(session: &Session, tokens: &BTreeMap<String, u64>) -> Vec<AgentState> {
     let used = |name: &str| tokens.get(name).copied().unwrap_or(0);
     let calls = |name: &str| session.memory.invocations.get(name).copied().unwrap_or(0);
@@ -75,7 +75,7 @@ fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
     }
 }
 
-/// What each gate of the task and each of the user's checks came to, as one of the four outcomes.
+/// The outcome of each gate of the task and of each of the user's checks.
 pub fn governance(session: &Session) -> Governance {
     let (state, course) = (&session.state, &session.memory.progress);
     let gate = |name: &str, outcome: &str, reason: Option<String>| Outcome {
@@ -105,7 +105,7 @@ pub fn governance(session: &Session) -> Governance {
         let reason = if course.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
         gates.push(if course.verified { gate("qa", "PASS", None) } else { gate("qa", open, reason) });
     }
-    // Those that were run in this task: one that is about other files says nothing.
+    // Only checks that ran in this task.
     let check = |(name, run): (&String, &LastRun)| {
         gate(name, &run.outcome, (run.outcome != "PASS").then(|| run.ending.clone()))
     };

@@ -1,7 +1,7 @@
-//! The text of a checkpoint: its canonical form, with the digest of everything else in its place.
+//! The text of a checkpoint: its canonical form, with a digest over everything else.
 //!
-//! Reads nothing, writes nothing. Invariant: the digest is over the very bytes, so that a text of megabytes is known to be
-//! whole without being written out again, and the files of one checkpoint can be taken over into another as they stand.
+//! Pure. Invariant: the digest is over the bytes, so that a text of megabytes is verified without serialising it again, and
+//! the files of one checkpoint can be copied into another as text.
 
 use super::{Checkpoint, Identity};
 use crate::checkpoint::tree::{Artifacts, File};
@@ -12,14 +12,15 @@ use serde::Deserialize;
 use std::borrow::Cow;
 
 const FILES: &str = "\"artifacts\":";
-/// What follows the files, in a text without and with a digest. No text in a text has bare quotes, so neither occurs twice.
+/// What follows the files, in a text without and with a digest. Quotes inside a JSON string are escaped, so neither occurs
+/// twice.
 const NEXT: &str = ",\"governance\":";
 /// Where the list of files begins and ends.
 const LIST: &str = "\"artifacts\":{\"files\":[";
 const FOLDERS: &str = "],\"folders\":[";
 const DIGEST: &str = ",\"digest\":\"";
 
-/// The text of a checkpoint in three pieces, the files in the middle: they are megabytes, and copied by nobody.
+/// The text of a checkpoint in three pieces; the middle one, the files, may be megabytes and is not copied.
 #[derive(Debug)]
 pub struct Text<'a> {
     before: String,
@@ -33,7 +34,7 @@ impl Text<'_> {
     }
 }
 
-/// Sealed: the checkpoint with its digest, and its text. `files`: the text of its artifacts, where somebody has it already.
+/// The checkpoint with its digest, and its text. `files`: the text of its artifacts, if it is known.
 pub fn seal(mut checkpoint: Checkpoint, files: Option<&str>) -> (Checkpoint, Text<'_>) {
     checkpoint.digest = None;
     let artifacts = std::mem::take(&mut checkpoint.artifacts);
@@ -50,13 +51,13 @@ pub fn seal(mut checkpoint: Checkpoint, files: Option<&str>) -> (Checkpoint, Tex
     (Checkpoint { artifacts, digest: Some(digest), ..checkpoint }, text)
 }
 
-/// The checkpoint of a text, or what is wrong with it.
+/// Reads a text; the error says what is wrong with it.
 pub fn unseal(text: &[u8]) -> Result<Checkpoint, String> {
     let sound = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     whole(text, serde_json::from_str(sound).map_err(|error| error.to_string())?)
 }
 
-/// The same without its files, which are not looked at; everything else, and the digest over all of it, is.
+/// The same, but the files are not parsed. The digest over all of it is checked.
 pub fn unseal_but_files(text: &[u8]) -> Result<Checkpoint, String> {
     let Some(begin) = memmem::find(text, LIST.as_bytes()).map(|at| at + LIST.len()) else {
         return unseal(text);
@@ -82,7 +83,7 @@ fn whole(text: &[u8], checkpoint: Checkpoint) -> Result<Checkpoint, String> {
     Ok(checkpoint)
 }
 
-/// Whose it says it is: a hint, since nothing of it was checked, and quick, since no file of it was read.
+/// Its identity, without parsing the files and without checking the digest: a hint.
 pub fn identity(text: &[u8]) -> Option<Identity> {
     #[derive(Deserialize)]
     struct Rest {
@@ -105,8 +106,8 @@ fn listed(artifacts: &str) -> Option<&str> {
     rest.get(..memmem::find(rest.as_bytes(), FOLDERS.as_bytes())?)
 }
 
-/// The files in which two texts of artifacts part: of the first, and of the second. Only those are read. Nothing where the
-/// texts are not of our making.
+/// The files in which two texts of artifacts differ: of the first, and of the second. Only those are parsed. `None` where
+/// a text is not canonical.
 pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
     let (mut old, mut new) = (listed(old)?, listed(new)?);
     let mut apart = [Vec::new(), Vec::new()];
@@ -115,7 +116,7 @@ pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
         if same == old.len() && same == new.len() {
             return Some(apart);
         }
-        // Back to where the entry begins that is not the same.
+        // Back to the beginning of the entry that differs.
         let begins = memmem::rfind(&old.as_bytes()[..same], BETWEEN.as_bytes()).map_or(0, |at| at + 2);
         (old, new) = (&old[begins..], &new[begins..]);
         let ([was, old_rest], [is, new_rest]) = (first(old), first(new));
@@ -136,7 +137,7 @@ pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
     }
 }
 
-/// Where one entry of a list ends and the next begins.
+/// Between two entries of a list.
 const BETWEEN: &str = "},{\"mode\":";
 
 /// The first entry of a list, and the rest of it.
@@ -145,7 +146,7 @@ fn first(list: &str) -> [&str; 2] {
     end.map_or([list, ""], |at| [&list[..=at], &list[at + 2..]])
 }
 
-/// How many bytes are the same.
+/// Length of the common prefix.
 fn in_common(a: &[u8], b: &[u8]) -> usize {
     const PIECE: usize = 4096;
     let same = a.chunks_exact(PIECE).zip(b.chunks_exact(PIECE)).take_while(|(a, b)| a == b).count() * PIECE;
@@ -156,7 +157,7 @@ fn in_common(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
     use crate::checkpoint::form::SCHEMA;
-    use crate::checkpoint::tree::delta::part;
+    use crate::checkpoint::tree::delta::diff;
     use crate::text::sha256::Sum;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -192,11 +193,11 @@ mod tests {
             shared in proptest::collection::btree_map("[a-z\"]{1,3}", 0_u8..4, 0..40),
         ) {
             let [old, new] = [old, new].map(|own| tree(&shared.clone().into_iter().chain(own).collect()));
-            let delta = part(&old, &new);
+            let delta = diff(&old, &new);
             let [was, is] = apart(&canonical(&old), &canonical(&new)).unwrap();
             let reduced = |files: Vec<File>| Artifacts { files, ..Artifacts::default() };
             let (was, is) = (reduced(was), reduced(is));
-            prop_assert_eq!(format!("{delta:?}"), format!("{:?}", part(&was, &is)));
+            prop_assert_eq!(format!("{delta:?}"), format!("{:?}", diff(&was, &is)));
             prop_assert_eq!(was.files.len(), delta.removed.len() + delta.changed.len());
         }
     }

@@ -1,4 +1,4 @@
-//! Writes a file with holes where there is nothing but zeros: a disk image comes back as small as it was.
+//! Writes a file with holes in place of zeros, so that a restored disk image takes as little space as before.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ impl<'a> Sparse<'a> {
         Self { file, at: 0 }
     }
 
-    /// The file is as long as what was written, even where it ends in a hole.
+    /// Sets the length, which matters where the file ends in a hole.
     pub(super) fn finish(self) -> io::Result<()> {
         self.file.set_len(self.at)
     }

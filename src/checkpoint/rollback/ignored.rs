@@ -1,6 +1,6 @@
-//! What the ignore files of a checkpoint said: a file they hid was not of the tree then, and is left alone now.
+//! The ignore rules of a checkpoint: a file that they hid was not captured, so a rollback leaves it alone.
 //!
-//! Reads blobs of ignore files. Asked only where one of them is not what it was.
+//! Reads blobs of ignore files, only where one of them differs.
 
 use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::delta::Delta;
@@ -16,9 +16,9 @@ fn is_rules(file: &File) -> bool {
     file.target.is_none() && file.path.rsplit('/').next() == Some(".gitignore")
 }
 
-/// Those of the removed that `then` ignored.
-pub(super) fn then(
-    vault: &Store,
+/// The removed files that the ignore rules of the tree `then` hide.
+pub(super) fn hidden_by_rules(
+    store: &Store,
     delta: &Delta,
     then: impl Fn() -> Result<Artifacts, Failure>,
 ) -> Result<Vec<String>, Failure> {
@@ -27,8 +27,8 @@ pub(super) fn then(
     if delta.removed.is_empty() || !touched.any(is_rules) {
         return Ok(Vec::new());
     }
-    let rules = rules(vault, &then()?)?;
-    let on_disk = |path: &str| vault.root.join(OsStr::from_bytes(&name::bytes(path)));
+    let rules = rules(store, &then()?)?;
+    let on_disk = |path: &str| store.root.join(OsStr::from_bytes(&name::bytes(path)));
     let hidden = |path: &str| {
         let mut folder = path;
         loop {
@@ -44,16 +44,16 @@ pub(super) fn then(
     Ok(delta.removed.iter().filter(|file| hidden(&file.path)).map(|file| file.path.clone()).collect())
 }
 
-/// The rules of each folder that has some.
-fn rules(vault: &Store, tree: &Artifacts) -> Result<BTreeMap<String, Gitignore>, Failure> {
+/// The rules of each folder that has an ignore file.
+fn rules(store: &Store, tree: &Artifacts) -> Result<BTreeMap<String, Gitignore>, Failure> {
     let mut all = BTreeMap::new();
     for file in tree.files.iter().filter(|file| is_rules(file)) {
         let mut text = Vec::new();
-        vault.unpack(&file.sha256.0, &mut text)?;
+        store.unpack(&file.sha256.0, &mut text)?;
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-        let mut builder = GitignoreBuilder::new(vault.root.join(OsStr::from_bytes(&name::bytes(&folder))));
+        let mut builder = GitignoreBuilder::new(store.root.join(OsStr::from_bytes(&name::bytes(&folder))));
         for line in String::from_utf8_lossy(&text).lines() {
-            let _ = builder.add_line(None, line); // git passes over what it cannot read, too
+            let _ = builder.add_line(None, line); // git skips an invalid line, too
         }
         if let Ok(rules) = builder.build() {
             all.insert(folder, rules);

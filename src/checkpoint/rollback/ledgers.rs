@@ -1,7 +1,6 @@
 //! The ledgers of the sessions that work in a tree.
 //!
-//! Reads session folders, locks ledgers. Invariant: always in the same order, so that two rollbacks wait for each other
-//! and not for ever.
+//! Reads session folders, locks ledgers. Invariant: always in the same order, so that two rollbacks cannot deadlock.
 
 use crate::checkpoint::form::Id;
 use crate::ledger::entry::Line;
@@ -16,10 +15,10 @@ use crate::system::folder;
 use rustix::fs::OFlags;
 use std::path::Path;
 
-/// Sessions that have not ended and whose tree this is, and the one named `also`, ended or not.
+/// Sessions of this tree that have not ended, and the one named `also` even if it has ended.
 pub fn running(env: &Env, root: &Path, also: &str) -> Vec<SessionOnDisk> {
-    let here = |shelved: &SessionOnDisk| {
-        sessions::session(shelved).is_some_and(|session| {
+    let here = |on_disk: &SessionOnDisk| {
+        sessions::session(on_disk).is_some_and(|session| {
             Path::new(&session.memory.root) == root
                 && (session.state.ended_at.is_none() || !also.is_empty() && session.state.session_id == also)
         })
@@ -29,11 +28,11 @@ pub fn running(env: &Env, root: &Path, also: &str) -> Vec<SessionOnDisk> {
     found
 }
 
-/// Their ledgers, locked. One that is damaged is its own business and not in the way.
+/// Locks their ledgers. A damaged one is skipped.
 pub(super) fn open(env: &Env, sessions: &[SessionOnDisk]) -> Result<Vec<Ledger>, Failure> {
     let mut ledgers = Vec::new();
-    for shelved in sessions {
-        match Ledger::at(env, &shelved.path, &shelved.session_id) {
+    for on_disk in sessions {
+        match Ledger::at(env, &on_disk.path, &on_disk.session_id) {
             Ok(ledger) => ledgers.push(ledger),
             Err(failure) if failure.code.is_integrity() || failure.code == Code::StorageFailed => {}
             Err(failure) => return Err(failure),
@@ -42,8 +41,8 @@ pub(super) fn open(env: &Env, sessions: &[SessionOnDisk]) -> Result<Vec<Ledger>,
     Ok(ledgers)
 }
 
-/// What the ledger of a checkpoint's session says of it: nothing, or whether it is the one that was taken. A ledger that
-/// is damaged says no.
+/// Whether the ledger of a checkpoint's session has this digest for it; `None` where it has no entry. `Some(false)` where
+/// the ledger is damaged.
 pub fn said_in_ledger(
     env: &Env,
     session_id: &str,
@@ -53,14 +52,14 @@ pub fn said_in_ledger(
     if session_id.is_empty() {
         return Ok(None);
     }
-    let Some(shelved) = sessions::all(env).into_iter().find(|shelved| shelved.session_id == session_id)
+    let Some(on_disk) = sessions::all(env).into_iter().find(|on_disk| on_disk.session_id == session_id)
     else {
         return Ok(None);
     };
-    if sessions::check(env, &shelved)?.failure.is_some() {
+    if sessions::check(env, &on_disk)?.failure.is_some() {
         return Ok(Some(false));
     }
-    let Some(place) = session_folder::open(shelved.path)? else { return Ok(None) };
+    let Some(place) = session_folder::open(on_disk.path)? else { return Ok(None) };
     let Some((file, long)) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? else { return Ok(None) };
     let bytes = folder::read_at(&file, LEDGER_FILE, 0, long)?;
     let lines = bytes
@@ -71,7 +70,7 @@ pub fn said_in_ledger(
         if let Some(Fact::Checkpoint(taken)) = Fact::read(line.kind, line.with)
             && taken.id == id.to_string()
         {
-            // The last word counts: a name is used again where the first of it was never acknowledged.
+            // The last entry counts: an id is used again if its first checkpoint was never acknowledged.
             said = Some(digest == Some(&taken.digest));
         }
     }

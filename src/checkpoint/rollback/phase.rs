@@ -1,7 +1,7 @@
-//! Checkpoints that the loop takes by itself, and what a session is told of a rollback.
+//! Checkpoints at phase changes, and what the agent is told about a rollback.
 //!
-//! Compares where the loop stood before an event with where it stands after it. Invariants: a plain tool call changes no
-//! phase and costs nothing here; a tree that cannot be kept is told to the user and holds nobody up.
+//! Compares the state of the loop before and after an event. Invariants: a plain tool call changes no phase and costs
+//! nothing here; a failed checkpoint becomes a notice and does not stop the work.
 
 use super::{Order, Wanted, fact, roll_back, run_of, running, tokens, write};
 use crate::checkpoint::capture::{Limits, capture};
@@ -22,7 +22,7 @@ use crate::system::env::Env;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Where the loop stood before an event.
+/// The state of the loop before an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Before {
     phase: Phase,
@@ -37,7 +37,7 @@ impl Before {
     }
 }
 
-/// Takes what is due after this event, as far as the time until `until` allows. A failure becomes a notice to the user.
+/// Takes the checkpoints that are due after this event, unless that takes longer than `until`. A failure becomes a notice.
 pub fn at_phase_change(
     env: &Env,
     ledger: &mut Ledger,
@@ -60,10 +60,7 @@ pub fn at_phase_change(
         Ok(said) => said,
         Err(failure) => Verdict::notice(
             "checkpoint",
-            format!(
-                "no checkpoint was kept, and the work goes on: {failure}\nhint: {}",
-                failure.code.way_out()
-            ),
+            format!("no checkpoint was taken; the work goes on: {failure}\nhint: {}", failure.code.way_out()),
         ),
     }
 }
@@ -90,7 +87,7 @@ fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     due
 }
 
-/// The tree of this session. A home folder is no project.
+/// The tree of this session; never a home folder.
 fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
     let root = match session.memory.root.as_str() {
         "" => texts::project(env, Path::new(&event.cwd)),
@@ -102,27 +99,27 @@ fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
 
 fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant) -> Result<(), Failure> {
     let began = Instant::now();
-    let vault = Store::open(env, root)?;
+    let store = Store::open(env, root)?;
     let limits = Limits::of(ledger.session().policy());
     let limits = Limits { sync: false, until: Some(until), ..limits };
-    let artifacts = capture(env, &vault, &limits, &[], &[])?;
+    let artifacts = capture(env, &store, &limits, &[], &[])?;
     let (run, tokens) = (run_of(ledger.session()), tokens(ledger));
     let mut facts = Vec::new();
     for (kind, phase, trigger) in due.iter().copied() {
         let tokens = tokens.clone();
         let wanted =
             Wanted { run: &run, kind, phase, trigger, about: Vec::new(), tokens, parent: None, began };
-        facts.push(fact(&write(env, &vault, Some(ledger.session()), &wanted, artifacts.clone().into())?));
+        facts.push(fact(&write(env, &store, Some(ledger.session()), &wanted, artifacts.clone().into())?));
     }
     ledger.append(env, facts)
 }
 
-/// Work in which issues were found is undone, where the user's policy says so: back to where it began. Our own
-/// configuration and the host's settings stay, and so does everything where somebody else works in the tree too.
+/// `checkpoint.intervene`: rolls work with issues back to where it began. Configuration and settings stay. Nothing is done
+/// if another session works in the tree.
 fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Failure> {
     let own = ledger.session().state.session_id.clone();
     let word = |text: String| Ok(Verdict::notice("checkpoint", text));
-    if running(env, root, "").iter().any(|shelved| shelved.session_id != own) {
+    if running(env, root, "").iter().any(|on_disk| on_disk.session_id != own) {
         return word(
             "issues were found; the tree was not rolled back, since another session works in it".to_owned(),
         );
@@ -140,12 +137,12 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     let order = Order { id: &id, alone: &alone, by: "the policy `checkpoint.intervene`", state_only: false };
     let done = roll_back(env, root, &order, Some(ledger), &mut |_| Ok(()))?;
     word(format!(
-        "issues were found: the tree was rolled back to `{id}` ({} files)\nhint: to have the work back, run `aops-hook checkpoint rollback {}`",
+        "issues were found: the tree was rolled back to `{id}` ({} files)\nhint: to get the work back, run `aops-hook checkpoint rollback {}`",
         done.files, done.archive
     ))
 }
 
-/// Tells the session's own agent of a rollback, once.
+/// Tells the main agent about a rollback, once.
 pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Option<Fact>) {
     let Some(undone) = session.memory.undone.as_deref() else { return (verdict, None) };
     let hears = event.kind.row().context && event.agent_id.is_none() && verdict.ruling != Ruling::Deny;
@@ -154,7 +151,7 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
     }
     let what = if undone.state_only {
         format!(
-            "{} put the loop back to the checkpoint `{}`; the files are as they were",
+            "{} put the loop back to the checkpoint `{}`; the files did not change",
             undone.by, undone.target
         )
     } else {
@@ -164,7 +161,7 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
         )
     };
     let words = format!(
-        "{what}\nhint: read again whatever you go on with; later phases have to be gone through anew"
+        "{what}\nhint: read files again before you change them; the later phases have to be repeated"
     );
     let told = Fact::Rollback(Undone { stage: RollbackState::Told, ..undone.clone() });
     (verdict.join(Verdict::context("rollback", words)), Some(told))

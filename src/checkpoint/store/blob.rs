@@ -1,7 +1,7 @@
-//! Contents of files, each once, under the SHA-256 of what is in it: `blobs/ab/cdef…`, as an LZ4 frame.
+//! Contents of files, each stored once under its SHA-256: `blobs/ab/cdef…`, as an LZ4 frame.
 //!
-//! Reads and writes the blobs of a vault. Invariants: a blob is whole under its name or not there; what comes out was
-//! hashed on the way, so a damaged one is an error and never a file; memory does not grow with a file.
+//! Reads and writes the blobs of a store. Invariants: a blob gets its name when it is complete; the content is hashed when
+//! it is read, so a damaged blob is an error; memory does not grow with the size of a file.
 
 use super::{Store, enter};
 use crate::model::error::{Code, Failure};
@@ -17,10 +17,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 /// Read and written in pieces of this size.
 const PIECE: usize = 256 << 10;
 
-/// Files up to this size are read once and held.
+/// Files up to this size are read into memory at once.
 const SMALL: u64 = 1 << 20;
 
-/// What was put away.
+/// A stored content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub sha256: [u8; 32],
@@ -28,15 +28,15 @@ pub struct Put {
 }
 
 impl Store {
-    /// Keeps what is in this file from where it stands on; `sync`: on the disk itself.
+    /// Stores the rest of this file; with `sync` it is forced to the disk.
     pub fn keep(&self, file: &mut File, size: u64, sync: bool) -> io::Result<Put> {
         if size <= SMALL {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-            // A file that grows while it is read is read again by whoever notices.
+            // A file that grows while it is read is read again by the caller.
             Read::take(&mut *file, 2 * SMALL).read_to_end(&mut bytes)?;
             return self.keep_bytes(&bytes, sync);
         }
-        let (sha256, size) = hash(file)?;
+        let (sha256, size) = hash(file, PIECE, |_| Ok(()))?;
         if self.holds(&sha256) {
             return Ok(Put { sha256, size });
         }
@@ -52,7 +52,7 @@ impl Store {
         self.pack(&mut &bytes[..], size, sync)
     }
 
-    /// Packs and hashes in one go: the name is that of what was packed, whatever the file is by now.
+    /// Packs and hashes in one pass: the name is the digest of what was packed, even if the file changes.
     fn pack(&self, from: &mut dyn Read, size: u64, sync: bool) -> io::Result<Put> {
         let (spare, file) = self.spare_file().map_err(io::Error::other)?;
         let (block, mode) = if size > SMALL {
@@ -64,21 +64,11 @@ impl Store {
         // A small file is one write.
         let room = usize::try_from(size.min(PIECE as u64)).unwrap_or(PIECE) + 64;
         let mut out = FrameEncoder::with_frame_info(info, io::BufWriter::with_capacity(room, &file));
-        let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE.min(room)]);
-        loop {
-            let n = from.read(&mut piece)?;
-            if n == 0 {
-                break;
-            }
-            hash.update(&piece[..n]);
-            size += n as u64;
-            out.write_all(&piece[..n])?;
-        }
+        let (sha256, size) = hash(from, PIECE.min(room), |piece| out.write_all(piece))?;
         out.finish().map_err(io::Error::other)?.flush()?;
         if sync {
             file.sync_data()?;
         }
-        let sha256 = hash.finalize().into();
         let (folder, name) = place(&sha256);
         let named = || rustix::fs::renameat(&self.spare, &spare, &self.blobs, format!("{folder}/{name}"));
         match named() {
@@ -91,12 +81,12 @@ impl Store {
         Ok(Put { sha256, size })
     }
 
-    /// Whether it is there and whole. A power loss can leave a name without its content.
+    /// Whether it can be read. A power loss can leave a name without its content.
     fn holds(&self, sha256: &[u8; 32]) -> bool {
         self.unpack(sha256, &mut io::sink()).is_ok()
     }
 
-    /// It has a file; nobody looked inside.
+    /// Whether it has a file; the content is not checked.
     pub fn has(&self, sha256: &[u8; 32]) -> bool {
         let (folder, name) = place(sha256);
         rustix::fs::accessat(
@@ -108,7 +98,7 @@ impl Store {
         .is_ok()
     }
 
-    /// Writes the content out. What was written before an error is not to be used.
+    /// Writes the content to `to`. After an error, what was written is not valid.
     pub fn unpack(&self, sha256: &[u8; 32], to: &mut dyn Write) -> Result<u64, Failure> {
         let (folder, name) = place(sha256);
         let bad = |why: &dyn std::fmt::Display| {
@@ -117,20 +107,16 @@ impl Store {
         let dir = enter(&self.blobs, &folder)?.ok_or_else(|| bad(&"is gone"))?;
         let (file, _) = folder::open(&dir, &name, OFlags::RDONLY)?.ok_or_else(|| bad(&"is gone"))?;
         let mut from = FrameDecoder::new(io::BufReader::new(file));
-        let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
-        loop {
-            let n = from.read(&mut piece).map_err(|e| bad(&e))?;
-            if n == 0 {
-                break;
-            }
-            hash.update(&piece[..n]);
-            size += n as u64;
-            to.write_all(&piece[..n]).map_err(|e| Failure::storage("a restored file", e))?;
+        let mut full = None;
+        let read = hash(&mut from, PIECE, |piece| {
+            to.write_all(piece).map_err(|e| io::Error::other(full.get_or_insert(e).to_string()))
+        });
+        match (full, read) {
+            (Some(error), _) => Err(Failure::storage("a restored file", error)),
+            (None, Err(error)) => Err(bad(&error)),
+            (None, Ok((digest, _))) if digest != *sha256 => Err(bad(&"has another content")),
+            (None, Ok((_, size))) => Ok(size),
         }
-        if <[u8; 32]>::from(hash.finalize()) != *sha256 {
-            return Err(bad(&"holds something else"));
-        }
-        Ok(size)
     }
 
     /// Every blob, by its digest.
@@ -145,7 +131,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Takes one away; how many bytes of the disk that frees.
+    /// Deletes one; returns its size on disk.
     pub fn drop_blob(&self, sha256: &[u8; 32]) -> Result<u64, Failure> {
         let (folder, name) = place(sha256);
         let path = format!("{folder}/{name}");
@@ -156,15 +142,21 @@ impl Store {
     }
 }
 
-fn hash(file: &mut File) -> io::Result<([u8; 32], u64)> {
-    let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+/// Reads to the end in pieces of `room` bytes; returns digest and size.
+fn hash(
+    from: &mut dyn Read,
+    room: usize,
+    mut each: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<([u8; 32], u64)> {
+    let (mut hash, mut size, mut piece) = (Sha256::new(), 0, vec![0; room]);
     loop {
-        let n = file.read(&mut piece)?;
+        let n = from.read(&mut piece)?;
         if n == 0 {
             return Ok((hash.finalize().into(), size));
         }
         hash.update(&piece[..n]);
         size += n as u64;
+        each(&piece[..n])?;
     }
 }
 

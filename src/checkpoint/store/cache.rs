@@ -1,7 +1,7 @@
-//! What each file held when it was last looked at, by size, times and inode: what did not change is not read again.
+//! The digest of each file by size, times and inode: an unchanged file is not read again.
 //!
-//! Reads and writes `cache` in the vault. A hint only: damaged or missing, everything is read anew. Invariants: an entry
-//! stands for a blob that is in the vault; a file that changed so lately that its time stamp cannot tell is not in it.
+//! Reads and writes `cache` in the store. Without it, or if it is damaged, every file is read. Invariants: the blob of an
+//! entry is in the store; a file that changed within one tick of the file system's clock is not in it.
 
 use super::Store;
 use crate::model::error::Failure;
@@ -13,9 +13,9 @@ use std::io::Write;
 const FILE: &str = "cache";
 const MARK: &[u8; 8] = b"aopsfc02";
 
-/// A file's outside: any change of its content shows here.
+/// The stat of a file; any change of its content changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outside {
+pub struct FileStamp {
     pub size: u64,
     /// Nanoseconds since 1970.
     pub changed: i64,
@@ -23,7 +23,7 @@ pub struct Outside {
     pub inode: u64,
 }
 
-impl Outside {
+impl FileStamp {
     pub fn of(stat: &Stat) -> Self {
         let at =
             |seconds: i128, part: i128| i64::try_from(seconds * 1_000_000_000 + part).unwrap_or(i64::MAX);
@@ -47,30 +47,30 @@ impl Outside {
         all
     }
 
-    /// Changed within the reach of one tick before `now`: another change may follow under the same time.
+    /// Changed within one tick before `now`: another change may follow with the same time.
     fn is_fresh(&self, now: i64) -> bool {
         const TICK: i64 = 50_000_000;
         const COARSE: i64 = 2_000_000_000;
         let last = self.changed.max(self.modified);
-        // A file system that counts whole seconds.
+        // Some file systems store whole seconds.
         let tick = if last % 1_000_000_000 == 0 { COARSE } else { TICK };
         last.saturating_add(tick) >= now
     }
 }
 
-/// One file that was looked at.
+/// One file of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<'a> {
     pub path: &'a str,
-    pub outside: Outside,
+    pub stamp: FileStamp,
     pub sha256: [u8; 32],
 }
 
-/// Everything that was looked at.
+/// The whole cache.
 #[derive(Debug, Default)]
 pub struct Cached {
     bytes: Vec<u8>,
-    /// Every content is on the disk itself.
+    /// All blobs were forced to the disk.
     pub synced: bool,
 }
 
@@ -83,26 +83,26 @@ impl Cached {
 }
 
 impl Store {
-    /// `boot`: the one we are in.
+    /// `boot`: the present one.
     pub fn cached(&self, boot: &str) -> Cached {
         let nothing = Cached { bytes: Vec::new(), synced: true };
         let Ok(Some((file, long))) = folder::open(&self.dir, FILE, OFlags::RDONLY) else { return nothing };
         folder::read_at(&file, FILE, 0, long).ok().and_then(|bytes| open(bytes, boot)).unwrap_or(nothing)
     }
 
-    /// `all` is sorted by path. `boot`: empty where every blob is on the disk itself; else a power loss may have taken some,
-    /// and what was learnt in this boot counts in this boot only.
+    /// `all` is sorted by path. `boot`: empty where all blobs were forced to the disk; else a power loss may have lost some,
+    /// and the cache is valid in this boot only.
     pub fn cache<'a>(&self, all: impl Iterator<Item = Known<'a>>, boot: &str) -> Result<(), Failure> {
         self.put(&self.dir, FILE, |file| {
             file.write_all(MARK)?;
             // The file system's own clock, which is the one that stamps files.
-            let now = Outside::of(&fstat(&*file)?).modified;
-            let settled = all.filter(|known| !known.outside.is_fresh(now));
+            let now = FileStamp::of(&fstat(&*file)?).modified;
+            let settled = all.filter(|known| !known.stamp.is_fresh(now));
             file.write_all(&encode(settled, boot)).map(|()| true)
         })
     }
 
-    /// Forgets every file whose content is not among these.
+    /// Drops every file whose content is not among these.
     pub fn forget(&self, live: &std::collections::BTreeSet<[u8; 32]>) -> Result<(), Failure> {
         let boot = crate::system::env::boot_id();
         let cached = self.cached(&boot);
@@ -117,7 +117,7 @@ const TRACKED_MARK: &[u8; 8] = b"aopstr02";
 
 impl Store {
     /// The paths that were tracked when git's index had this stat.
-    pub fn tracked(&self, index: &Outside) -> Option<Vec<u8>> {
+    pub fn tracked(&self, index: &FileStamp) -> Option<Vec<u8>> {
         let (file, long) = folder::open(&self.dir, TRACKED, OFlags::RDONLY).ok()??;
         let mut bytes = folder::read_at(&file, TRACKED, 0, long).ok()?;
         let (body, digest) = bytes.split_last_chunk::<32>()?;
@@ -131,12 +131,12 @@ impl Store {
     }
 
     /// Remembers them, unless the index is so new that another may follow with the same time.
-    pub fn track(&self, index: &Outside, list: &[u8]) -> Result<(), Failure> {
+    pub fn track(&self, index: &FileStamp, list: &[u8]) -> Result<(), Failure> {
         self.put(&self.dir, TRACKED, |file| {
             let body = [TRACKED_MARK.as_slice(), &index.bytes(), list].concat();
             file.write_all(&body)?;
             file.write_all(&Sha256::digest(&body))?;
-            Ok(!index.is_fresh(Outside::of(&fstat(&*file)?).modified))
+            Ok(!index.is_fresh(FileStamp::of(&fstat(&*file)?).modified))
         })
     }
 }
@@ -147,7 +147,7 @@ fn encode<'a>(all: impl Iterator<Item = Known<'a>>, boot: &str) -> Vec<u8> {
     text(boot, &mut bytes);
     for known in all {
         text(known.path, &mut bytes);
-        bytes.extend_from_slice(&known.outside.bytes());
+        bytes.extend_from_slice(&known.stamp.bytes());
         bytes.extend_from_slice(&known.sha256);
     }
     let digest = Sha256::digest(&bytes);
@@ -173,7 +173,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// What was written as a whole, and in this boot where that matters.
+/// `None` if it is damaged, or of another boot where that matters.
 fn open(mut bytes: Vec<u8>, boot: &str) -> Option<Cached> {
     let (body, digest) = bytes.strip_prefix(MARK)?.split_last_chunk::<32>()?;
     if Sha256::digest(body)[..] != digest[..] {
@@ -192,13 +192,13 @@ fn open(mut bytes: Vec<u8>, boot: &str) -> Option<Cached> {
 
 fn read<'a>(rest: &mut &'a [u8]) -> Option<Known<'a>> {
     let path = read_text(rest)?;
-    let outside = Outside {
+    let stamp = FileStamp {
         size: u64::from_le_bytes(take(rest)?),
         changed: i64::from_le_bytes(take(rest)?),
         modified: i64::from_le_bytes(take(rest)?),
         inode: u64::from_le_bytes(take(rest)?),
     };
-    Some(Known { path, outside, sha256: take(rest)? })
+    Some(Known { path, stamp, sha256: take(rest)? })
 }
 
 #[cfg(test)]
@@ -210,20 +210,20 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let env = crate::system::env::Env { config: home.path().join(".claude"), ..<_>::default() };
         let store = Store::open(&env, home.path()).unwrap();
-        let index = Outside { size: 1, changed: 1, modified: 1, inode: 1 };
+        let index = FileStamp { size: 1, changed: 1, modified: 1, inode: 1 };
         let old = [&index.bytes()[..], b"a\0"].concat();
         let path = home.path().join(".claude/checkpoints/tracked");
         std::fs::write(path, [&old[..], &Sha256::digest(&old)].concat()).unwrap();
         assert_eq!(store.tracked(&index), None);
         store.track(&index, b"a\0b\0").unwrap();
         assert_eq!(store.tracked(&index).as_deref(), Some(&b"a\0b\0"[..]));
-        assert_eq!(store.tracked(&Outside { size: 2, ..index }), None);
+        assert_eq!(store.tracked(&FileStamp { size: 2, ..index }), None);
     }
 
     #[test]
     fn what_was_learnt_comes_back_and_damage_forgets_it() {
-        let outside = Outside { size: 3, changed: -5, modified: i64::MAX, inode: u64::MAX };
-        let known = ["", "a", "b/\u{fc}"].map(|path| Known { path, outside, sha256: [7; 32] });
+        let stamp = FileStamp { size: 3, changed: -5, modified: i64::MAX, inode: u64::MAX };
+        let known = ["", "a", "b/\u{fc}"].map(|path| Known { path, stamp, sha256: [7; 32] });
         for boot in ["", "this one"] {
             let bytes = [MARK.as_slice(), &encode(known.into_iter(), boot)].concat();
             let cached = open(bytes.clone(), "this one").unwrap();

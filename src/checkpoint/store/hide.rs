@@ -1,6 +1,6 @@
-//! Keeps the vault out of git's sight: a line in the repository's own list, which is tracked by nobody.
+//! Makes git ignore the store, by a line in the repository's own list, which is not tracked.
 //!
-//! Reads the repository's layout, appends to `info/exclude`. A repository that cannot be written is left as it is.
+//! Reads the repository's layout, appends to `info/exclude`. A read-only repository is left as it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Anywhere in the repository: a project can begin below its root.
 pub const LINE: &str = "**/.claude/checkpoints/";
 
-/// Adds our line where it is missing.
+/// Adds the line where it is missing.
 pub fn from_git(root: &Path) {
     let Some(folder) = root.ancestors().find_map(common) else { return };
     let path = folder.join("info/exclude");
@@ -23,7 +23,7 @@ pub fn from_git(root: &Path) {
     }
 }
 
-/// The own folder of the repository or worktree here; `None` where there is none.
+/// The `.git` folder of the repository or worktree here; `None` where there is none.
 pub fn own(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let about = fs::symlink_metadata(&git).ok()?;

@@ -1,6 +1,6 @@
-//! `index.json`: every checkpoint of the vault in a line of its own, so that listing reads one file.
+//! `index.json`: one row per checkpoint, so that listing reads one file.
 //!
-//! Reads and writes that file. Derived: a missing or damaged one is made again from the checkpoints themselves.
+//! Reads and writes that file. Derived: a missing or damaged one is made again from the checkpoints.
 
 use super::Store;
 use crate::checkpoint::form::{Checkpoint, Id, Kind};
@@ -78,12 +78,11 @@ impl Store {
     pub fn set_rows(&self, rows: Vec<Row>) -> Result<(), Failure> {
         let index = Index { checkpoints: rows, schema: 1 };
         let text = serde_json::to_string_pretty(&index).unwrap_or_default() + "\n";
-        // Not synced: what a power loss takes is made again.
+        // Not synced: after a power loss it is made again.
         self.put(&self.dir, FILE, |file| file.write_all(text.as_bytes()).map(|()| true))
     }
 
-    /// Checkpoints whose process was killed before they came into the index: taken in where they were witnessed, and so
-    /// acknowledged; else they never were.
+    /// Adds checkpoints whose process was killed before it wrote the index, if they were witnessed; deletes them if not.
     pub(super) fn adopt(&self, env: &Env) -> Result<(), Failure> {
         let index = self.index()?;
         let indexed = index.is_some();
@@ -111,10 +110,10 @@ impl Store {
         rows.iter().filter(same).map(|row| row.version).max().unwrap_or(0) + 1
     }
 
-    /// The one checkpoint that is meant: its id, the beginning of one, or its name without the run.
+    /// Finds a checkpoint by its id, a unique beginning of it, or its id without the run.
     pub fn pick(rows: &[Row], given: &str) -> Result<Id, String> {
-        let list = "hint: `aops-hook checkpoint list` names them all";
-        let read = |row: &Row| Id::read(&row.id).ok_or_else(|| format!("`{}` is no id", row.id));
+        let list = "hint: `aops-hook checkpoint list` shows them all";
+        let read = |row: &Row| Id::read(&row.id).ok_or_else(|| format!("`{}` is not an id", row.id));
         if let Some(row) = rows.iter().find(|row| row.id == given) {
             return read(row);
         }
@@ -126,7 +125,7 @@ impl Store {
             [one] => read(one),
             [] => Err(format!("no checkpoint `{given}`\n{list}")),
             many => Err(format!(
-                "`{given}` means {} checkpoints\nhint: type more of it; `aops-hook checkpoint list` names them all",
+                "`{given}` matches {} checkpoints\nhint: type more of it; `aops-hook checkpoint list` shows them all",
                 many.len()
             )),
         }

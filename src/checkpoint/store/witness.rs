@@ -1,7 +1,7 @@
-//! Digests of checkpoints, kept apart from them: who edits a checkpoint cannot edit what was said of it.
+//! The digests of checkpoints, kept outside the tree: an edited checkpoint is found.
 //!
-//! Reads and appends a file of each tree below `<config>/aops/checkpoints/`, where no tool call may write. The session's
-//! ledger says the same; this holds for checkpoints without a session too, and in a copy of the tree it holds nothing.
+//! Reads and appends one file per tree below `<config>/aops/checkpoints/`, where no tool call may write. The session's
+//! ledger has the same digests; this file also covers checkpoints without a session. A copy of the tree has no such file.
 
 use super::Store;
 use crate::checkpoint::form::{Checkpoint, Id, text};
@@ -38,7 +38,7 @@ fn dir(env: &Env) -> Result<Option<OwnedFd>, Failure> {
 }
 
 impl Store {
-    /// Every digest that was witnessed, by id.
+    /// All digests, by id.
     pub fn witnessed(&self, env: &Env) -> Result<BTreeMap<String, String>, Failure> {
         let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(BTreeMap::new()) };
         let Some((file, long)) = folder::open(&dir, &name, OFlags::RDONLY)? else {
@@ -50,7 +50,7 @@ impl Store {
         Ok(lines.map(|line| (line.id, line.digest)).collect())
     }
 
-    /// Says it; who takes the file forces it to the disk.
+    /// Appends the digest of a checkpoint; the caller syncs the file.
     pub fn witness(&self, env: &Env, checkpoint: &Checkpoint) -> Result<Option<File>, Failure> {
         files::make_all(&env.config.join("aops/checkpoints"))?;
         let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
@@ -58,7 +58,7 @@ impl Store {
         let id = checkpoint.identity.checkpoint_id.clone();
         let mut line =
             canonical(&Witness { digest: checkpoint.digest.clone().unwrap_or_default(), id }) + "\n";
-        // A line that a power loss tore ends here.
+        // End a line that a power loss tore.
         if long > 0 && folder::read_at(&file, &name, long - 1, 1)? != b"\n" {
             line.insert(0, '\n');
         }
@@ -66,7 +66,7 @@ impl Store {
         Ok(Some(file))
     }
 
-    /// Forgets all but these.
+    /// Deletes all but these.
     pub fn witness_only(&self, env: &Env, kept: &[String]) -> Result<(), Failure> {
         let Some(dir) = dir(env)? else { return Ok(()) };
         let lines = self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id));
@@ -74,7 +74,7 @@ impl Store {
         Ok(folder::replace(&dir, &name(&self.root), ".new", text.as_bytes())?)
     }
 
-    /// The checkpoint, held against what was said of it as it was taken.
+    /// Reads a checkpoint and checks it against its witnessed digest.
     pub fn vouched(&self, env: &Env, id: &Id) -> Result<Checkpoint, Failure> {
         self.vouched_text(env, id).map(|(checkpoint, _)| checkpoint)
     }
@@ -84,7 +84,7 @@ impl Store {
         self.vouch(env, id, self.read_text(id)?)
     }
 
-    /// The same with the files in its text only.
+    /// The same; the files are not parsed.
     pub fn vouched_but_files(&self, env: &Env, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
         self.vouch(env, id, self.read_by(id, text::unseal_but_files)?)
     }
@@ -97,9 +97,9 @@ impl Store {
     ) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let wrong = |why: &str| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
         match self.witnessed(env)?.get(&id.to_string()) {
-            None => Err(wrong("nobody saw it being taken here: a copy, or a forgery")),
+            None => Err(wrong("it was not taken in this folder: a copy, or a forgery")),
             Some(digest) if checkpoint.digest.as_ref() != Some(digest) => {
-                Err(wrong("it was edited since it was taken"))
+                Err(wrong("it was edited after it was taken"))
             }
             Some(_) => Ok((checkpoint, text)),
         }

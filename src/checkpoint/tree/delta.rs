@@ -1,6 +1,6 @@
-//! What parts two trees: added, removed, changed.
+//! The difference between two trees: added, removed, changed.
 //!
-//! Reads two sorted trees, writes nothing. Invariant: done to the first, it gives the second.
+//! Pure; both trees are sorted. Invariant: applied to the first tree, it gives the second.
 
 use super::{Artifacts, File, Folder, Placed, find};
 use std::cmp::Ordering;
@@ -17,30 +17,37 @@ pub struct Delta<'a> {
     pub changed_folders: Vec<(&'a Folder, &'a Folder)>,
 }
 
-/// What makes `new` of `old`. What either left out is left alone.
-pub fn part<'a>(old: &'a Artifacts, new: &'a Artifacts) -> Delta<'a> {
+/// The changes from `old` to `new`, without paths that either left out.
+pub fn diff<'a>(old: &'a Artifacts, new: &'a Artifacts) -> Delta<'a> {
     let mut delta = Delta::default();
     let out = |path: &str| find(&old.left_out, path).is_some() || find(&new.left_out, path).is_some();
-    for pair in pairs(&old.files, &new.files) {
-        match pair {
-            (Some(was), Some(is)) if was != is => delta.changed.push((was, is)),
-            (Some(was), None) if !out(&was.path) => delta.removed.push(was),
-            (None, Some(is)) if !out(&is.path) => delta.added.push(is),
-            _ => {}
-        }
-    }
-    for pair in pairs(&old.folders, &new.folders) {
-        match pair {
-            (Some(was), Some(is)) if was != is => delta.changed_folders.push((was, is)),
-            (Some(was), None) if !out(&was.path) => delta.gone_folders.push(was),
-            (None, Some(is)) if !out(&is.path) => delta.new_folders.push(is),
-            _ => {}
-        }
-    }
+    (delta.added, delta.removed, delta.changed) = sorted_out(&old.files, &new.files, out);
+    (delta.new_folders, delta.gone_folders, delta.changed_folders) =
+        sorted_out(&old.folders, &new.folders, out);
     delta
 }
 
-impl Delta<'_> {
+type Changes<'a, T> = (Vec<&'a T>, Vec<&'a T>, Vec<(&'a T, &'a T)>);
+
+/// Added, removed, changed.
+fn sorted_out<'a, T: Placed + PartialEq>(
+    old: &'a [T],
+    new: &'a [T],
+    out: impl Fn(&str) -> bool,
+) -> Changes<'a, T> {
+    let (mut added, mut removed, mut changed) = <Changes<T>>::default();
+    for pair in pairs(old, new) {
+        match pair {
+            (Some(was), Some(is)) if was != is => changed.push((was, is)),
+            (Some(was), None) if !out(was.path()) => removed.push(was),
+            (None, Some(is)) if !out(is.path()) => added.push(is),
+            _ => {}
+        }
+    }
+    (added, removed, changed)
+}
+
+impl<'a> Delta<'a> {
     pub fn is_empty(&self) -> bool {
         self.files() == 0
             && self.new_folders.is_empty()
@@ -48,7 +55,7 @@ impl Delta<'_> {
             && self.changed_folders.is_empty()
     }
 
-    /// But for these paths.
+    /// Without these paths.
     #[must_use]
     pub fn without(mut self, stays: impl Fn(&str) -> bool) -> Self {
         self.added.retain(|file| !stays(&file.path));
@@ -60,7 +67,14 @@ impl Delta<'_> {
         self
     }
 
-    /// Every path it is about.
+    /// The paths of added, removed and changed files.
+    pub fn by_kind(&self) -> [Vec<&'a str>; 3] {
+        let changed = self.changed.iter().map(|(_, new)| new.path.as_str()).collect();
+        let paths = |files: &[&'a File]| files.iter().map(|file| file.path.as_str()).collect();
+        [paths(&self.added), paths(&self.removed), changed]
+    }
+
+    /// All paths that change.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let changed = self.changed.iter().map(|(file, _)| *file);
         let files = self.added.iter().chain(&self.removed).copied().chain(changed);
@@ -69,18 +83,18 @@ impl Delta<'_> {
         files.map(Placed::path).chain(folders.map(Placed::path))
     }
 
-    /// How many files it is about.
+    /// The number of files that change.
     pub fn files(&self) -> usize {
         self.added.len() + self.removed.len() + self.changed.len()
     }
 }
 
-/// Those of the second list that the first does not have.
+/// The items of the second list whose path is not in the first.
 pub fn missing<'a, T: Placed>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = &'a T> {
     pairs(old, new).filter_map(|(was, is)| if was.is_none() { is } else { None })
 }
 
-/// Two sorted lists side by side.
+/// Pairs the items of two sorted lists by path.
 fn pairs<'a, T: Placed>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = (Option<&'a T>, Option<&'a T>)> {
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
     std::iter::from_fn(move || {
@@ -117,14 +131,14 @@ mod tests {
     fn added_removed_changed() {
         let (old, new) =
             (tree(&[("a", "1"), ("b", "1"), ("c", "1")]), tree(&[("b", "2"), ("c", "1"), ("d", "1")]));
-        let delta = part(&old, &new);
+        let delta = diff(&old, &new);
         let names = |files: &[&File]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
         assert_eq!(
             (names(&delta.added), names(&delta.removed)),
             (vec!["d".to_owned()], vec!["a".to_owned()])
         );
         assert_eq!(delta.changed.len(), 1);
-        assert!(part(&old, &old).is_empty());
+        assert!(diff(&old, &old).is_empty());
     }
 
     #[test]
@@ -132,6 +146,6 @@ mod tests {
         let left = |path: &str| LeftOut { path: path.to_owned(), ..LeftOut::default() };
         let old = tree(&[("big", "1")]);
         let new = Artifacts { left_out: vec![left("big")], ..tree(&[]) };
-        assert!(part(&old, &new).is_empty() && part(&new, &old).is_empty());
+        assert!(diff(&old, &new).is_empty() && diff(&new, &old).is_empty());
     }
 }

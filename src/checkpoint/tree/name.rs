@@ -1,11 +1,11 @@
-//! Names of files as text: whatever bytes a name has, it comes back the same.
+//! File names as text, without loss.
 //!
-//! Reads nothing, writes nothing. A byte that is no UTF-8 becomes one character of a private range (U+F780 to U+F7FF), and
-//! so do the bytes of those characters themselves, or two names could become one.
+//! Pure. A byte that is not UTF-8 becomes one character of a private range (U+F780 to U+F7FF), and so do the bytes of those
+//! characters themselves, or two names could become one.
 
 use std::borrow::Cow;
 
-/// Byte 0x80 stands here.
+/// Stands for byte 0x80.
 const FIRST: u32 = 0xF780;
 
 /// The text of a name.
@@ -44,7 +44,7 @@ pub fn bytes(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// The name for people: no control character, nothing invented.
+/// The name for display, without control characters and stand-ins.
 pub fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_stand_in(c) { '\u{fffd}' } else { c }).collect()
 }

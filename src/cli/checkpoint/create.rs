@@ -1,4 +1,4 @@
-//! Takes a checkpoint of the tree as it is, in the run `manual`.
+//! Takes a checkpoint of the present tree, in the run `manual`.
 
 use super::{Command, Io, Who, root, size};
 use crate::checkpoint;
@@ -20,15 +20,18 @@ use std::time::Instant;
 
 pub(super) const VERB: Command = Command {
     name: "create",
-    about: "Keep the working tree as it is now",
+    about: "Save the working tree as it is now",
     examples: &[
         ("aops-hook checkpoint create", "a checkpoint by hand, in the run `manual`"),
-        ("aops-hook checkpoint create --note 'before the big rename'", "with a few words for later"),
+        ("aops-hook checkpoint create --note 'before the big rename'", "with a note"),
     ],
     who: Who::Anyone,
     arguments: |row| {
         row.arg(
-            Arg::new("note").long("note").value_name("TEXT").help("A few words, kept with the checkpoint"),
+            Arg::new("note")
+                .long("note")
+                .value_name("TEXT")
+                .help("A note that is stored with the checkpoint"),
         )
     },
     run,
@@ -42,10 +45,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut brief = session.is_some();
     let taken = loop {
         let mut ledger = match &session {
-            Some(shelved) => Some(Ledger::at(env, &shelved.path, &shelved.session_id)?),
+            Some(on_disk) => Some(Ledger::at(env, &on_disk.path, &on_disk.session_id)?),
             None => None,
         };
-        let vault = Store::open(env, &root)?;
+        let store = Store::open(env, &root)?;
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
         let wanted = Wanted {
             run: BY_HAND,
@@ -59,11 +62,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         };
         let until = brief.then(|| Instant::now() + BRIEF);
         let limits = Limits { until, ..limits.clone() };
-        match checkpoint::rollback::take(env, &vault, ledger.as_mut(), &limits, &wanted) {
-            // The long look first then, while nobody waits for us.
+        match checkpoint::rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {
+            // Fill the cache first, without holding the session's lock.
             Err(failure) if brief && failure.code == Code::TimedOut => {
                 drop(ledger);
-                checkpoint::rollback::warm_up(env, &vault, &Limits { until: None, ..limits })?;
+                checkpoint::rollback::warm_up(env, &store, &Limits { until: None, ..limits })?;
                 brief = false;
             }
             done => break done?,
@@ -78,15 +81,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     writeln!(io.out, "{id}: {files} files, {bytes}, in {} ms", began.elapsed().as_millis())?;
     let out = &taken.artifacts.left_out;
     if !out.is_empty() {
-        writeln!(io.out, "left out: {}; `aops-hook checkpoint show {id}` names them", out.len())?;
+        writeln!(io.out, "left out: {}; `aops-hook checkpoint show {id}` lists them", out.len())?;
     }
     Ok(0)
 }
 
 /// The newest session of this tree.
 fn here(io: &Io, root: &Path) -> Option<SessionOnDisk> {
-    let of_tree = |shelved: &SessionOnDisk| {
-        sessions::session(shelved).is_some_and(|session| Path::new(&session.memory.root) == root)
+    let of_tree = |on_disk: &SessionOnDisk| {
+        sessions::session(on_disk).is_some_and(|session| Path::new(&session.memory.root) == root)
     };
     sessions::pick(io.env, None).ok().filter(of_tree)
 }

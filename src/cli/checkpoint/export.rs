@@ -1,9 +1,9 @@
-//! Writes the tree of a checkpoint to a folder of its own, with the checkpoint beside it.
+//! Writes the tree of a checkpoint to a new folder, with the checkpoint beside it.
 
-use super::{Command, Io, Who, id_argument, picked, refused, size, vault};
+use super::{Command, Io, Who, id_argument, pick_id, refused, size, store};
 use crate::checkpoint::restore::{self, Steps};
 use crate::checkpoint::tree::Artifacts;
-use crate::checkpoint::tree::delta::part;
+use crate::checkpoint::tree::delta::diff;
 use crate::system::files;
 use anyhow::Context;
 use clap::{Arg, ArgMatches};
@@ -21,23 +21,26 @@ pub(super) const VERB: Command = Command {
     who: Who::OutsideClient,
     arguments: |row| {
         let to = Arg::new("to").long("to").value_name("FOLDER").required(true);
-        id_argument(row).arg(to.help("A folder that is not there yet"))
+        id_argument(row).arg(to.help("A folder that does not exist yet"))
     },
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let looked = vault(io)?;
-    let id = picked(given, "id", &looked)?;
-    let one = looked.vouched(io.env, &id)?;
+    let store = store(io)?;
+    let id = pick_id(given, "id", &store)?;
+    let one = store.vouched(io.env, &id)?;
     let to =
         io.env.from_here(Path::new(given.get_one::<String>("to").map(String::as_str).unwrap_or_default()));
     if to.symlink_metadata().is_ok() {
-        return refused(format!("`{}` is there already\nhint: name a folder that is not", to.display()));
+        return refused(format!(
+            "`{}` exists already\nhint: name a folder that does not exist",
+            to.display()
+        ));
     }
     let (nothing, tree) = (Artifacts::default(), to.join("tree"));
-    let delta = part(&nothing, &one.artifacts);
-    restore::open_dry(&looked, &delta)?;
+    let delta = diff(&nothing, &one.artifacts);
+    restore::check_contents(&store, &delta)?;
     let steps = Steps { delta, folders: one.artifacts.folders.iter().collect(), fresh: true };
     files::make_folders(&tree, 0o755).with_context(|| tree.display().to_string())?;
     let folder = rustix::fs::openat(
@@ -46,7 +49,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
         Mode::empty(),
     )?;
-    restore::apply(&looked, &folder, &steps)?.settle(&looked)?;
+    restore::apply(&store, &folder, &steps)?.sync(&store)?;
     let text = serde_json::to_string_pretty(&one)? + "\n";
     files::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
     if io.json {

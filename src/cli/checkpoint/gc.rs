@@ -1,7 +1,7 @@
-//! Takes old checkpoints away, and the contents nobody refers to any more: a person's verb.
+//! Deletes old checkpoints, and the contents that no checkpoint refers to; needs a person at a terminal.
 //!
-//! Invariants: what a kept checkpoint holds stays; the last way back of a running session stays; one that cannot be read
-//! keeps every content, since nobody knows which are its.
+//! Invariants: the contents of a kept checkpoint stay; so does the newest start of work of a running session; if one
+//! checkpoint cannot be read, all contents stay.
 
 use super::{Command, Io, Who, refused, root, size};
 use crate::checkpoint;
@@ -17,23 +17,23 @@ use std::collections::BTreeSet;
 
 pub(super) const VERB: Command = Command {
     name: "gc",
-    about: "Take old checkpoints away (a person's verb)",
+    about: "Delete old checkpoints (needs a person at a terminal)",
     examples: &[
-        ("aops-hook checkpoint gc", "keep the newest, as many as `checkpoint.keep` says"),
+        ("aops-hook checkpoint gc", "keep the newest `checkpoint.keep`"),
         (
             "aops-hook checkpoint gc --keep 5 --older-than 7d",
-            "of those beyond five, the ones older than a week",
+            "keep the newest five, and all of the last week",
         ),
-        ("aops-hook checkpoint gc --dry-run", "what would go"),
+        ("aops-hook checkpoint gc --dry-run", "show what it would delete"),
     ],
     who: Who::OutsideClient,
     arguments: |row| {
         let keep = Arg::new("keep").long("keep").value_name("N").value_parser(clap::value_parser!(u64));
         let age = Arg::new("older-than").long("older-than").value_name("TIME");
         let dry = Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue);
-        row.arg(keep.help("How many of the newest stay; else `checkpoint.keep`"))
-            .arg(age.help("Only those that are older: 12h, 7d"))
-            .arg(dry.help("Show what would go, and do nothing"))
+        row.arg(keep.help("How many of the newest to keep; default: `checkpoint.keep`"))
+            .arg(age.help("Delete only those that are older: 12h, 7d"))
+            .arg(dry.help("Show what it would delete, and do nothing"))
     },
     run,
 };
@@ -51,10 +51,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Some(text) => duration(text).or_else(refused)?,
         None => 0,
     };
-    let vault = Store::open(env, &root)?;
-    let rows = vault.rows()?;
+    let store = Store::open(env, &root)?;
+    let rows = store.rows()?;
     let held: Vec<String> =
-        checkpoint::rollback::running(env, &root, "").into_iter().map(|shelved| shelved.session_id).collect();
+        checkpoint::rollback::running(env, &root, "").into_iter().map(|on_disk| on_disk.session_id).collect();
     let old = |row: &Row| time::parse(&row.created_at).is_none_or(|at| env.now_ms - at >= age);
     let beyond = rows.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     let goes = |at: usize, row: &Row| at < beyond && old(row) && !is_way_back(&rows, at, &held);
@@ -63,25 +63,25 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         gone.into_iter().map(|(_, row)| row.clone()).collect(),
         kept.into_iter().map(|(_, row)| row.clone()).collect(),
     );
-    let live = live(&vault, &kept);
+    let live = live(&store, &kept);
     let dead: Vec<[u8; 32]> = match &live {
-        Ok(live) => vault.blobs()?.into_iter().filter(|blob| !live.contains(blob)).collect(),
+        Ok(live) => store.blobs()?.into_iter().filter(|blob| !live.contains(blob)).collect(),
         Err(_) => Vec::new(),
     };
     let mut freed = 0;
     if !dry {
-        // First nobody refers to them, then they go: killed in between, they are only in nobody's way.
+        // First the references, then the contents: killed in between, some unused contents are left.
         let ids: Vec<String> = kept.iter().map(|row| row.id.clone()).collect();
-        vault.witness_only(env, &ids)?;
-        vault.set_rows(kept.clone())?;
+        store.witness_only(env, &ids)?;
+        store.set_rows(kept.clone())?;
         for row in &gone {
-            Id::read(&row.id).map_or(Ok(()), |id| vault.remove(&id))?;
+            Id::read(&row.id).map_or(Ok(()), |id| store.remove(&id))?;
         }
         if let Ok(live) = &live {
-            vault.forget(live)?;
+            store.forget(live)?;
         }
         for blob in &dead {
-            freed += vault.drop_blob(blob)?;
+            freed += store.drop_blob(blob)?;
         }
     }
     if io.json {
@@ -92,21 +92,21 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return Ok(0);
     }
     for row in &gone {
-        writeln!(io.out, "{} {}", if dry { "would go:" } else { "gone:" }, row.id)?;
+        writeln!(io.out, "{} {}", if dry { "would delete" } else { "deleted" }, row.id)?;
     }
     if let Err(why) = &live {
-        writeln!(io.out, "contents stay, since one checkpoint cannot be read: {why}")?;
+        writeln!(io.out, "all contents stay, because a checkpoint cannot be read: {why}")?;
     }
     let what = format!("{} of {} checkpoints, {} contents", gone.len(), rows.len(), dead.len());
     Ok(if dry {
-        writeln!(io.out, "would free {what}")
+        writeln!(io.out, "would delete {what}")
     } else {
-        writeln!(io.out, "freed {what}, {}", size(freed))
+        writeln!(io.out, "deleted {what}, {}", size(freed))
     }
     .map(|()| 0)?)
 }
 
-/// The newest beginning of work of a session that still runs.
+/// The newest start of work of a running session.
 fn is_way_back(rows: &[Row], at: usize, running: &[String]) -> bool {
     let row = &rows[at];
     let same = |other: &Row| other.run() == row.run() && other.kind == Kind::Pre && other.phase == row.phase;
@@ -114,12 +114,12 @@ fn is_way_back(rows: &[Row], at: usize, running: &[String]) -> bool {
     newest && running.contains(&row.session_id)
 }
 
-/// Every content that one of these holds.
-fn live(vault: &Store, kept: &[Row]) -> Result<BTreeSet<[u8; 32]>, String> {
+/// The contents of these checkpoints.
+fn live(store: &Store, kept: &[Row]) -> Result<BTreeSet<[u8; 32]>, String> {
     let mut live = BTreeSet::new();
     for row in kept {
         let id = Id::read(&row.id).ok_or_else(|| row.id.clone())?;
-        let one = vault.read(&id).map_err(|failure| failure.to_string())?;
+        let one = store.read(&id).map_err(|failure| failure.to_string())?;
         live.extend(one.artifacts.files.iter().map(|file| file.sha256.0));
     }
     Ok(live)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub(super) const VERB: Command = Command {
     name: "list",
-    about: "List what was kept, the newest last",
+    about: "List all checkpoints, the newest last",
     examples: &[
         ("aops-hook checkpoint list", "id, age and why it was taken"),
         ("aops-hook checkpoint list --json", "the same for a program: id, version, phase, type, created_at"),
@@ -21,14 +21,14 @@ pub(super) const VERB: Command = Command {
 };
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let rows = Store::look(&root(io))?.map_or_else(|| Ok(Vec::new()), |vault| vault.rows())?;
+    let rows = Store::look(&root(io))?.map_or_else(|| Ok(Vec::new()), |store| store.rows())?;
     if io.json {
-        let rows: Vec<Value> = rows.iter().map(told).collect();
+        let rows: Vec<Value> = rows.iter().map(to_json).collect();
         writeln!(io.out, "{}", Value::from(rows))?;
         return Ok(0);
     }
     if rows.is_empty() {
-        writeln!(io.out, "no checkpoint was taken in this project yet")?;
+        writeln!(io.out, "this project has no checkpoint yet")?;
     }
     let mut table = Table::new(&["checkpoint", "age", "why"]);
     for row in &rows {
@@ -39,6 +39,6 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(table.print(io).map(|()| 0)?)
 }
 
-fn told(row: &Row) -> Value {
+fn to_json(row: &Row) -> Value {
     json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at})
 }

@@ -1,8 +1,8 @@
-//! Puts the working tree back to a checkpoint: a person's verb.
+//! Rolls the working tree back to a checkpoint; needs a person at a terminal.
 //!
-//! Shows what it will do, asks at a terminal, archives the present, then does it.
+//! Shows the changes, asks, archives the present tree, then applies them.
 
-use super::{Command, Io, Who, id_argument, picked, refused, root};
+use super::{Command, Io, Who, id_argument, pick_id, refused, root};
 use crate::checkpoint;
 use crate::checkpoint::capture::Limits;
 use crate::checkpoint::rollback::{Order, Preview};
@@ -16,10 +16,13 @@ use std::io::IsTerminal;
 
 pub(super) const VERB: Command = Command {
     name: "rollback",
-    about: "Put the working tree back to a checkpoint (a person's verb)",
+    about: "Roll the working tree back to a checkpoint (needs a person at a terminal)",
     examples: &[
         ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what it would do"),
-        ("aops-hook checkpoint rollback manual/POST_idle_v1", "do it; the present is archived first"),
+        (
+            "aops-hook checkpoint rollback manual/POST_idle_v1",
+            "roll back; the present tree is archived first",
+        ),
         (
             "aops-hook checkpoint rollback manual/POST_idle_v1 --state-only",
             "the loop goes back, the files stay",
@@ -30,12 +33,12 @@ pub(super) const VERB: Command = Command {
         let flag = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
         id_argument(row)
             .arg(flag("dry-run").help("Show what it would do, and do nothing"))
-            .arg(flag("state-only").help("Put back where the loop stood; leave the files alone"))
+            .arg(flag("state-only").help("Roll back the loop; leave the files alone"))
     },
     run,
 };
 
-/// So many paths of a kind are shown.
+/// Most paths shown of each kind.
 const SHOWN: usize = 20;
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -44,15 +47,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if !dry {
         super::allowed("checkpoint rollback", Who::AtTerminal, io)?;
     }
-    let vault = super::vault(io)?;
-    let id = picked(given, "id", &vault)?;
-    let session_id = vault.session_of(&id)?;
+    let store = super::store(io)?;
+    let id = pick_id(given, "id", &store)?;
+    let session_id = store.session_of(&id)?;
     let wrong = || {
-        let what = format!("checkpoint `{id}` is not the one its session's ledger tells of");
+        let what = format!("checkpoint `{id}` is not the one in its session's ledger");
         Failure::new(Code::ChecksumMismatch, what)
     };
-    // Asked before anybody is held, for the digest that is witnessed: no other is restored.
-    let digest = vault.witnessed(env)?.remove(&id.to_string());
+    // Before any lock is taken. Only the witnessed digest is restored.
+    let digest = store.witnessed(env)?.remove(&id.to_string());
     if checkpoint::rollback::said_in_ledger(env, &session_id, &id, digest.as_ref())? == Some(false) {
         return Err(wrong().into());
     }
@@ -66,7 +69,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         check(&preview)?;
         show(io, &preview, state_only)?;
         if dry && io.json {
-            writeln!(io.out, "{}", told(&preview))?;
+            writeln!(io.out, "{}", to_json(&preview))?;
         }
         if dry {
             return Ok(0);
@@ -79,7 +82,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let order = Order { id: &id, alone: &[], by: "a person", state_only };
     let done = checkpoint::rollback::roll_back(env, &root, &order, None, &mut |preview| {
         check(preview)?;
-        said = if io.json { told(preview) } else { Value::Null };
+        said = if io.json { to_json(preview) } else { Value::Null };
         shown = if io.yes { show(io, preview, state_only) } else { Ok(()) };
         Ok(())
     })?;
@@ -92,21 +95,18 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return Ok(0);
     }
     for folder in &done.kept_folders {
-        writeln!(io.out, "kept, since it holds files that are ignored: {}", clean(&name::shown(folder)))?;
+        writeln!(io.out, "kept, because it holds ignored files: {}", clean(&name::shown(folder)))?;
     }
     writeln!(io.out, "rolled back to {id}, which is now {}", done.result)?;
     if !done.archive.is_empty() {
-        writeln!(io.out, "undo it with `aops-hook checkpoint rollback {}`", done.archive)?;
+        writeln!(io.out, "to return, run `aops-hook checkpoint rollback {}`", done.archive)?;
     }
     Ok(0)
 }
 
-/// What would be done.
-fn told(preview: &Preview) -> Value {
-    let delta = preview.delta();
-    let removed: Vec<&str> = delta.removed.iter().map(|file| file.path.as_str()).collect();
-    let added: Vec<&str> = delta.added.iter().map(|file| file.path.as_str()).collect();
-    let changed: Vec<&str> = delta.changed.iter().map(|(_, file)| file.path.as_str()).collect();
+/// The changes that a rollback would make.
+fn to_json(preview: &Preview) -> Value {
+    let [added, removed, changed] = preview.delta().by_kind();
     json!({
         "id": preview.target.identity.checkpoint_id, "added": added, "removed": removed, "changed": changed,
         "archive": null, "result": null, "dry_run": true,
@@ -127,9 +127,7 @@ fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> 
             target.phase.name()
         )?);
     }
-    let removed: Vec<&str> = delta.removed.iter().map(|file| file.path.as_str()).collect();
-    let added: Vec<&str> = delta.added.iter().map(|file| file.path.as_str()).collect();
-    let changed: Vec<&str> = delta.changed.iter().map(|(_, file)| file.path.as_str()).collect();
+    let [added, removed, changed] = delta.by_kind();
     for (words, paths, tone) in [
         ("removed", removed, Tone::Bad),
         ("brought back", added, Tone::Good),
@@ -143,7 +141,7 @@ fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> 
         }
     }
     if delta.is_empty() {
-        writeln!(io.out, "  the files are as they were then")?;
+        writeln!(io.out, "  no file differs")?;
     }
     for out in target.artifacts.left_out.iter().take(SHOWN) {
         writeln!(io.out, "  {:13} {} ({})", "left alone", clean(&name::shown(&out.path)), out.reason)?;
@@ -155,7 +153,7 @@ fn sure(io: &mut Io) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
-    write!(io.out, "the present is archived first; go on? [y/N] ")?;
+    write!(io.out, "the present tree is archived first; continue? [y/N] ")?;
     io.out.flush()?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;

@@ -1,6 +1,6 @@
-//! Shows one checkpoint: where the loop stood, who worked, what the gates said, which files.
+//! Shows one checkpoint: state of the loop, agents, gates, files.
 
-use super::{Command, Io, Who, id_argument, picked, size, vault};
+use super::{Command, Io, Who, id_argument, pick_id, size, store};
 use crate::checkpoint::tree::name;
 use crate::cli::table::{Tone, clean};
 use clap::{Arg, ArgAction, ArgMatches};
@@ -9,7 +9,7 @@ pub(super) const VERB: Command = Command {
     name: "show",
     about: "Show one checkpoint",
     examples: &[
-        ("aops-hook checkpoint show manual/POST_idle_v1", "where the loop stood, and how much was kept"),
+        ("aops-hook checkpoint show manual/POST_idle_v1", "state of the loop, agents, gates, size"),
         ("aops-hook checkpoint show manual/POST_idle_v1 --files", "every file, with mode, size and digest"),
     ],
     who: Who::Anyone,
@@ -20,8 +20,8 @@ pub(super) const VERB: Command = Command {
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let vault = vault(io)?;
-    let one = vault.read(&picked(given, "id", &vault)?)?;
+    let store = store(io)?;
+    let one = store.read(&pick_id(given, "id", &store)?)?;
     if io.json {
         writeln!(io.out, "{}", serde_json::to_string_pretty(&one)?)?;
         return Ok(0);

@@ -1,6 +1,6 @@
-//! Holds every checkpoint against its digest, its witness and its ledger, and every content against its name.
+//! Checks every checkpoint against its digest, its witness and its ledger, and every content against its name.
 
-use super::{Command, Io, Who, picked, root};
+use super::{Command, Io, Who, pick_id, root};
 use crate::checkpoint;
 use crate::checkpoint::form::Id;
 use crate::checkpoint::store::Store;
@@ -25,15 +25,15 @@ pub(super) const VERB: Command = Command {
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (mut wrong, mut blobs, mut count) = (Vec::new(), BTreeSet::new(), 0);
-    if let Some(vault) = Store::look(&root(io))? {
+    if let Some(store) = Store::look(&root(io))? {
         let ids: Vec<Id> = if given.contains_id("id") {
-            vec![picked(given, "id", &vault)?]
+            vec![pick_id(given, "id", &store)?]
         } else {
-            vault.rows()?.iter().filter_map(|row| Id::read(&row.id)).collect()
+            store.rows()?.iter().filter_map(|row| Id::read(&row.id)).collect()
         };
         count = ids.len();
         for id in ids {
-            if let Err(why) = check(io, &vault, &id, &mut blobs) {
+            if let Err(why) = check(io, &store, &id, &mut blobs) {
                 wrong.push((id.to_string(), why));
             }
         }
@@ -48,26 +48,26 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             writeln!(io.out, "{}", Tone::Bad.paint(&clean(why), io))?;
         }
         if wrong.is_empty() {
-            writeln!(io.out, "{count} checkpoints and {} contents hold", blobs.len())?;
+            writeln!(io.out, "{count} checkpoints and {} contents are intact", blobs.len())?;
         }
     }
     Ok(if wrong.is_empty() { 0 } else { 4 })
 }
 
-fn check(io: &Io, vault: &Store, id: &Id, seen: &mut BTreeSet<[u8; 32]>) -> Result<(), String> {
-    let one = vault.vouched(io.env, id).map_err(|failure| failure.to_string())?;
+fn check(io: &Io, store: &Store, id: &Id, seen: &mut BTreeSet<[u8; 32]>) -> Result<(), String> {
+    let one = store.vouched(io.env, id).map_err(|failure| failure.to_string())?;
     if checkpoint::rollback::said_in_ledger(io.env, &one.identity.session_id, id, one.digest.as_ref())
         .map_err(|failure| failure.to_string())?
         == Some(false)
     {
         return Err(format!(
-            "checkpoint `{id}` is not the one its session's ledger tells of, or that is damaged"
+            "checkpoint `{id}` is not the one in its session's ledger, or the ledger is damaged"
         ));
     }
     for file in one.artifacts.files.iter().filter(|file| file.target.is_none()) {
         let digest = file.sha256.0;
         if !seen.contains(&digest) {
-            vault
+            store
                 .unpack(&digest, &mut std::io::sink())
                 .map_err(|failure| format!("checkpoint `{id}`: {failure}"))?;
             seen.insert(digest);

@@ -31,9 +31,10 @@ pub enum Project {
     Keep,
 }
 
-macro_rules! key {
-    ($table:ident . $field:ident, $form:expr, $project:ident, $about:literal) => {
-        Key {
+/// `table.field: form, what a project may do, about;` for every key.
+macro_rules! keys {
+    ($($table:ident . $field:ident: $form:expr, $project:ident, $about:literal;)+) => {
+        &[$(Key {
             name: concat!(stringify!($table), ".", stringify!($field)),
             form: $form,
             project: Project::$project,
@@ -44,96 +45,50 @@ macro_rules! key {
                     policy.$table.$field = value;
                 }
             },
-        }
+        }),+]
     };
 }
 
 const LEVEL: Form = Form::OneOf(Level::WORDS);
 
 /// In the order of the documentation.
-pub static KEYS: &[Key] = &[
-    key!(
-        mode.observe,
-        Form::Flag,
-        Lower,
-        "refuse nothing but what block and guard refuse; say what would have been refused"
-    ),
-    key!(gates.sandbox, LEVEL, Raise, "no changes before the prompt is hydrated and the plan reviewed"),
-    key!(gates.critic, LEVEL, Raise, "the plan is reviewed where the workflow wants it"),
-    key!(gates.audit, LEVEL, Raise, "an audit that was drawn is started before more is written"),
-    key!(gates.checks, LEVEL, Raise, "what a failing `[[check]]` guards waits until it passes"),
-    key!(gates.qa, LEVEL, Raise, "work is verified by another agent before it stops"),
-    key!(gates.reflect, LEVEL, Raise, "verified work is reflected on before it stops"),
-    key!(gates.close, LEVEL, Raise, "work is committed and pushed before it stops"),
-    key!(
-        audit.rate,
-        Form::Share,
-        Raise,
-        "share of writes after which an audit is drawn; 0 is never, 1 always"
-    ),
-    key!(
-        audit.at_least_every,
-        Form::Whole(1, 10_000),
-        Lower,
-        "writes after which an audit is due whatever the draw says"
-    ),
-    key!(audit.grace, Form::Whole(0, 1_000), Lower, "further writes before a due audit refuses them"),
-    key!(
-        stop.refusals,
-        Form::Whole(1, 10),
-        Raise,
-        "times a stop is refused without progress before it is let go"
-    ),
-    key!(
-        hydration.deadline_ms,
-        Form::Whole(50, 5_000),
-        Raise,
-        "how long a prompt waits for its context, in milliseconds"
-    ),
-    key!(effects.read, Form::Names, Keep, "tools that only read, by name or glob"),
-    key!(effects.write, Form::Names, Add, "tools that write, by name or glob; stronger than `effects.read`"),
-    key!(tracker.command, Form::Text, Keep, "the tracker's program; `none`: no tracker"),
-    key!(memory.server, Form::Server, Keep, "an MCP memory server that is already running"),
-    key!(
-        insights.command,
-        Form::Text,
-        Keep,
-        "the model that `insights --analyse` asks: a program with its options, the prompt on its input"
-    ),
-    key!(
-        checkpoint.interactive,
-        Form::OneOf(Interactive::WORDS),
-        Raise,
-        "around which phases an interactive session keeps checkpoints"
-    ),
-    key!(
-        checkpoint.max_file_mb,
-        Form::Whole(1, 1_024),
-        Raise,
-        "larger files are left out of checkpoints, in megabytes"
-    ),
-    key!(
-        checkpoint.max_tree_mb,
-        Form::Whole(1, 65_536),
-        Raise,
-        "the largest files are left out of checkpoints until the rest is no larger, in megabytes"
-    ),
-    key!(checkpoint.keep, Form::Whole(1, 1_000), Raise, "checkpoints kept when old ones are collected"),
-    key!(
-        checkpoint.intervene,
-        Form::OneOf(Intervene::WORDS),
-        Keep,
-        "work in which `qa-verifier` found issues is kept and mended, or rolled back and done anew"
-    ),
-    key!(run.claude, Form::Text, Keep, "the client that `run` starts"),
-    key!(run.notify, Form::Text, Keep, "a command of the shell, started when a run pauses or ends"),
-    key!(
-        run.on_pause,
-        Form::OneOf(OnPause::WORDS),
-        Raise,
-        "what a queue of runs does when one of them does not pass"
-    ),
-];
+pub static KEYS: &[Key] = keys! {
+    mode.observe: Form::Flag, Lower,
+        "refuse nothing but what block and guard refuse; say what would have been refused";
+    gates.sandbox: LEVEL, Raise, "no changes before the prompt is hydrated and the plan reviewed";
+    gates.critic: LEVEL, Raise, "the plan is reviewed where the workflow wants it";
+    gates.audit: LEVEL, Raise, "an audit that was drawn is started before more is written";
+    gates.checks: LEVEL, Raise, "what a failing `[[check]]` guards waits until it passes";
+    gates.qa: LEVEL, Raise, "work is verified by another agent before it stops";
+    gates.reflect: LEVEL, Raise, "verified work is reflected on before it stops";
+    gates.close: LEVEL, Raise, "work is committed and pushed before it stops";
+    audit.rate: Form::Share, Raise, "share of writes after which an audit is drawn; 0 is never, 1 always";
+    audit.at_least_every: Form::Whole(1, 10_000), Lower,
+        "writes after which an audit is due whatever the draw says";
+    audit.grace: Form::Whole(0, 1_000), Lower, "further writes before a due audit refuses them";
+    stop.refusals: Form::Whole(1, 10), Raise, "times a stop is refused without progress before it is let go";
+    hydration.deadline_ms: Form::Whole(50, 5_000), Raise,
+        "how long a prompt waits for its context, in milliseconds";
+    effects.read: Form::Names, Keep, "tools that only read, by name or glob";
+    effects.write: Form::Names, Add, "tools that write, by name or glob; stronger than `effects.read`";
+    tracker.command: Form::Text, Keep, "the tracker's program; `none`: no tracker";
+    memory.server: Form::Server, Keep, "an MCP memory server that is already running";
+    insights.command: Form::Text, Keep,
+        "the model that `insights --analyse` asks: a program with its options, the prompt on its input";
+    checkpoint.interactive: Form::OneOf(Interactive::WORDS), Raise,
+        "around which phases an interactive session keeps checkpoints";
+    checkpoint.max_file_mb: Form::Whole(1, 1_024), Raise,
+        "larger files are left out of checkpoints, in megabytes";
+    checkpoint.max_tree_mb: Form::Whole(1, 65_536), Raise,
+        "the largest files are left out of checkpoints until the rest is no larger, in megabytes";
+    checkpoint.keep: Form::Whole(1, 1_000), Raise, "checkpoints kept when old ones are collected";
+    checkpoint.intervene: Form::OneOf(Intervene::WORDS), Keep,
+        "work in which `qa-verifier` found issues is kept and mended, or rolled back and done anew";
+    run.claude: Form::Text, Keep, "the client that `run` starts";
+    run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
+    run.on_pause: Form::OneOf(OnPause::WORDS), Raise,
+        "what a queue of runs does when one of them does not pass";
+};
 
 impl Key {
     pub fn of(name: &str) -> Option<&'static Key> {

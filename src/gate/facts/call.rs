@@ -142,19 +142,10 @@ fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) 
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
         call: call.key.clone(),
-        deferred: None,
-        drawn: None,
-        duration_ms: None,
-        effect: None,
         from,
-        gate: None,
-        input: None,
         input_sha256: call.input_sha256.clone(),
-        marks: None,
-        mode: None,
         prompt_id: event.prompt_id.clone(),
-        reason: None,
         to,
-        todos: None,
+        ..Step::default()
     }
 }

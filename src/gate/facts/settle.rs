@@ -47,22 +47,13 @@ pub(super) fn settle(open: &OpenCall) -> Vec<Fact> {
     let step = |from, to: CallState| {
         Fact::Call(Step {
             agent_id: open.agent_id.clone(),
-            agent_type: None,
             call: open.call.clone(),
-            deferred: None,
-            drawn: None,
-            duration_ms: None,
-            effect: None,
             from: Some(from),
-            gate: None,
-            input: None,
             input_sha256: open.input_sha256.clone(),
-            marks: None,
-            mode: None,
             prompt_id: open.prompt_id.clone(),
             reason: to.is_terminal().then(|| NO_EFFECT.to_owned()),
             to,
-            todos: None,
+            ..Step::default()
         })
     };
     match open.state {

@@ -1,4 +1,4 @@
-//! Looks for protected names in text that cannot be followed: programs for interpreters, lines that are no shell.
+//! Searches text that cannot be parsed for protected names: programs for interpreters, lines that are not shell.
 
 use super::place::Protected;
 use crate::model::agent::AGENTS;
@@ -6,7 +6,7 @@ use crate::model::event::EVENTS;
 use crate::model::verbs::{VERBS, Who};
 use crate::shell::targets::Hidden;
 
-/// Words that take a folder away, in shells and in programs.
+/// Words that remove a folder, in shells and in programs.
 #[rustfmt::skip]
 const REMOVING: [&str; 22] = [
     "rm", "rmdir", "unlink", "shred", "mv", "move", "rename", "ren", "del", "rd", "ri", "mi", "erase", "trash",
@@ -23,7 +23,7 @@ const ALONE: [&str; 8] = [
 ];
 
 /// The protected thing this text names.
-pub(super) fn mark(protected: &Protected, hidden: &Hidden) -> Option<String> {
+pub(super) fn named(protected: &Protected, hidden: &Hidden) -> Option<String> {
     let (Hidden::Line(text) | Hidden::Program(text)) = hidden;
     let text = text.to_lowercase();
     let runs = matches!(hidden, Hidden::Line(_)) || RUNNING.iter().any(|sign| text.contains(sign));

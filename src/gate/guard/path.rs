@@ -1,9 +1,9 @@
 //! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
 
 use super::place::{
-    AGENT, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Place, Protected, RUNS, SESSIONS, SETTINGS,
+    AGENT, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Protected, ProtectedPlace, RUNS, SESSIONS, SETTINGS,
 };
-use crate::model::agent::{AGENTS, Agent};
+use crate::model::agent::AGENTS;
 use crate::shell::syntax::Bit;
 use crate::shell::targets::{Act, Target};
 use std::cmp::Ordering;
@@ -13,20 +13,20 @@ pub(super) mod pattern;
 use pattern::{deep, fits, is_session, named, unnamed};
 
 /// One component of a path.
-pub(super) type Part = Vec<Bit>;
+pub(super) type Component = Vec<Bit>;
 
-/// How a path lies to a protected place.
+/// Where a path is, seen from a protected place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lies {
+enum Relation {
     At,
     Below,
-    /// It holds the place.
+    /// It contains the place.
     Above,
 }
 
 /// The components, lexically normalised, in lower case.
-pub(super) fn parts(bits: &[Bit]) -> Vec<Part> {
-    let mut all: Vec<Part> = Vec::new();
+fn components(bits: &[Bit]) -> Vec<Component> {
+    let mut all: Vec<Component> = Vec::new();
     for part in bits.split(|bit| *bit == Bit::Char('/')) {
         match part {
             [] | [Bit::Char('.')] => {}
@@ -40,7 +40,7 @@ pub(super) fn parts(bits: &[Bit]) -> Vec<Part> {
     all
 }
 
-pub(super) fn lower(part: &[Bit]) -> Part {
+pub(super) fn lower(part: &[Bit]) -> Component {
     let mut all = Vec::with_capacity(part.len());
     for bit in part {
         match bit {
@@ -51,15 +51,15 @@ pub(super) fn lower(part: &[Bit]) -> Part {
     all
 }
 
-/// The protected places, cut for comparing.
-pub(super) struct Map<'a> {
+/// The protected places, split into components.
+pub(super) struct PlaceMap<'a> {
     protected: &'a Protected,
-    places: Vec<(Place, Vec<String>)>,
+    places: Vec<(ProtectedPlace, Vec<String>)>,
     config: Vec<String>,
     binaries: Vec<Vec<String>>,
 }
 
-impl<'a> Map<'a> {
+impl<'a> PlaceMap<'a> {
     pub(super) fn new(protected: &'a Protected) -> Self {
         let places = protected.places().into_iter().map(|place| {
             let names = names(&place.path);
@@ -69,35 +69,51 @@ impl<'a> Map<'a> {
         Self { protected, places: places.collect(), config: names(&protected.config), binaries }
     }
 
-    /// This folder is surely there already: looked up, or above what we know to be there.
-    pub(super) fn stands(&self, target: &Target, path: &[Part]) -> bool {
+    /// What this target is, if touching it is refused.
+    pub(super) fn refused(&self, target: &Target) -> Option<&'static str> {
+        let given = components(&target.path.bits);
+        let act = match target.act {
+            Act::Become if self.exists(target, &given) => return None,
+            Act::Become => Act::Merge,
+            act => act,
+        };
+        let real = || self.covered(&components(&target.real.as_ref()?.bits), act);
+        let is_ours = |name: &String| matches!(name.as_str(), "AOPS" | "AOPS_SESSION");
+        let exported = || target.path.unknown.iter().any(is_ours).then_some(SESSIONS);
+        self.covered(&given, act).or_else(real).or_else(exported)
+    }
+
+    /// This folder surely exists: it was looked up, or is above one that does.
+    fn exists(&self, target: &Target, path: &[Component]) -> bool {
         target.stands.unwrap_or_else(|| {
             let known = [&self.config, &names(&self.protected.project)];
-            let above = |known: &[String]| matches!(relate(path, known), Some(Lies::At | Lies::Above));
+            let above =
+                |known: &[String]| matches!(relate(path, known), Some(Relation::At | Relation::Above));
             target.path.bits.last() == Some(&Bit::Char('/')) || known.iter().any(|known| above(known))
         })
     }
 
     /// A `.claude` that Claude Code reads here: in the project, below it, or above it. Others are copies.
-    fn is_heard(&self, path: &[Part]) -> bool {
+    fn is_read_here(&self, path: &[Component]) -> bool {
         path.split_last().is_some_and(|(last, folder)| {
             named(last, ".claude") && relate(folder, &names(&self.protected.project)).is_some()
         })
     }
 
-    /// What this path is, if touching it like this is refused.
-    pub(super) fn covered(&self, path: &[Part], act: Act) -> Option<&'static str> {
+    /// What this path is, if an act on it is refused.
+    fn covered(&self, path: &[Component], act: Act) -> Option<&'static str> {
         if act == Act::Copy {
             let programs = self.places.iter().filter(|(place, _)| place.what == BINARY);
             let mut programs = programs.map(|(_, names)| names).chain(&self.binaries);
-            return programs.any(|program| relate(path, program) == Some(Lies::At)).then_some(BINARY);
+            return programs.any(|program| relate(path, program) == Some(Relation::At)).then_some(BINARY);
         }
-        if act == Act::Merge && self.is_heard(path) {
+        if act == Act::Merge && self.is_read_here(path) {
             return Some(FOLDER);
         }
         by_name(path, act).or_else(|| in_config(&self.config, path)).or_else(|| {
-            let touched =
-                |(place, names): &&(Place, Vec<String>)| touches(self.protected, path, place, names, act);
+            let touched = |(place, names): &&(ProtectedPlace, Vec<String>)| {
+                touches(self.protected, path, place, names, act)
+            };
             self.places.iter().find(touched).map(|(place, _)| place.what)
         })
     }
@@ -107,68 +123,48 @@ fn names(path: &str) -> Vec<String> {
     path.to_lowercase().split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Protected wherever it lies.
-fn by_name(path: &[Part], act: Act) -> Option<&'static str> {
+/// Protected by its name, wherever it is.
+fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     let last = path.last()?;
-    let at = |n: usize| path.len().checked_sub(n).and_then(|i| path.get(i));
-    if path.iter().any(|part| named(part, ".aops")) {
-        return Some(CONFIGURATION);
-    }
-    let packets = |two: &[Part]| named(&two[0], "artifacts") && named(&two[1], "loop_state");
-    let packet = at(3).is_some_and(|part| named(part, "artifacts"))
-        && (at(2).is_some_and(|part| named(part, "checkpoints"))
-            && pattern::fits_around(last, "cp_", ".yaml")
-            || at(2).is_some_and(|part| named(part, "terminal"))
-                && pattern::fits_around(last, "tp_", ".yaml"));
-    if packet || path.windows(2).any(packets) {
-        return Some(RUNS);
-    }
-    if path.windows(2).any(|two| named(&two[0], ".claude") && named(&two[1], "checkpoints")) {
-        return Some(CHECKPOINTS);
-    }
-    if named(last, ".claude.json") {
-        return Some(SETTINGS);
-    }
-    let in_claude = at(2).is_some_and(|part| named(part, ".claude"));
+    let is = |back: usize, name: &str| path.len().checked_sub(back).is_some_and(|at| named(&path[at], name));
+    let pair =
+        |one: &str, two: &str| path.windows(2).any(|pair| named(&pair[0], one) && named(&pair[1], two));
+    let ends = |begin: &str| pattern::fits_around(last, begin, ".yaml");
+    let packet = is(2, "checkpoints") && ends("cp_") || is(2, "terminal") && ends("tp_");
+    let managed = is(1, "managed-settings.json") && (is(2, "claude-code") || is(2, "claudecode"));
     let settings = ["settings.json", "settings.local.json", "managed-settings.json"];
-    if in_claude && settings.iter().any(|name| fits(last, name)) {
-        return Some(SETTINGS);
-    }
-    let managed = |part: &Part| named(part, "claude-code") || named(part, "claudecode");
-    if named(last, "managed-settings.json") && at(2).is_some_and(managed)
-        || at(2).is_some_and(|part| named(part, "managed-settings.d"))
+    let settings = is(2, ".claude") && settings.iter().any(|name| fits(last, name));
+    if path.iter().any(|part| named(part, ".aops")) {
+        Some(CONFIGURATION)
+    } else if is(3, "artifacts") && packet || pair("artifacts", "loop_state") {
+        Some(RUNS)
+    } else if pair(".claude", "checkpoints") {
+        Some(CHECKPOINTS)
+    } else if settings || managed || is(1, ".claude.json") || is(2, "managed-settings.d") {
+        Some(SETTINGS)
+    } else if is(1, ".claude") && matches!(act, Act::Whole | Act::Into) {
+        Some(FOLDER)
+    } else if is(2, "agents")
+        && (is(3, ".claude") || pattern::exact(last))
+        && AGENTS.iter().any(|agent| fits(last, &format!("{}.md", agent.name)))
     {
-        return Some(SETTINGS);
+        Some(AGENT)
+    } else if path.windows(4).any(in_session) {
+        Some(SESSIONS)
+    } else {
+        (is(2, "bin") && is(3, ".local") && fits(last, "aops-hook")).then_some(BINARY)
     }
-    if named(last, ".claude") && matches!(act, Act::Whole | Act::Into) {
-        return Some(FOLDER);
-    }
-    if at(2).is_some_and(|part| named(part, "agents")) {
-        let claude = at(3).is_some_and(|part| named(part, ".claude"));
-        let is_file = |agent: &Agent| {
-            let file = format!("{}.md", agent.name);
-            fits(last, &file) && (claude || pattern::exact(last))
-        };
-        if AGENTS.iter().any(is_file) {
-            return Some(AGENT);
-        }
-    }
-    let session = |four: &[Part]| {
-        named(&four[0], ".claude")
-            && named(&four[1], "projects")
-            && !unnamed(&four[3])
-            && is_session(&four[3])
-    };
-    if path.windows(4).any(session) {
-        return Some(SESSIONS);
-    }
-    let bin = at(2).is_some_and(|part| named(part, "bin")) && at(3).is_some_and(|part| named(part, ".local"));
-    (bin && fits(last, "aops-hook")).then_some(BINARY)
 }
 
-/// Protected by a name below Claude Code's configuration folder, wherever that is.
-fn in_config(config: &[String], path: &[Part]) -> Option<&'static str> {
-    if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Lies::Below) {
+/// `.claude/projects/PROJECT/SESSION`
+fn in_session(four: &[Component]) -> bool {
+    let projects = named(&four[0], ".claude") && named(&four[1], "projects");
+    projects && !unnamed(&four[3]) && is_session(&four[3])
+}
+
+/// Protected by its name below Claude Code's configuration folder, wherever that is.
+fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
+    if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Relation::Below) {
         return None;
     }
     let rest = &path[config.len()..];
@@ -179,25 +175,33 @@ fn in_config(config: &[String], path: &[Part]) -> Option<&'static str> {
         {
             Some(SESSIONS)
         }
-        [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::ours) => Some(BINARY),
+        [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => {
+            Some(BINARY)
+        }
         _ => None,
     }
 }
 
-fn touches(protected: &Protected, path: &[Part], place: &Place, names: &[String], act: Act) -> bool {
+fn touches(
+    protected: &Protected,
+    path: &[Component],
+    place: &ProtectedPlace,
+    names: &[String],
+    act: Act,
+) -> bool {
     match relate(path, names) {
-        Some(Lies::At) if path.iter().any(deep) => protected.stands(&place.path),
-        Some(Lies::At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
-        // The sessions' folder itself is Claude Code's; what is ours in it has a name of its own.
-        Some(Lies::Below) if names.last().is_some_and(|name| name == "projects") => {
+        Some(Relation::At) if path.iter().any(deep) => protected.stands(&place.path),
+        Some(Relation::At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
+        // The sessions' folder itself is Claude Code's; our folders in it have names of their own.
+        Some(Relation::Below) if names.last().is_some_and(|name| name == "projects") => {
             let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
             session || act == Act::Whole && path.len() == names.len() + 1
         }
-        Some(Lies::Below) => place.tree,
-        Some(Lies::Above) if act == Act::Whole => protected.stands(&place.path),
-        // The project's own places are too near to every copied folder; the tripwire looks after those.
-        Some(Lies::Above) if act == Act::Merge && !place.in_project => true,
-        Some(Lies::Above) if matches!(act, Act::Into | Act::Merge) => {
+        Some(Relation::Below) => place.tree,
+        Some(Relation::Above) if act == Act::Whole => protected.stands(&place.path),
+        // The project's own places are too near to every copied folder; a check afterwards covers those.
+        Some(Relation::Above) if act == Act::Merge && !place.in_project => true,
+        Some(Relation::Above) if matches!(act, Act::Into | Act::Merge) => {
             matches!(place.what, SETTINGS | BINARY)
                 && !place.path.ends_with(".claude.json")
                 && path.len() + 1 == names.len()
@@ -206,30 +210,29 @@ fn touches(protected: &Protected, path: &[Part], place: &Place, names: &[String]
     }
 }
 
-/// Walks path and place side by side; `**` may stand for any number of parts.
-fn relate(path: &[Part], place: &[String]) -> Option<Lies> {
-    // Most paths are plain, and part ways soon.
-    let mut plain = true;
+/// Where the path is, seen from the place.
+fn relate(path: &[Component], place: &[String]) -> Option<Relation> {
     for (part, name) in path.iter().zip(place) {
-        plain &= pattern::exact(part);
-        if !plain {
-            break;
+        if !pattern::exact(part) {
+            return relate_pattern(path, place);
         }
         if !fits(part, name) {
             return None;
         }
     }
-    if plain {
-        return match path.len().cmp(&place.len()) {
-            Ordering::Less => Some(Lies::Above),
-            Ordering::Equal => Some(Lies::At),
-            Ordering::Greater => Some(Lies::Below),
-        };
-    }
+    Some(match path.len().cmp(&place.len()) {
+        Ordering::Less => Relation::Above,
+        Ordering::Equal => Relation::At,
+        Ordering::Greater => Relation::Below,
+    })
+}
+
+/// Walks path and place side by side; `**` may stand for any number of components.
+fn relate_pattern(path: &[Component], place: &[String]) -> Option<Relation> {
     let end = place.len();
     let mut reached = vec![false; end + 1];
     reached[0] = true;
-    // The whole place was spelled out before the path went on; a `**` alone does not lead into it.
+    // The path names the whole place before it goes on; a `**` alone does not lead into it.
     let (mut spelled, mut below) = (end == 0, false);
     for part in path {
         below |= spelled;
@@ -252,13 +255,13 @@ fn relate(path: &[Part], place: &[String]) -> Option<Lies> {
         }
     }
     match (reached[end], reached.contains(&true)) {
-        (true, _) => Some(Lies::At),
-        (false, true) => Some(Lies::Above),
-        (false, false) => below.then_some(Lies::Below),
+        (true, _) => Some(Relation::At),
+        (false, true) => Some(Relation::Above),
+        (false, false) => below.then_some(Relation::Below),
     }
 }
 
-/// A part the line does not say at all: too little to refuse by.
-fn hides(part: &Part) -> bool {
+/// The line says nothing of this component: too little to refuse by.
+fn hides(part: &Component) -> bool {
     part.iter().all(|bit| *bit == Bit::Any)
 }

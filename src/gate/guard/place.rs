@@ -1,8 +1,8 @@
-//! What is protected, and where it lies on this machine.
+//! What is protected, and where it is on this machine.
 
 use crate::model::agent::AGENTS;
 
-/// The folders and programs the guard stands before. All paths absolute.
+/// The folders and programs that the guard protects. All paths absolute.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
     pub home: String,
@@ -16,17 +16,17 @@ pub struct Protected {
     /// Processes that must not be killed, as text: the client's.
     pub pids: Vec<String>,
     /// The places above, as the disk names them where that differs.
-    pub real: Vec<Place>,
-    /// Places that exist; `None` if nobody looked, and then all may.
+    pub real: Vec<ProtectedPlace>,
+    /// Places that exist; `None` if that was not looked up, and then all may.
     pub standing: Option<Vec<String>>,
 }
 
 /// One protected file or folder with a fixed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ProtectedPlace {
     pub path: String,
     pub what: &'static str,
-    /// All below it is protected too.
+    /// Everything below it is protected too.
     pub tree: bool,
     /// It lies in the project's own folder.
     pub in_project: bool,
@@ -43,13 +43,13 @@ pub(super) const FOLDER: &str = "a folder that holds settings of ours";
 
 impl Protected {
     /// Every place with a fixed path, as configured and as the disk names it.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<ProtectedPlace> {
         let mut all = Vec::with_capacity(24);
         let mut add = |path: String, what, tree| {
             if path.starts_with('/') {
                 let in_project = path.strip_prefix(&self.project).is_some_and(|rest| rest.starts_with('/'))
                     && !path.starts_with(&self.config);
-                all.push(Place { path, what, tree, in_project });
+                all.push(ProtectedPlace { path, what, tree, in_project });
             }
         };
         for base in [&self.config, &format!("{}/.claude", self.project)] {
@@ -75,7 +75,7 @@ impl Protected {
         all
     }
 
-    /// This place is there, as far as anybody looked.
+    /// This place exists, as far as is known.
     pub(super) fn stands(&self, path: &str) -> bool {
         self.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
     }

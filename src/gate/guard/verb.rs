@@ -1,40 +1,40 @@
-//! Commands that are a person's: our admin verbs, switching the client's hooks off, killing the client.
+//! Commands that need a person: our admin verbs, switching the client's hooks off, killing the client.
 
 use super::path::{self, pattern};
 use super::place::Protected;
 use crate::model::event::EventKind;
 use crate::model::verbs::{self, Who};
 use crate::shell::syntax::{Bit, Word};
-use crate::shell::targets::Run;
+use crate::shell::targets::CommandRun;
 
 /// Options of the client that leave our hooks out.
 const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-sources"];
 
-/// The command as it was written, if a person must give it.
-pub(super) fn refused(protected: &Protected, run: &Run) -> Option<String> {
-    let said = || run.words().iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+/// The command as written, if it needs a person.
+pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String> {
+    let written = || run.words().iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
     let name = name(run.words().first()?);
     let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
     let asks =
         name == "kill" && run.words().iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
     if kills && !asks && kills_client(protected, run, &name) {
-        return Some(said());
+        return Some(written());
     }
     if run.reads {
         return None;
     }
-    // Our program may stand behind others we do not know: `nsenter … aops-hook clear-block`.
+    // Our program may follow one that is not known: `nsenter … aops-hook clear-block`.
     for (at, word) in run.words().iter().enumerate() {
         let rest = &run.words()[at + 1..];
         if is_own_program(protected, word) && needs_person(word, rest)
             || is_client(word, at) && (unhooks(rest) || moved(run))
             || word.is("claude") && is_unhooked(rest)
         {
-            return Some(said());
+            return Some(written());
         }
     }
     // A copy of our program under another name.
-    (run.words().get(1).is_some_and(|word| word.is("clear-block"))).then(said)
+    (run.words().get(1).is_some_and(|word| word.is("clear-block"))).then(written)
 }
 
 /// The last part of a program's path.
@@ -50,8 +50,7 @@ fn is_own_program(protected: &Protected, word: &Word) -> bool {
             .any(|word| fits(word.last_bits(), "aops-hook") || name(word).starts_with("aops-hook-"))
 }
 
-/// The last part of this word begins with this letter, or with what nobody knows. Asked of every word of every command,
-/// so that only those that may be meant are looked at closely.
+/// The last part of this word begins with this letter, or is unknown. A cheap test before the closer ones.
 fn may_begin(word: &Word, letter: char) -> bool {
     word.last_bits().first().is_some_and(|bit| match bit {
         Bit::Char(c) => c.eq_ignore_ascii_case(&letter),
@@ -70,8 +69,8 @@ fn fits(bits: &[Bit], name: &str) -> bool {
     said > 3 && pattern::fits(&path::lower(bits), name)
 }
 
-/// The client is started with another configuration, where nobody registered us.
-fn moved(run: &Run) -> bool {
+/// The client is started with another configuration, in which our hooks are not registered.
+fn moved(run: &CommandRun) -> bool {
     run.assigned.iter().any(|name| matches!(name.as_str(), "CLAUDE_CONFIG_DIR" | "HOME"))
 }
 
@@ -125,7 +124,7 @@ fn unhooks(arguments: &[Word]) -> bool {
 }
 
 /// By name, by a variable that holds its process, or all processes at once.
-fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
+fn kills_client(protected: &Protected, run: &CommandRun, name: &str) -> bool {
     let arguments = &run.words()[1..];
     let by_variable =
         |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
@@ -146,7 +145,7 @@ fn kills_client(protected: &Protected, run: &Run, name: &str) -> bool {
     numbers || arguments.iter().any(pid) || found
 }
 
-/// A pattern that means the client or us: `claude`, `^claude$`, `node.*claude`, `aops-hook`.
+/// A pattern that matches the client or our program: `claude`, `^claude$`, `node.*claude`, `aops-hook`.
 fn meant(pattern: &str) -> bool {
     let pattern = pattern.to_lowercase().replace(['[', ']'], "");
     if pattern.contains(['.', '*', '+', '?']) && !pattern.contains([' ', '/']) && matches_either(&pattern) {

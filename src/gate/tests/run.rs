@@ -1,4 +1,4 @@
-//! Inside a run: the step is the loop, a question pauses it, and nobody is there to answer.
+//! Inside a run: the step is the loop, and a question pauses it because no person is there to answer.
 
 use super::*;
 use crate::session::state::RunStep;
@@ -88,14 +88,11 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
 #[test]
 fn a_deferred_call_is_judged_again() {
     let open = OpenCall {
-        agent_id: None,
         call: CallKey::of("Read", "t"),
         deferred: true,
-        effect: None,
-        input_sha256: String::new(),
-        prompt_id: None,
         reason: Some("why".into()),
         state: CallState::Executing,
+        ..OpenCall::default()
     };
     let session = with(|session| session.memory.calls.push(open));
     assert_eq!(super::super::repeat::same_answer(&session, &call("Read")), None);
@@ -121,16 +118,8 @@ fn checks_are_run_before_the_stop_of_a_step() {
     // A call that waited for a person is checked again when it comes up.
     let asked = |deferred, state| {
         let mut session = checked();
-        session.memory.calls.push(OpenCall {
-            agent_id: None,
-            call: CallKey::of("Bash", "t"),
-            deferred,
-            effect: None,
-            input_sha256: String::new(),
-            prompt_id: None,
-            reason: None,
-            state,
-        });
+        let call_key = CallKey::of("Bash", "t");
+        session.memory.calls.push(OpenCall { call: call_key, deferred, state, ..OpenCall::default() });
         let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
         wanted(&session, &call("Bash"), &Context { call: calls(commits).call, ..step(|_| {}) })
     };

@@ -1,4 +1,4 @@
-//! Nobody else passes for an agent of ours, and nobody talks to one.
+//! No other agent may carry one of our agents' names, and no message reaches one of them.
 
 use super::*;
 

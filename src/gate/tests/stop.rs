@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A new prompt came and nobody has said yet whether it goes on with the task: a question is answered freely.
+/// A new prompt came, and it is not known yet whether it continues the task: a question is answered freely.
 #[test]
 fn a_question_after_the_work_is_answered_freely() {
     let asked = |writes_at_prompt, pending| {

@@ -1,6 +1,6 @@
 //! `awk`: reads its program token by token; one that prints to a file or a command, or runs one, is a write.
 
-use super::command::{Act, Class, Command, Touched, all};
+use super::command::{Act, Class, Invocation, Touched, all};
 use super::interpreter;
 use super::sed::text;
 use crate::model::call::Effect;
@@ -8,7 +8,7 @@ use crate::shell::syntax::Word;
 
 pub(super) const OPTIONS: &str = "-F= -v= --posix --re-interval --field-separator= --assign= --version";
 
-pub(super) fn class(command: &Command) -> Class {
+pub(super) fn class(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     if sorted.has(&["--version"]) {
         return Ok(Effect::Read);
@@ -20,7 +20,7 @@ pub(super) fn class(command: &Command) -> Class {
 }
 
 /// Files it edits in place; its program, if that shows a sign of writing.
-pub(super) fn touched(command: &Command) -> Touched {
+pub(super) fn touched(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let in_place = command.arguments.windows(2).any(|pair| pair[0].is("-i") && pair[1].is("inplace"));
     let values = sorted.values(&["-F", "-v", "--field-separator", "--assign"]);
@@ -34,7 +34,7 @@ pub(super) fn touched(command: &Command) -> Touched {
 
 /// What the last token was, as far as it decides what comes next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum LastToken {
     /// A `/` would divide it.
     Value,
     /// A `/` after a bracket may divide, or begin a pattern.
@@ -43,10 +43,10 @@ enum Before {
 }
 
 /// A program being read.
-struct Reading {
+struct AwkReader {
     chars: Vec<char>,
     at: usize,
-    before: Before,
+    before: LastToken,
     /// Inside `print` or `printf`: brackets open since.
     printing: Option<usize>,
     /// The last sign lets the statement go on in the next line.
@@ -60,7 +60,7 @@ fn only_reads(program: &str) -> bool {
     let signs = chars.iter().rposition(|c| matches!(c, '|' | '"' | '@' | '>'));
     let tame_from = signs.max(program.rfind("system").map(|_| chars.len())).map_or(0, |at| at + 1);
     let mut reading =
-        Reading { chars, at: 0, before: Before::Other, printing: None, goes_on: false, tame_from };
+        AwkReader { chars, at: 0, before: LastToken::Other, printing: None, goes_on: false, tame_from };
     while let Some(&c) = reading.chars.get(reading.at) {
         if !reading.token(c) {
             return false;
@@ -69,7 +69,7 @@ fn only_reads(program: &str) -> bool {
     true
 }
 
-impl Reading {
+impl AwkReader {
     fn next(&self) -> Option<char> {
         self.chars.get(self.at + 1).copied()
     }
@@ -84,8 +84,8 @@ impl Reading {
             '"' => return self.quoted('"'),
             '#' => self.at = self.find(|c| c == '\n'),
             _ if c.is_alphanumeric() || c == '_' => return self.word(),
-            '/' if self.before == Before::Other => return self.quoted('/'),
-            '/' if self.before == Before::Bracket && self.at < self.tame_from => return false,
+            '/' if self.before == LastToken::Other => return self.quoted('/'),
+            '/' if self.before == LastToken::Bracket && self.at < self.tame_from => return false,
             '@' | '\\' => return false,
             '|' if self.next() != Some('|') => return false,
             '|' | '&' => self.pass(2),
@@ -102,7 +102,7 @@ impl Reading {
             ')' | ']' => {
                 self.printing = self.printing.map(|open| open.saturating_sub(1));
                 self.at += 1;
-                self.before = Before::Bracket;
+                self.before = LastToken::Bracket;
             }
             ' ' | '\t' | '\r' => self.at += 1,
             _ => self.pass(1),
@@ -112,7 +112,7 @@ impl Reading {
 
     fn pass(&mut self, count: usize) {
         self.at += count;
-        self.before = Before::Other;
+        self.before = LastToken::Other;
     }
 
     fn find(&self, wanted: impl Fn(char) -> bool) -> usize {
@@ -123,11 +123,11 @@ impl Reading {
         let end = self.find(|c| !c.is_alphanumeric() && c != '_');
         let word: String = self.chars[self.at..end].iter().collect();
         self.at = end;
-        self.before = Before::Value;
+        self.before = LastToken::Value;
         match word.as_str() {
             "system" | "extension" => return false,
-            "print" | "printf" => (self.printing, self.before) = (Some(0), Before::Other),
-            "return" | "in" | "case" | "else" | "do" | "if" | "while" => self.before = Before::Other,
+            "print" | "printf" => (self.printing, self.before) = (Some(0), LastToken::Other),
+            "return" | "in" | "case" | "else" | "do" | "if" | "while" => self.before = LastToken::Other,
             _ => {}
         }
         true
@@ -145,7 +145,7 @@ impl Reading {
                 '[' => bracket = sign == '/',
                 ']' => bracket = false,
                 _ if c == sign => {
-                    self.before = Before::Value;
+                    self.before = LastToken::Value;
                     // Whether a `/` in brackets ends the pattern differs between awks.
                     return !bracket;
                 }
@@ -163,7 +163,7 @@ impl Reading {
         let Some(after) = target.iter().find_map(|target| rest.strip_prefix(target)) else { return false };
         let ends = after.trim_start_matches([' ', '\t']);
         self.at = self.chars.len() - after.chars().count();
-        self.before = Before::Value;
+        self.before = LastToken::Value;
         ends.is_empty() || ends.starts_with([';', '}', '\n'])
     }
 }

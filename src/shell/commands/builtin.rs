@@ -3,7 +3,7 @@
 //! Invariant: a variable that changes what other programs do, or one whose name the line does not say, is never set by a
 //! line that counts as reading.
 
-use super::command::{Class, Command};
+use super::command::{Class, Invocation};
 use crate::model::call::Effect;
 use crate::shell::syntax::{Line, Word, is_armed};
 
@@ -55,7 +55,7 @@ pub fn variables(line: &Line) -> Class {
 }
 
 /// Words that name variables, with or without a value.
-fn own_names<'a>(command: &Command, words: impl Iterator<Item = &'a Word>) -> Class {
+fn own_names<'a>(command: &Invocation, words: impl Iterator<Item = &'a Word>) -> Class {
     for word in words {
         let name = word.lossy();
         let name = name.split('=').next().unwrap_or_default().trim_end_matches('+');
@@ -67,7 +67,7 @@ fn own_names<'a>(command: &Command, words: impl Iterator<Item = &'a Word>) -> Cl
     Ok(Effect::Read)
 }
 
-pub(super) fn declare(command: &Command) -> Class {
+pub(super) fn declare(command: &Invocation) -> Class {
     own_names(command, command.sorted()?.operands.into_iter())
 }
 
@@ -75,7 +75,7 @@ pub(super) fn declare(command: &Command) -> Class {
 pub const PRINTING: [&str; 4] = ["LC_ALL", "LANG", "TZ", "NO_COLOR"];
 
 /// An exported variable reaches other programs.
-pub(super) fn export(command: &Command) -> Class {
+pub(super) fn export(command: &Invocation) -> Class {
     let prints = |word: &Word| {
         let text = word.lossy();
         text.split_once('=').is_some_and(|(name, _)| PRINTING.contains(&name))
@@ -83,12 +83,12 @@ pub(super) fn export(command: &Command) -> Class {
     command.unless(command.sorted()?.operands.into_iter().find(|word| !prints(word)))
 }
 
-pub(super) fn read(command: &Command) -> Class {
+pub(super) fn read(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     own_names(command, sorted.operands.iter().copied().chain(sorted.values(&["-a"])))
 }
 
-pub(super) fn printf(command: &Command) -> Class {
+pub(super) fn printf(command: &Invocation) -> Class {
     let first = command.arguments.first();
     let named = first.filter(|word| word.starts_with("-v") || word.shifts == Some(0) && word.splits);
     match named {
@@ -101,12 +101,12 @@ pub(super) fn printf(command: &Command) -> Class {
 }
 
 /// Where the shell expects a number it evaluates text, and an index in it may run a program.
-pub(super) fn test(command: &Command) -> Class {
+pub(super) fn test(command: &Invocation) -> Class {
     command.unless(command.arguments.iter().find(|word| is_armed(word)))
 }
 
 /// `-a` exports, `-k` makes arguments assignments.
-pub(super) fn set(command: &Command) -> Class {
+pub(super) fn set(command: &Invocation) -> Class {
     let names = ["pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob"];
     let harmless = |word: &Word| {
         let text = word.lossy();
@@ -119,17 +119,17 @@ pub(super) fn set(command: &Command) -> Class {
 }
 
 /// The program of a trap was read on its own, if it stands in the line.
-pub(super) fn trap(command: &Command) -> Class {
+pub(super) fn trap(command: &Invocation) -> Class {
     command.reads_if(command.arguments.iter().all(Word::is_firm), "")
 }
 
 /// Listing aliases reads; defining one changes what later words mean.
-pub(super) fn alias(command: &Command) -> Class {
+pub(super) fn alias(command: &Invocation) -> Class {
     command.unless(command.arguments.iter().find(|word| word.lossy().contains('=') || !word.is_firm()))
 }
 
 /// Removing a function uncovers the program of its name.
-pub(super) fn unset(command: &Command) -> Class {
+pub(super) fn unset(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     if !command.line.functions.is_empty() {
         return Err(command.refusal(""));

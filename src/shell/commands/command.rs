@@ -53,23 +53,23 @@ impl Touched {
 
 /// One row of the table without its name.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct Row {
     /// Its options as [`options`] reads them: the harmless ones, and those that name a file it writes.
     pub(super) options: &'static str,
-    pub(super) rule: Rule,
+    pub(super) rule: ClassRule,
     pub(super) touches: Touches,
 }
 
 /// How a command is classed.
 #[derive(Clone, Copy)]
-pub(super) enum Rule {
+pub(super) enum ClassRule {
     /// It reads, whatever its arguments.
     Reads,
     /// It reads with the options of its row.
     Listed,
     /// It reads with these verbs and the options of its row, or when asked for its version.
     Verbs(&'static [&'static str]),
-    By(fn(&Command) -> Class),
+    By(fn(&Invocation) -> Class),
     /// A write, unless it is asked for its version.
     Unknown,
 }
@@ -92,14 +92,14 @@ pub(super) enum Touches {
     /// Its arguments are words for people or for another machine.
     Remote,
     /// It changes files by its own rule.
-    By(fn(&Command) -> Touched),
+    By(fn(&Invocation) -> Touched),
     /// It runs a program by its own rule.
-    RunsBy(fn(&Command) -> Touched),
+    RunsBy(fn(&Invocation) -> Touched),
 }
 
 /// One command with its arguments.
 #[derive(Clone, Copy)]
-pub(super) struct Command<'a> {
+pub(super) struct Invocation<'a> {
     pub(super) name: &'a str,
     pub(super) arguments: &'a [Word],
     /// The options of its row.
@@ -108,7 +108,7 @@ pub(super) struct Command<'a> {
     pub(super) line: &'a Line,
 }
 
-impl<'a> Command<'a> {
+impl<'a> Invocation<'a> {
     /// The arguments, sorted as well as the row's options allow.
     pub(super) fn sort(&self) -> Sorted<'a> {
         self.sort_by(&[self.options])

@@ -1,6 +1,6 @@
 //! Commands that put files somewhere or change them where they are: copies, links, modes, mounts, editors.
 
-use super::command::{Act, Command, Files, Touched, all, every};
+use super::command::{Act, Files, Invocation, Touched, all, every};
 use crate::shell::syntax::{Bit, Word};
 
 pub(super) const OPTIONS: &str = "-rRaTsn -t= --target-directory= --recursive --archive --no-target-directory --symbolic \
@@ -10,16 +10,16 @@ pub(super) const OPTIONS: &str = "-rRaTsn -t= --target-directory= --recursive --
 pub(super) const NO_TARGET: &str = "-rRaTsn --recursive --archive --del --delete";
 
 /// Copies: the sources stay.
-pub(super) fn copied(command: &Command) -> Touched {
+pub(super) fn copied(command: &Invocation) -> Touched {
     Touched::files(put(command, Act::Copy))
 }
 
-pub(super) fn moved(command: &Command) -> Touched {
+pub(super) fn moved(command: &Invocation) -> Touched {
     Touched::files(put(command, Act::Whole))
 }
 
 /// Sources and where they go: the last operand or `-t`. What lands in a folder has the source's name.
-fn put(command: &Command, source: Act) -> Files {
+fn put(command: &Invocation, source: Act) -> Files {
     let (name, sorted) = (command.name, command.sort());
     let mut sources = sorted.operands.clone();
     let given = sorted.values(&["-t", "--target-directory"]).next();
@@ -47,7 +47,7 @@ fn put(command: &Command, source: Act) -> Files {
     files
 }
 
-pub(super) fn linked(command: &Command) -> Touched {
+pub(super) fn linked(command: &Invocation) -> Touched {
     let sorted = command.sort();
     if let ([only], false) = (&sorted.operands[..], sorted.has(&["-t", "--target-directory"])) {
         return Touched::files(vec![(only.last_part(), Act::Write), ((*only).clone(), Act::Copy)]);
@@ -62,7 +62,7 @@ pub(super) fn linked(command: &Command) -> Touched {
 }
 
 /// `chmod`: a mode that takes nothing from the owner, such as `u+w` or `755`, touches nothing.
-pub(super) fn mode(command: &Command) -> Touched {
+pub(super) fn mode(command: &Invocation) -> Touched {
     let mode = command.arguments.iter().find(|word| !word.is_option()).and_then(Word::literal);
     let mode = mode.unwrap_or_default();
     let octal = mode.trim_start_matches('0');
@@ -73,7 +73,7 @@ pub(super) fn mode(command: &Command) -> Touched {
 }
 
 /// Folders that are handed to a container.
-pub(super) fn mounted(command: &Command) -> Touched {
+pub(super) fn mounted(command: &Invocation) -> Touched {
     let mut files = every(command.arguments);
     for word in command.arguments.iter().filter(|word| !word.lossy().ends_with(":ro")) {
         let text = word.lossy();
@@ -96,7 +96,7 @@ pub(super) fn mounted(command: &Command) -> Touched {
 pub(super) const EDITOR: &str = "-R -c= --cmd= -u= -w= -W=";
 
 /// Editors write the files they open, and what their commands name.
-pub(super) fn opened(command: &Command) -> Touched {
+pub(super) fn opened(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let plus = sorted.operands.iter().copied().filter(|word| word.starts_with("+"));
     let commands = sorted.values(&["-c", "--cmd", "-w", "-W"]).chain(plus);

@@ -1,6 +1,6 @@
 //! `curl` and `wget`: fetching reads, as long as nothing is sent and nothing is kept.
 
-use super::command::{Act, Class, Command, Files, Touched, all, is_nowhere};
+use super::command::{Act, Class, Files, Invocation, Touched, all, is_nowhere};
 use super::options::Sorted;
 use crate::model::call::Effect;
 use crate::shell::syntax::Word;
@@ -22,7 +22,7 @@ const WGET_FILES: &str =
     "-O> -o> -a> --output-document> --output-file> --append-output> -P= --directory-prefix=";
 
 /// Prints what an address holds.
-pub(super) fn curl(command: &Command) -> Class {
+pub(super) fn curl(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     if sorted.values(&["-o", "--output"]).any(|word| !is_nowhere(word) && !word.is("-")) {
         return Err(command.refusal("-o"));
@@ -46,7 +46,7 @@ pub(super) fn curl(command: &Command) -> Class {
 }
 
 /// Prints what an address holds; by default it keeps it.
-pub(super) fn wget(command: &Command) -> Class {
+pub(super) fn wget(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let nowhere = |word: &Word| word.is("-") || is_nowhere(word);
     let mut kept = sorted.values(&["-O", "--output-document"]).peekable();
@@ -58,7 +58,7 @@ pub(super) fn wget(command: &Command) -> Class {
 }
 
 /// Addresses of the web, or without a scheme.
-fn addresses<'a>(command: &Command, words: impl Iterator<Item = &'a Word>) -> Class {
+fn addresses<'a>(command: &Invocation, words: impl Iterator<Item = &'a Word>) -> Class {
     for word in words {
         let text = word.lossy();
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -70,13 +70,13 @@ fn addresses<'a>(command: &Command, words: impl Iterator<Item = &'a Word>) -> Cl
 }
 
 /// The files named by options, and with `-O` one named like each address, in the folder given.
-pub(super) fn curl_touched(command: &Command) -> Touched {
+pub(super) fn curl_touched(command: &Invocation) -> Touched {
     let sorted = command.sort_by(&[CURL_FILES]);
     kept(&sorted, sorted.has(&["-O", "--remote-name", "--remote-name-all"]))
 }
 
 /// The same; by default it keeps each address.
-pub(super) fn wget_touched(command: &Command) -> Touched {
+pub(super) fn wget_touched(command: &Invocation) -> Touched {
     let sorted = command.sort_by(&[WGET_FILES]);
     kept(&sorted, sorted.written.is_empty() || sorted.has(&["-O"]))
 }
@@ -91,7 +91,7 @@ fn kept(sorted: &Sorted, by_address: bool) -> Touched {
 }
 
 /// `aria2c` keeps everything below one folder.
-pub(super) fn aria2c(command: &Command) -> Touched {
+pub(super) fn aria2c(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let folder = sorted.values(&["-d", "--dir"]).next().cloned().unwrap_or_else(|| Word::of("."));
     let given = sorted.values(&["-o", "--out", "-l", "--log", "--save-session"]).cloned();

@@ -1,8 +1,8 @@
 //! `find` and `fd`: searching reads; what they run for each file was read on its own.
 
-use super::command::{Act, Class, Command, Touched, every};
+use super::command::{Act, Class, Invocation, Touched, every};
 use super::inner;
-use super::options::{Shape, shape};
+use super::options::{WordShape, shape};
 use crate::model::call::Effect;
 use crate::shell::syntax::{Word, found};
 
@@ -26,23 +26,23 @@ static VALUED: &[&str] = &[
 
 const EXECUTING: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
-pub(super) fn class(command: &Command) -> Class {
+pub(super) fn class(command: &Invocation) -> Class {
     let words = command.arguments;
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let text = word.lossy();
         let sign = matches!(text.as_str(), "(" | ")" | "!" | ",");
         match shape(word, command.line) {
-            Shape::Operand if !sign || word.is_firm() => at += 1,
-            Shape::Option if !word.is_firm() => return Err(command.refusal(&text)),
-            Shape::Option if ALONE.contains(&text.as_str()) => at += 1,
-            Shape::Option if VALUED.contains(&text.as_str()) => {
+            WordShape::Operand if !sign || word.is_firm() => at += 1,
+            WordShape::Option if !word.is_firm() => return Err(command.refusal(&text)),
+            WordShape::Option if ALONE.contains(&text.as_str()) => at += 1,
+            WordShape::Option if VALUED.contains(&text.as_str()) => {
                 if words.get(at + 1).is_none_or(|value| value.splits) {
                     return Err(command.refusal(&text));
                 }
                 at += 2;
             }
-            Shape::Option if EXECUTING.contains(&text.as_str()) => {
+            WordShape::Option if EXECUTING.contains(&text.as_str()) => {
                 let ends = |n: &usize| words[*n].is(";") || words[*n].is("+") && words[*n - 1].is("{}");
                 let Some(end) = (at + 1..words.len()).find(ends) else { return Err(command.refusal(&text)) };
                 if words[at..end].iter().any(|word| word.splits) {
@@ -63,24 +63,24 @@ pub(super) const FD: &str = "-HIusigFalLp01q -d= -t= -e= -E= -S= -o= -c= -j= -C=
     --prune --one-file-system --version --help";
 
 /// Where the command begins that `fd` runs for what it finds.
-fn executes(command: &Command) -> Option<usize> {
+fn executes(command: &Invocation) -> Option<usize> {
     let executing = ["-x", "-X", "--exec", "--exec-batch"];
     command.arguments.iter().position(|word| executing.iter().any(|option| word.is(option)))
 }
 
-pub(super) fn fd(command: &Command) -> Class {
+pub(super) fn fd(command: &Invocation) -> Class {
     // The command was read on its own; a `;` would end it and is rare.
     let end = executes(command).unwrap_or(command.arguments.len());
     let (own, run) = command.arguments.split_at(end);
     if run.iter().any(|word| word.splits || word.is(";")) {
         return Err(command.refusal("-x"));
     }
-    Command { arguments: own, ..*command }.sorted()?;
+    Invocation { arguments: own, ..*command }.sorted()?;
     Ok(Effect::Read)
 }
 
 /// With a command, every argument may be written: which files it gets is not followed.
-pub(super) fn fd_touched(command: &Command) -> Touched {
+pub(super) fn fd_touched(command: &Invocation) -> Touched {
     let runs = |word: &Word| {
         word.starts_with("--ex")
             || word.is_option() && !word.starts_with("--") && word.lossy().contains(['x', 'X'])
@@ -93,7 +93,7 @@ pub(super) fn fd_touched(command: &Command) -> Touched {
 }
 
 /// What `-delete` takes, and what `-fprint` writes. Its `-exec` is walked on its own.
-pub(super) fn touched(command: &Command) -> Touched {
+pub(super) fn touched(command: &Invocation) -> Touched {
     let mut files = Vec::new();
     if command.arguments.iter().any(|word| word.is("-delete")) {
         files.extend(found(command.simple).unwrap_or_default().into_iter().map(|path| (path, Act::Whole)));

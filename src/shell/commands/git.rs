@@ -7,7 +7,7 @@
 mod verbs;
 pub(super) mod patch;
 
-use super::command::{Act, Class, Command, Files, Touched};
+use super::command::{Act, Class, Files, Invocation, Touched};
 use super::inner;
 use super::options::Sorted;
 use crate::model::call::Effect;
@@ -30,14 +30,14 @@ const WHOLE: [&str; 3] = ["core.pager=cat", "commit.gpgsign=false", "tag.gpgsign
 
 const CLOSING: [&str; 5] = ["add", "commit", "fetch", "push", "tag"];
 
-pub(super) fn class(command: &Command) -> Class {
+pub(super) fn class(command: &Invocation) -> Class {
     let Some(at) = verb_at(command)? else { return Ok(Effect::Read) };
     let word = &command.arguments[at];
     let Some(verb) = word.literal().filter(|_| word.is_firm()) else {
         return Err(command.refusal(&word.lossy()));
     };
     let said = format!("git {verb}");
-    let rest = Command { name: &said, arguments: &command.arguments[at + 1..], ..*command };
+    let rest = Invocation { name: &said, arguments: &command.arguments[at + 1..], ..*command };
     if CLOSING.contains(&verb.as_str()) {
         return closing(&verb, &rest);
     }
@@ -49,7 +49,7 @@ pub(super) fn class(command: &Command) -> Class {
 }
 
 /// Where the verb stands; nothing if git is only asked about itself.
-fn verb_at(command: &Command) -> Result<Option<usize>, String> {
+fn verb_at(command: &Invocation) -> Result<Option<usize>, String> {
     let mut at = 0;
     while let Some(word) = command.arguments.get(at) {
         if !word.is_option() {
@@ -70,7 +70,7 @@ fn verb_at(command: &Command) -> Result<Option<usize>, String> {
             continue;
         }
         let pair = &command.arguments[at..(at + 2).min(command.arguments.len())];
-        let sorted = Command { arguments: &pair[..1], ..*command }.sorted_by(&[GLOBAL])?;
+        let sorted = Invocation { arguments: &pair[..1], ..*command }.sorted_by(&[GLOBAL])?;
         let valued = matches!(word.lossy().as_str(), "-C" | "--namespace");
         if valued && pair.get(1).is_none_or(|value| value.splits) || word.starts_with("--exec-path=") {
             return Err(command.refusal(&word.lossy()));
@@ -89,7 +89,7 @@ fn is_program(word: &Word) -> bool {
 }
 
 /// `add`, `commit`, `push`, `tag`, `fetch`; listing tags is a look.
-fn closing(verb: &str, command: &Command) -> Class {
+fn closing(verb: &str, command: &Invocation) -> Class {
     if verb == "tag"
         && let Ok(sorted) = command.sorted_by(&[TAGS])
         && lists(&sorted, &["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged"])
@@ -114,7 +114,7 @@ fn lists(sorted: &Sorted, patterns: &[&str]) -> bool {
 }
 
 /// Verbs that look or change by what follows them.
-fn by_operands(verb: &str, command: &Command) -> Class {
+fn by_operands(verb: &str, command: &Invocation) -> Class {
     let first = command.arguments.iter().find(|word| !word.is_option());
     let sub = first.filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
     let after = |list: &str| -> Result<usize, String> { Ok(command.sorted_by(&[list])?.operands.len()) };
@@ -156,7 +156,7 @@ fn by_operands(verb: &str, command: &Command) -> Class {
 }
 
 /// Reads one key, or lists them; a second operand would be the new value.
-fn config(command: &Command, sub: &str) -> Class {
+fn config(command: &Invocation, sub: &str) -> Class {
     let sorted = command.sorted_by(&[
         "-lz -f= --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --global --local --system \
          --worktree --file= --blob= --type= --bool --int --path --null --name-only --show-origin --show-scope --includes \
@@ -173,13 +173,13 @@ fn config(command: &Command, sub: &str) -> Class {
 const FILLING: [&str; 6] = ["checkout", "restore", "checkout-index", "read-tree", "reset", "stash"];
 
 /// Paths a git command may write, and lines it may run.
-pub(super) fn touched(command: &Command) -> Touched {
+pub(super) fn touched(command: &Invocation) -> Touched {
     let mut files = written(command);
     files.extend(patched(command));
     Touched { files, lines: programs(command.arguments), ..Touched::default() }
 }
 
-fn written(command: &Command) -> Files {
+fn written(command: &Invocation) -> Files {
     let (folder, tree, rest) = global(command);
     let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
     let verb = verb.lossy();
@@ -188,7 +188,7 @@ fn written(command: &Command) -> Files {
         "clean" => "-n -e= --exclude= --dry-run",
         _ => "--output> --prefix= --directory= --cached",
     };
-    let sorted = Command { arguments: rest, ..*command }.sort_by(&[options]);
+    let sorted = Invocation { arguments: rest, ..*command }.sort_by(&[options]);
     let mut all: Files = sorted.written.iter().map(|file| (file.clone(), Act::Write)).collect();
     // `checkout-index --prefix=folder/`, `read-tree --prefix=folder/`, `apply --directory=folder`.
     let filling = FILLING.contains(&verb.as_str()) || verb == "apply" || verb == "am";
@@ -274,7 +274,7 @@ fn programs(arguments: &[Word]) -> Vec<String> {
 }
 
 /// `git -C dir --work-tree=dir …`: where it goes, where its tree is, and the rest.
-fn global<'a>(command: &Command<'a>) -> (Option<Word>, Option<Word>, &'a [Word]) {
+fn global<'a>(command: &Invocation<'a>) -> (Option<Word>, Option<Word>, &'a [Word]) {
     let (simple, arguments) = (command.simple, command.arguments);
     let set = simple.assigned.iter().zip(&simple.values).find(|(name, _)| *name == "GIT_WORK_TREE");
     let (mut folder, mut tree): (Option<Word>, _) = (None, set.map(|(_, value)| value.clone()));

@@ -1,6 +1,6 @@
 //! Commands in the arguments of unknown commands: `tmux new "cp a b"`, `uv run python -c …`, `ssh host rm a`.
 
-use super::command::{Act, Command, Touched, all};
+use super::command::{Act, Invocation, Touched, all};
 use crate::shell::syntax::{Bit, Word, is_text};
 
 /// Options whose value is a message.
@@ -39,7 +39,7 @@ pub(super) fn lines(words: &[Word]) -> Vec<String> {
 pub(super) const SSH: &str = "-b= -c= -D= -E> -F= -i= -J= -l= -L= -m= -o= -p= -R= -S= -w= -W=";
 
 /// `ssh`: what runs on the other machine may as well be this one; `-o` may hold a local command.
-pub(super) fn ssh(command: &Command) -> Touched {
+pub(super) fn ssh(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let remote = sorted.operands.iter().skip(1).map(|word| code(word)).collect::<Vec<_>>().join(" ");
     let options = sorted.values(&["-o"]).filter_map(|word| word.past('=')).map(|word| code(&word));

@@ -1,6 +1,6 @@
 //! Interpreters: what a program in the line names counts once it shows a sign of writing.
 
-use super::command::{Act, Command, Touched, all};
+use super::command::{Act, Invocation, Touched, all};
 use crate::shell::syntax::Word;
 
 /// Words without which a program hardly writes. A program can hide better than this; looking for tampering afterwards
@@ -16,7 +16,7 @@ const SIGNS: [&str; 45] = [
 
 /// Everything that may be program text: the rest of a bundle behind a letter that takes some, and the next word. `-pe`
 /// is both `-p` with `e` and `-p -e`, and only one of them is the program.
-fn code(command: &Command) -> Vec<Word> {
+fn code(command: &Invocation) -> Vec<Word> {
     let rows = || command.options.split(' ').filter_map(|row| row.strip_suffix('='));
     let given = command.sort().options.into_iter().filter(|(name, _)| rows().any(|row| row == name));
     let mut all: Vec<Word> = given.filter_map(|(_, value)| value).collect();
@@ -31,7 +31,7 @@ fn code(command: &Command) -> Vec<Word> {
 }
 
 /// An interpreter's files are its operands; program text with a sign of writing may write what it names.
-pub(super) fn touched(command: &Command) -> Touched {
+pub(super) fn touched(command: &Invocation) -> Touched {
     let name = command.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let sorted = command.sort();
     let mut operands = sorted.operands.clone();

@@ -32,7 +32,7 @@ impl Sorted<'_> {
 
 /// What a word may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum WordShape {
     Option,
     Operand,
     /// Only the running shell knows.
@@ -40,18 +40,18 @@ pub(super) enum Shape {
 }
 
 /// What this word may be, given what the line does to its variables.
-pub(super) fn shape(word: &Word, line: &Line) -> Shape {
+pub(super) fn shape(word: &Word, line: &Line) -> WordShape {
     if word.shifts != Some(0) {
         let begins = word.bits.first() == Some(&Bit::Char('-'));
         let dash = begins && (word.bits.len() > 1 || word.shifts == Some(1));
         return match dash {
-            true => Shape::Option,
+            true => WordShape::Option,
             // A word that begins as written but splits may go on as an option.
-            false if word.splits && !is_plain(word, line) => Shape::Either,
-            false => Shape::Operand,
+            false if word.splits && !is_plain(word, line) => WordShape::Either,
+            false => WordShape::Operand,
         };
     }
-    if is_plain(word, line) { Shape::Operand } else { Shape::Either }
+    if is_plain(word, line) { WordShape::Operand } else { WordShape::Either }
 }
 
 /// Every value its variables may have is a known word and no option.
@@ -70,12 +70,12 @@ pub(super) fn sort<'a>(arguments: &'a [Word], lists: &[&str], line: &Line) -> So
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         let shape = shape(word, line);
-        if shape == Shape::Either {
+        if shape == WordShape::Either {
             sorted.odd.get_or_insert_with(|| shown(word));
         }
         if word.is("--") {
             sorted.operands.extend(rest.by_ref());
-        } else if shape == Shape::Option || shape == Shape::Either && word.is_option() {
+        } else if shape == WordShape::Option || shape == WordShape::Either && word.is_option() {
             let mut option = Sorting { lists, word, rest: &mut rest, sorted: &mut sorted };
             option.sort();
         } else {

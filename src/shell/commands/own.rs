@@ -1,12 +1,12 @@
 //! Our own program and the tracker, by their verbs.
 
-use super::command::{Class, Command};
+use super::command::{Class, Invocation};
 use crate::model::call::Effect;
 use crate::model::verbs::{self, Who};
 use crate::shell::syntax::Word;
 
 /// `aops-hook`: verbs that tell read, `block` only tightens, the rest needs a person.
-pub(super) fn aops_hook(command: &Command) -> Class {
+pub(super) fn aops_hook(command: &Invocation) -> Class {
     let words = command.arguments;
     let texts: Vec<String> = words.iter().map(Word::lossy).collect();
     let first = texts.first().map(String::as_str).unwrap_or_default();
@@ -28,7 +28,7 @@ pub(super) const BD: &str = "-qvh --global --json --profile --quiet --readonly -
     --actor= --db= --dolt-auto-commit=";
 
 /// The tracker, except for what it does to the repository and its own storage.
-pub(super) fn tracker(command: &Command) -> Class {
+pub(super) fn tracker(command: &Invocation) -> Class {
     const REACHING: [&str; 3] = ["sync", "hooks", "dolt"];
     let written = |word: &&Word| word.starts_with("--out") || word.starts_with("-o");
     if let Some(word) = command.arguments.iter().find(written) {

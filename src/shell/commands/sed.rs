@@ -1,6 +1,6 @@
 //! `sed`: reads its program letter by letter; one that writes a file, runs a program or is not known is a write.
 
-use super::command::{Act, Class, Command, Touched, all};
+use super::command::{Act, Class, Invocation, Touched, all};
 use super::options::Sorted;
 use crate::model::call::Effect;
 use crate::shell::syntax::{Bit, Line, Word};
@@ -12,7 +12,7 @@ pub(super) const OPTIONS: &str = "-nErsuz -e= --quiet --silent --regexp-extended
 /// What takes a program. `-l` is on neither list: whether it takes a value differs between systems.
 const PROGRAMS: &str = "-e= -f= --expression= --file=";
 
-pub(super) fn class(command: &Command) -> Class {
+pub(super) fn class(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let (scripts, _) = scripts(&sorted);
     let shown = sorted.has(&["--version", "--help"]);
@@ -36,7 +36,7 @@ fn scripts<'s>(sorted: &'s Sorted) -> (Vec<&'s Word>, &'s [&'s Word]) {
 }
 
 /// Files it edits in place, and what its `w` commands name.
-pub(super) fn touched(command: &Command) -> Touched {
+pub(super) fn touched(command: &Invocation) -> Touched {
     let sorted = command.sort_by(&[PROGRAMS]);
     let (scripts, files) = scripts(&sorted);
     let read = command.simple.script.iter().filter(|_| sorted.has(&["-f", "--file"]));

@@ -8,7 +8,7 @@ use crate::model::call::Effect;
 
 /// What is known of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tool {
+pub struct KnownTool {
     /// Its effect, or why it is a write. For a tool that runs a line, the line decides.
     pub class: Class,
     pub touches: ToolTouches,
@@ -57,9 +57,9 @@ const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "tra
 const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
 
 /// What is known of this tool.
-pub fn tool(name: &str) -> Tool {
+pub fn tool(name: &str) -> KnownTool {
     if let Some((effect, _)) = FREE.iter().find(|(_, names)| names.contains(&name)) {
-        return Tool { class: Ok(*effect), touches: ToolTouches::Nothing };
+        return KnownTool { class: Ok(*effect), touches: ToolTouches::Nothing };
     }
     let (why, touches) = match name {
         "Bash" | "Monitor" => ("its line cannot be read", ToolTouches::Line),
@@ -71,18 +71,18 @@ pub fn tool(name: &str) -> Tool {
         }
         _ => return by_words(name),
     };
-    Tool { class: Err(why.to_owned()), touches }
+    KnownTool { class: Err(why.to_owned()), touches }
 }
 
 /// A tool that is known by the words of its name at most.
-fn by_words(name: &str) -> Tool {
+fn by_words(name: &str) -> KnownTool {
     let words = words(name);
     let any = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
     let reads = words.first().is_some_and(|word| READING.contains(&word.as_str()));
     let removes = any(&REMOVING).is_some();
     let strings = ToolTouches::Strings(if removes { Act::Whole } else { Act::Write });
     let Some(rest) = name.strip_prefix("mcp__") else {
-        return Tool { class: Err("its tool is not known to only read".to_owned()), touches: strings };
+        return KnownTool { class: Err("its tool is not known to only read".to_owned()), touches: strings };
     };
     let (class, touches) = match any(&WRITING) {
         None if reads => (Ok(Effect::Read), ToolTouches::Nothing),
@@ -90,7 +90,7 @@ fn by_words(name: &str) -> Tool {
         None => (Err("its name begins with no reading verb".to_owned()), strings),
     };
     let tracks = rest.split("__").next().is_some_and(|server| TRACKERS.contains(&server));
-    Tool { class: if tracks { Ok(Effect::Tracker) } else { class }, touches }
+    KnownTool { class: if tracks { Ok(Effect::Tracker) } else { class }, touches }
 }
 
 /// The last part of a tool's name, cut at signs and capitals: `getUser-by_id` is get, user, by, id.

@@ -3,12 +3,12 @@
 //! Reads the line as cut; writes nothing. Invariant: a part that is unknown, guessed or unreadable makes it a write, and
 //! so does a file a redirection writes or a variable that changes what other programs do.
 
-use super::{Around, CallClass, tree};
+use super::{CallClass, CallSetting, tree};
 use crate::model::call::Effect;
 use crate::shell::commands::{self, Class, PRINTING, is_nowhere};
 use crate::shell::syntax::{Line, Simple};
 
-pub(super) fn class(line: &Line, around: &Around) -> CallClass {
+pub(super) fn class(line: &Line, around: &CallSetting) -> CallClass {
     let touches_tree = || tree::touches(line, around);
     match gravest(line, around) {
         Ok(effect) if effect.is_write() => {
@@ -19,7 +19,7 @@ pub(super) fn class(line: &Line, around: &Around) -> CallClass {
     }
 }
 
-fn gravest(line: &Line, around: &Around) -> Class {
+fn gravest(line: &Line, around: &CallSetting) -> Class {
     if line.unclear {
         return Err("the line cannot be read".to_owned());
     }
@@ -48,7 +48,7 @@ fn rank(effect: Effect) -> usize {
     }
 }
 
-fn one(line: &Line, simple: &Simple, around: &Around) -> Class {
+fn one(line: &Line, simple: &Simple, around: &CallSetting) -> Class {
     if let Some(word) = simple.writes.iter().find(|word| !is_nowhere(word)) {
         return Err(format!("it writes to `{}`", commands::shown(word)));
     }

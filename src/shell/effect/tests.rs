@@ -19,7 +19,7 @@ fn classed(line: &str) -> CallClass {
 fn told(line: &str, listed: &dyn Fn(&str) -> Option<Effect>) -> CallClass {
     let variables = variables();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
-    line::class(&cut(line, &ground), &Around { mode: None, plans: PLANS, ground, listed })
+    line::class(&cut(line, &ground), &CallSetting { mode: None, plans: PLANS, ground, listed })
 }
 
 fn name(effect: Effect) -> &'static str {
@@ -136,7 +136,7 @@ fn tool(name: &str, input: &str, mode: Option<&str>, listed: &dyn Fn(&str) -> Op
     let variables = variables();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
     let line = crate::shell::targets::line(name, input, &ground);
-    of(name, input, line.as_ref(), &Around { mode, plans: PLANS, ground, listed })
+    of(name, input, line.as_ref(), &CallSetting { mode, plans: PLANS, ground, listed })
 }
 
 /// The names of the contract, one by one.

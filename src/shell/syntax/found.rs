@@ -1,4 +1,4 @@
-//! What a `find` may find: its roots, any depth below, and the names it asks for.
+//! What commands print: what a `find` may find (its roots, any depth below, the names it asks for), arguments, known text.
 
 use super::{Bit, Simple, Word};
 
@@ -78,4 +78,33 @@ fn below(root: &Word, parts: &[&[Bit]]) -> Word {
         bits.extend(*part);
     }
     Word { bits, ..root.clone() }
+}
+
+/// What these commands may print: names (what they found, or their arguments), and text where the line holds it.
+pub(super) fn printed(commands: &[Simple]) -> (Vec<Word>, Option<String>) {
+    let mut names = Vec::new();
+    for command in commands {
+        if let Some(found) = found(command) {
+            names.extend(found);
+            continue;
+        }
+        let own = command.words.iter().skip(1);
+        let plain = own.filter(|word| !word.is_option() && !word.is(".") && !word.is("..") && !word.is("/"));
+        names.extend(plain.map(|word| Word { named: Vec::new(), ..word.clone() }));
+    }
+    names.truncate(64);
+    (names, commands.iter().filter_map(said).reduce(|all, more| all + "\n" + &more))
+}
+
+/// The text a command prints, where the line itself holds it.
+fn said(simple: &Simple) -> Option<String> {
+    match simple.name()? {
+        "echo" | "printf" => {
+            let words = simple.words.iter().skip(1).filter(|word| !word.is_option());
+            let text = words.map(Word::lossy).collect::<Vec<_>>().join(" ");
+            Some(text.replace("\\n", "\n"))
+        }
+        "cat" | "tee" | "head" | "tail" | "envsubst" => simple.script.clone(),
+        _ => None,
+    }
 }

@@ -1,34 +1,24 @@
 //! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
 
 use super::scope::Scope;
+use super::tree::{Assignment, Raw, Redirect, SimpleCommand, Value};
 use super::walk::Walk;
 use super::word::is_plain;
-use super::{Bit, Simple, Word, wrap};
-use brush_parser::ast::{self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem as Item};
+use super::wrap::{self, Inner, Place};
+use super::{Bit, Simple, Word};
 use std::rc::Rc;
 
 /// Links one line makes; one with more is unclear.
 const LINKS: usize = 64;
 
 impl Walk {
-    pub(super) fn simple(&mut self, command: &ast::SimpleCommand, scope: &mut Scope) {
-        let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
-        let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
+    pub(super) fn simple(&mut self, command: &SimpleCommand, scope: &mut Scope) {
         let mut own = Scope { sure: false, ..scope.clone() };
         let mut simple = Simple::default();
-        let mut assigned = Vec::new();
-        for item in prefix {
-            match item {
-                Item::AssignmentWord(assignment, _) => assigned.push(self.assignment(assignment, scope)),
-                item => self.item(item, &mut simple, &mut own),
-            }
-        }
-        if let Some(word) = &command.word_or_name {
-            simple.words = self.words(&word.value, scope);
-        }
-        for item in suffix {
-            self.item(item, &mut simple, &mut own);
-        }
+        let assigned: Vec<_> =
+            command.assignments.iter().map(|assignment| self.assignment(assignment, scope)).collect();
+        command.words.iter().for_each(|word| self.word(word, &mut simple.words, scope));
+        simple.writes = self.redirects(&command.redirects, &mut own);
         if simple.words.is_empty() {
             // Nothing runs that could see them, and whoever shares variables makes setting one copy them all.
             own.variables = Rc::default();
@@ -50,7 +40,7 @@ impl Walk {
     }
 
     /// A command is complete: look inside it, or keep it.
-    pub(super) fn run(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
+    fn run(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
         let folders: usize = scope.folders.iter().map(|folder| folder.bits.len()).sum();
         if !self.spend(1 + simple.words.len() + folders / 256) {
             return;
@@ -59,111 +49,116 @@ impl Walk {
         simple.call();
         simple.function = simple.name().is_some_and(|name| scope.functions.iter().any(|known| known == name));
         self.change(&simple, scope, own);
-        if simple.function || !wrap::look_inside(self, &simple, scope, own) {
+        if simple.function {
+            return self.found.push(simple);
+        }
+        let inside = wrap::look_inside(&simple, scope, own);
+        if let Some(guess) = &inside.guess {
+            self.guess(guess);
+        }
+        inside.runs.into_iter().for_each(|inner| self.inner(inner, scope, own));
+        if !inside.is_all {
             self.found.push(simple);
         } else if !simple.writes.is_empty() || !simple.assigned.is_empty() {
             self.found.push(Simple { words: Vec::new(), ..simple });
         }
     }
 
-    fn item(&mut self, item: &Item, simple: &mut Simple, scope: &mut Scope) {
-        match item {
-            Item::Word(word) | Item::AssignmentWord(_, word) => {
-                if is_plain(&word.value) {
-                    self.plain_word(&word.value, &mut simple.words);
-                } else {
-                    let words = self.words(&word.value, scope);
-                    simple.words.extend(words);
-                }
+    /// Something that a command runs.
+    fn inner(&mut self, inner: Inner, scope: &mut Scope, own: &Scope) {
+        match inner {
+            Inner::Program(text, Place::Here) => self.program(&text, scope),
+            Inner::Program(text, Place::Apart(mut scope)) => self.program(&text, &mut scope),
+            Inner::Command(simple, Place::Here) => self.run(*simple, scope, own),
+            Inner::Command(simple, Place::Apart(mut scope)) => self.run(*simple, &mut scope, own),
+            Inner::Builtin(simple) => {
+                // It looks for no function.
+                let functions = std::mem::take(&mut scope.functions);
+                self.run(*simple, scope, own);
+                scope.functions = functions;
             }
-            Item::ProcessSubstitution(_, group) => {
-                let word = self.sublist(&group.list, scope);
-                simple.words.push(word);
-            }
-            Item::IoRedirect(redirect) => {
-                for made in self.redirects(std::slice::from_ref(redirect), scope) {
-                    simple.writes.extend(made.writes);
-                }
+            Inner::Writes(writes) => {
+                let folders = Rc::clone(&scope.folders);
+                self.found.push(Simple { writes, folders, ..Simple::default() });
             }
         }
     }
 
-    /// What redirections write, each as a command without words; what they feed goes into the scope.
-    pub(super) fn redirects(&mut self, redirects: &[ast::IoRedirect], scope: &mut Scope) -> Vec<Simple> {
-        use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect};
+    fn word(&mut self, raw: &Raw, words: &mut Vec<Word>, scope: &Scope) {
+        if is_plain(raw.text) {
+            // In nothing else than `Walk::words` would have it.
+            words.push(if self.spend(1 + raw.text.len() / 256) { Word::of(raw.text) } else { Word::any() });
+        } else {
+            words.extend(self.words(raw, scope));
+        }
+    }
+
+    /// The files that redirections write; what they feed goes into the scope.
+    pub(super) fn redirects(&mut self, redirects: &[Redirect], scope: &mut Scope) -> Vec<Word> {
         let mut writes = Vec::new();
         for redirect in redirects {
             match redirect {
-                IoRedirect::File(_, Kind::Read | Kind::DuplicateInput, Target::Filename(word)) => {
-                    scope.arriving = self.words(&word.value, scope);
-                    scope.sure = false;
-                }
-                IoRedirect::File(_, _, Target::Filename(word)) | IoRedirect::OutputAndError(word, _) => {
-                    writes.extend(self.words(&word.value, scope));
-                }
-                IoRedirect::File(_, kind, Target::Duplicate(word)) => {
-                    let words = self.words(&word.value, scope);
-                    scope.sure = false;
-                    if matches!(kind, Kind::DuplicateInput) {
-                        continue;
-                    }
-                    writes.extend(words.into_iter().filter(|word| !is_descriptor(word)));
-                }
-                IoRedirect::File(_, _, Target::ProcessSubstitution(_, group)) => {
-                    let word = self.sublist(&group.list, scope);
+                Redirect::Input(word) | Redirect::Output(word) if word.process().is_some() => {
+                    let word = word.process().map(|list| self.sublist(list, scope)).unwrap_or_default();
                     scope.arriving.extend(word.named);
                     scope.script = word.said.or(scope.script.take());
                     scope.sure = false;
                 }
-                IoRedirect::File(..) => scope.sure = false,
-                IoRedirect::HereDocument(descriptor, here) => {
-                    let text = &here.doc.value;
-                    let literal = !here.requires_expansion || !text.contains(['$', '`', '\\']);
-                    scope.sure = literal && descriptor.is_none_or(|number| number == 0);
-                    if here.requires_expansion {
-                        self.document(&here.doc.value, scope);
-                    }
-                    scope.script = Some(here.doc.value.clone());
+                Redirect::Input(word) => {
+                    scope.arriving = self.words(word, scope);
+                    scope.sure = false;
                 }
-                IoRedirect::HereString(descriptor, word) => {
-                    let words = self.words(&word.value, scope);
-                    scope.sure =
-                        words.iter().all(Word::is_firm) && descriptor.is_none_or(|number| number == 0);
+                Redirect::Output(word) => writes.extend(self.words(word, scope)),
+                Redirect::CopyInput(word) => {
+                    self.words(word, scope);
+                    scope.sure = false;
+                }
+                Redirect::CopyOutput(word) => {
+                    let words = self.words(word, scope);
+                    writes.extend(words.into_iter().filter(|word| !is_descriptor(word)));
+                    scope.sure = false;
+                }
+                Redirect::Document(document) => {
+                    let text = document.body.text;
+                    let literal = document.is_literal || !text.contains(['$', '`', '\\']);
+                    scope.sure = literal && document.is_standard_input;
+                    if !document.is_literal {
+                        self.document(&document.body, scope);
+                    }
+                    scope.script = Some(document.text());
+                }
+                Redirect::Text(word, is_standard_input) => {
+                    let words = self.words(word, scope);
+                    scope.sure = words.iter().all(Word::is_firm) && *is_standard_input;
                     scope.script = Some(words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "));
                     scope.arriving = words;
                 }
             }
         }
-        let found = Simple { writes, folders: Rc::clone(&scope.folders), ..Simple::default() };
-        if found.writes.is_empty() { Vec::new() } else { vec![found] }
+        writes
     }
 
-    fn assignment(&mut self, assignment: &ast::Assignment, scope: &Scope) -> (String, Vec<Word>) {
-        let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
-            &assignment.name;
-        if let AssignmentName::ArrayElementName(_, index) = &assignment.name {
+    fn assignment(&mut self, assignment: &Assignment, scope: &Scope) -> (String, Vec<Word>) {
+        if let Some(index) = &assignment.index {
             self.sum(index, scope);
         }
-        let whole = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
         let mut values = match &assignment.value {
-            AssignmentValue::Scalar(word) => {
+            Value::Scalar(word) => {
                 // Blanks in an assigned value do not split it.
-                let words = self.words(&word.value, scope);
-                if words.len() > 1 && !word.value.contains('{') { vec![joined(&words)] } else { words }
+                let words = self.words(word, scope);
+                if words.len() > 1 && !word.text.contains('{') { vec![joined(&words)] } else { words }
             }
-            AssignmentValue::Array(items) => {
-                items.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| {
-                    self.sum(&index.value, scope);
-                });
-                items.iter().flat_map(|(_, word)| self.words(&word.value, scope)).collect()
+            Value::Array(items) => {
+                items.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| self.sum(index, scope));
+                items.iter().flat_map(|(_, word)| self.words(word, scope)).collect()
             }
         };
-        if !whole {
-            let old = scope.value(name).unwrap_or_default();
+        if assignment.index.is_some() || assignment.appends {
+            let old = scope.value(assignment.name).unwrap_or_default();
             values.extend(old.iter().cloned());
             values.push(Word::any());
         }
-        (name.clone(), values)
+        (assignment.name.to_owned(), values)
     }
 
     /// `ln -s to link`: whoever writes to the link later writes to what it leads to.
@@ -187,7 +182,12 @@ impl Walk {
         const ENDS: [&str; 7] = ["PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN"];
         if ENDS.iter().any(|end| name.ends_with(end)) {
             for value in values {
-                wrap::texts(self, &[value], &mut scope.clone());
+                if !value.is_firm() {
+                    self.guess(wrap::MADE_UP);
+                }
+                if let Some(text) = wrap::code(value) {
+                    self.program(&text, &mut scope.clone());
+                }
             }
         }
     }
@@ -267,17 +267,4 @@ fn joined(words: &[Word]) -> Word {
         all.unknown.extend(word.unknown.iter().cloned());
     }
     all
-}
-
-/// The text a command prints, where the line itself holds it.
-pub(super) fn said(simple: &Simple) -> Option<String> {
-    match simple.name()? {
-        "echo" | "printf" => {
-            let words = simple.words.iter().skip(1).filter(|word| !word.is_option());
-            let text = words.map(Word::lossy).collect::<Vec<_>>().join(" ");
-            Some(text.replace("\\n", "\n"))
-        }
-        "cat" | "tee" | "head" | "tail" | "envsubst" => simple.script.clone(),
-        _ => None,
-    }
 }

@@ -3,15 +3,14 @@
 //! Subshells and pipe stages get a scope of their own. Invariant: a spent budget or text that is no shell sets
 //! `unclear`; nothing is dropped silently.
 
+use super::reader::{PROGRAMS, parse};
 use super::scope::Scope;
-use super::word::{Expanded, Manner, expand, sum};
-use super::{Bit, Ground, Held, Simple, Word, found, grammar, number};
-use brush_parser::ast;
+use super::tree::{Command, Compound, Join, List, Pipeline, Raw, Redirect, Statement};
+use super::word::{Expanded, Manner, Run, expand, sum};
+use super::{Bit, Ground, Held, Simple, Word, found, number};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Programs inside programs: `sh -c "sh -c …"`, `$( $( … ) )`.
-const DEEPEST: usize = 12;
 /// Commands inside commands, over all programs.
 const NESTED: usize = 64;
 /// Commands and words in all.
@@ -45,18 +44,20 @@ impl Walk {
     }
 
     pub(super) fn program(&mut self, text: &str, scope: &mut Scope) {
-        if scope.depth >= DEEPEST {
+        match parse(text) {
+            Some(list) => self.tree(&list, scope),
+            None => self.unclear = true,
+        }
+    }
+
+    /// A program that was read.
+    fn tree(&mut self, list: &List, scope: &mut Scope) {
+        if scope.depth >= PROGRAMS {
             self.unclear = true;
             return;
         }
-        let Some(tree) = grammar::parse(text) else {
-            self.unclear = true;
-            return;
-        };
         scope.depth += 1;
-        for list in &tree.complete_commands {
-            self.list(list, scope, scope.depth == 1);
-        }
+        self.list(list, scope, scope.depth == 1);
         scope.depth -= 1;
     }
 
@@ -96,41 +97,38 @@ impl Walk {
         self.spent <= BUDGET
     }
 
-    fn list(&mut self, list: &ast::CompoundList, scope: &mut Scope, outermost: bool) {
-        for ast::CompoundListItem(chain, separator) in &list.0 {
-            let alone = chain.additional.is_empty() && chain.first.seq.len() == 1;
-            self.outermost = outermost && alone && matches!(separator, ast::SeparatorOperator::Sequence);
-            if matches!(separator, ast::SeparatorOperator::Async) {
-                self.chain(chain, &mut scope.clone());
+    fn list(&mut self, list: &List, scope: &mut Scope, outermost: bool) {
+        for statement in list {
+            let alone = statement.rest.is_empty() && statement.first.len() == 1;
+            self.outermost = outermost && alone && !statement.background;
+            if statement.background {
+                self.chain(statement, &mut scope.clone());
             } else {
-                self.chain(chain, scope);
+                self.chain(statement, scope);
             }
         }
     }
 
-    fn chain(&mut self, chain: &ast::AndOrList, scope: &mut Scope) {
+    fn chain(&mut self, statement: &Statement, scope: &mut Scope) {
         let before = Rc::clone(&scope.folders);
-        self.pipeline(&chain.first, scope);
-        for next in &chain.additional {
-            match next {
-                ast::AndOr::And(pipeline) => self.pipeline(pipeline, scope),
-                ast::AndOr::Or(pipeline) => {
-                    scope.also_in(&before);
-                    self.pipeline(pipeline, scope);
-                }
+        self.pipeline(&statement.first, scope);
+        for (join, pipeline) in &statement.rest {
+            if *join == Join::Or {
+                scope.also_in(&before);
             }
+            self.pipeline(pipeline, scope);
         }
         // The `cd` before a `;` may have failed.
         scope.also_in(&before);
     }
 
-    fn pipeline(&mut self, pipeline: &ast::Pipeline, scope: &mut Scope) {
-        if let [only] = pipeline.seq.as_slice() {
+    fn pipeline(&mut self, pipeline: &Pipeline, scope: &mut Scope) {
+        if let [only] = pipeline.as_slice() {
             return self.command(only, scope);
         }
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
-        for stage in &pipeline.seq {
+        for stage in pipeline {
             let mut own = Scope {
                 arriving: std::mem::take(&mut arriving),
                 script: script.take(),
@@ -146,94 +144,90 @@ impl Walk {
         }
     }
 
-    fn command(&mut self, command: &ast::Command, scope: &mut Scope) {
+    fn command(&mut self, command: &Command, scope: &mut Scope) {
         let outermost = std::mem::take(&mut self.outermost);
         self.unclear |= self.nested >= NESTED;
         if !self.spend(1) || self.nested >= NESTED {
             return;
         }
         self.nested += 1;
-        self.enter(command, scope, outermost);
+        match command {
+            Command::Simple(simple) => self.simple(simple, scope),
+            Command::Compound(compound, redirects) => {
+                let mut outer = scope.clone();
+                self.redirect(redirects, &mut outer);
+                (scope.arriving, scope.script, scope.sure) = (outer.arriving, outer.script, false);
+                self.compound(compound, scope);
+            }
+            Command::Function(name, body, redirects) => {
+                self.functions.push(((*name).to_owned(), outermost));
+                self.function(name, body, redirects, scope);
+            }
+            Command::Coprocess(command) => self.command(command, &mut scope.clone()),
+        }
         self.nested -= 1;
     }
 
-    fn enter(&mut self, command: &ast::Command, scope: &mut Scope, outermost: bool) {
-        match command {
-            ast::Command::Simple(simple) => self.simple(simple, scope),
-            ast::Command::Compound(compound, redirects) => {
-                let mut outer = scope.clone();
-                let made = self.redirects(redirects.as_ref().map_or(&[], |list| &list.0), &mut outer);
-                (scope.arriving, scope.script, scope.sure) = (outer.arriving, outer.script, false);
-                self.found.extend(made);
-                self.compound(compound, scope);
-            }
-            ast::Command::Function(function) => {
-                let name = &function.fname.value;
-                self.functions.push((name.clone(), outermost));
-                if self.spend(1 + scope.functions.len() / 16) {
-                    Rc::make_mut(&mut scope.functions).push(name.clone());
-                }
-                let mut own = scope.clone();
-                let redirects = function.body.1.as_ref().map_or(&[][..], |list| &list.0);
-                let made = self.redirects(redirects, &mut own);
-                self.found.extend(made);
-                self.compound(&function.body.0, &mut own);
-                // Whoever calls it may stand where it went.
-                scope.also_in(&own.folders);
-                self.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
-            }
-            ast::Command::ExtendedTest(test, redirects) => {
-                let made = self.redirects(redirects.as_ref().map_or(&[], |list| &list.0), scope);
-                self.found.extend(made);
-                self.document(&test.expr.to_string(), scope);
-                self.test(&test.expr, scope);
-            }
+    fn function(&mut self, name: &str, body: &Compound, redirects: &[Redirect], scope: &mut Scope) {
+        if self.spend(1 + scope.functions.len() / 16) {
+            Rc::make_mut(&mut scope.functions).push(name.to_owned());
+        }
+        let mut own = scope.clone();
+        self.redirect(redirects, &mut own);
+        self.compound(body, &mut own);
+        // A caller may stand where the function went.
+        scope.also_in(&own.folders);
+        self.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
+    }
+
+    /// Redirections of a compound command.
+    fn redirect(&mut self, redirects: &[Redirect], scope: &mut Scope) {
+        let writes = self.redirects(redirects, scope);
+        if !writes.is_empty() {
+            self.found.push(Simple { writes, folders: Rc::clone(&scope.folders), ..Simple::default() });
         }
     }
 
-    fn compound(&mut self, compound: &ast::CompoundCommand, scope: &mut Scope) {
-        use ast::CompoundCommand as C;
+    fn compound(&mut self, compound: &Compound, scope: &mut Scope) {
         match compound {
-            C::BraceGroup(group) => self.list(&group.list, scope, false),
-            C::Subshell(group) => self.list(&group.list, &mut scope.clone(), false),
-            C::ForClause(each) => {
-                let raw = each.values.iter().flatten();
-                let values: Vec<Word> = raw.flat_map(|word| self.words(&word.value, scope)).collect();
-                self.assign(scope, &each.variable_name, values);
-                self.list(&each.body.list, scope, false);
+            Compound::Lists(lists) => lists.iter().for_each(|list| self.list(list, scope, false)),
+            Compound::Subshell(list) => self.list(list, &mut scope.clone(), false),
+            Compound::For { name, values, body } => {
+                let values: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
+                self.assign(scope, name, values);
+                self.list(body, scope, false);
             }
-            C::CaseClause(case) => {
-                self.words(&case.value.value, scope);
-                for item in &case.cases {
-                    item.patterns.iter().for_each(|pattern| self.document(&pattern.value, scope));
-                    item.cmd.iter().for_each(|list| self.list(list, scope, false));
+            Compound::Select { name, values, body } => {
+                values.iter().for_each(|word| drop(self.words(word, scope)));
+                self.assign(scope, name, Vec::new());
+                self.assign(scope, "REPLY", Vec::new());
+                self.list(body, scope, false);
+            }
+            Compound::Count(sum, body) => {
+                self.sum(sum, scope);
+                self.list(body, scope, false);
+            }
+            Compound::Case(value, items) => {
+                self.words(value, scope);
+                for (patterns, list) in items {
+                    patterns.iter().for_each(|pattern| self.document(pattern, scope));
+                    self.list(list, scope, false);
                 }
             }
-            C::IfClause(branch) => {
-                self.list(&branch.condition, scope, false);
-                self.list(&branch.then, scope, false);
-                for other in branch.elses.iter().flatten() {
-                    other.condition.iter().for_each(|list| self.list(list, scope, false));
-                    self.list(&other.body, scope, false);
-                }
+            Compound::Sum(sum) => self.sum(sum, scope),
+            Compound::Test(operands) => {
+                operands.iter().for_each(|(word, _)| self.document(word, scope));
+                let computed = operands.iter().filter(|(_, computes)| *computes);
+                computed.for_each(|(word, _)| self.sum(word, scope));
             }
-            C::WhileClause(each) | C::UntilClause(each) => {
-                self.list(&each.0, scope, false);
-                self.list(&each.1.list, scope, false);
-            }
-            C::ArithmeticForClause(each) => {
-                for sum in [&each.initializer, &each.condition, &each.updater].into_iter().flatten() {
-                    self.sum(&sum.value, scope);
-                }
-                self.list(&each.body.list, scope, false);
-            }
-            C::Arithmetic(sum) => self.sum(&sum.expr.value, scope),
-            C::Coprocess(other) => self.command(&other.body, &mut scope.clone()),
         }
     }
 
     /// The words a raw one becomes, its substitutions walked.
-    pub(super) fn words(&mut self, raw: &str, scope: &Scope) -> Vec<Word> {
+    pub(super) fn words(&mut self, raw: &Raw, scope: &Scope) -> Vec<Word> {
+        if let Some(list) = raw.process() {
+            return vec![self.sublist(list, scope)];
+        }
         let mut read = expand(raw, scope, Manner::Word);
         let first = self.found.len();
         self.read(&read, scope);
@@ -241,7 +235,7 @@ impl Walk {
         let (names, said) = self.printed(first);
         if let ([code], [word]) = (read.runs.as_slice(), words.as_mut_slice())
             && word.bits == [Bit::Any]
-            && number::is_printed(code, &self.found[first..])
+            && number::is_printed(code.text(), &self.found[first..])
         {
             word.sums = 1;
         }
@@ -253,46 +247,14 @@ impl Walk {
         if self.spend(words.len() + length / 256) { words } else { vec![Word::any()] }
     }
 
-    /// A word that stands for itself; in nothing else than [`Walk::words`] would have it.
-    pub(super) fn plain_word(&mut self, raw: &str, words: &mut Vec<Word>) {
-        let word = if self.spend(1 + raw.len() / 256) { Word::of(raw) } else { Word::any() };
-        words.push(word);
-    }
-
     /// Text in which only substitutions count.
-    pub(super) fn document(&mut self, text: &str, scope: &Scope) {
+    pub(super) fn document(&mut self, text: &Raw, scope: &Scope) {
         self.read(&expand(text, scope, Manner::Document), scope);
     }
 
     /// Text the shell computes.
-    pub(super) fn sum(&mut self, text: &str, scope: &Scope) {
+    pub(super) fn sum(&mut self, text: &Raw, scope: &Scope) {
         self.read(&sum(text, scope), scope);
-    }
-
-    /// The sides of `-eq` and its kin are computed.
-    fn test(&mut self, test: &ast::ExtendedTestExpr, scope: &Scope) {
-        use ast::{BinaryPredicate as B, ExtendedTestExpr as T};
-        match test {
-            T::And(left, right) | T::Or(left, right) => {
-                self.test(left, scope);
-                self.test(right, scope);
-            }
-            T::Not(inner) | T::Parenthesized(inner) => self.test(inner, scope),
-            T::BinaryTest(
-                B::ArithmeticEqualTo
-                | B::ArithmeticNotEqualTo
-                | B::ArithmeticLessThan
-                | B::ArithmeticLessThanOrEqualTo
-                | B::ArithmeticGreaterThan
-                | B::ArithmeticGreaterThanOrEqualTo,
-                left,
-                right,
-            ) => {
-                self.sum(&left.value, scope);
-                self.sum(&right.value, scope);
-            }
-            T::BinaryTest(..) | T::UnaryTest(..) => {}
-        }
     }
 
     /// What a word does beside standing for text.
@@ -304,20 +266,25 @@ impl Walk {
             self.hold(name, Held::ANYTHING);
         }
         self.numbers.extend(read.numbers.iter().cloned());
-        for code in &read.runs {
-            self.program(code, &mut scope.clone());
-        }
-        for code in &read.counts {
+        read.runs.iter().for_each(|run| self.substituted(run, scope));
+        for run in &read.counts {
             let first = self.found.len();
-            self.program(code, &mut scope.clone());
-            if !number::is_printed(code, &self.found[first..]) {
+            self.substituted(run, scope);
+            if !number::is_printed(run.text(), &self.found[first..]) {
                 self.guess("a sum with text that may be a program");
             }
         }
     }
 
+    fn substituted(&mut self, run: &Run, scope: &Scope) {
+        match run {
+            Run::Tree(list, _) => self.tree(list, &mut scope.clone()),
+            Run::Text(text) => self.program(text, &mut scope.clone()),
+        }
+    }
+
     /// A word that stands for what this list prints.
-    pub(super) fn sublist(&mut self, list: &ast::CompoundList, scope: &Scope) -> Word {
+    pub(super) fn sublist(&mut self, list: &List, scope: &Scope) -> Word {
         let first = self.found.len();
         self.list(list, &mut scope.clone(), false);
         let (named, said) = self.printed(first);
@@ -326,24 +293,6 @@ impl Walk {
 
     /// What the commands found since `first` may print: names, and text where the line holds it.
     fn printed(&self, first: usize) -> (Vec<Word>, Option<String>) {
-        let commands = &self.found[first..];
-        let said = commands.iter().filter_map(super::simple::said).reduce(|all, more| all + "\n" + &more);
-        (named(commands), said)
+        found::printed(&self.found[first..])
     }
-}
-
-/// What these commands may print: what they found, or their arguments.
-fn named(commands: &[Simple]) -> Vec<Word> {
-    let mut all = Vec::new();
-    for command in commands {
-        if let Some(found) = found::found(command) {
-            all.extend(found);
-            continue;
-        }
-        let own = command.words.iter().skip(1);
-        let plain = own.filter(|word| !word.is_option() && !word.is(".") && !word.is("..") && !word.is("/"));
-        all.extend(plain.map(|word| Word { named: Vec::new(), ..word.clone() }));
-    }
-    all.truncate(64);
-    all
 }

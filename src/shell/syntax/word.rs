@@ -3,15 +3,14 @@
 //! Quotes, `~`, known variables, braces and `$'…'` become text; globs stay patterns; what only the running shell knows
 //! becomes [`Bit::Any`]. Invariant: linear in the word, at most `ALTERNATIVES` results, never fails.
 
-use super::number;
 use super::scope::Scope;
+use super::tree::{List, Raw};
 
-mod brace;
-mod parameter;
+mod names;
 mod scan;
+mod parameter;
+mod brace;
 mod settle;
-
-pub(super) use parameter::closing;
 
 /// One word may stand for this many; beyond that it is anything.
 const ALTERNATIVES: usize = 32;
@@ -206,18 +205,36 @@ pub(super) enum Manner {
     Document,
 }
 
+/// A program that a word runs.
+#[derive(Debug)]
+pub(super) enum Run<'t> {
+    /// Parsed with the word, and its text.
+    Tree(&'t List<'t>, &'t str),
+    /// Known only once quotes are taken off: backquotes.
+    Text(String),
+}
+
+impl Run<'_> {
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Run::Tree(_, text) => text,
+            Run::Text(text) => text,
+        }
+    }
+}
+
 /// What a word became.
 #[derive(Debug, Default)]
-pub(super) struct Expanded {
+pub(super) struct Expanded<'t> {
     pub(super) words: Vec<Word>,
     /// Programs its substitutions run.
-    pub(super) runs: Vec<String>,
+    pub(super) runs: Vec<Run<'t>>,
     /// Variables it sets: `${x:=…}`.
     pub(super) sets: Vec<String>,
     /// It has a form whose work we cannot see: `${x@P}`, or a pattern that is a program in another shell.
     pub(super) odd: bool,
     /// Programs whose output it computes with, and variables.
-    pub(super) counts: Vec<String>,
+    pub(super) counts: Vec<Run<'t>>,
     pub(super) numbers: Vec<String>,
 }
 
@@ -228,19 +245,20 @@ pub(super) fn is_plain(raw: &str) -> bool {
     })
 }
 
-/// Read one raw word.
-pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
-    if is_plain(raw) {
-        return Expanded { words: vec![Word::of(raw)], ..Expanded::default() };
+/// Expand one raw word.
+pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope, manner: Manner) -> Expanded<'t> {
+    if is_plain(raw.text) {
+        return Expanded { words: vec![Word::of(raw.text)], ..Expanded::default() };
     }
-    let mut scan = scan::Scan::new(scope);
-    scan.read(raw, manner);
-    let (counts, numbers) = (std::mem::take(&mut scan.counts), std::mem::take(&mut scan.numbers));
-    let scan::Scan { pieces, unknown, filled, named, said, runs, splits, sums, sets, odd, .. } = scan;
-    let sums = sums + usize::from(is_sequence(raw));
+    let mut scan = scan::Scan::new(raw, scope);
+    scan.read(0, raw.text.len(), manner);
+    let scan::Scan { pieces, unknown, filled, named, said, splits, sums, .. } = scan;
+    let scan::Scan { runs, sets, odd, counts, numbers, .. } = scan;
+    let is_word = manner == Manner::Word;
+    let sums = sums + usize::from(is_sequence(raw.text));
     // `{1..9}` is as many words.
-    let splits = splits || manner == Manner::Word && raw.contains('{') && raw.contains("..");
-    let alternatives = if manner == Manner::Word { brace::spread(pieces) } else { vec![pieces] };
+    let splits = splits || is_word && raw.text.contains('{') && raw.text.contains("..");
+    let alternatives = if is_word { brace::spread(pieces) } else { vec![pieces] };
     let mut words: Vec<Word> = Vec::with_capacity(alternatives.len());
     for pieces in alternatives {
         for settle::Field { bits, filled_from } in settle::settle(&pieces, scope) {
@@ -254,10 +272,9 @@ pub(super) fn expand(raw: &str, scope: &Scope, manner: Manner) -> Expanded {
 }
 
 /// The variables an arithmetic text computes with, and what it runs.
-pub(super) fn sum(text: &str, scope: &Scope) -> Expanded {
-    let chars: Vec<char> = text.chars().collect();
-    let mut scan = scan::Scan::new(scope);
-    scan.sum(&chars);
+pub(super) fn sum<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
+    let mut scan = scan::Scan::new(raw, scope);
+    scan.sum(0, raw.text.len());
     let scan::Scan { runs, sets, odd, counts, numbers, .. } = scan;
     Expanded { words: Vec::new(), runs, sets, odd, counts, numbers }
 }

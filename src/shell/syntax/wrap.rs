@@ -1,8 +1,9 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin.
+//!
+//! Says what runs, and in which scope; `simple` walks it.
 
 use super::found::found;
 use super::scope::Scope;
-use super::walk::Walk;
 use super::wrapper::{Takes, WRAPPERS, Wrapper};
 use super::{Bit, SYSTEM_FOLDERS, Simple, Word};
 use std::rc::Rc;
@@ -11,16 +12,78 @@ use std::rc::Rc;
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish", "yash"];
 
 /// Said of text that becomes a program only when it runs.
-const MADE_UP: &str = "a program put together when it runs";
+pub(super) const MADE_UP: &str = "a program put together when it runs";
 
-/// Walk what this command runs. `false`: it runs nothing else, keep it as it is.
-pub(super) fn look_inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope) -> bool {
-    let Some(name) = simple.name() else { return said(walk, simple, scope) };
-    let looked = inside(walk, simple, scope, own, name);
-    if looked && !is_certain(&simple.words[0]) {
-        walk.guess(name);
+/// What a command runs.
+#[derive(Debug, Default)]
+pub(super) struct Inside {
+    /// The command does nothing else: only what it runs counts.
+    pub(super) is_all: bool,
+    /// It may run something else than this: why.
+    pub(super) guess: Option<String>,
+    pub(super) runs: Vec<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) enum Inner {
+    Program(String, Place),
+    Command(Box<Simple>, Place),
+    /// A command in this very shell, but no function.
+    Builtin(Box<Simple>),
+    /// Files that the command itself writes.
+    Writes(Vec<Word>),
+}
+
+/// Which scope something runs in.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// The one of the command: what it changes there stays.
+    Here,
+    Apart(Box<Scope>),
+}
+
+impl Inside {
+    /// Only the first reason is kept.
+    fn guess(&mut self, why: &str) {
+        self.guess.get_or_insert_with(|| why.to_owned());
     }
-    looked
+
+    fn guess_if(&mut self, is_guess: bool, why: &str) {
+        if is_guess {
+            self.guess(why);
+        }
+    }
+
+    fn program(&mut self, text: String, place: Place) {
+        self.runs.push(Inner::Program(text, place));
+    }
+
+    /// A program given as words; joined by blanks, as `eval` does. Whether there is one.
+    fn texts(&mut self, words: &[&Word], place: Place) -> bool {
+        let text: Option<Vec<String>> = words.iter().map(|word| code(word)).collect();
+        self.guess_if(!words.iter().all(|word| word.is_firm()), MADE_UP);
+        let text = text.filter(|text| !text.is_empty());
+        let found = text.is_some();
+        self.runs.extend(text.map(|text| Inner::Program(text.join(" "), place)));
+        found
+    }
+}
+
+fn apart(scope: &Scope) -> Place {
+    Place::Apart(Box::new(scope.clone()))
+}
+
+/// What this command runs. `own` is the scope with the assignments before the command.
+pub(super) fn look_inside(simple: &Simple, scope: &Scope, own: &Scope) -> Inside {
+    let mut inside = Inside::default();
+    match simple.name() {
+        Some(name) => {
+            inside.is_all = inside.look(simple, scope, own, name);
+            inside.guess_if(inside.is_all && !is_certain(&simple.words[0]), name);
+        }
+        None => inside.substituted(simple),
+    }
+    inside
 }
 
 /// The program is what its name says: in the line as written, and found on the path or among the system's.
@@ -29,40 +92,202 @@ fn is_certain(program: &Word) -> bool {
     program.is_firm() && text.rsplit_once('/').is_none_or(|(folder, _)| SYSTEM_FOLDERS.contains(&folder))
 }
 
-fn inside(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope, name: &str) -> bool {
-    let arguments = &simple.words[1..];
-    if SHELLS.contains(&name) || name == "su" {
-        return shell(walk, simple, own, name);
-    }
-    match name {
-        "eval" => {
-            let words: Vec<&Word> = arguments.iter().filter(|word| !word.is("--")).collect();
-            texts(walk, &words, scope)
+impl Inside {
+    /// Whether the command does nothing but run what was found.
+    fn look(&mut self, simple: &Simple, scope: &Scope, own: &Scope, name: &str) -> bool {
+        let arguments = &simple.words[1..];
+        if SHELLS.contains(&name) || name == "su" {
+            return self.shell(simple, own, name);
         }
-        "source" | "." => {
-            walk.guess("a file read as program");
-            let text = arguments.first().and_then(|word| word.said.clone()).or_else(|| simple.script.clone());
-            text.is_some_and(|text| {
-                walk.program(&text, scope);
+        match name {
+            "eval" => {
+                let words: Vec<&Word> = arguments.iter().filter(|word| !word.is("--")).collect();
+                self.texts(&words, Place::Here)
+            }
+            "source" | "." => {
+                self.guess("a file read as program");
+                let said = arguments.first().and_then(|word| word.said.clone());
+                let Some(text) = said.or_else(|| simple.script.clone()) else { return false };
+                self.program(text, Place::Here);
                 true
-            })
-        }
-        "watch" | "trap" | "script" | "alias" => {
-            for word in programs(name, arguments) {
-                texts(walk, &[&word], &mut scope.clone());
             }
-            false
-        }
-        "find" | "fd" | "fdfind" => {
-            executed(walk, simple, scope);
-            false
-        }
-        _ => {
-            let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return false };
-            if !wrapper.is_plain {
-                walk.guess(name);
+            "watch" | "trap" | "script" | "alias" => {
+                for word in programs(name, arguments) {
+                    self.texts(&[&word], apart(scope));
+                }
+                false
             }
-            unwrap(walk, simple, scope, own, wrapper)
+            "find" | "fd" | "fdfind" => {
+                self.executed(simple, scope);
+                false
+            }
+            _ => {
+                let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else {
+                    return false;
+                };
+                self.guess_if(!wrapper.is_plain, name);
+                self.unwrap(simple, scope, wrapper)
+            }
+        }
+    }
+
+    /// The program's name comes out of a substitution: `$(echo rm) file`.
+    fn substituted(&mut self, simple: &Simple) {
+        let Some(text) = simple.words.first().and_then(|word| word.said.clone()) else { return };
+        self.guess(MADE_UP);
+        let rest = simple.words[1..].iter().map(Word::lossy);
+        let line = std::iter::once(text).chain(rest).collect::<Vec<_>>().join(" ");
+        self.program(line, Place::Here);
+    }
+
+    /// `sh -c 'program' name arguments`, `sh < program`, `sh file`.
+    fn shell(&mut self, simple: &Simple, own: &Scope, name: &str) -> bool {
+        let arguments = &simple.words[1..];
+        // Functions stay behind.
+        let mut scope = Scope { functions: Rc::default(), ..own.clone() };
+        if let Some(at) = arguments.iter().position(is_command_flag) {
+            let usual = arguments[..at].iter().all(is_usual);
+            self.guess_if(name == "su" || name == "fish" || !usual, name);
+            let mut rest = arguments[at + 1..].iter().skip_while(|word| word.is_option());
+            let Some(text) = rest.next() else { return false };
+            self.guess_if(!text.is_firm(), MADE_UP);
+            let Some(program) = code(text) else { return false };
+            for (n, word) in rest.enumerate().take(10) {
+                scope.set(&n.to_string(), vec![word.clone()]);
+                scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
+            }
+            self.program(program, Place::Apart(Box::new(scope)));
+            return true;
+        }
+        let file = arguments.iter().find(|word| !word.is_option());
+        if let Some(text) = file.and_then(|word| word.said.clone()) {
+            self.guess(MADE_UP);
+            self.program(text, Place::Apart(Box::new(scope)));
+            return true;
+        }
+        let reads_input = arguments.iter().all(|word| word.is_option() || word.is("-"));
+        let Some(script) = &simple.script else { return false };
+        if name == "su" || !reads_input && !arguments.iter().any(|word| word.is("-s")) {
+            return false;
+        }
+        self.guess_if(!own.sure || name == "fish" || !arguments.iter().all(is_usual), MADE_UP);
+        self.program(script.clone(), Place::Apart(Box::new(scope)));
+        true
+    }
+
+    /// Take the wrapper off and run the rest.
+    fn unwrap(&mut self, simple: &Simple, scope: &Scope, wrapper: &Wrapper) -> bool {
+        let mut inner = Simple { words: Vec::new(), writes: Vec::new(), ..simple.clone() };
+        let mut inner_scope = scope.clone();
+        let mut operands = wrapper.operands;
+        let mut rest = &simple.words[1..];
+        loop {
+            let Some(word) = rest.first() else { return false };
+            let text = word.lossy();
+            let is_assignment = wrapper.operands == 0
+                && text.split_once('=').is_some_and(|(name, _)| is_name(name))
+                && matches!(wrapper.name, "env" | "sudo" | "doas");
+            let mut count = 1;
+            if text == "--" {
+            } else if wrapper.name == "command" && word.is_option() && text.contains(['v', 'V']) {
+                return false;
+            } else if word.is_option() {
+                if let Some(looked) = self.inner_program(rest, &inner, wrapper, &inner_scope) {
+                    return looked;
+                }
+                count = self.option(rest, wrapper, &mut inner_scope);
+            } else if is_assignment {
+                inner.assigned.extend(text.split('=').next().map(str::to_owned));
+                inner.values.push(word.past('=').unwrap_or_default());
+            } else if operands > 0 {
+                operands -= 1;
+                self.guess_if(word.splits, MADE_UP);
+            } else {
+                break;
+            }
+            rest = &rest[count.min(rest.len())..];
+        }
+        inner.words = rest.to_vec();
+        if matches!(wrapper.name, "xargs" | "parallel") {
+            // What arrives may be options, and as many words as it likes.
+            let named = simple.arriving.clone();
+            inner.words.push(Word { named, shifts: Some(0), splits: true, ..Word::any() });
+        }
+        let inner = Box::new(inner);
+        self.runs.push(match wrapper.name {
+            "time" => Inner::Command(inner, Place::Here),
+            "command" | "builtin" | "exec" => Inner::Builtin(inner),
+            _ => {
+                inner_scope.functions = Rc::default();
+                Inner::Command(inner, Place::Apart(Box::new(inner_scope)))
+            }
+        });
+        true
+    }
+
+    /// An option whose value is the program: whether it was looked into. `None` for other options.
+    fn inner_program(
+        &mut self,
+        rest: &[Word],
+        inner: &Simple,
+        wrapper: &Wrapper,
+        scope: &Scope,
+    ) -> Option<bool> {
+        let text = rest[0].lossy();
+        if wrapper.name == "flock" && text == "-c" {
+            return Some(self.texts(&rest[1..].iter().collect::<Vec<_>>(), apart(scope)));
+        }
+        let split = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="));
+        let split = split.filter(|_| wrapper.name == "env")?;
+        let words = std::iter::once(split.to_owned()).chain(rest[1..].iter().filter_map(code));
+        self.guess_if(!rest.iter().all(Word::is_firm) || !inner.assigned.is_empty(), MADE_UP);
+        self.program(words.collect::<Vec<_>>().join(" "), apart(scope));
+        Some(true)
+    }
+
+    /// An option of a wrapper: how many words it takes.
+    fn option(&mut self, rest: &[Word], wrapper: &Wrapper, scope: &mut Scope) -> usize {
+        let word = &rest[0];
+        let text = word.lossy();
+        let takes = wrapper.takes(word);
+        let value = match takes {
+            Takes::Next => rest.get(1).cloned(),
+            Takes::Glued(at) => Some(word.after(at)),
+            Takes::Nothing | Takes::Unknown => None,
+        };
+        let replaces = wrapper.name == "xargs"
+            && (text.starts_with(['-']) && text.contains(['I', 'J', 'i']) || text.starts_with("--replace"));
+        let bends = word.splits || value.as_ref().is_some_and(|value| value.splits);
+        let unknown = matches!(takes, Takes::Unknown) || bends || replaces && runs_code(rest);
+        self.guess_if(unknown, wrapper.name);
+        folder_option(&text, value.as_ref(), wrapper, scope);
+        if matches!(wrapper.name, "time" | "strace" | "ltrace")
+            && text.trim_start_matches('-').starts_with('o')
+        {
+            self.runs.push(Inner::Writes(value.into_iter().collect()));
+        }
+        1 + usize::from(matches!(takes, Takes::Next))
+    }
+
+    /// The commands after `-exec` and its kin; what `find` found is named by its roots and patterns.
+    fn executed(&mut self, simple: &Simple, scope: &Scope) {
+        const FLAGS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+        let words = &simple.words;
+        let mut at = 1;
+        while at < words.len() {
+            if !FLAGS.iter().any(|flag| words[at].is(flag)) {
+                at += 1;
+                continue;
+            }
+            let end = (at..words.len()).find(|&n| ends(words, n)).unwrap_or(words.len());
+            let named = found(simple).unwrap_or_default();
+            let inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, &named)).collect();
+            if !inner.is_empty() {
+                let command = Simple { words: inner, writes: Vec::new(), ..simple.clone() };
+                let scope = Scope { functions: Rc::default(), ..scope.clone() };
+                self.runs.push(Inner::Command(Box::new(command), Place::Apart(Box::new(scope))));
+            }
+            at = end + 1;
         }
     }
 }
@@ -80,31 +305,8 @@ fn programs(name: &str, arguments: &[Word]) -> Vec<Word> {
     }
 }
 
-/// The program's name comes out of a substitution: `$(echo rm) file`.
-fn said(walk: &mut Walk, simple: &Simple, scope: &mut Scope) -> bool {
-    let Some(text) = simple.words.first().and_then(|word| word.said.clone()) else { return false };
-    walk.guess(MADE_UP);
-    let rest = simple.words[1..].iter().map(Word::lossy);
-    let line = std::iter::once(text).chain(rest).collect::<Vec<_>>().join(" ");
-    walk.program(&line, scope);
-    false
-}
-
-/// A program given as words; joined by blanks, as `eval` does.
-pub(super) fn texts(walk: &mut Walk, words: &[&Word], scope: &mut Scope) -> bool {
-    let text: Option<Vec<String>> = words.iter().map(|word| code(word)).collect();
-    if !words.iter().all(|word| word.is_firm()) {
-        walk.guess(MADE_UP);
-    }
-    match text {
-        Some(text) if !text.is_empty() => walk.program(&text.join(" "), scope),
-        _ => return false,
-    }
-    true
-}
-
-/// A word as program text. Glob signs are themselves; what is unknown becomes a variable nobody sets.
-fn code(word: &Word) -> Option<String> {
+/// A word as program text. Glob signs are themselves; what is unknown becomes a variable that is never set.
+pub(super) fn code(word: &Word) -> Option<String> {
     if word.bits.iter().all(|bit| *bit == Bit::Any) {
         return word.said.clone();
     }
@@ -117,48 +319,10 @@ fn code(word: &Word) -> Option<String> {
     Some(text.collect())
 }
 
-/// `sh -c 'program' name arguments`, `sh < program`, `sh file`.
-fn shell(walk: &mut Walk, simple: &Simple, own: &Scope, name: &str) -> bool {
-    let arguments = &simple.words[1..];
-    let flag = |word: &&Word| {
-        let text = word.lossy();
-        text == "--command" || (text.starts_with(['-', '+']) && !text.starts_with("--") && text.contains('c'))
-    };
-    // Functions stay behind.
-    let mut scope = Scope { functions: Rc::default(), ..own.clone() };
-    if let Some(at) = arguments.iter().position(|word| flag(&word)) {
-        if name == "su" || name == "fish" || !arguments[..at].iter().all(is_usual) {
-            walk.guess(name);
-        }
-        let mut rest = arguments[at + 1..].iter().skip_while(|word| word.is_option());
-        let Some(text) = rest.next() else { return false };
-        if !text.is_firm() {
-            walk.guess(MADE_UP);
-        }
-        let Some(program) = code(text) else { return false };
-        for (n, word) in rest.enumerate().take(10) {
-            scope.set(&n.to_string(), vec![word.clone()]);
-            scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
-        }
-        walk.program(&program, &mut scope);
-        return true;
-    }
-    if let Some(text) = arguments.iter().find(|word| !word.is_option()).and_then(|word| word.said.clone()) {
-        walk.guess(MADE_UP);
-        walk.program(&text, &mut scope);
-        return true;
-    }
-    let reads_input = arguments.iter().all(|word| word.is_option() || word.is("-"));
-    match &simple.script {
-        Some(script) if (reads_input || arguments.iter().any(|word| word.is("-s"))) && name != "su" => {
-            if !own.sure || name == "fish" || !arguments.iter().all(is_usual) {
-                walk.guess(MADE_UP);
-            }
-            walk.program(script, &mut scope);
-            true
-        }
-        _ => false,
-    }
+/// `-c`, alone or with other letters.
+fn is_command_flag(word: &Word) -> bool {
+    let text = word.lossy();
+    text == "--command" || (text.starts_with(['-', '+']) && !text.starts_with("--") && text.contains('c'))
 }
 
 /// An option of a shell that changes nothing about what its program does.
@@ -172,107 +336,9 @@ fn is_usual(word: &Word) -> bool {
     word.is_firm() && word.literal().is_some_and(plain)
 }
 
-/// Take the wrapper off and run the rest.
-fn unwrap(walk: &mut Walk, simple: &Simple, scope: &mut Scope, own: &Scope, wrapper: &Wrapper) -> bool {
-    let mut inner = Simple { writes: Vec::new(), ..simple.clone() };
-    inner.words.remove(0);
-    let mut inner_scope = scope.clone();
-    let mut operands = wrapper.operands;
-    loop {
-        let Some(word) = inner.words.first().cloned() else { return false };
-        let text = word.lossy();
-        let is_assignment = wrapper.operands == 0
-            && text.split_once('=').is_some_and(|(name, _)| is_name(name))
-            && matches!(wrapper.name, "env" | "sudo" | "doas");
-        if text == "--" {
-            inner.words.remove(0);
-        } else if wrapper.name == "command" && word.is_option() && text.contains(['v', 'V']) {
-            return false;
-        } else if word.is_option() {
-            match option(walk, &mut inner, &word, wrapper, &mut inner_scope) {
-                Next::Command => {}
-                Next::Done(looked) => return looked,
-            }
-        } else if is_assignment {
-            inner.assigned.extend(text.split('=').next().map(str::to_owned));
-            inner.values.push(word.past('=').unwrap_or_default());
-            inner.words.remove(0);
-        } else if operands > 0 {
-            operands -= 1;
-            if word.splits {
-                walk.guess(MADE_UP);
-            }
-            inner.words.remove(0);
-        } else {
-            break;
-        }
-    }
-    if matches!(wrapper.name, "xargs" | "parallel") {
-        // What arrives may be options, and as many words as it likes.
-        let arriving = Word { named: simple.arriving.clone(), shifts: Some(0), splits: true, ..Word::any() };
-        inner.words.push(arriving);
-    }
-    // `exec`, `builtin` and `command cd` act in this very shell.
-    let here = matches!(wrapper.name, "command" | "builtin" | "exec" | "time");
-    let target = if here { scope } else { &mut inner_scope };
-    // Only `time` finds functions; the others look for a program.
-    let functions = (wrapper.name != "time").then(|| std::mem::take(&mut target.functions));
-    walk.run(inner, target, own);
-    target.functions = functions.unwrap_or_else(|| Rc::clone(&target.functions));
-    true
-}
-
-/// Where to look after an option.
-enum Next {
-    Command,
-    /// The option said it all: whether we looked inside.
-    Done(bool),
-}
-
-/// Take one option of a wrapper, and its value, off the words.
-fn option(walk: &mut Walk, inner: &mut Simple, word: &Word, wrapper: &Wrapper, scope: &mut Scope) -> Next {
-    let text = word.lossy();
-    if wrapper.name == "env"
-        && let Some(split) = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="))
-    {
-        let mut words = vec![split.to_owned()];
-        words.extend(inner.words[1..].iter().filter_map(code));
-        if !inner.words.iter().all(Word::is_firm) || !inner.assigned.is_empty() {
-            walk.guess(MADE_UP);
-        }
-        walk.program(&words.join(" "), scope);
-        return Next::Done(true);
-    }
-    if wrapper.name == "flock" && text == "-c" {
-        let words: Vec<&Word> = inner.words[1..].iter().collect();
-        return Next::Done(texts(walk, &words, scope));
-    }
-    let takes = wrapper.takes(word);
-    let value = match takes {
-        Takes::Next => inner.words.get(1).cloned(),
-        Takes::Glued(at) => Some(word.after(at)),
-        Takes::Nothing | Takes::Unknown => None,
-    };
-    let replaces = wrapper.name == "xargs"
-        && (text.starts_with(['-']) && text.contains(['I', 'J', 'i']) || text.starts_with("--replace"));
-    let bends = word.splits || value.as_ref().is_some_and(|value| value.splits);
-    if matches!(takes, Takes::Unknown) || bends || replaces && runs_code(inner) {
-        walk.guess(wrapper.name);
-    }
-    folder_option(&text, value.as_ref(), wrapper, scope);
-    if matches!(wrapper.name, "time" | "strace" | "ltrace") && text.trim_start_matches('-').starts_with('o') {
-        let writes = value.into_iter().collect();
-        let folders = Rc::clone(&scope.folders);
-        walk.found.push(Simple { writes, folders, ..Simple::default() });
-    }
-    let count = 1 + usize::from(matches!(takes, Takes::Next));
-    inner.words.drain(..count.min(inner.words.len()));
-    Next::Command
-}
-
 /// `xargs -I{} sh -c 'ls {}'`: what arrives becomes program text.
-fn runs_code(inner: &Simple) -> bool {
-    inner.words.iter().any(|word| SHELLS.iter().any(|shell| word.last_part().is(shell)) || word.is("eval"))
+fn runs_code(words: &[Word]) -> bool {
+    words.iter().any(|word| SHELLS.iter().any(|shell| word.last_part().is(shell)) || word.is("eval"))
 }
 
 /// `env -C dir`, `sudo -D dir`.
@@ -290,27 +356,6 @@ fn folder_option(text: &str, value: Option<&Word>, wrapper: &Wrapper, scope: &mu
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// The commands after `-exec` and its kin; what `find` found is named by its roots and patterns.
-fn executed(walk: &mut Walk, simple: &Simple, scope: &Scope) {
-    const FLAGS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-    let words = &simple.words;
-    let mut at = 1;
-    while at < words.len() {
-        if !FLAGS.iter().any(|flag| words[at].is(flag)) {
-            at += 1;
-            continue;
-        }
-        let end = (at..words.len()).find(|&n| ends(words, n)).unwrap_or(words.len());
-        let named = found(simple).unwrap_or_default();
-        let inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, &named)).collect();
-        if !inner.is_empty() {
-            let command = Simple { words: inner, writes: Vec::new(), ..simple.clone() };
-            walk.run(command, &mut Scope { functions: Rc::default(), ..scope.clone() }, scope);
-        }
-        at = end + 1;
-    }
 }
 
 /// `;` ends a command of `find`, and so does `+` after `{}`.

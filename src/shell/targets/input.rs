@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// The fields of built-in tools that name files or commands.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Fields<'a> {
+pub(super) struct InputFields<'a> {
     #[serde(borrow, default)]
     pub(super) file_path: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -17,7 +17,7 @@ pub(super) struct Fields<'a> {
     pub(super) command: Option<Cow<'a, str>>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> InputFields<'a> {
     pub(super) fn read(input: &'a str) -> Option<Self> {
         serde_json::from_str(input).ok()
     }

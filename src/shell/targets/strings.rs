@@ -49,7 +49,7 @@ fn role(key: &str) -> Role {
 
 /// Every string at any depth; literals if the text is beyond the parser (too deep, lone surrogates).
 pub(super) fn every_string(targets: &mut Targets, act: Act, input: &str, ground: &Ground) {
-    let mut tool = Tool { targets, act, ground, cwd: Word::of(ground.cwd) };
+    let mut tool = Strings { targets, act, ground, cwd: Word::of(ground.cwd) };
     let Ok(root) = serde_json::from_str::<Value>(input) else {
         for text in input::literals(input) {
             tool.path(&text, Role::Place);
@@ -89,14 +89,14 @@ fn nested(text: &str, depth: usize) -> Option<Value> {
 }
 
 /// One call of such a tool.
-struct Tool<'a> {
+struct Strings<'a> {
     targets: &'a mut Targets,
     act: Act,
     ground: &'a Ground<'a>,
     cwd: Word,
 }
 
-impl Tool<'_> {
+impl Strings<'_> {
     fn text(&mut self, text: &str, role: Role) {
         if role == Role::Command {
             self.targets.line(text, self.ground);

@@ -1,8 +1,8 @@
-//! Ends all that a program left running, wherever it went: known by a variable it was started with.
+//! Kills every process that a program left behind, found by a variable in its environment.
 //!
-//! Reads `/proc`, sends signals. Why not by group: the client gives each command it runs a session of its own, and that
-//! command lives on when the client is killed. Nor by number: a number is given to another program in time. Invariants: we
-//! never end ourselves; where there is no `/proc`, or a process is another user's, nothing is done.
+//! Reads `/proc`, sends signals. The process group does not tell: the client runs each command in a session of its own, and
+//! the command lives on when the client is killed. Pids do not tell either: they are reused. Invariants: never kills itself;
+//! does nothing without `/proc` (macOS), or to a process of another user.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +11,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// Looks in all, and how long between two: what is just being started shows no variables for a moment.
+/// Number of scans, and the time between two: a process that is just being started has no environment yet.
 const LOOKS: usize = 40;
 const APART: Duration = Duration::from_millis(10);
 
-/// Kills every process with `name=value` among its variables and what those started, until none is left; false where
-/// nobody can say which those are.
+/// Kills every process with `name=value` in its environment and its descendants, until none is left. False without
+/// `/proc`.
 pub fn end(name: &str, value: &str) -> bool {
     if !Path::new("/proc/self/environ").exists() {
         return false;
@@ -37,7 +37,7 @@ pub fn end(name: &str, value: &str) -> bool {
     true
 }
 
-/// Those that carry the mark, and all below them; never we.
+/// Processes with the mark, and their descendants; never this process.
 fn marked(proc: &Path, mark: &[u8]) -> BTreeSet<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let pids = fs::read_dir(proc).into_iter().flatten().flatten();
@@ -63,7 +63,7 @@ fn marked(proc: &Path, mark: &[u8]) -> BTreeSet<i32> {
     }
 }
 
-/// From the line of `stat`: the name before it may hold anything, brackets too.
+/// The parent in a line of `stat`; the name before it may contain anything, brackets too.
 fn parent(stat: &str) -> i32 {
     let after = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
     after.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_default()

@@ -43,9 +43,7 @@ fn ledger(numbers: &[u64], marks: &[usize]) -> Vec<String> {
     let lines = numbers.iter().enumerate().map(|(n, number)| {
         total = total.wrapping_add(*number);
         let state = sha256(&[total.to_string().as_bytes()]);
-        let mark = marks.contains(&n).then_some(Mark { state: &state, memory: "" });
-        let memory = NO_DIGEST;
-        let mark = mark.map(|mark| Mark { memory, ..mark });
+        let mark = marks.contains(&n).then_some(Mark { state: &state, memory: NO_DIGEST });
         let with = format!("{{\"n\":{number}}}");
         let frame = Frame {
             prev: &prev,
@@ -109,18 +107,20 @@ fn only_whole_batches_are_applied() {
         let mut walk = marked();
         let mut seen = Vec::new();
         let done = walk.feed(&text.as_bytes()[..cut], |at, line, _| seen.push((at, line.seq))).unwrap();
-        let (want, total, entries) = match cut {
-            _ if cut < second => (0, 0, 0),
-            _ if cut < fourth => (second, 3, 2),
-            _ => (fourth, 15, 4),
+        let (want, total, entries) = if cut < second {
+            (0, 0, 0)
+        } else if cut < fourth {
+            (second, 3, 2)
+        } else {
+            (fourth, 15, 4)
         };
         assert!(
             done == want && walk.folded.0.is(total, entries) && walk.bytes == want as u64,
             "cut at {cut}"
         );
         assert!(is_tear(&text.as_bytes()[done..cut]), "cut at {cut}");
-        assert_eq!(seen.len() as u64, entries);
-        assert!(seen.iter().all(|(at, seq)| *at as usize == lines[..*seq as usize - 1].concat().len()));
+        let starts = (0..seen.len()).map(|n| (lines[..n].concat().len() as u64, n as u64 + 1));
+        assert!(seen.len() as u64 == entries && seen == starts.collect::<Vec<_>>(), "cut at {cut}: {seen:?}");
     }
     assert_eq!(end_of_last_batch(text.as_bytes()), Some(fourth));
 }

@@ -1,17 +1,17 @@
 //! Patches: the files that a patch on standard input names, for `patch`, `git apply` and `git am`.
 
-use crate::shell::commands::command::{Act, Command, Files, Touched, every};
+use crate::shell::commands::command::{Act, Files, Invocation, Touched, every};
 use crate::shell::syntax::Word;
 
 /// `patch` may write each argument, and what the patch names.
-pub(in crate::shell::commands) fn touched(command: &Command) -> Touched {
+pub(in crate::shell::commands) fn touched(command: &Invocation) -> Touched {
     let mut files = every(command.arguments);
     files.extend(patched(command));
     Touched::files(files)
 }
 
 /// Files a patch on standard input names, for `patch`, `git apply` and `git am`.
-pub(in crate::shell::commands) fn patched(command: &Command) -> Files {
+pub(in crate::shell::commands) fn patched(command: &Invocation) -> Files {
     let applies = command.arguments.iter().any(|word| word.is("apply") || word.is("am"));
     if !applies && !command.name.contains("patch") {
         return Vec::new();

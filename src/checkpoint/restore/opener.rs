@@ -1,31 +1,31 @@
-//! The way to a path: folder by folder from the root, each opened by name in the one before, never through a link.
+//! Opens the folder of a path: one folder after the other from the root, never through a symlink.
 //!
-//! Opens folders; gives one that keeps us out the owner's bits, since whoever restores a tree sets all modes at its end.
+//! Where permissions forbid it, the folder gets the owner's bits; `restore` sets all modes at the end.
 
 use crate::checkpoint::tree::name;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 
-pub(super) struct Ground<'a> {
+pub(super) struct Opener<'a> {
     root: &'a OwnedFd,
-    /// The folder that was last opened: lists are sorted, so the next path is often in it too.
+    /// The folder that was opened last: lists are sorted, so the next path is often in it too.
     last: Option<(String, OwnedFd)>,
 }
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
-impl<'a> Ground<'a> {
+impl<'a> Opener<'a> {
     pub(super) fn new(root: &'a OwnedFd) -> Self {
         Self { root, last: None }
     }
 
-    /// Folders were removed: one of them may be open here.
+    /// To be called after a folder was removed: it may be the open one.
     pub(super) fn forget(&mut self) {
         self.last = None;
     }
 
-    /// Does something with the folder that holds this path, and the path's own name.
+    /// Calls `act` with the folder of this path and the last part of it.
     pub(super) fn at<T>(
         &mut self,
         path: &str,
@@ -71,7 +71,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// The owner may do everything in it.
+/// Gives the owner all permissions.
 fn open_up(dir: impl AsFd) -> Result<(), Errno> {
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&dir)?.st_mode);
     if mode.contains(Mode::RWXU) {

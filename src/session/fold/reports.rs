@@ -1,7 +1,7 @@
-//! What our agents found: who was started for which task, and what each report does to the loop.
+//! How the reports of our agents move the loop, and which agent was started for which task.
 //!
-//! Reads and changes a session; nothing else. Pure: the fold calls it with facts. Invariants: only a finding of the agent
-//! that owes it moves the loop on; a new plan for the same task keeps what that task already owes.
+//! Changes a session and nothing else. Invariants: only the report of an agent that owes one moves the loop; a new plan for
+//! the same task keeps the task's debts.
 
 use crate::config::policy::Level;
 use crate::model::agent::ours;
@@ -12,57 +12,58 @@ use crate::session::fold::Session;
 use crate::session::state::{Sandbox, Started, Waiver};
 use crate::text::time;
 
-/// Agents remembered; the oldest that have ended go first.
+/// Most agents remembered; the oldest one that has ended is dropped first.
 const MOST_AGENTS: usize = 64;
 const QUESTION: &str = "simple-question";
 
 impl Session {
-    pub(super) fn agent_started(&mut self, agent_id: &str, agent_type: &str) {
+    pub(super) fn remember_agent(&mut self, agent_id: &str, agent_type: &str) {
         let Some(agent) = ours(agent_type) else { return };
         let task = self.state.task.as_ref().map_or(0, |task| task.n);
-        let course = &mut self.memory.progress;
-        if course.agents.len() >= MOST_AGENTS {
-            let oldest = course.agents.iter().position(|agent| agent.done).unwrap_or(0);
-            course.agents.remove(oldest);
+        let progress = &mut self.memory.progress;
+        if progress.agents.len() >= MOST_AGENTS {
+            let oldest = progress.agents.iter().position(|agent| agent.done).unwrap_or(0);
+            progress.agents.remove(oldest);
         }
-        course.auditing |= agent.name == "custodiet";
-        course.agents.retain(|known| known.agent_id != agent_id);
-        course.agents.push(Started {
+        progress.auditing |= agent.name == "custodiet";
+        progress.agents.retain(|known| known.agent_id != agent_id);
+        progress.agents.push(Started {
             agent_id: agent_id.to_owned(),
-            prompt_count: course.prompt_count,
+            prompt_count: progress.prompt_count,
             name: agent.name.to_owned(),
             task,
             ..Started::default()
         });
     }
 
-    /// The start this report may be counted for: same agent, same type, task in hand, no verdict yet.
+    /// The start that this report counts for: same agent, same type, current task, no verdict yet.
     pub fn awaited(&self, agent_id: &str, agent_type: &str) -> Option<&Started> {
         let agent = ours(agent_type)?;
         let task = self.state.task.as_ref().map_or(0, |task| task.n);
-        let course = &self.memory.progress;
+        let progress = &self.memory.progress;
         let in_hand = |started: &&Started| match agent.name {
-            "prompt-hydrator" => started.prompt_count == course.prompt_count,
+            "prompt-hydrator" => started.prompt_count == progress.prompt_count,
             _ => {
                 started.task == task && !self.state.state.hydration_pending
-                    || started.prompt_count == course.prompt_count
+                    || started.prompt_count == progress.prompt_count
             }
         };
         let same =
             |started: &&Started| started.agent_id == agent_id && started.name == agent.name && !started.done;
-        course.agents.iter().find(|started| same(started) && in_hand(started))
+        progress.agents.iter().find(|started| same(started) && in_hand(started))
     }
 
-    pub(super) fn reported(&mut self, ts: &str, report: &Reported) {
-        let course = &mut self.memory.progress;
-        if let Some(started) = course.agents.iter_mut().find(|started| started.agent_id == report.agent_id) {
+    pub(super) fn apply_report(&mut self, ts: &str, report: &Reported) {
+        let progress = &mut self.memory.progress;
+        if let Some(started) = progress.agents.iter_mut().find(|started| started.agent_id == report.agent_id)
+        {
             started.done = !report.sent_on;
             started.sent_on += u64::from(report.sent_on);
         }
         if report.sent_on {
             return;
         }
-        course.auditing &= report.agent != "custodiet";
+        progress.auditing &= report.agent != "custodiet";
         let Some(finding) = &report.finding else { return };
         let said = finding.verdict.clone().or_else(|| finding.workflow.clone());
         if let Some(stage) =
@@ -74,23 +75,23 @@ impl Session {
             known.verdict = said.or_else(|| finding.reflection.get("outcome").cloned());
             known.result = None;
         }
-        // After a HALT only the user's next prompt moves the loop.
+        // After a HALT only the user's next prompt moves the loop on.
         if self.state.phase == Phase::Halted && report.agent != "custodiet" {
             return;
         }
         match report.agent.as_str() {
-            "prompt-hydrator" => self.hydrated(finding),
-            "critic" => self.reviewed(finding),
-            "custodiet" => self.audited(finding),
-            "qa-verifier" => self.verified(finding),
+            "prompt-hydrator" => self.apply_plan(finding),
+            "critic" => self.apply_review(finding),
+            "custodiet" => self.apply_audit(finding),
+            "qa-verifier" => self.apply_verification(finding),
             _ => self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts),
         }
     }
 
-    fn hydrated(&mut self, finding: &AgentReport) {
-        let course = &self.memory.progress;
+    fn apply_plan(&mut self, finding: &AgentReport) {
+        let progress = &self.memory.progress;
         let known =
-            self.state.task.is_some() && course.before.is_none_or(|(phase, _)| phase != Phase::Halted);
+            self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
         if known && finding.task.as_deref() == Some("continue") {
             let before = self.memory.progress.before.take();
             self.state.state.hydration_pending = false;
@@ -101,8 +102,8 @@ impl Session {
             return;
         }
         let intent = finding.intent.clone().unwrap_or_default();
-        // No new prompt since this task began: a new plan, but the same task, with all that it owes.
-        let same_task = self.state.task.is_some() && course.task_prompt_count == course.prompt_count;
+        // No new prompt since this task began: a new plan, but the same task with its debts.
+        let same_task = self.state.task.is_some() && progress.task_prompt_count == progress.prompt_count;
         if same_task {
             self.state.state.hydration_pending = false;
             self.memory.progress.before = None;
@@ -129,7 +130,7 @@ impl Session {
         };
     }
 
-    fn reviewed(&mut self, finding: &AgentReport) {
+    fn apply_review(&mut self, finding: &AgentReport) {
         let verdict = finding.verdict.clone().unwrap_or_default();
         self.state.hydration.critic_verdict = Some(verdict.clone());
         self.memory.progress.problems.clone_from(&finding.problems);
@@ -147,7 +148,7 @@ impl Session {
         }
     }
 
-    fn audited(&mut self, finding: &AgentReport) {
+    fn apply_audit(&mut self, finding: &AgentReport) {
         if finding.verdict.as_deref() == Some("OK") {
             self.state.audit.done += 1;
             self.state.audit.due = false;
@@ -155,7 +156,7 @@ impl Session {
         }
     }
 
-    fn verified(&mut self, finding: &AgentReport) {
+    fn apply_verification(&mut self, finding: &AgentReport) {
         let verified = finding.verdict.as_deref() == Some("VERIFIED");
         self.memory.progress.verified = verified;
         self.memory.progress.problems.clone_from(&finding.problems);
@@ -167,7 +168,7 @@ impl Session {
         self.memory.progress.gates.iter().any(|gate| gate == "qa")
     }
 
-    /// Verification is owed and asked for at this time: where nobody asks for it, nothing else waits for it.
+    /// Verification is owed, enforced and not waived at this time; otherwise a reflection need not wait for it.
     fn holds_qa(&self, ts: &str) -> bool {
         let (policy, now_ms) = (self.policy(), time::parse(ts).unwrap_or(i64::MAX));
         let waived = |waiver: &Waiver| waiver.gate == "qa" && waiver.until_ms > now_ms;

@@ -1,7 +1,6 @@
-//! How the loop moves: what prompts, work and stops do to phase, sandbox and what is owed.
+//! How prompts, writes, checks, rollbacks and stops change phase, sandbox and debts.
 //!
-//! Reads and changes a session; nothing else. Pure: the fold calls it with facts. Invariant: what was verified is so until
-//! something is written.
+//! Changes a session and nothing else. Invariant: a verification holds until the next write.
 
 use crate::config::policy::Level;
 use crate::model::agent::ours;
@@ -15,25 +14,25 @@ use crate::text::json::cut;
 
 impl Session {
     /// A person's prompt that was not refused.
-    pub(super) fn prompted(&mut self, prompt: &str) {
+    pub(super) fn apply_prompt(&mut self, prompt: &str) {
         match Prompt::of(prompt) {
             Prompt::Machine => {}
             Prompt::Ordinary => {
-                let course = &mut self.memory.progress;
-                course.prompt_count += 1;
-                course.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
-                course.before.get_or_insert((self.state.phase, self.state.sandbox));
+                let progress = &mut self.memory.progress;
+                progress.prompt_count += 1;
+                progress.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
+                progress.before.get_or_insert((self.state.phase, self.state.sandbox));
                 self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
                 self.state.state.hydration_pending = true;
                 (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
             }
-            Prompt::Waived => self.waived(prompt, "prompt", None),
-            Prompt::Command => self.waived(prompt, "command", Some("direct-skill")),
+            Prompt::Waived => self.begin_waived_task(prompt, "prompt", None),
+            Prompt::Command => self.begin_waived_task(prompt, "command", Some("direct-skill")),
         }
     }
 
     /// A task without the loop, on the user's authority.
-    fn waived(&mut self, prompt: &str, waiver: &str, workflow: Option<&str>) {
+    fn begin_waived_task(&mut self, prompt: &str, waiver: &str, workflow: Option<&str>) {
         self.memory.progress.prompt_count += 1;
         self.begin_task(cut(prompt, 500));
         self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
@@ -44,8 +43,8 @@ impl Session {
         (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
     }
 
-    /// The working folder left the project: what was planned there does not hold here.
-    pub(super) fn moved(&mut self, cwd: &str) {
+    /// The working directory left the project: the plan that was made there does not hold here.
+    pub(super) fn apply_cwd_change(&mut self, cwd: &str) {
         let root = &self.memory.root;
         let inside =
             cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -60,9 +59,9 @@ impl Session {
         (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
     }
 
-    /// The working tree went back to a checkpoint. What was found about the tree of before holds no longer; the loop goes
-    /// back too where the checkpoint is of the task in hand, but never past a prompt that waits or a block.
-    pub(super) fn undone(&mut self, undone: &Undone) {
+    /// The working tree was rolled back. Findings about the old tree are void. The loop goes back too if the checkpoint is
+    /// of the current task, but never past a pending prompt or a block.
+    pub(super) fn apply_rollback(&mut self, undone: &Undone) {
         match undone.stage {
             RollbackState::Begun => self.memory.undoing = Some(Box::new(undone.clone())),
             RollbackState::Dropped => self.memory.undoing = None,
@@ -104,9 +103,9 @@ impl Session {
         };
     }
 
-    /// A check of the user's was run; one that failed sends the work back, or ends it.
-    pub(super) fn checked(&mut self, checked: &Checked) {
-        self.step_checked(checked);
+    /// One of the user's checks was run. A failure sends the work back, or ends it.
+    pub(super) fn apply_check(&mut self, checked: &Checked) {
+        self.update_failing_checks(checked);
         let run = LastRun { ending: checked.ending.clone(), outcome: checked.outcome.clone() };
         self.memory.progress.checks.insert(checked.id.clone(), run);
         let policy = self.policy();
@@ -129,7 +128,7 @@ impl Session {
         }
     }
 
-    /// Work began where nobody had to plan it: the prompt is the intent. The hydrator may still speak.
+    /// Work began without a plan: the prompt is the intent. The hydrator may still report.
     fn begin_unplanned(&mut self) {
         let pending = self.state.state.hydration_pending;
         let prompt = self.state.hydration.original_prompt.clone().unwrap_or_default();
@@ -137,8 +136,8 @@ impl Session {
         self.state.state.hydration_pending = pending;
     }
 
-    /// A call of anyone but our agents that changed something has ended.
-    pub(super) fn worked(&mut self, effect: Effect, step: &Step) {
+    /// A call that changed something has ended. Calls of our agents do not count.
+    pub(super) fn count_write(&mut self, effect: Effect, step: &Step) {
         if !effect.is_write()
             || step.agent_type.as_deref().is_some_and(|name| ours(name).is_some() && step.agent_id.is_some())
         {
@@ -166,7 +165,7 @@ impl Session {
     }
 
     /// The end of a turn: refused with what is owed, or allowed.
-    pub(super) fn stopped(&mut self, seen: &Seen, refused: bool) {
+    pub(super) fn apply_stop(&mut self, seen: &Seen, refused: bool) {
         let Some(owed) = &seen.owed else { return };
         self.memory.progress.told_no_git |= seen.no_git;
         let stop = &mut self.state.stop;

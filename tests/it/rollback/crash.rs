@@ -33,6 +33,43 @@ const CHANGING: [&str; 16] = [
     "fdatasync",
 ];
 
+/// A session, a checkpoint of a small tree, and the tree changed since then.
+struct Scene<'a> {
+    session: Session<'a>,
+    id: String,
+    was: Picture,
+    other: Picture,
+}
+
+impl<'a> Scene<'a> {
+    fn set(sandbox: &'a Sandbox) -> Self {
+        furnish(sandbox);
+        let session = sandbox.session();
+        passed(&session.start("startup"));
+        let id = create(sandbox);
+        let was = picture(&sandbox.project());
+        upset(sandbox);
+        Self { session, id, was, other: picture(&sandbox.project()) }
+    }
+}
+
+/// Starts a rollback and kills it at its first symlink, after the plan was committed.
+fn interrupt_rollback(sandbox: &Sandbox, id: &str) {
+    let inject = ["-o", "/dev/null", "-e", "inject=symlinkat:signal=KILL:when=1"];
+    let output = strace(sandbox, &inject, &["checkpoint", "rollback", id, "--yes"]);
+    assert_eq!(output.status.signal(), Some(9), "{output:?}");
+    assert!(pending(sandbox), "killed on the way");
+}
+
+/// The next command, or the next event of the session that works here.
+fn go_on(sandbox: &Sandbox, session: &Session, n: usize) {
+    if n % 2 == 0 {
+        checkpoint(sandbox, &["list"]).said(&[""]);
+    } else {
+        passed(&session.pre(&session.call("Read", json!({"file_path": "a.txt"}))));
+    }
+}
+
 /// Everything but the sandbox's own temporary folder, to be put back before each kill.
 struct World<'a> {
     sandbox: &'a Sandbox,
@@ -118,22 +155,11 @@ fn killed_everywhere(world: &World, arguments: &[&str], look: impl Fn(usize, &st
 #[test]
 fn killed_at_every_change_of_a_rollback() {
     let sandbox = Sandbox::new();
-    furnish(&sandbox);
-    let session = sandbox.session();
-    passed(&session.start("startup"));
-    let id = create(&sandbox);
-    let was = picture(&sandbox.project());
-    upset(&sandbox);
-    let other = picture(&sandbox.project());
+    let Scene { session, id, was, other } = Scene::set(&sandbox);
     let world = World::keep(&sandbox);
     let seen = std::cell::Cell::new(0);
     let kills = killed_everywhere(&world, &["checkpoint", "rollback", &id, "--yes"], |n, case| {
-        // A command is next, or an event of the session that works here.
-        if n % 2 == 0 {
-            checkpoint(&sandbox, &["list"]).said(&[""]);
-        } else {
-            passed(&session.pre(&session.call("Read", json!({"file_path": "a.txt"}))));
-        }
+        go_on(&sandbox, &session, n);
         let now = picture(&sandbox.project());
         if now == other && pending(&sandbox) {
             // Only a session that was told looks after it; a command does in any case.
@@ -180,13 +206,7 @@ fn whole(sandbox: &Sandbox, session: &Session, (was, other): (&Picture, &Picture
 #[test]
 fn killed_at_every_change_of_a_create() {
     let sandbox = Sandbox::new();
-    furnish(&sandbox);
-    let session = sandbox.session();
-    passed(&session.start("startup"));
-    let id = create(&sandbox);
-    let was = picture(&sandbox.project());
-    upset(&sandbox);
-    let other = picture(&sandbox.project());
+    let Scene { id, was, other, .. } = Scene::set(&sandbox);
     let world = World::keep(&sandbox);
     let kills = killed_everywhere(&world, &["checkpoint", "create"], |_, case| {
         same(&other, &picture(&sandbox.project()), case);
@@ -206,27 +226,15 @@ fn killed_at_every_change_of_a_create() {
 #[test]
 fn killed_at_every_change_of_the_finishing() {
     let sandbox = Sandbox::new();
-    furnish(&sandbox);
-    let session = sandbox.session();
-    passed(&session.start("startup"));
-    let id = create(&sandbox);
-    let was = picture(&sandbox.project());
-    upset(&sandbox);
-    let other = picture(&sandbox.project());
-    let inject = ["-o", "/dev/null", "-e", "inject=symlinkat:signal=KILL:when=1"];
-    let output = strace(&sandbox, &inject, &["checkpoint", "rollback", &id, "--yes"]);
-    assert_eq!(output.status.signal(), Some(9), "{output:?}");
-    assert!(pending(&sandbox) && picture(&sandbox.project()) != other, "killed on the way");
+    let Scene { session, id, was, other } = Scene::set(&sandbox);
+    interrupt_rollback(&sandbox, &id);
+    assert!(picture(&sandbox.project()) != other, "killed on the way");
     sandbox.put("run.sh", "written in between\n");
     let world = World::keep(&sandbox);
     let half = std::cell::Cell::new(0);
     let kills = killed_everywhere(&world, &["checkpoint", "list"], |n, case| {
         half.set(half.get() + usize::from(pending(&sandbox)));
-        if n % 2 == 0 {
-            checkpoint(&sandbox, &["list"]).said(&[""]);
-        } else {
-            passed(&session.pre(&session.call("Read", json!({"file_path": "a.txt"}))));
-        }
+        go_on(&sandbox, &session, n);
         assert!(!pending(&sandbox), "{case}: still under way");
         same(&was, &picture(&sandbox.project()), case);
         assert_eq!(told(&sandbox, &["verify"])["ok"], true, "{case}");
@@ -252,10 +260,7 @@ fn what_was_done_in_between_is_not_lost() {
     let id = create(&sandbox);
     let was = picture(&sandbox.project());
     upset(&sandbox);
-    let inject = ["-o", "/dev/null", "-e", "inject=symlinkat:signal=KILL:when=1"];
-    let output = strace(&sandbox, &inject, &["checkpoint", "rollback", &id, "--yes"]);
-    assert_eq!(output.status.signal(), Some(9), "{output:?}");
-    assert!(pending(&sandbox), "killed on the way");
+    interrupt_rollback(&sandbox, &id);
     sandbox.put("a.txt", "written in between\n");
     sandbox.put("new.txt", "this too\n");
     checkpoint(&sandbox, &["list"]).said(&["finished", "changed while a rollback was interrupted"]);

@@ -105,7 +105,7 @@ fn a_running_session_is_told_once() {
         one.post(&call).silent();
         one.pre(&one.call("Read", json!({"file_path": "a.txt"}))).silent();
     }
-    checkpoint(&sandbox, &["verify"]).said(&["hold"]);
+    checkpoint(&sandbox, &["verify"]).said(&["intact"]);
     sandbox.person(&["verify", &session.id]).said(&[""]);
 }
 

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-/// Everything in a tree but repositories and the vault: mode, and what is in it.
+/// Everything in a tree but repositories and the store: mode, and what is in it.
 pub(crate) type Picture = BTreeMap<Vec<u8>, (u32, Vec<u8>)>;
 
 pub(crate) fn picture(root: &Path) -> Picture {
@@ -154,8 +154,8 @@ fn an_edited_checkpoint_is_found_and_never_restored() {
     let id = create(&sandbox);
     upset(&sandbox);
     let upset = picture(&sandbox.project());
-    let vault = sandbox.project().join(".claude/checkpoints");
-    let file = vault.join("run-manual/POST_idle_v1.json");
+    let store = sandbox.project().join(".claude/checkpoints");
+    let file = store.join("run-manual/POST_idle_v1.json");
     let whole = fs::read_to_string(&file).unwrap();
 
     let refuse = |case: &str| {
@@ -172,14 +172,14 @@ fn an_edited_checkpoint_is_found_and_never_restored() {
     forged.artifacts.files.remove(0);
     let (forged, text) = aops_hook::checkpoint::form::text::seal(forged, None);
     fs::write(&file, text.pieces().concat()).unwrap();
-    fs::remove_file(vault.join("index.json")).unwrap();
+    fs::remove_file(store.join("index.json")).unwrap();
     refuse("sealed again");
     fs::write(&file, &whole).unwrap();
     assert_eq!(checkpoint(&sandbox, &["verify"]).code, Some(0));
 
     let blob = forged.artifacts.files.iter().find(|file| file.path == "src/deep/b.txt").unwrap();
     let digest = blob.sha256.to_string();
-    let blob = vault.join("blobs").join(&digest[..2]).join(&digest[2..]);
+    let blob = store.join("blobs").join(&digest[..2]).join(&digest[2..]);
     let packed = fs::read(&blob).unwrap();
     fs::write(&blob, &packed[..packed.len() / 2]).unwrap();
     refuse("half a content");

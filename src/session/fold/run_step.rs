@@ -1,7 +1,7 @@
-//! What a run's driver and its steps do to a session.
+//! How a run's driver and its steps change a session.
 //!
-//! Reads and changes a session; nothing else. Pure: the fold calls it with facts. Invariant: while a step is under way its
-//! prompt begins no task, and the sandbox is the step's.
+//! Changes a session and nothing else. Invariant: while a step is under way its prompt begins no task, and the sandbox is
+//! the step's.
 
 use crate::model::call::{CallState, Effect};
 use crate::session::fact::{Checked, NO_EFFECT, Staged, Step};
@@ -11,7 +11,7 @@ use crate::text::json::cut;
 
 impl Session {
     /// The driver begins a step, or ends the one under way.
-    pub(super) fn staged(&mut self, staged: &Staged) {
+    pub(super) fn apply_run_step(&mut self, staged: &Staged) {
         self.state.stop = Stopping::default();
         self.state.state.hydration_pending = false;
         self.memory.progress.before = None;
@@ -24,14 +24,14 @@ impl Session {
         self.state.hydration.original_prompt = Some(cut(&staged.task, 2048).to_owned());
     }
 
-    pub(super) fn step_prompted(&mut self) {
+    pub(super) fn mark_step_prompted(&mut self) {
         if let Some(stage) = &mut self.memory.run {
             stage.prompted = true;
         }
     }
 
-    /// A refusal of the main conversation stays open until something was done after it.
-    pub(super) fn step_of_run(&mut self, open: &OpenCall, step: &Step) {
+    /// A refusal in the main conversation stays open until a later call completes.
+    pub(super) fn update_step_refusal(&mut self, open: &OpenCall, step: &Step) {
         let Some(stage) = self.memory.run.as_mut().filter(|_| open.agent_id.is_none()) else { return };
         let writes = open.effect.is_some_and(Effect::is_write);
         let unheard = step.reason.as_deref() == Some(NO_EFFECT);
@@ -50,8 +50,8 @@ impl Session {
         }
     }
 
-    /// A check of the user was run in the step.
-    pub(super) fn step_checked(&mut self, checked: &Checked) {
+    /// One of the user's checks was run in the step.
+    pub(super) fn update_failing_checks(&mut self, checked: &Checked) {
         let Some(stage) = &mut self.memory.run else { return };
         stage.failing.retain(|id| *id != checked.id);
         if checked.failed() {

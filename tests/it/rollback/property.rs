@@ -67,7 +67,7 @@ fn place(root: &Path, at: &[usize]) -> PathBuf {
     at.iter().fold(root.to_owned(), |path, name| path.join(OsStr::from_bytes(NAMES[*name])))
 }
 
-/// What cannot be done is not done; the vault is not for this test to break, nor is anything behind a link.
+/// What cannot be done is not done; the store is not for this test to break, nor is anything behind a link.
 fn act(root: &Path, deed: &Deed) {
     let at = |at: &[usize]| {
         let path = place(root, at);
@@ -108,7 +108,7 @@ fn act(root: &Path, deed: &Deed) {
 }
 
 fn take(env: &Env, root: &Path) -> Id {
-    let vault = Store::open(env, root).unwrap();
+    let store = Store::open(env, root).unwrap();
     let wanted = Wanted {
         run: "manual",
         kind: Kind::Post,
@@ -119,7 +119,7 @@ fn take(env: &Env, root: &Path) -> Id {
         parent: None,
         began: Instant::now(),
     };
-    checkpoint::rollback::take(env, &vault, None, &Limits::none(), &wanted).unwrap().id().unwrap()
+    checkpoint::rollback::take(env, &store, None, &Limits::none(), &wanted).unwrap().id().unwrap()
 }
 
 fn back(env: &Env, root: &Path, id: &Id) -> Id {
