@@ -355,7 +355,9 @@ fn cli_texts() {
     let mut page = Page::new(&empty);
     help(&mut page);
     page.title("In an empty project");
-    IN_AN_EMPTY_PROJECT.iter().for_each(|line| page.person(line));
+    for line in IN_AN_EMPTY_PROJECT {
+        page.person(line);
+    }
     let mut text = page.text;
 
     let sandbox = world();
@@ -363,7 +365,9 @@ fn cli_texts() {
     let mut page = Page::new(&sandbox);
     in_a_session(&mut page);
     page.title("Wrong usage");
-    WRONG_USAGE.iter().for_each(|line| page.person(line));
+    for line in WRONG_USAGE {
+        page.person(line);
+    }
     text += &page.text;
 
     let sandbox = world();

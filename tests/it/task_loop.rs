@@ -99,7 +99,7 @@ fn an_agent_without_a_verdict_is_sent_on_twice_and_then_let_go() {
         .said(&["Context"]);
     let report = |text: &str| session.stop_agent("a1", "aops:prompt-hydrator", text);
     report("I forgot.").refused(&["no valid verdict", "aops", "workflow"]);
-    report(&fenced(&json!({"workflow": "nope"}))).refused(&["nope", "minor-edit"]);
+    report(&fenced(json!({"workflow": "nope"}))).refused(&["nope", "minor-edit"]);
     let last = report("Again.");
     assert_eq!(last.code, Some(0));
     assert!(last.json()["systemMessage"].as_str().unwrap().contains("3 times"), "{last:?}");

@@ -345,7 +345,7 @@ fn killed_at_random(rounds: u32) {
     fs::write(&slower, format!("#!/bin/sh\n{}\n", script.replace("mb ", &format!("{} ", world.command))))
         .unwrap();
     fs::set_permissions(&slower, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    world.command = slower.to_str().unwrap().to_owned();
+    world.command = slower.display().to_string();
     let mut random = 88_172_645_463_325_252_u64;
     let mut draw = |below: u64| {
         random ^= random << 13;
