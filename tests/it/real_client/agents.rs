@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// A sentence of each agent's own text that no other has.
 const MARKS: [(&str, &str); 5] = [
-    ("prompt-hydrator", "You decide what the task is, before anybody works on it."),
+    ("prompt-hydrator", "You decide what the task is, before work on it begins."),
     ("critic", "You review a plan while it is still cheap to change."),
     ("custodiet", "You look over the shoulder of the agent that works"),
     ("qa-verifier", "# QA verifier"),
