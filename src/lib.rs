@@ -22,7 +22,7 @@
 
 pub mod text; // json, sha256, redact, time, template, yaml: pure
 pub mod model; // errors, events, calls, agents, verdicts: pure
-pub mod shell; // what a shell line or a tool call does: pure
+pub mod tool; // what a tool call does and touches: pure
 pub mod system; // environment, clock, processes, files, locks, git
 pub mod config; // policy, workflows, texts, and which are in force
 pub mod session; // facts folded into one state: pure

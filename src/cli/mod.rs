@@ -40,8 +40,8 @@ pub use crate::model::refusal::{Refused, refused};
 use crate::ledger;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
-pub use crate::model::verbs::Who;
 use crate::system::env::Env;
+pub use aops_shell::verbs::Who;
 use clap::{Arg, ArgAction, ArgMatches};
 use std::io::{self, IsTerminal, Write};
 
@@ -242,7 +242,7 @@ fn complain(words: &str, code: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::verbs::VERBS;
+    use aops_shell::verbs::VERBS;
 
     /// The guard and the sandbox judge our verbs by `model::verbs`: it says the same as the table of commands.
     #[test]

@@ -9,7 +9,7 @@ use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Checked, Step};
 use crate::session::state::RunStep;
-use crate::shell::targets::Targets;
+use crate::tool::targets::Targets;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]

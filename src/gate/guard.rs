@@ -4,7 +4,7 @@
 //! Way out: none for a tool call; a person edits the file or runs the verb in a terminal of their own.
 
 use crate::model::verdict::Verdict;
-use crate::shell::targets::{Act, Targets};
+use crate::tool::targets::{Act, Targets};
 
 mod place;
 mod path;

@@ -13,7 +13,7 @@ use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Checked;
 use crate::session::state::{OpenCall, Sandbox, Started, Task};
-use crate::shell::targets::{Hidden, Targets};
+use crate::tool::targets::{Hidden, Targets};
 use std::collections::BTreeMap;
 
 /// A task that changed something, its sandbox open.

@@ -3,6 +3,8 @@
 //! Reads nothing, writes nothing. Invariant: `CallState::may_become` is the whole machine; a transition that it does not
 //! list is invalid.
 
+pub use aops_shell::effect::Effect;
+
 use serde::{Deserialize, Serialize};
 
 /// Where a call stands. Moore machine: the state alone says what the client was told.
@@ -49,27 +51,6 @@ impl CallState {
             CallState::Completed => "COMPLETED",
             CallState::Failed => "FAILED",
         }
-    }
-}
-
-/// What a call does, independent of its tool's name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Effect {
-    #[default]
-    Read,
-    Write,
-    /// Closes the work rather than changing it: `git add|commit|push|tag|fetch`. A write, but what was verified stays so.
-    Close,
-    Spawn,
-    Tracker,
-    Control,
-}
-
-impl Effect {
-    /// Changes something.
-    pub fn is_write(self) -> bool {
-        matches!(self, Effect::Write | Effect::Close)
     }
 }
 

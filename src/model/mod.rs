@@ -8,6 +8,5 @@ pub mod phase;
 pub mod worktree;
 pub mod agent;
 pub mod call;
-pub mod verbs;
 pub mod event;
 pub mod verdict;

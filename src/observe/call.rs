@@ -20,13 +20,13 @@ use crate::observe::tampering;
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::state::RunStep;
-use crate::shell::effect;
-use crate::shell::syntax::{Ground, Word};
-use crate::shell::targets::{self, CommandRun, Targets};
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json;
 use crate::text::sha256::sha256;
+use crate::tool::effect;
+use crate::tool::targets::{self, CommandRun, Targets};
+use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -5,9 +5,9 @@
 
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::model::verdict::Ruling;
-use crate::shell::syntax::{Bit, Word};
-use crate::shell::targets::{Act, Targets};
 use crate::system::env::Env;
+use crate::tool::targets::{Act, Targets};
+use aops_shell::syntax::{Bit, Word};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
@@ -173,8 +173,8 @@ fn lexical(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::syntax::Ground;
-    use crate::shell::targets;
+    use crate::tool::targets;
+    use aops_shell::syntax::Ground;
     use std::fs;
     use std::os::unix::fs::symlink;
 

@@ -53,8 +53,9 @@ fn code(text: &str) -> String {
 }
 
 /// Folders that decide or compute and nothing else.
-const PURE: [&str; 5] = ["text", "model", "shell", "session", "gate"];
-const PURE_FILES: [&str; 5] = [
+const PURE: [&str; 5] = ["text", "model", "tool", "session", "gate"];
+const PURE_FILES: [&str; 6] = [
+    "crates/aops-shell/src/",
     "crates/aops-ledger/src/sha256",
     "crates/aops-ledger/src/stored",
     "crates/aops-ledger/src/json",

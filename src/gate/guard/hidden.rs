@@ -3,8 +3,8 @@
 use super::place::Protected;
 use crate::model::agent::AGENTS;
 use crate::model::event::EVENTS;
-use crate::model::verbs::{VERBS, Who};
-use crate::shell::targets::Hidden;
+use crate::tool::targets::Hidden;
+use aops_shell::verbs::{VERBS, Who};
 
 /// Words that remove a folder, in shells and in programs.
 #[rustfmt::skip]

@@ -4,8 +4,8 @@ use super::place::{
     AGENT, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Protected, ProtectedPlace, RUNS, SESSIONS, SETTINGS,
 };
 use crate::model::agent::AGENTS;
-use crate::shell::syntax::Bit;
-use crate::shell::targets::{Act, Target};
+use crate::tool::targets::{Act, Target};
+use aops_shell::syntax::Bit;
 use std::cmp::Ordering;
 
 pub(super) mod pattern;

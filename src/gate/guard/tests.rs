@@ -4,8 +4,8 @@ mod corners;
 
 use super::{Protected, judge};
 use crate::model::verdict::Ruling;
-use crate::shell::syntax::Ground;
-use crate::shell::targets::{self, line};
+use crate::tool::targets::{self, line};
+use aops_shell::syntax::Ground;
 
 fn protected() -> Protected {
     Protected {

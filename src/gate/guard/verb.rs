@@ -3,9 +3,9 @@
 use super::path::{self, pattern};
 use super::place::Protected;
 use crate::model::event::EventKind;
-use crate::model::verbs::{self, Who};
-use crate::shell::syntax::{Bit, Word};
-use crate::shell::targets::CommandRun;
+use crate::tool::targets::CommandRun;
+use aops_shell::syntax::{Bit, Word};
+use aops_shell::verbs::{self, Who};
 
 /// Options of the client that leave our hooks out.
 const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-sources"];

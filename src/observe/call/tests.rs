@@ -4,7 +4,7 @@ use super::*;
 use crate::config::policy::{Policy, Rule};
 use crate::gate;
 use crate::model::event::Event;
-use crate::shell::syntax::texts_read;
+use aops_shell::syntax::texts_read;
 
 #[path = "../../../bench/shapes.rs"]
 mod shapes;

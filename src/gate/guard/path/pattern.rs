@@ -1,7 +1,7 @@
 //! Matches one component of a path, perhaps a pattern, with a name or a shape.
 
 use super::Component;
-use crate::shell::syntax::Bit;
+use aops_shell::syntax::Bit;
 
 /// What one character of a name may be.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn corners() {
     let mark = |text: &str| {
-        super::super::hidden::named(&protected(), &crate::shell::targets::Hidden::Program(text.to_owned()))
+        super::super::hidden::named(&protected(), &crate::tool::targets::Hidden::Program(text.to_owned()))
     };
     assert_eq!(mark("open('agents/Critic.md', 'w')").as_deref(), Some("agents/critic.md"));
     assert_eq!(mark("open('/home/u/.config/aops/x', 'w')").as_deref(), Some("/home/u/.config/aops"));
@@ -15,10 +15,7 @@ fn corners() {
     let runs = |verbs: &str| mark(&format!("subprocess.run(['aops-hook', {verbs}])"));
     assert_eq!(runs("'checkpoint', 'rollback'").as_deref(), Some("aops-hook rollback"));
     assert_eq!(runs("'checkpoint', 'list'"), None);
-    assert_eq!(
-        super::super::verb::refused(&protected(), &crate::shell::targets::CommandRun::default()),
-        None
-    );
+    assert_eq!(super::super::verb::refused(&protected(), &crate::tool::targets::CommandRun::default()), None);
     let standing = Protected { standing: Some(vec!["/a".to_owned()]), ..protected() };
     assert_eq!((standing.stands("/a"), standing.stands("/b")), (true, false));
     assert!(

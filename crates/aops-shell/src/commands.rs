@@ -1,0 +1,161 @@
+//! What is known of commands: one table, one option sorter, and a file for each program that is too
+//! odd for a row (`sed`, `awk`, `find`, `git`, ...).
+//!
+//! Reads one command of a line; writes nothing. Invariants: a command that is not known is a write, and may write
+//! whatever its arguments name; what is classed as a read touches nothing.
+
+mod options;
+mod command;
+mod inner;
+mod builtin;
+mod sed;
+mod interpreter;
+mod awk;
+mod find;
+mod git;
+mod copy;
+mod archive;
+mod files;
+mod fetch;
+mod own;
+mod table;
+mod powershell;
+
+pub use builtin::{PRINTING, variables};
+pub use command::{Act, Class, Files, Touched, is_nowhere};
+pub use interpreter::writes as program_writes;
+pub use powershell::class as powershell_class;
+
+use super::syntax::{Line, SYSTEM_FOLDERS, Simple, Word};
+use crate::effect::Effect;
+use command::{ClassRule, Invocation, Row, Touches, all, every};
+use std::borrow::Cow;
+
+/// The program's name, if it is looked up on the path or stands where the system's programs are.
+pub fn program<'a>(word: &'a str, home: &str) -> Option<&'a str> {
+    let Some((folder, name)) = word.rsplit_once('/') else { return Some(word) };
+    let own = || folder.strip_prefix(home).is_some_and(|rest| matches!(rest, "/.local/bin" | "/.cargo/bin"));
+    (SYSTEM_FOLDERS.contains(&folder) || name == "aops-hook" && own()).then_some(name)
+}
+
+/// Why a command that is not known is a write.
+pub fn unknown(name: &str) -> String {
+    command::unknown(name)
+}
+
+/// A word in a refusal.
+pub fn shown(word: &Word) -> String {
+    options::shown(word)
+}
+
+/// What the command of this name does with its arguments.
+pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
+    let known = table::find(name);
+    let options = known.map_or("", |known| known.options);
+    class_of(known, &Invocation { name, arguments: &simple.words[1..], options, simple, line })
+}
+
+fn class_of(known: Option<Row>, command: &Invocation) -> Class {
+    let versioned = || command.reads_if(table::asks_version(command), "");
+    match known.map_or(ClassRule::Unknown, |known| known.rule) {
+        ClassRule::Reads if command.options.is_empty() => Ok(Effect::Read),
+        ClassRule::Reads => command.reads_if(command.written().is_empty(), command.options),
+        ClassRule::Listed => command.sorted().map(|_| Effect::Read),
+        ClassRule::By(class) => class(command),
+        ClassRule::Verbs(verbs) => versioned().or_else(|_| looks(command, verbs)),
+        ClassRule::Unknown => versioned(),
+    }
+}
+
+/// A tool that looks with these verbs, some of two words.
+fn looks(command: &Invocation, verbs: &[&str]) -> Class {
+    let sorted = command.sorted()?;
+    let firm = |n: usize| sorted.operands.get(n).filter(|word| word.is_firm()).map(|word| word.lossy());
+    let first = firm(0).unwrap_or_default();
+    let both = firm(1).map(|second| format!("{first} {second}")).unwrap_or_default();
+    // `docker ps` may be followed by anything; `ip addr` by nothing but its second verb.
+    let strict = command.name == "ip" && sorted.operands.len() > 1;
+    command.reads_if(verbs.contains(&both.as_str()) || verbs.contains(&first.as_str()) && !strict, &first)
+}
+
+/// Everything this command may touch.
+pub fn touched(simple: &Simple, line: &Line) -> Touched {
+    let arguments = &simple.words[1..];
+    let Some(name) = simple.name().filter(|_| !simple.function) else { return anything(simple) };
+    let lower = name.to_ascii_lowercase();
+    let known = table::find(&lower).or_else(|| {
+        // `python3.12` is `python`.
+        let bare = lower.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        table::find(bare).filter(|known| bare != lower && matches!(known.touches, Touches::RunsBy(_)))
+    });
+    let options = known.map_or("", |known| known.options);
+    let command = Invocation { name: &lower, arguments, options, simple, line };
+    let mut touched = if reads(known, &command) { Touched::nothing() } else { by_row(known, &command) };
+    if matches!(name, "cat" | "head" | "tail" | "tac" | "pv" | "tee")
+        && (!simple.writes.is_empty() || name == "tee")
+    {
+        touched.files.extend(all(arguments.iter().chain(&simple.arriving), Act::Copy));
+    }
+    touched
+}
+
+/// It is classed as a read. Not so a program that only has the name of one, nor a command that runs another.
+fn reads(known: Option<Row>, command: &Invocation) -> bool {
+    let program = command.simple.words[0].lossy();
+    let runs = |known: Row| match known.touches {
+        Touches::Runs => true,
+        Touches::RunsBy(_) => matches!(known.rule, ClassRule::Reads | ClassRule::By(_)),
+        _ => false,
+    };
+    !known.is_some_and(runs)
+        && self::program(&program, "\0").is_some()
+        && class_of(known, command) == Ok(Effect::Read)
+}
+
+fn by_row(known: Option<Row>, command: &Invocation) -> Touched {
+    let Some(known) = known else { return anything(command.simple) };
+    match known.touches {
+        Touches::Nothing => Touched::nothing(),
+        Touches::Outputs => {
+            let written = command.written();
+            Touched { reads: written.is_empty(), ..Touched::files(all(&written, Act::Write)) }
+        }
+        Touches::Operands(act) => Touched::files(all(command.sort().operands, act)),
+        Touches::Second => Touched::files(all(command.sort().operands.into_iter().skip(1), Act::Write)),
+        Touches::Every | Touches::Runs => anything(command.simple),
+        Touches::Scripted => {
+            let programs = command.simple.script.iter().cloned().collect();
+            Touched { programs, ..anything(command.simple) }
+        }
+        Touches::Remote => {
+            let words = command.arguments.iter().filter(|word| !inner::has_blanks(word));
+            Touched { programs: scripts(command.simple), ..Touched::files(every(words)) }
+        }
+        Touches::By(touched) | Touches::RunsBy(touched) => touched(command),
+    }
+}
+
+/// A command that is not known: every argument, the lines in them, and a program on its standard input.
+fn anything(simple: &Simple) -> Touched {
+    let lines = inner::lines(&simple.words);
+    Touched { programs: scripts(simple), lines, ..Touched::files(every(&simple.words[1..])) }
+}
+
+/// Standard input, if it shows a sign of writing.
+fn scripts(simple: &Simple) -> Vec<String> {
+    simple.script.iter().filter(|text| program_writes(text)).cloned().collect()
+}
+
+/// The words among which are the files that a command changes by itself; `None` if it only reads or runs something.
+pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a, [Word]>> {
+    use Touches::{By, Every, Operands, Outputs, Second};
+    let known = table::find(name)?;
+    let arguments = &simple.words[1..];
+    let command = Invocation { name, arguments, options: known.options, simple, line };
+    match known.touches {
+        _ if class_of(Some(known), &command).is_ok() => None,
+        Outputs => Some(Cow::Owned(command.written())),
+        Operands(_) | Second | Every | By(_) => Some(Cow::Borrowed(arguments)),
+        _ => None,
+    }
+}

@@ -1,0 +1,304 @@
+//! `git` by its verb: what only looks, what closes the work (`add`, `commit`, `push`, `tag`, `fetch`), and all else;
+//! which paths it touches, and which programs it runs.
+//!
+//! Invariant: `-c` and kin can make any verb run a program, so only settings known to be harmless pass; so can the
+//! configuration of another repository, so `--git-dir` and `--work-tree` never do.
+
+mod verbs;
+pub(super) mod patch;
+
+use super::command::{Act, Class, Files, Invocation, Touched};
+use super::inner;
+use super::options::Sorted;
+use crate::effect::Effect;
+use crate::syntax::{Word, globbed};
+use patch::patched;
+use verbs::{BRANCHES, DIFF, LOG, LOOKING, TAGS};
+
+/// Options before the verb.
+const GLOBAL: &str = "-pP -C= --no-pager --paginate --namespace= --no-optional-locks --bare \
+    --no-replace-objects --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-advice \
+    --version --help --html-path --man-path --info-path --exec-path";
+
+/// Settings that change how git prints, or whose name stands in a commit: these beginnings, and these whole.
+#[rustfmt::skip]
+static SETTINGS: &[&str] = &[
+    "color.", "core.quotepath=", "advice.", "user.name=", "user.email=", "diff.noprefix=", "log.showsignature=",
+    "core.abbrev=", "diff.renames=",
+];
+const WHOLE: [&str; 3] = ["core.pager=cat", "commit.gpgsign=false", "tag.gpgsign=false"];
+
+const CLOSING: [&str; 5] = ["add", "commit", "fetch", "push", "tag"];
+
+pub(super) fn class(command: &Invocation) -> Class {
+    let Some(at) = verb_at(command)? else { return Ok(Effect::Read) };
+    let word = &command.arguments[at];
+    let Some(verb) = word.literal().filter(|_| word.is_firm()) else {
+        return Err(command.refusal(&word.lossy()));
+    };
+    let said = format!("git {verb}");
+    let rest = Invocation { name: &said, arguments: &command.arguments[at + 1..], ..*command };
+    if CLOSING.contains(&verb.as_str()) {
+        return closing(&verb, &rest);
+    }
+    if let Ok(row) = LOOKING.binary_search_by_key(&verb.as_str(), |(known, _)| known) {
+        let sorted = rest.sorted_by(LOOKING[row].1)?;
+        return rest.unless(sorted.operands.into_iter().find(|word| verb == "ls-remote" && is_program(word)));
+    }
+    by_operands(&verb, &rest)
+}
+
+/// Where the verb stands; nothing if git is only asked about itself.
+fn verb_at(command: &Invocation) -> Result<Option<usize>, String> {
+    let mut at = 0;
+    while let Some(word) = command.arguments.get(at) {
+        if !word.is_option() {
+            // A word that may be an option, or no word at all, would move the verb.
+            return if word.shifts.is_some() { Err(command.refusal(&word.lossy())) } else { Ok(Some(at)) };
+        }
+        let setting = command.arguments.get(at + 1).filter(|_| word.is("-c"));
+        if let Some(setting) = setting {
+            let text = setting.lossy().to_lowercase();
+            let key = text.find('=').map_or(text.len(), |at| at + 1);
+            let firm = setting.shifts.is_none_or(|from| from >= key) && !setting.splits;
+            let known =
+                SETTINGS.iter().any(|known| text.starts_with(known)) || WHOLE.contains(&text.as_str());
+            if !firm || !known {
+                return Err(command.refusal(&format!("-c {text}")));
+            }
+            at += 2;
+            continue;
+        }
+        let pair = &command.arguments[at..(at + 2).min(command.arguments.len())];
+        let sorted = Invocation { arguments: &pair[..1], ..*command }.sorted_by(&[GLOBAL])?;
+        let valued = matches!(word.lossy().as_str(), "-C" | "--namespace");
+        if valued && pair.get(1).is_none_or(|value| value.splits) || word.starts_with("--exec-path=") {
+            return Err(command.refusal(&word.lossy()));
+        }
+        if sorted.has(&["--version", "--help", "--exec-path"]) {
+            return Ok(None);
+        }
+        at += 1 + usize::from(valued);
+    }
+    Ok(None)
+}
+
+/// An address that runs a program, `ext::sh -c …`, or may be one.
+fn is_program(word: &Word) -> bool {
+    word.lossy().contains("::") || word.shifts == Some(0)
+}
+
+/// `add`, `commit`, `push`, `tag`, `fetch`; listing tags is a look.
+fn closing(verb: &str, command: &Invocation) -> Class {
+    if verb == "tag"
+        && let Ok(sorted) = command.sorted_by(&[TAGS])
+        && lists(&sorted, &["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged"])
+    {
+        return Ok(Effect::Read);
+    }
+    for word in command.arguments {
+        let text = word.lossy();
+        // These run a program of the line's choice, here or there.
+        let runs =
+            ["--rec", "--upl", "--exe"].iter().any(|option| text.starts_with(option)) || text.contains("::");
+        if runs && matches!(verb, "push" | "fetch") {
+            return Err(command.refusal(&text));
+        }
+    }
+    Ok(Effect::Close)
+}
+
+/// No name that would be made, unless an option says it is a pattern.
+fn lists(sorted: &Sorted, patterns: &[&str]) -> bool {
+    sorted.operands.is_empty() || sorted.has(patterns)
+}
+
+/// Verbs that look or change by what follows them.
+fn by_operands(verb: &str, command: &Invocation) -> Class {
+    let first = command.arguments.iter().find(|word| !word.is_option());
+    let sub = first.filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
+    let after = |list: &str| -> Result<usize, String> { Ok(command.sorted_by(&[list])?.operands.len()) };
+    let looks = match verb {
+        "branch" => {
+            let sorted = command.sorted_by(&[BRANCHES])?;
+            lists(&sorted, &["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged"])
+        }
+        "stash" if sub == "list" || sub == "show" => command.sorted_by(&[DIFF, LOG]).is_ok(),
+        "remote" if first.is_none() => command.sorted_by(&["-v --verbose"]).is_ok(),
+        "remote" if sub == "show" || sub == "get-url" => {
+            let sorted = command.sorted_by(&["-nv --push --all"])?;
+            !sorted.operands.into_iter().any(is_program)
+        }
+        "worktree" if sub == "list" => command.sorted_by(&["-vz --porcelain --verbose"]).is_ok(),
+        "reflog" if !matches!(sub.as_str(), "expire" | "delete" | "drop" | "write") => {
+            command.sorted_by(&[DIFF, LOG]).is_ok()
+        }
+        "notes" if first.is_none() || sub == "list" || sub == "show" => {
+            command.sorted_by(&["--ref="]).is_ok()
+        }
+        "submodule" if first.is_none() || sub == "status" || sub == "summary" => {
+            command.sorted_by(&["-q --quiet --recursive --cached"]).is_ok()
+        }
+        "symbolic-ref" => after("-q --short --quiet --no-recurse")? == 1,
+        "config" => return config(command, &sub),
+        "clean" => command.sorted_by(&["-ndxXq -e= --dry-run --exclude="])?.has(&["-n", "--dry-run"]),
+        "hash-object" => command.sorted_by(&["-t= --stdin --path= --no-filters --literally"]).is_ok(),
+        "apply" => {
+            let sorted = command
+                .sorted_by(&["-p= -R --check --stat --numstat --summary --reverse --verbose --directory="])?;
+            sorted.has(&["--check", "--stat", "--numstat", "--summary"])
+        }
+        "bisect" => matches!(sub.as_str(), "log"),
+        "help" => command.sorted_by(&["-ag --all --guides --config --man"]).is_ok(),
+        _ => false,
+    };
+    command.reads_if(looks, &sub)
+}
+
+/// Reads one key, or lists them; a second operand would be the new value.
+fn config(command: &Invocation, sub: &str) -> Class {
+    let sorted = command.sorted_by(&[
+        "-lz -f= --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --global --local --system \
+         --worktree --file= --blob= --type= --bool --int --path --null --name-only --show-origin --show-scope --includes \
+         --no-includes --default= --all --regexp --value= --fixed-value --url= --no-type",
+    ])?;
+    let named = sorted.options.iter().any(|(name, _)| name.starts_with("--get"));
+    let lists = sorted.has(&["-l", "--list"]) || matches!(sub, "get" | "list");
+    let splits = sorted.operands.iter().any(|word| word.splits && word.shifts.is_some());
+    let plain = sorted.operands.len() == 1 && !splits && !matches!(sub, "edit" | "set" | "unset");
+    command.reads_if(named || lists || plain, sub)
+}
+
+/// Verbs that put files of the index or a commit into the tree.
+const FILLING: [&str; 6] = ["checkout", "restore", "checkout-index", "read-tree", "reset", "stash"];
+
+/// Paths a git command may write, and lines it may run.
+pub(super) fn touched(command: &Invocation) -> Touched {
+    let mut files = written(command);
+    files.extend(patched(command));
+    Touched { files, lines: programs(command.arguments), ..Touched::default() }
+}
+
+fn written(command: &Invocation) -> Files {
+    let (folder, tree, rest) = global(command);
+    let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
+    let verb = verb.lossy();
+    let options = match verb.as_str() {
+        "format-patch" | "archive" => "-o> --output>",
+        "clean" => "-n -e= --exclude= --dry-run",
+        _ => "--output> --prefix= --directory= --cached",
+    };
+    let sorted = Invocation { arguments: rest, ..*command }.sort_by(&[options]);
+    let mut all: Files = sorted.written.iter().map(|file| (file.clone(), Act::Write)).collect();
+    // `checkout-index --prefix=folder/`, `read-tree --prefix=folder/`, `apply --directory=folder`.
+    let filling = FILLING.contains(&verb.as_str()) || verb == "apply" || verb == "am";
+    let prefix = sorted.values(&["--prefix", "--directory"]).find(|_| filling);
+    let files: Vec<Word> = sorted.operands.iter().map(|word| pathspec(word)).collect();
+    let inside = prefix.iter().flat_map(|prefix| files.iter().map(|file| file.from_folder(prefix)));
+    all.extend(inside.map(|file| (file, Act::Write)));
+    all.extend(prefix.map(|prefix| (prefix.clone(), Act::Into)));
+    let paths = match verb.as_str() {
+        "clean" if sorted.has(&["-n", "--dry-run"]) => Vec::new(),
+        "clean" if files.is_empty() => vec![Word::of(".")],
+        "rm" if sorted.has(&["--cached"]) => Vec::new(),
+        "checkout" | "restore" | "rm" | "mv" | "stash" | "checkout-index" | "reset" | "clean" => files,
+        "clone" => {
+            // Without a folder, that of the address.
+            let folder = match files.as_slice() {
+                [only] => only.last_part(),
+                [.., last] => last.clone(),
+                [] => return all,
+            };
+            all.extend([(folder.clone(), Act::Write), (folder, Act::Become)]);
+            Vec::new()
+        }
+        "worktree" | "init" | "submodule" | "archive" | "bundle" | "hash-object" => {
+            all.extend(files.into_iter().map(|file| (file, Act::Write)));
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
+    // `git checkout .` puts tracked files back; only a path that names more than the whole tree is ours to judge.
+    let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
+    let narrow =
+        paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
+    all.extend(narrow.map(|path| (path, Act::Whole)));
+    if let Some(folder) = tree.as_ref().filter(|_| filling) {
+        all.push((folder.clone(), Act::Into));
+    }
+    for (path, _) in &mut all {
+        for folder in tree.iter().chain(&folder) {
+            *path = path.from_folder(folder);
+        }
+    }
+    all
+}
+
+/// A path as git reads it: `:(top)a`, `:/a`, and signs of a pattern that were quoted for the shell.
+fn pathspec(word: &Word) -> Word {
+    let magic = word.starts_with(":(").then(|| word.past(')')).flatten();
+    let short = (word.starts_with(":/") && word.bits.len() > 2).then(|| word.after(2));
+    globbed(&magic.or(short).unwrap_or_else(|| word.clone()))
+}
+
+/// Lines a git command runs: `rebase --exec`, `submodule foreach`, `bisect run`, filters, and settings that are some.
+fn programs(arguments: &[Word]) -> Vec<String> {
+    let mut all = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        let text = word.lossy();
+        let next = arguments.get(at + 1);
+        let value = word.past('=').filter(|_| text.starts_with("--"));
+        let runs =
+            text.starts_with("--ex") || text == "-x" || text.starts_with("--") && text.contains("-filter");
+        if runs {
+            all.extend(value.as_ref().or(next).map(inner::code));
+        }
+        if matches!(text.as_str(), "foreach" | "run") {
+            let rest = arguments[at + 1..].iter().filter(|word| !word.is("--recursive"));
+            let one = rest.clone().count() == 1;
+            all.push(
+                rest.map(|word| if one { inner::code(word) } else { inner::quoted(word) })
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            );
+        }
+        // `-c alias.x='!…'`, `-c core.pager=…`
+        let setting = if text == "-c" { next.and_then(|word| word.past('=')) } else { None };
+        let glued = (text.starts_with("-c") && text.len() > 2).then(|| word.past('=')).flatten();
+        all.extend(setting.or(glued).as_ref().map(inner::code));
+        if text == "config" {
+            all.extend(arguments.last().filter(|word| word.starts_with("!")).map(inner::code));
+        }
+    }
+    all
+}
+
+/// `git -C dir --work-tree=dir …`: where it goes, where its tree is, and the rest.
+fn global<'a>(command: &Invocation<'a>) -> (Option<Word>, Option<Word>, &'a [Word]) {
+    let (simple, arguments) = (command.simple, command.arguments);
+    let set = simple.assigned.iter().zip(&simple.values).find(|(name, _)| *name == "GIT_WORK_TREE");
+    let (mut folder, mut tree): (Option<Word>, _) = (None, set.map(|(_, value)| value.clone()));
+    let mut at = 0;
+    while let Some(word) = arguments.get(at) {
+        let text = word.lossy();
+        match text.as_str() {
+            "-C" => {
+                let next = arguments.get(at + 1).cloned().unwrap_or_default();
+                folder = Some(folder.map_or(next.clone(), |folder| next.from_folder(&folder)));
+                at += 2;
+            }
+            "--work-tree" => {
+                tree = arguments.get(at + 1).cloned();
+                at += 2;
+            }
+            "-c" | "--git-dir" | "--namespace" | "--exec-path" | "--config-env" => at += 2,
+            _ if text.starts_with("--work-tree=") => {
+                tree = word.past('=');
+                at += 1;
+            }
+            _ if word.is_option() => at += 1,
+            _ => break,
+        }
+    }
+    (folder, tree, &arguments[at.min(arguments.len())..])
+}

@@ -1,0 +1,227 @@
+//! The one option sorter: cuts a command's arguments into options, their values and operands.
+//!
+//! A list is words: `-ab` are letters without a value, `-k=` a letter with one, `-U?` one that may have a value glued to
+//! it, `-#` a number, `-o>` a letter whose value is a file it writes; `--name`, `--name=`, `--name>` the same for long
+//! options. Invariant: everything is sorted as well as the list allows; `odd` says whether anything was not on it.
+
+use crate::syntax::{Bit, Line, Word};
+
+/// Arguments, sorted by a list of options.
+#[derive(Debug, Default)]
+pub(super) struct Sorted<'a> {
+    /// Options by their name on the list, with their values.
+    pub(super) options: Vec<(String, Option<Word>)>,
+    pub(super) operands: Vec<&'a Word>,
+    /// Values of the options that write.
+    pub(super) written: Vec<Word>,
+    /// The first option that is not on the list or writes, or the first word that may turn out to be an option.
+    pub(super) odd: Option<String>,
+}
+
+impl Sorted<'_> {
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        self.options.iter().any(|(name, _)| names.contains(&name.as_str()))
+    }
+
+    /// The values given to these options.
+    pub(super) fn values(&self, names: &[&str]) -> impl Iterator<Item = &Word> {
+        let given = self.options.iter().filter(move |(name, _)| names.contains(&name.as_str()));
+        given.filter_map(|(_, value)| value.as_ref())
+    }
+}
+
+/// What a word may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WordShape {
+    Option,
+    Operand,
+    /// Only the running shell knows.
+    Either,
+}
+
+/// What this word may be, given what the line does to its variables.
+pub(super) fn shape(word: &Word, line: &Line) -> WordShape {
+    if word.shifts != Some(0) {
+        let begins = word.bits.first() == Some(&Bit::Char('-'));
+        let dash = begins && (word.bits.len() > 1 || word.shifts == Some(1));
+        return match dash {
+            true => WordShape::Option,
+            // A word that begins as written but splits may go on as an option.
+            false if word.splits && !is_plain(word, line) => WordShape::Either,
+            false => WordShape::Operand,
+        };
+    }
+    if is_plain(word, line) { WordShape::Operand } else { WordShape::Either }
+}
+
+/// Every value its variables may have is a known word and no option.
+fn is_plain(word: &Word, line: &Line) -> bool {
+    let mut variables = word.filled.iter().chain(&word.unknown).peekable();
+    let programs = word.bits.iter().filter(|bit| **bit == Bit::Any).count() > word.sums;
+    let only_sums = variables.peek().is_none() && !programs;
+    let named = variables.peek().is_some();
+    let plain = variables.all(|name| line.variables.get(name).is_some_and(|held| held.plain));
+    only_sums || named && plain && !programs
+}
+
+/// Sort the arguments by the list.
+pub(super) fn sort<'a>(arguments: &'a [Word], lists: &[&str], line: &Line) -> Sorted<'a> {
+    let mut sorted = Sorted::default();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        let shape = shape(word, line);
+        if shape == WordShape::Either {
+            sorted.odd.get_or_insert_with(|| shown(word));
+        }
+        if word.is("--") {
+            sorted.operands.extend(rest.by_ref());
+        } else if shape == WordShape::Option || shape == WordShape::Either && word.is_option() {
+            let mut option = Sorting { lists, word, rest: &mut rest, sorted: &mut sorted };
+            option.sort();
+        } else {
+            sorted.operands.push(word);
+        }
+    }
+    sorted
+}
+
+/// One option, with the words behind it.
+struct Sorting<'s, 'a, R> {
+    lists: &'s [&'s str],
+    word: &'a Word,
+    rest: &'s mut R,
+    sorted: &'s mut Sorted<'a>,
+}
+
+impl<'a, R: Iterator<Item = &'a Word>> Sorting<'_, 'a, R> {
+    fn sort(&mut self) {
+        let text = self.word.lossy();
+        let firm = self.word.bits[..self.word.shifts.unwrap_or(self.word.bits.len())]
+            .iter()
+            .take_while(|bit| matches!(bit, Bit::Char(_)))
+            .count();
+        if text.starts_with("--") { self.long(&text, firm) } else { self.letters(&text, firm) }
+    }
+
+    fn long(&mut self, text: &str, firm: usize) {
+        let (written, glued) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
+        let certain = if glued { written.chars().count() < firm } else { firm == self.word.bits.len() };
+        let (name, sign, exact) = find_long(self.lists, written).unwrap_or((written, ' ', false));
+        if !certain || !exact || glued && self.word.splits {
+            self.odd();
+        }
+        let value = match (glued, sign) {
+            (true, _) => self.word.past('='),
+            (false, '=' | '>') => self.next(),
+            (false, _) => None,
+        };
+        self.push(name.to_owned(), sign, value);
+    }
+
+    fn letters(&mut self, text: &str, firm: usize) {
+        let last = self.word.bits.len();
+        let whole = find_whole(self.lists, text);
+        for (at, letter) in text.chars().enumerate().skip(1).filter(|_| whole.is_none()) {
+            let sign = find_letter(self.lists, letter);
+            if sign.is_none() || at >= firm {
+                self.odd();
+            }
+            let name = format!("-{letter}");
+            match sign {
+                Some(sign @ ('=' | '>')) if at + 1 == last => {
+                    let value = self.next();
+                    return self.push(name, sign, value);
+                }
+                Some(sign @ ('=' | '>' | '?' | '#')) => {
+                    if self.word.splits {
+                        self.odd();
+                    }
+                    let value = Some(self.word.after(at + 1)).filter(|value| !value.bits.is_empty());
+                    return self.push(name, sign, value);
+                }
+                _ => self.sorted.options.push((name, None)),
+            }
+        }
+        if let Some(sign) = whole {
+            let value = self.next();
+            self.push(text.to_owned(), sign, value);
+        }
+    }
+
+    fn push(&mut self, name: String, sign: char, value: Option<Word>) {
+        if sign == '>' {
+            self.odd();
+            self.sorted.written.extend(value.clone());
+        }
+        self.sorted.options.push((name, value));
+    }
+
+    fn odd(&mut self) {
+        self.sorted.odd.get_or_insert_with(|| shown(self.word));
+    }
+
+    /// The word after an option, as its value: one word, whatever it holds.
+    fn next(&mut self) -> Option<Word> {
+        let value = self.rest.next()?;
+        if value.splits {
+            let both = || format!("{} {}", shown(self.word), shown(value));
+            self.sorted.odd.get_or_insert_with(both);
+        }
+        Some(value.clone())
+    }
+}
+
+fn rows<'l>(lists: &'l [&'l str]) -> impl Iterator<Item = &'l str> + Clone {
+    lists.iter().flat_map(|list| list.split_ascii_whitespace())
+}
+
+/// A row's name, and how it takes a value: `=`, `>`, or ` ` for not at all.
+fn cut(row: &str) -> (&str, char) {
+    match row.as_bytes().last() {
+        Some(b'=') => (&row[..row.len() - 1], '='),
+        Some(b'>') => (&row[..row.len() - 1], '>'),
+        _ => (row, ' '),
+    }
+}
+
+/// A long option: its name on the list, its sign, and whether it was written out. One cut short that may write does.
+fn find_long<'l>(lists: &'l [&'l str], written: &str) -> Option<(&'l str, char, bool)> {
+    let mut found = None;
+    for row in rows(lists).filter(|row| row.starts_with(written) && row.starts_with("--")) {
+        let (name, sign) = cut(row);
+        if name == written {
+            return Some((name, sign, true));
+        }
+        if written.len() > 2 && (found.is_none() || sign == '>') {
+            found = Some((name, sign, false));
+        }
+    }
+    found
+}
+
+/// A long option with one dash, and a value: `-cmd=`.
+fn find_whole(lists: &[&str], written: &str) -> Option<char> {
+    let mut rows = rows(lists).filter(|row| row.len() > 3).map(cut);
+    rows.find(|(name, sign)| *sign != ' ' && *name == written).map(|(_, sign)| sign)
+}
+
+/// How a letter takes its value: `=`, `>`, `?`, `#`, or ` ` for none; `None` if it is not on the list.
+fn find_letter(lists: &[&str], letter: char) -> Option<char> {
+    let mut rows = rows(lists).filter_map(|row| row.strip_prefix('-')).filter(|row| !row.starts_with('-'));
+    rows.find_map(|row| match row.chars().next_back() {
+        Some('#') => letter.is_ascii_digit().then_some('#'),
+        Some(sign @ ('=' | '>' | '?')) => (row.len() == 2 && row.starts_with(letter)).then_some(sign),
+        _ => row.contains(letter).then_some(' '),
+    })
+}
+
+/// A word in a refusal.
+pub(super) fn shown(word: &Word) -> String {
+    clean(&word.lossy())
+}
+
+/// Text in a refusal: short, without control characters.
+pub(super) fn clean(text: &str) -> String {
+    let text: String = text.chars().take(60).collect();
+    text.replace(|c: char| c.is_control() || c == '`', " ")
+}

@@ -1,0 +1,10 @@
+//! Says what a shell line would do, from its text alone. Pure: no file, clock, process, thread or network.
+//!
+#![doc = include_str!("../README.md")]
+
+pub mod effect;
+pub mod verbs;
+pub mod syntax;
+pub mod commands;
+pub mod targets;
+pub mod class;

@@ -1,0 +1,118 @@
+//! Cuts a shell line into the simple commands it would run.
+//!
+//! `reader` parses the text into a `tree`, `word` expands words as far as they are certain, `walk` and `simple` collect the
+//! commands with what each would see, `wrap` opens `sh -c`, `eval`, `xargs`, `find -exec`, `sudo` and kin.
+//! Invariant: total and bounded. What is too long, too deep or not understood makes the line `unclear`, never a guess.
+
+mod tree;
+mod reader;
+mod scope;
+mod word;
+mod held;
+mod distinct;
+mod found;
+mod number;
+mod wrapper;
+mod wrap;
+mod walk;
+mod simple;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+pub use found::{found, globbed};
+pub use held::{Held, is_armed};
+pub use word::{Bit, Word, is_text};
+
+/// Where programs of the system live. A program of the same name elsewhere may be anything.
+pub const SYSTEM_FOLDERS: [&str; 7] =
+    ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin", "/usr/xpg4/bin"];
+
+/// Where a line would run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ground<'a> {
+    /// Absolute.
+    pub cwd: &'a str,
+    /// Absolute.
+    pub home: &'a str,
+    /// Variables whose values we know, such as `CLAUDE_CONFIG_DIR`.
+    pub variables: &'a [(String, String)],
+}
+
+/// One line, cut.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    pub text: String,
+    pub commands: Vec<Rc<Simple>>,
+    /// Some part could not be read: it may do anything with whatever its text names.
+    pub unclear: bool,
+    /// Some part was read as it probably is, and may run something else: which.
+    pub guessed: Option<String>,
+    /// What the line does to variables, by name.
+    pub variables: BTreeMap<String, Held>,
+    /// Links it makes, and where they lead. Absolute.
+    pub links: Vec<(Word, Word)>,
+    /// Variables it computes with.
+    pub numbers: BTreeSet<String>,
+    /// Functions it surely defines, and only once: a call of one runs what was seen.
+    pub functions: BTreeSet<String>,
+}
+
+/// One simple command, seen from inside: `sudo`, `env` and their kind are taken off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Simple {
+    /// The program and its arguments. Empty for a bare redirection.
+    pub words: Vec<Word>,
+    /// Files a redirection writes.
+    pub writes: Vec<Word>,
+    /// Folders it may run in. More than one when a `cd` may have failed.
+    pub folders: Rc<Vec<Word>>,
+    /// What earlier stages of the pipe name: it may arrive on standard input.
+    pub arriving: Vec<Word>,
+    /// The text on standard input, where the line itself holds it.
+    pub script: Option<String>,
+    /// The name is a function of this line, whatever it looks like.
+    pub function: bool,
+    /// Variables set for this command alone, and the value of each.
+    pub assigned: Vec<String>,
+    pub values: Vec<Word>,
+    /// The program's name without its folder, where the line says it.
+    called: Option<Rc<str>>,
+}
+
+impl Simple {
+    /// The program's name without its folder; `None` if the line does not say it.
+    pub fn name(&self) -> Option<&str> {
+        self.called.as_deref().filter(|_| !self.words.is_empty())
+    }
+
+    /// Everybody asks for the name: it is read once, when the words are complete.
+    fn call(&mut self) {
+        let whole = self.words.first().and_then(Word::literal);
+        self.called = whole.and_then(|whole| whole.rsplit('/').next().map(Rc::from));
+    }
+}
+
+/// How many texts this thread has read since this was last asked.
+#[cfg(any(test, debug_assertions))]
+pub fn texts_read() -> usize {
+    reader::TEXTS.with(std::cell::Cell::take)
+}
+
+/// All simple commands of a line.
+pub fn cut(line: &str, ground: &Ground) -> Line {
+    let mut walk = walk::Walk::new(ground);
+    let mut scope = scope::Scope::new(ground);
+    walk.program(line, &mut scope);
+    let functions = walk.sure_functions();
+    Line {
+        text: line.to_owned(),
+        commands: distinct::distinct(walk.found),
+        unclear: walk.unclear,
+        guessed: walk.guessed,
+        variables: walk.variables,
+        links: walk.links,
+        numbers: walk.numbers,
+        functions,
+    }
+}

@@ -1,0 +1,233 @@
+//! Reads shell text into a syntax tree: bash's grammar, in one pass.
+//!
+//! A recursive descent without backtracking. Invariants: every byte is looked at a bounded number of times, nothing nests
+//! deeper than `DEEPEST`, and all that is accepted is accepted by `bash -n`. What is rare and hard to tell apart (such as a
+//! subshell that begins like a sum) is refused.
+
+use super::tree::{Command, Join, List, Part, Pipeline, Raw, Redirect, Statement};
+
+mod token;
+mod word;
+mod redirect;
+mod simple;
+mod test;
+mod compound;
+#[cfg(test)]
+mod tests;
+
+/// A text above this is data, not a command that is reviewed.
+const LONGEST: usize = 128 * 1024;
+/// Commands, substitutions and quotes inside each other.
+const DEEPEST: usize = 32;
+/// Programs inside each other: `$( $( … ) )`. The walk goes no deeper.
+pub(super) const PROGRAMS: usize = 12;
+
+/// The tree of a program, or nothing if it is not understood or beyond the bounds.
+pub(super) fn parse(text: &str) -> Option<List<'_>> {
+    if text.len() > LONGEST || text.contains('\0') {
+        return None;
+    }
+    #[cfg(any(test, debug_assertions))]
+    TEXTS.with(|texts| texts.set(texts.get() + 1));
+    let mut reader = Reader {
+        text,
+        at: 0,
+        token: Token::default(),
+        depth: 0,
+        parts: Vec::new(),
+        level: 0,
+        documents: None,
+    };
+    let list = reader.list()?;
+    (reader.peek().kind == Kind::End).then_some(list)
+}
+
+#[cfg(any(test, debug_assertions))]
+thread_local! {
+    /// Texts that this thread has begun to read.
+    pub(super) static TEXTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    /// Bytes looked at.
+    static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// The next token. The text of a word is never that of a sign, so both can be told apart by their text.
+#[derive(Default)]
+struct Token<'a> {
+    kind: Kind,
+    word: Raw<'a>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// Not read yet.
+    #[default]
+    Unread,
+    Word,
+    Sign,
+    /// The number or `{name}` before a redirection.
+    Descriptor,
+    End,
+    /// No token, or not one that is understood.
+    Refused,
+}
+
+/// The text, and how far it is read.
+struct Reader<'a> {
+    text: &'a str,
+    /// The end of `token`.
+    at: usize,
+    token: Token<'a>,
+    depth: usize,
+    /// Parts of the word that is being read.
+    parts: Vec<Part<'a>>,
+    /// Substitutions around this place.
+    level: usize,
+    documents: Option<Documents>,
+}
+
+/// Here-documents of the current line, read ahead.
+#[derive(Clone, Copy)]
+struct Documents {
+    /// The line feed before them.
+    line_end: usize,
+    /// The place behind the last of them.
+    end: usize,
+    level: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn byte(&self, at: usize) -> Option<u8> {
+        #[cfg(any(test, debug_assertions))]
+        LOOKS.with(|looks| looks.set(looks.get() + 1));
+        self.text.as_bytes().get(at).copied()
+    }
+
+    fn peek(&mut self) -> &Token<'a> {
+        if self.token.kind == Kind::Unread {
+            self.token = self.lex().unwrap_or(Token { kind: Kind::Refused, word: Raw::default() });
+        }
+        &self.token
+    }
+
+    /// The text of the next token.
+    fn next_text(&mut self) -> &'a str {
+        self.peek().word.text
+    }
+
+    fn is_word(&mut self) -> bool {
+        self.peek().kind == Kind::Word
+    }
+
+    /// Consume the token if it is this word or sign.
+    fn pass(&mut self, text: &str) -> bool {
+        let found = self.next_text() == text && matches!(self.token.kind, Kind::Word | Kind::Sign);
+        if found {
+            self.token = Token::default();
+        }
+        found
+    }
+
+    fn expect(&mut self, text: &str) -> Option<()> {
+        self.pass(text).then_some(())
+    }
+
+    fn word(&mut self) -> Option<Raw<'a>> {
+        self.is_word().then(|| std::mem::take(&mut self.token).word)
+    }
+
+    /// Whether there were any.
+    fn linebreaks(&mut self) -> bool {
+        let mut any = false;
+        while self.pass("\n") {
+            any = true;
+        }
+        any
+    }
+
+    /// One level deeper.
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        if self.depth >= DEEPEST {
+            return None;
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Statements, up to a token that cannot begin one.
+    fn list(&mut self) -> Option<List<'a>> {
+        let mut all = Vec::new();
+        self.linebreaks();
+        while !self.at_list_end() {
+            let first = self.pipeline()?;
+            let mut rest = Vec::new();
+            while let Some(join) = self.join() {
+                self.linebreaks();
+                rest.push((join, self.pipeline()?));
+            }
+            let background = self.pass("&");
+            let ended = background || self.pass(";");
+            all.push(Statement { first, rest, background });
+            if !self.linebreaks() && !ended {
+                break;
+            }
+        }
+        Some(all)
+    }
+
+    /// A list that bash wants to have a statement.
+    fn statements(&mut self) -> Option<List<'a>> {
+        self.list().filter(|list| !list.is_empty())
+    }
+
+    fn at_list_end(&mut self) -> bool {
+        let closes = |text| {
+            matches!(
+                text,
+                ")" | ";;" | ";&" | ";;&" | "do" | "done" | "then" | "elif" | "else" | "fi" | "}" | "esac"
+            )
+        };
+        self.peek().kind == Kind::End || closes(self.next_text())
+    }
+
+    fn join(&mut self) -> Option<Join> {
+        if self.pass("&&") {
+            return Some(Join::And);
+        }
+        self.pass("||").then_some(Join::Or)
+    }
+
+    fn pipeline(&mut self) -> Option<Pipeline<'a>> {
+        loop {
+            if self.pass("time") {
+                self.pass("-p");
+                self.pass("--");
+            } else if !self.pass("!") {
+                break;
+            }
+        }
+        let mut stages = vec![self.command()?];
+        loop {
+            if self.pass("|&") {
+                stages.last_mut()?.redirects_mut()?.push(Redirect::CopyOutput(Raw::plain("1")));
+            } else if !self.pass("|") {
+                return Some(stages);
+            }
+            self.linebreaks();
+            stages.push(self.command()?);
+        }
+    }
+
+    fn command(&mut self) -> Option<Command<'a>> {
+        match self.next_text() {
+            "(" | "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[[" => {
+                let compound = self.compound()?;
+                Some(Command::Compound(Box::new(compound), self.redirects()?))
+            }
+            "function" => self.function_keyword(),
+            "coproc" => self.coprocess(),
+            _ => self.simple(None),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Reads what a `$` or a backquote begins: variables, substitutions, arithmetic.
+
+use super::Manner;
+use super::Run;
+use super::names::is_name;
+use super::scan::{Piece, Scan};
+use crate::syntax::Bit;
+
+/// No variable: text made from one, which is not its value.
+const OTHER: &str = "";
+
+impl Scan<'_> {
+    /// Read the expansion that begins at `at`; the place after it.
+    pub(super) fn dollar(&mut self, at: usize, to: usize, quoted: bool) -> usize {
+        let part =
+            self.raw.part(at).map(|(part, end)| (part.list.is_some(), end)).filter(|(_, end)| *end <= to);
+        match (self.byte(at, to), self.byte(at + 1, to), part) {
+            (b'`', ..) => self.backquoted(at + 1, to, quoted),
+            (_, b'(', Some((false, end))) => self.computed(at + 3, end - 2, end),
+            (_, b'[', Some((_, end))) => self.computed(at + 2, end - 1, end),
+            (_, b'(', _) => {
+                let end = self.program(at, to);
+                self.splits |= !quoted;
+                self.bit(Bit::Any);
+                end
+            }
+            (_, b'{', Some((_, end))) => {
+                self.braced(at + 2, end - 1, quoted);
+                end
+            }
+            (_, byte, _) if byte.is_ascii_alphabetic() || byte == b'_' => {
+                let end = self.name_end(at + 1, to);
+                let raw = self.raw;
+                self.variable(&raw.text[at + 1..end], quoted);
+                end
+            }
+            (_, byte, _) if byte.is_ascii_digit() || b"@*#?-$!".contains(&byte) => {
+                self.variable(char::from(byte).encode_utf8(&mut [0]), quoted);
+                at + 2
+            }
+            _ => {
+                self.text('$');
+                at + 1
+            }
+        }
+    }
+
+    /// A sum is no program, though it may run some.
+    fn computed(&mut self, from: usize, to: usize, end: usize) -> usize {
+        self.sum(from, to);
+        self.sums += 1;
+        self.bit(Bit::Any);
+        end
+    }
+
+    fn name_end(&self, from: usize, to: usize) -> usize {
+        (from..to).find(|&at| !is_name(self.byte(at, to))).unwrap_or(to)
+    }
+
+    fn backquoted(&mut self, from: usize, to: usize, quoted: bool) -> usize {
+        let text = &self.raw.text[from..to];
+        let (mut code, mut end) = (String::new(), to);
+        let mut letters = text.char_indices().peekable();
+        while let Some((at, letter)) = letters.next() {
+            match (letter, letters.peek()) {
+                ('`', _) => {
+                    end = from + at + 1;
+                    break;
+                }
+                ('\\', Some(&(_, next @ ('`' | '$' | '\\')))) => {
+                    code.push(next);
+                    letters.next();
+                }
+                _ => code.push(letter),
+            }
+        }
+        self.runs.push(Run::Text(code));
+        self.splits |= !quoted;
+        self.bit(Bit::Any);
+        end
+    }
+
+    fn variable(&mut self, name: &str, quoted: bool) {
+        self.splits |= !quoted || matches!(name, "@" | "*");
+        match self.scope.value(name) {
+            Some(values) if !values.is_empty() => {
+                let texts = values.iter().map(|word| word.bits.clone()).collect();
+                self.said = self.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
+                self.named.extend(values.iter().flat_map(|word| word.named.iter().cloned()).take(64));
+                self.filled.push(name.to_owned());
+                self.pieces.push(Piece::OneOf(texts, !quoted));
+            }
+            _ => {
+                self.unknown.push(name.to_owned());
+                self.bit(Bit::Any);
+            }
+        }
+    }
+
+    /// `${…}`, the inside.
+    fn braced(&mut self, from: usize, to: usize, quoted: bool) {
+        let begin = self.name_end(from, to);
+        let raw = self.raw;
+        let (name, rest) = (&raw.text[from..begin], &raw.text[begin..to]);
+        let Some(&sign) = rest.as_bytes().first() else { return self.variable(name, quoted) };
+        let colon = usize::from(sign == b':');
+        let known = self.scope.value(name).is_some_and(|values| !values.is_empty());
+        // Of `[@]` each element is a word; `@P` runs what its value says, and so does `${(e)x}` in zsh.
+        self.splits |= !quoted || sign == b'[';
+        self.odd |= sign == b'(' || rest.ends_with("@P");
+        if sign == b'#' && name.is_empty() && rest.len() > 1 {
+            self.sums += 1;
+            return self.bit(Bit::Any);
+        }
+        if sign == b'[' {
+            // `[@]` and `[*]` count nothing.
+            let end = self.closing(begin + 1, to, b'[', b']');
+            self.sum(begin + 1, end);
+            self.inside(end, to);
+            return self.variable(name, quoted);
+        }
+        match rest.as_bytes().get(colon) {
+            Some(&sign @ (b'-' | b'=')) if !name.is_empty() => {
+                if sign == b'=' {
+                    self.sets.push(name.to_owned());
+                }
+                if known {
+                    // It may be empty by then.
+                    self.inside(begin, to);
+                    self.unknown.push(OTHER.to_owned());
+                    return self.variable(name, quoted);
+                }
+                self.unknown.extend([name.to_owned(), OTHER.to_owned()]);
+                self.default(begin + colon + 1, to, quoted);
+            }
+            Some(b'+') if !name.is_empty() => {
+                self.unknown.extend([name.to_owned(), OTHER.to_owned()]);
+                self.default(begin + colon + 1, to, quoted);
+            }
+            _ => {
+                // Cut, replaced, indirect: anything, though it may still run programs.
+                if sign == b':' && !rest.starts_with(":?") {
+                    // `${x:from:length}`
+                    self.sum(begin, to);
+                } else {
+                    self.inside(begin, to);
+                }
+                self.named.extend(self.scope.value(name).unwrap_or_default().iter().cloned());
+                self.unknown.extend([name.to_owned(), OTHER.to_owned()]);
+                self.bit(Bit::Any);
+            }
+        }
+    }
+
+    /// The word of `${x:-word}`: it, or nothing that is known.
+    fn default(&mut self, from: usize, to: usize, quoted: bool) {
+        let mut within = Scan::new(self.raw, self.scope);
+        within.read(from, to, if quoted { Manner::Document } else { Manner::Word });
+        let bits = within.pieces.iter().map(|piece| match piece {
+            Piece::Bit(bit) => vec![*bit],
+            Piece::OneOf(texts, _) => texts.first().cloned().unwrap_or_default(),
+            Piece::Tilde => self.scope.home.bits.clone(),
+            Piece::Open => vec![Bit::Char('{')],
+            Piece::Comma => vec![Bit::Char(',')],
+            Piece::Close => vec![Bit::Char('}')],
+        });
+        let bits: Vec<Bit> = bits.flatten().collect();
+        self.runs.append(&mut within.runs);
+        self.take(within);
+        self.pieces.push(Piece::OneOf(vec![bits, vec![Bit::Any]], false));
+    }
+}

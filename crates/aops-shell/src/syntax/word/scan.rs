@@ -1,0 +1,310 @@
+//! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known.
+
+use super::names::names;
+use super::{Manner, Run};
+use crate::syntax::scope::Scope;
+use crate::syntax::tree::Raw;
+use crate::syntax::{Bit, Word};
+
+/// A part of a word before braces are spread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    Bit(Bit),
+    /// One of several texts: a variable that may hold any of them. Unquoted ones are split at blanks.
+    OneOf(Vec<Vec<Bit>>, bool),
+    Open,
+    Comma,
+    Close,
+    /// An unquoted `~`.
+    Tilde,
+}
+
+/// A raw word that is being read. Places are bytes of its text.
+pub(super) struct Scan<'t> {
+    pub(super) scope: &'t Scope,
+    pub(super) raw: &'t Raw<'t>,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) unknown: Vec<String>,
+    /// What the values of its variables may become.
+    pub(super) named: Vec<Word>,
+    /// What they print.
+    pub(super) said: Option<String>,
+    pub(super) runs: Vec<Run<'t>>,
+    pub(super) filled: Vec<String>,
+    pub(super) sets: Vec<String>,
+    pub(super) splits: bool,
+    pub(super) sums: usize,
+    pub(super) odd: bool,
+    /// Programs whose output it computes with, and variables.
+    pub(super) counts: Vec<Run<'t>>,
+    pub(super) numbers: Vec<String>,
+    /// Where the `[` that was read last could end, and the last quote or expansion before that.
+    range: (usize, usize),
+}
+
+impl<'t> Scan<'t> {
+    pub(super) fn new(raw: &'t Raw<'t>, scope: &'t Scope) -> Self {
+        Self {
+            scope,
+            raw,
+            pieces: Vec::new(),
+            unknown: Vec::new(),
+            named: Vec::new(),
+            said: None,
+            runs: Vec::new(),
+            filled: Vec::new(),
+            sets: Vec::new(),
+            splits: false,
+            sums: 0,
+            odd: false,
+            counts: Vec::new(),
+            numbers: Vec::new(),
+            range: (0, 0),
+        }
+    }
+
+    /// Only what text inside it runs and sets; its characters are not wanted.
+    pub(super) fn inside(&mut self, from: usize, to: usize) {
+        let mut within = Scan::new(self.raw, self.scope);
+        within.quoted(from, to, false);
+        self.runs.append(&mut within.runs);
+        self.take(within);
+    }
+
+    /// The same of an arithmetic text, where all that stands for text is a number or a program.
+    pub(super) fn sum(&mut self, from: usize, to: usize) {
+        let mut within = Scan::new(self.raw, self.scope);
+        within.quoted(from, to, false);
+        self.numbers.extend(names(self.raw, from, to));
+        self.counts.append(&mut within.runs);
+        self.take(within);
+    }
+
+    pub(super) fn take(&mut self, mut within: Scan<'t>) {
+        self.sets.append(&mut within.sets);
+        self.counts.append(&mut within.counts);
+        self.numbers.append(&mut within.numbers);
+        self.odd |= within.odd;
+    }
+
+    pub(super) fn text(&mut self, c: char) {
+        self.bit(Bit::Char(c));
+    }
+
+    pub(super) fn bit(&mut self, bit: Bit) {
+        self.pieces.push(Piece::Bit(bit));
+    }
+
+    /// The byte here, or 0 behind the end.
+    pub(super) fn byte(&self, at: usize, to: usize) -> u8 {
+        if at < to { self.raw.text.as_bytes()[at] } else { 0 }
+    }
+
+    /// The character that begins here, and the place after it.
+    fn letter(&self, at: usize) -> (char, usize) {
+        let letter = self.raw.text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or('\u{fffd}');
+        (letter, at + letter.len_utf8())
+    }
+
+    pub(super) fn read(&mut self, from: usize, to: usize, manner: Manner) {
+        if manner == Manner::Document {
+            self.quoted(from, to, false);
+            return;
+        }
+        self.pieces.reserve(to - from);
+        let mut at = from;
+        while at < to {
+            at = match (self.byte(at, to), self.byte(at + 1, to)) {
+                (b'\\', b'\n') => at + 2,
+                (b'\\', _) if at + 1 < to => {
+                    let (letter, end) = self.letter(at + 1);
+                    self.text(letter);
+                    end
+                }
+                (b'\'', _) => self.single(at + 1, to),
+                (b'"', _) => self.quoted(at + 1, to, true),
+                (b'$', b'\'') => self.ansi(at + 2, to),
+                (b'$', b'"') => self.quoted(at + 2, to, true),
+                (b'$' | b'`', _) => self.dollar(at, to, false),
+                (b'<' | b'>', b'(') => self.process(at, to),
+                (b'@' | b'+' | b'!' | b'?' | b'*', b'(') => self.extended_glob(at + 1, to),
+                (b'[', _) => self.bracket(at, to),
+                _ => {
+                    let (letter, end) = self.letter(at);
+                    self.pieces.push(plain(letter));
+                    end
+                }
+            };
+        }
+    }
+
+    fn single(&mut self, from: usize, to: usize) -> usize {
+        let end = memchr::memchr(b'\'', &self.raw.text.as_bytes()[from..to]).map_or(to, |end| from + end);
+        let text = self.raw.text;
+        text[from..end].chars().for_each(|c| self.text(c));
+        end + 1
+    }
+
+    /// The inside of double quotes up to the closing one, or a here-document; the place after it.
+    pub(super) fn quoted(&mut self, from: usize, to: usize, closes: bool) -> usize {
+        let mut at = from;
+        while at < to {
+            at = match (self.byte(at, to), self.byte(at + 1, to)) {
+                (b'"', _) if closes => return at + 1,
+                (b'\\', b'\n') => at + 2,
+                (b'\\', next @ (b'$' | b'`' | b'"' | b'\\')) => {
+                    self.text(char::from(next));
+                    at + 2
+                }
+                (b'$' | b'`', _) => self.dollar(at, to, true),
+                _ => {
+                    let (letter, end) = self.letter(at);
+                    self.text(letter);
+                    end
+                }
+            };
+        }
+        at
+    }
+
+    /// `$'…'`
+    fn ansi(&mut self, from: usize, to: usize) -> usize {
+        let mut at = from;
+        while at < to {
+            let (letter, end) = self.letter(at);
+            at = match letter {
+                '\'' => return end,
+                '\\' => self.escape(end, to),
+                _ => {
+                    self.text(letter);
+                    end
+                }
+            };
+        }
+        at
+    }
+
+    fn escape(&mut self, at: usize, to: usize) -> usize {
+        if at >= to {
+            return at;
+        }
+        let (letter, end) = self.letter(at);
+        let (radix, begin, most) = match letter {
+            'x' => (16, end, 2),
+            'u' => (16, end, 4),
+            'U' => (16, end, 8),
+            '0'..='7' => (8, at, 3),
+            _ => {
+                self.text(match letter {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    'e' | 'E' => '\u{1b}',
+                    'a' => '\u{7}',
+                    'b' => '\u{8}',
+                    'f' => '\u{c}',
+                    'v' => '\u{b}',
+                    other => other,
+                });
+                return end;
+            }
+        };
+        let digits =
+            self.raw.text[begin..to].chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
+        let value =
+            u32::from_str_radix(&self.raw.text[begin..begin + digits], radix).ok().and_then(char::from_u32);
+        self.text(value.unwrap_or('\u{fffd}'));
+        begin + digits
+    }
+
+    /// `<(…)` inside a word: the name of a pipe.
+    fn process(&mut self, at: usize, to: usize) -> usize {
+        let end = self.program(at, to);
+        self.bit(Bit::Any);
+        end
+    }
+
+    /// The program of a substitution that begins here; the place after it.
+    pub(super) fn program(&mut self, at: usize, to: usize) -> usize {
+        let text = self.raw.text;
+        if let Some((part, end)) = self.raw.part(at).filter(|(_, end)| *end <= to)
+            && let Some(list) = &part.list
+        {
+            self.runs.push(Run::Tree(list, &text[at + 2..end - 1]));
+            return end;
+        }
+        // Quoted when the line was read, but text that the shell reads again: `[[ 'a[$(rm x)]' -eq 1 ]]`.
+        let end = self.closing(at + 2, to, b'(', b')');
+        self.runs.push(Run::Text(text[at + 2..end].to_owned()));
+        (end + 1).min(to)
+    }
+
+    /// `@(a|b)`: any text may match. In zsh the brackets may hold a program: `*(e:…:)`.
+    fn extended_glob(&mut self, open: usize, to: usize) -> usize {
+        self.bit(Bit::Star);
+        self.odd = true;
+        let end = self.closing(open + 1, to, b'(', b')');
+        self.inside(open + 1, end);
+        (end + 1).min(to)
+    }
+
+    /// `[a-z]` is one character; a lone `[` is itself.
+    fn bracket(&mut self, at: usize, to: usize) -> usize {
+        let bytes = &self.raw.text.as_bytes()[..to];
+        if self.range.0 < at + 2 {
+            // The next end holds for every `[` before it.
+            let ends = |at: &usize| matches!(bytes[*at], b'/' | b']');
+            let quotes = |at: &usize| matches!(bytes[*at], b'$' | b'`' | b'"' | b'\'' | b'\\');
+            let end = (at + 2..to).find(ends).unwrap_or(to);
+            self.range = (end, (at..end).rfind(quotes).unwrap_or(at));
+        }
+        let (end, quote) = self.range;
+        // What is expanded or quoted inside must be read, so those brackets are plain text here.
+        if end < to && bytes[end] == b']' && quote <= at {
+            self.bit(Bit::One);
+            return end + 1;
+        }
+        self.text('[');
+        at + 1
+    }
+
+    /// Where a bracket closes, or the end; quotes, expansions and nested ones are passed.
+    pub(super) fn closing(&self, from: usize, to: usize, open: u8, close: u8) -> usize {
+        let (mut at, mut depth, mut quoted) = (from, 0usize, false);
+        while at < to {
+            let byte = self.byte(at, to);
+            if byte == b'$'
+                && let Some((_, end)) = self.raw.part(at)
+            {
+                at = end;
+                continue;
+            }
+            at += match byte {
+                b'\\' => 2,
+                b'\'' if !quoted => {
+                    memchr::memchr(b'\'', &self.raw.text.as_bytes()[at + 1..to]).map_or(to, |end| end + 2)
+                }
+                _ if byte == close && depth == 0 && !quoted => return at,
+                _ => {
+                    quoted ^= byte == b'"';
+                    let counts = |sign: u8| usize::from(byte == sign && !quoted);
+                    depth = depth + counts(open) - counts(close);
+                    1
+                }
+            };
+        }
+        to
+    }
+}
+
+fn plain(c: char) -> Piece {
+    match c {
+        '*' => Piece::Bit(Bit::Star),
+        '?' => Piece::Bit(Bit::One),
+        '{' => Piece::Open,
+        ',' => Piece::Comma,
+        '}' => Piece::Close,
+        '~' => Piece::Tilde,
+        _ => Piece::Bit(Bit::Char(c)),
+    }
+}

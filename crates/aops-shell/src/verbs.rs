@@ -1,0 +1,108 @@
+//! The verbs of `aops-hook`: who may use each, and what a call of it does.
+//!
+//! Plain data. The command line, the guard and the classes of shell commands all read this list. Invariant: a test holds
+//! it equal to the table of the command line.
+
+use crate::effect::Effect;
+
+/// Who may use a verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    Anyone,
+    /// A person or their script: refused inside a tool call.
+    OutsideClient,
+    /// Changes permissions: needs a terminal or `--yes`; refused inside a tool call.
+    AtTerminal,
+}
+
+/// One verb; `checkpoint gc` and `verify --quarantine` are verbs of their own.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Verb {
+    pub name: &'static str,
+    pub who: Who,
+    pub effect: Effect,
+}
+
+const fn reads(name: &'static str) -> Verb {
+    Verb { name, who: Who::Anyone, effect: Effect::Read }
+}
+
+const fn writes(name: &'static str, who: Who) -> Verb {
+    Verb { name, who, effect: Effect::Write }
+}
+
+/// Every verb, in the order of `--help`; at the end those that clap and our own child processes use.
+pub static VERBS: &[Verb] = &[
+    reads("status"),
+    reads("sessions"),
+    reads("log"),
+    reads("verify"),
+    writes("verify --quarantine", Who::AtTerminal),
+    reads("why"),
+    reads("simulate"),
+    reads("replay"),
+    Verb { name: "block", who: Who::Anyone, effect: Effect::Control },
+    writes("clear-block", Who::AtTerminal),
+    writes("waive", Who::AtTerminal),
+    reads("insights"),
+    reads("transcript"),
+    reads("report"),
+    writes("export", Who::Anyone),
+    reads("workflow"),
+    reads("policy"),
+    writes("checkpoint", Who::Anyone),
+    writes("checkpoint create", Who::Anyone),
+    reads("checkpoint list"),
+    reads("checkpoint show"),
+    reads("checkpoint diff"),
+    writes("checkpoint rollback", Who::OutsideClient),
+    reads("checkpoint verify"),
+    writes("checkpoint gc", Who::OutsideClient),
+    writes("checkpoint export", Who::OutsideClient),
+    writes("run", Who::OutsideClient),
+    writes("resume", Who::OutsideClient),
+    writes("resolve", Who::AtTerminal),
+    reads("runs"),
+    writes("install", Who::OutsideClient),
+    writes("uninstall", Who::AtTerminal),
+    reads("doctor"),
+    reads("demo"),
+    reads("statusline"),
+    reads("completions"),
+    reads("help"),
+    // They run whatever program they are given.
+    writes("__refresh", Who::OutsideClient),
+    writes("__refresh-work", Who::OutsideClient),
+    writes("__refresh-start", Who::OutsideClient),
+    writes("__step", Who::OutsideClient),
+];
+
+/// The verb that is called with these arguments.
+pub fn called(arguments: &[String]) -> Option<&'static Verb> {
+    let mut operands = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+    let verb = operands.next()?;
+    let quarantines = verb == "verify" && arguments.iter().any(|word| word.starts_with("--q"));
+    let second = if quarantines { "--quarantine" } else { operands.next().unwrap_or_default() };
+    let both = VERBS.iter().find(|row| row.name.split_once(' ') == Some((verb, second)));
+    both.or_else(|| VERBS.iter().find(|row| row.name == verb))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_one_of_the_verbs() {
+        let name = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            called(&words).map(|verb| verb.name)
+        };
+        assert_eq!(name("--json status abc"), Some("status"));
+        assert_eq!(name("checkpoint gc"), Some("checkpoint gc"));
+        assert_eq!(name("checkpoint frob"), Some("checkpoint"));
+        assert_eq!(name("verify --quar x"), Some("verify --quarantine"));
+        assert_eq!(name("checkpoint verify --quiet"), Some("checkpoint verify"));
+        assert_eq!(name("frob"), None);
+        assert_eq!(name("--json"), None);
+    }
+}

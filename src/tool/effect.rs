@@ -1,0 +1,64 @@
+//! What a call does to the world: read, write, close, spawn, tracker, control.
+//!
+//! Reads the call, its line and the tables of commands and tools; writes nothing. Invariant: what is not known to be
+//! harmless is a write.
+
+pub use aops_shell::class::CallClass;
+
+use super::input::{command, file_path};
+use super::table::{self, ToolTouches};
+use crate::model::call::Effect;
+use aops_shell::class::{LineSetting, class};
+use aops_shell::commands::powershell_class;
+use aops_shell::syntax::{Ground, Line};
+
+/// What is known around a call.
+#[derive(Clone, Copy)]
+pub struct CallSetting<'a> {
+    /// The permission mode.
+    pub mode: Option<&'a str>,
+    /// Where plan mode may write; empty if a link there leads out of it.
+    pub plans: &'a str,
+    pub ground: Ground<'a>,
+    /// What the user's `[effects]` say of a tool or command.
+    pub listed: &'a dyn Fn(&str) -> Option<Effect>,
+}
+
+/// The class of a call of this tool; `line` is the shell line it runs, where there is one.
+pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) -> CallClass {
+    let known = table::tool(tool);
+    let runs_line = matches!(known.touches, ToolTouches::Line | ToolTouches::PowerShell);
+    match ((around.listed)(tool), known.touches, line) {
+        (Some(Effect::Read), ..) if !runs_line => CallClass::of(Ok(Effect::Read), false),
+        (Some(Effect::Write), ..) => {
+            CallClass::of(Err("your `[effects]` list it under `write`".to_owned()), true)
+        }
+        (_, ToolTouches::Line, Some(line)) => class(line, &line_setting(around)),
+        (_, ToolTouches::PowerShell, _) => {
+            let class = command(input).map(|line| powershell_class(&line));
+            CallClass::of(class.unwrap_or(known.class), true)
+        }
+        _ if tool == "Write" && is_plan(input, around) => CallClass::of(Ok(Effect::Control), false),
+        _ => CallClass::of(known.class, true),
+    }
+}
+
+/// The setting of the call's line. `CLAUDE_PROJECT_DIR` names the working tree.
+pub(super) fn line_setting<'a>(around: &CallSetting<'a>) -> LineSetting<'a> {
+    let project = around.ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR");
+    LineSetting {
+        ground: around.ground,
+        project: project.map(|(_, value)| value.as_str()),
+        listed: around.listed,
+    }
+}
+
+/// Plan mode may write plans.
+fn is_plan(input: &str, around: &CallSetting) -> bool {
+    let below = |path: &str| {
+        let plain = !path.split('/').any(|part| part == "..");
+        plain && path.strip_prefix(around.plans).is_some_and(|rest| rest.starts_with('/'))
+    };
+    let planning = around.mode == Some("plan") && !around.plans.is_empty();
+    planning && file_path(input).is_some_and(|path| below(&path))
+}

@@ -1,0 +1,129 @@
+//! The table of tools: what a call of each does, and what it touches.
+//!
+//! Invariant: a tool that is not in the table and not named like a reading MCP tool writes, and may write whatever its
+//! input names.
+
+use crate::model::call::Effect;
+use aops_shell::commands::{Act, Class};
+
+/// What is known of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownTool {
+    /// Its effect, or why it is a write. For a tool that runs a line, the line decides.
+    pub class: Class,
+    pub touches: ToolTouches,
+}
+
+/// What a tool touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolTouches {
+    Nothing,
+    /// The file that a field of its input names.
+    File,
+    /// What its shell line touches.
+    Line,
+    /// What its PowerShell line touches.
+    PowerShell,
+    /// Perhaps every string of its input.
+    Strings(Act),
+}
+
+/// Tools of the client by effect; none of them touches a file we guard.
+#[rustfmt::skip]
+static FREE: &[(Effect, &[&str])] = &[
+    (Effect::Read, &[
+        "Read", "Grep", "Glob", "LS", "LSP", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResources",
+        "ReadMcpResource", "ListMcpResourcesTool", "ReadMcpResourceTool", "BashOutput", "TaskOutput", "TaskGet",
+        "TaskList",
+    ]),
+    (Effect::Control, &[
+        "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskStop",
+        "KillShell", "Skill", "SlashCommand",
+    ]),
+    (Effect::Spawn, &["Agent", "Task"]),
+];
+
+/// Words of an MCP tool's name: the first must be a reading one, and none a writing one. Removing takes whole folders.
+#[rustfmt::skip]
+const READING: [&str; 9] = ["get", "list", "search", "read", "find", "query", "retrieve", "fetch", "describe"];
+#[rustfmt::skip]
+const WRITING: [&str; 40] = [
+    "create", "write", "update", "delete", "remove", "set", "add", "put", "post", "send", "run", "exec", "move",
+    "replace", "purge", "merge", "close", "edit", "rename", "execute", "save", "store", "download", "export", "dump",
+    "to", "into", "copy", "append", "insert", "clone", "import", "sync", "apply", "patch", "install", "touch", "mkdir",
+    "overwrite", "truncate",
+];
+const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "trash", "rm"];
+const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
+
+/// What is known of this tool.
+pub fn tool(name: &str) -> KnownTool {
+    if let Some((effect, _)) = FREE.iter().find(|(_, names)| names.contains(&name)) {
+        return KnownTool { class: Ok(*effect), touches: ToolTouches::Nothing };
+    }
+    let (why, touches) = match name {
+        "Bash" | "Monitor" => ("its line cannot be read", ToolTouches::Line),
+        "PowerShell" => ("its line cannot be read", ToolTouches::PowerShell),
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => ("it edits a file", ToolTouches::File),
+        "EnterWorktree" => ("it makes a worktree", ToolTouches::Nothing),
+        "AgentOutput" | "ExitWorktree" | "KillBash" | "SendMessage" | "Sleep" | "StructuredOutput" => {
+            ("its tool is not known to only read", ToolTouches::Nothing)
+        }
+        _ => return by_words(name),
+    };
+    KnownTool { class: Err(why.to_owned()), touches }
+}
+
+/// A tool that is known by the words of its name at most.
+fn by_words(name: &str) -> KnownTool {
+    let words = words(name);
+    let any = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
+    let reads = words.first().is_some_and(|word| READING.contains(&word.as_str()));
+    let removes = any(&REMOVING).is_some();
+    let strings = ToolTouches::Strings(if removes { Act::Whole } else { Act::Write });
+    let Some(rest) = name.strip_prefix("mcp__") else {
+        return KnownTool { class: Err("its tool is not known to only read".to_owned()), touches: strings };
+    };
+    let (class, touches) = match any(&WRITING) {
+        None if reads => (Ok(Effect::Read), ToolTouches::Nothing),
+        Some(word) => (Err(format!("its name says `{word}`")), strings),
+        None => (Err("its name begins with no reading verb".to_owned()), strings),
+    };
+    let tracks = rest.split("__").next().is_some_and(|server| TRACKERS.contains(&server));
+    KnownTool { class: if tracks { Ok(Effect::Tracker) } else { class }, touches }
+}
+
+/// The last part of a tool's name, cut at signs and capitals: `getUser-by_id` is get, user, by, id.
+fn words(name: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.rsplit("__").next().unwrap_or(name).chars() {
+        let breaks = !c.is_alphanumeric();
+        if (breaks || c.is_uppercase() && was_lower) && all.last().is_some_and(|word| !word.is_empty()) {
+            all.push(String::new());
+        }
+        if let Some(word) = all.last_mut().filter(|_| !breaks) {
+            word.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase() || c.is_ascii_digit();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both questions have one answer: a tool that reads touches nothing.
+    #[test]
+    fn what_reads_touches_nothing() {
+        let (saves, to_file) = ("mcp__x__get_and_save", "mcp__x__fetch_to_file");
+        for name in ["Read", "mcp__x__get", saves, to_file, "mcp__x__view", "Unheard", "Sleep", "Bash"] {
+            let known = tool(name);
+            assert!(known.class.is_err() || known.touches == ToolTouches::Nothing, "{name}: {known:?}");
+        }
+        assert_eq!(tool(saves).class, Err("its name says `save`".to_owned()));
+        assert_eq!(tool(to_file).class, Err("its name says `to`".to_owned()));
+        assert_eq!(tool("mcp__memory__delete").touches, ToolTouches::Strings(Act::Whole));
+    }
+}

@@ -1,0 +1,50 @@
+//! What one tool call would touch, read from its input and its line.
+//!
+//! Reads the call alone; nothing is looked up on disk. Invariant: an unknown tool may write whatever its input names; one
+//! that only reads touches nothing.
+
+pub use aops_shell::targets::{Act, CommandRun, Hidden, Target, Targets};
+
+use super::input::{self, InputFields};
+use super::strings;
+use super::table::{ToolTouches, tool as known};
+use aops_shell::commands::powershell_class;
+use aops_shell::syntax::{self, Ground, Line, Word};
+
+/// The shell line of this call, cut; `None` if its tool runs none, or the input does not say it.
+pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
+    let runs = known(tool).touches == ToolTouches::Line;
+    Some(syntax::cut(&input::command(input).filter(|_| runs)?, ground))
+}
+
+/// What this call would touch.
+pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targets {
+    let mut all = Targets::default();
+    match known(tool).touches {
+        ToolTouches::Nothing => {}
+        ToolTouches::File => file(&mut all, input, ground),
+        ToolTouches::Line => match line {
+            Some(line) => all.cut(line, ground),
+            None => all.hidden.extend(input::literals(input).into_iter().map(Hidden::Line)),
+        },
+        ToolTouches::PowerShell => {
+            let lines = input::command(input).map_or_else(|| input::literals(input), |line| vec![line]);
+            let writes = |line: &String| powershell_class(line).is_err();
+            all.hidden.extend(lines.into_iter().filter(writes).map(Hidden::Line));
+        }
+        ToolTouches::Strings(act) => strings::every_string(&mut all, act, input, ground),
+    }
+    all
+}
+
+/// The one file that the input names, or any string that may be its path.
+fn file(all: &mut Targets, input: &str, ground: &Ground) {
+    let cwd = Word::of(ground.cwd);
+    let named: Vec<String> = InputFields::read(input).into_iter().flat_map(InputFields::paths).collect();
+    let named = if named.is_empty() { input::literals(input) } else { named };
+    for text in &named {
+        let path = input::path(text, ground);
+        all.over |= path.bits.len() > input::LONGEST_PATH;
+        all.target(&path, &cwd, Act::Write);
+    }
+}
