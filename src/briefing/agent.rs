@@ -66,13 +66,7 @@ fn injected(text: &str, path: &Path) -> String {
     format!("{head}\n\n(trimmed here; the whole context is in `{}`)", path.display())
 }
 
-fn values(
-    env: &Env,
-    ledger: &Ledger,
-    event: &Event,
-    shape: &str,
-    path: &Path,
-) -> Vec<(&'static str, String)> {
+fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Vec<(&'static str, String)> {
     let session = ledger.session();
     let project = texts::project(env, Path::new(&event.cwd));
     let (state, course) = (&session.state, &session.memory.progress);
@@ -87,10 +81,7 @@ fn values(
         ("cwd", one_line(&event.cwd, 300)),
         ("phase", name_of(&state.phase)),
         ("sandbox", name_of(&state.sandbox)),
-        (
-            "prompt",
-            text(Some(&event.prompt).filter(|p| !p.is_empty()).or(state.hydration.original_prompt.as_ref())),
-        ),
+        ("prompt", text(Some(&event.prompt).filter(|p| !p.is_empty()).or(state.hydration.original_prompt.as_ref()))),
         ("task", task(session)),
         ("owed", if state.stop.owed.is_empty() { "none".to_owned() } else { state.stop.owed.join(", ") }),
         ("problems", list(&course.problems)),
@@ -150,8 +141,7 @@ fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
             describe_fact(&entry.fact, 200)
         )
     };
-    let drawn =
-        recent.iter().rev().find(|entry| matches!(&entry.fact, Fact::Call(step) if step.drawn == Some(true)));
+    let drawn = recent.iter().rev().find(|entry| matches!(&entry.fact, Fact::Call(step) if step.drawn == Some(true)));
     vec![
         ("first_event", number(last.first())),
         ("last_event", number(last.last())),
@@ -162,21 +152,14 @@ fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
 
 fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)> {
     let of = |name: &str| {
-        session
-            .state
-            .subagents
-            .get(name)
-            .and_then(|agent| agent.verdict.clone())
-            .unwrap_or_else(|| "none".to_owned())
+        session.state.subagents.get(name).and_then(|agent| agent.verdict.clone()).unwrap_or_else(|| "none".to_owned())
     };
     let denied = |entry: &&Recent| matches!(&entry.fact, Fact::Call(step) if step.to.name() == "DENIED");
     let failed = |entry: &&Recent| matches!(&entry.fact, Fact::Call(step) if step.to.name() == "FAILED");
     let prompts: Vec<String> = recent
         .iter()
         .filter_map(|entry| match &entry.fact {
-            Fact::Event(seen) if seen.event == "UserPromptSubmit" => {
-                Some(cut(seen.about.get(), 500).to_owned())
-            }
+            Fact::Event(seen) if seen.event == "UserPromptSubmit" => Some(cut(seen.about.get(), 500).to_owned()),
             _ => None,
         })
         .collect();
@@ -202,13 +185,8 @@ fn task(session: &Session) -> String {
 }
 
 fn waivers(session: &Session) -> String {
-    let mut all: Vec<String> = session
-        .memory
-        .progress
-        .waivers
-        .iter()
-        .map(|w| format!("{}: {}", w.gate, one_line(&w.reason, 100)))
-        .collect();
+    let mut all: Vec<String> =
+        session.memory.progress.waivers.iter().map(|w| format!("{}: {}", w.gate, one_line(&w.reason, 100))).collect();
     all.extend(session.state.task.as_ref().and_then(|task| task.waiver.clone()));
     if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
@@ -222,11 +200,7 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     let session = ledger.session();
     let recent = ledger.recent();
     let count = |name: &str| {
-        recent
-            .iter()
-            .filter(|e| matches!(&e.fact, Fact::Call(step) if step.to.name() == name))
-            .count()
-            .to_string()
+        recent.iter().filter(|e| matches!(&e.fact, Fact::Call(step) if step.to.name() == name)).count().to_string()
     };
     let block = recent.iter().rev().find_map(|entry| match &entry.fact {
         Fact::Block(block) => Some((entry.seq, block.by.clone())),
@@ -259,11 +233,7 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     if !env.dry_run && tracker::snapshot(env, &project).tool.is_some() {
         let title = format!("Halt: {}", one_line(session.blocked().unwrap_or_default(), 120));
         let labels = vec!["aops-halt".to_owned()];
-        queue::enqueue(
-            env,
-            &project,
-            Item::Issue { title, body: text, kind: "bug".to_owned(), priority: 1, labels },
-        )?;
+        queue::enqueue(env, &project, Item::Issue { title, body: text, kind: "bug".to_owned(), priority: 1, labels })?;
     }
     Ok(())
 }

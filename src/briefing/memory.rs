@@ -81,13 +81,7 @@ pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Re
 }
 
 /// Stores a text on the server.
-pub fn store(
-    env: &Env,
-    server: &Address,
-    text: &str,
-    tags: &[&str],
-    deadline: Instant,
-) -> Result<(), Trouble> {
+pub fn store(env: &Env, server: &Address, text: &str, tags: &[&str], deadline: Instant) -> Result<(), Trouble> {
     let clean = crate::text::redact::redact(text);
     let result = call(env, server, deadline, |learnt| {
         let tool = learnt.store.as_ref()?;

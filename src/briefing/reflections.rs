@@ -58,15 +58,7 @@ pub fn observed(env: &Env, project: &Path, session_id: &str, observations: &Valu
         let lesson = observation.as_str().unwrap_or_else(|| text("lesson"));
         if says_something(lesson) {
             let body = format!("Session: {session_id}\n\n{lesson}\n\nEvidence: {}\n", text("evidence"));
-            put(
-                env,
-                project,
-                format!("Learning: {}", one_line(lesson, 120)),
-                body,
-                "task",
-                3,
-                "aops-learning",
-            )?;
+            put(env, project, format!("Learning: {}", one_line(lesson, 120)), body, "task", 3, "aops-learning")?;
         }
     }
     Ok(())

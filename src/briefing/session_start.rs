@@ -36,23 +36,18 @@ pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -
     }
     let names = AGENTS.iter().map(|agent| context.agent(agent.name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
-    let guide = Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect())
-        .fill(&texts::template(env, "AGENTS.md")?);
+    let guide =
+        Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect()).fill(&texts::template(env, "AGENTS.md")?);
     let core = core(Path::new(&event.cwd));
-    let parts = [
-        Some(guide),
-        Some(texts::axioms_text(env, &texts::project(env, Path::new(&event.cwd)))),
-        core,
-        standing,
-    ];
+    let parts =
+        [Some(guide), Some(texts::axioms_text(env, &texts::project(env, Path::new(&event.cwd)))), core, standing];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     Ok(cut(&text, LONGEST).to_owned())
 }
 
 /// The prompt of a run's step holds the step; the context adds the axioms and the note of the person who resumed it.
 fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
-    let note =
-        stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
+    let note = stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
     let first = event.source == "startup" || event.source == "compact";
     let cwd = Path::new(&event.cwd);
     let axioms = first.then(|| texts::axioms_text(env, &texts::project(env, cwd)));
@@ -115,13 +110,13 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
     let folder = env.config.join("aops/texts").join(env!("CARGO_PKG_VERSION"));
     for asset in texts::ASSETS {
         let path = folder.join(asset.path);
-        let plain = fs::symlink_metadata(&path)
-            .is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
+        let plain =
+            fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() == asset.text.len() as u64);
         let current = plain && fs::read(&path).is_ok_and(|bytes| bytes == asset.text.as_bytes());
         if !current {
             make_all(path.parent().unwrap_or(&folder))?;
-            let written = crate::system::files::find(&path)
-                .and_then(|found| found.replace(asset.text.as_bytes(), 0o600));
+            let written =
+                crate::system::files::find(&path).and_then(|found| found.replace(asset.text.as_bytes(), 0o600));
             written.map_err(|e| Failure::storage(path.display(), e))?;
         }
     }

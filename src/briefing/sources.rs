@@ -61,13 +61,7 @@ fn until(answer: &Receiver<String>, deadline: Instant, late: &str) -> String {
 
 /// The user's server, or the one of the project's own `.mcp.json`, which may only be on this machine and only where the
 /// user let the client use it.
-fn memory(
-    env: &Env,
-    policy: &Policy,
-    project: &Path,
-    query: &str,
-    deadline: Instant,
-) -> Option<Receiver<String>> {
+fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Instant) -> Option<Receiver<String>> {
     if let Some(url) = policy.memory.server.as_deref() {
         return Some(match Address::read(url) {
             Ok(address) => asked(env, address, query, deadline),
@@ -86,9 +80,9 @@ fn memory(
 fn asked(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver<String> {
     let (env, query) = (env.clone(), query.to_owned());
     aside(move || match memory::recall(&env, &server, &query, deadline) {
-        Ok(memories) => quote(
-            &memories.iter().map(|m| format!("- {}", one_line(&m.text, 400))).collect::<Vec<_>>().join("\n"),
-        ),
+        Ok(memories) => {
+            quote(&memories.iter().map(|m| format!("- {}", one_line(&m.text, 400))).collect::<Vec<_>>().join("\n"))
+        }
         Err(trouble) => quote(&format!("the memory server {trouble}")),
     })
 }
@@ -97,8 +91,7 @@ fn noted(found: &Found) -> String {
     let mut lines = Vec::new();
     for hit in &found.hits {
         lines.push(format!("{} ({})", hit.path.display(), one_line(&hit.title, 100)));
-        lines
-            .extend(hit.lines.iter().map(|line| format!("  {}: {}", line.number, one_line(&line.text, 200))));
+        lines.extend(hit.lines.iter().map(|line| format!("  {}: {}", line.number, one_line(&line.text, 200))));
     }
     if !found.complete {
         lines.push("(cut off by the deadline)".to_owned());

@@ -47,10 +47,7 @@ impl Limits {
 
     fn check(&self) -> Result<(), Failure> {
         if self.until.is_some_and(|until| Instant::now() > until) {
-            return Err(Failure::new(
-                Code::TimedOut,
-                "the tree is too large to be kept while a session waits",
-            ));
+            return Err(Failure::new(Code::TimedOut, "the tree is too large to be kept while a session waits"));
         }
         Ok(())
     }
@@ -98,11 +95,8 @@ pub fn keep(
     };
     let others: Vec<TreeEntry> = entries.extract_if(.., |entry| !plain(entry)).collect();
     for entry in others {
-        let out = |reason: &str| LeftOut {
-            path: entry.path.clone(),
-            reason: reason.to_owned(),
-            size: entry.stamp.size,
-        };
+        let out =
+            |reason: &str| LeftOut { path: entry.path.clone(), reason: reason.to_owned(), size: entry.stamp.size };
         if find(alone, &entry.path).is_some() {
             left_out.push(out("left out before"));
             continue;

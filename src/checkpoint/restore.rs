@@ -105,8 +105,7 @@ impl Applied {
             return Ok(());
         }
         // Few files: fsync each one, in parallel. Many: one syncfs, although it also flushes other programs' data.
-        let sync =
-            |file: &std::fs::File| file.sync_data().map_err(|e| Failure::storage("a restored file", e));
+        let sync = |file: &std::fs::File| file.sync_data().map_err(|e| Failure::storage("a restored file", e));
         thread::scope(|scope| {
             let shares: Vec<_> = self
                 .made
@@ -179,9 +178,7 @@ fn across(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<std:
     let beside = |dir: &OwnedFd| {
         let _ = rustix::fs::unlinkat(dir, BESIDE, AtFlags::empty());
         match &file.target {
-            Some(target) => {
-                rustix::fs::symlinkat(name::bytes(target).into_owned(), dir, BESIDE).map(|()| None)
-            }
+            Some(target) => rustix::fs::symlinkat(name::bytes(target).into_owned(), dir, BESIDE).map(|()| None),
             None => rustix::fs::openat(dir, BESIDE, flags, Mode::RUSR | Mode::WUSR).map(Some),
         }
     };

@@ -104,9 +104,7 @@ pub fn write(
     let mut rows = store.rows()?;
     let version = Store::next_version(&rows, wanted.run, wanted.kind, wanted.phase);
     let id = Id::new(wanted.run, wanted.kind, wanted.phase, version);
-    let id = id.ok_or_else(|| {
-        Failure::new(Code::InputInvalid, format!("`{}` is not a name of a run", wanted.run))
-    })?;
+    let id = id.ok_or_else(|| Failure::new(Code::InputInvalid, format!("`{}` is not a name of a run", wanted.run)))?;
     let last = || rows.iter().rfind(|row| row.run() == wanted.run).map(|row| row.id.clone());
     let empty = Session::default();
     let known = session.unwrap_or(&empty);
@@ -158,8 +156,7 @@ pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
     let session = ledger.session();
     let Some(project) = ledger.place().path.parent() else { return BTreeMap::new() };
     let started = &session.memory.progress.agents;
-    let names: Vec<(&str, &str)> =
-        started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.as_str())).collect();
+    let names: Vec<(&str, &str)> = started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.as_str())).collect();
     used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names)
 }
 

@@ -215,9 +215,7 @@ pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {
     match rustix::fs::openat(dir, name, FOLDER, Mode::empty()) {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT) => Ok(None),
-        Err(Errno::LOOP | Errno::NOTDIR) => {
-            Err(Failure::storage(name, "is a symlink or not a folder: not followed"))
-        }
+        Err(Errno::LOOP | Errno::NOTDIR) => Err(Failure::storage(name, "is a symlink or not a folder: not followed")),
         Err(error) => Err(Failure::storage(name, error)),
     }
 }

@@ -73,16 +73,12 @@ pub fn find<'a, T: Placed>(all: &'a [T], path: &str) -> Option<&'a T> {
 /// The store's folder in a tree.
 pub const OURS: &str = ".claude/checkpoints";
 /// The records of runs in a tree.
-const OF_RUNS: [&str; 4] =
-    ["artifacts/checkpoints", "artifacts/loop_state", "artifacts/steps", "artifacts/terminal"];
+const OF_RUNS: [&str; 4] = ["artifacts/checkpoints", "artifacts/loop_state", "artifacts/steps", "artifacts/terminal"];
 
 /// Never captured and never changed: a `.git` folder, the store, the records of runs.
 pub fn is_foreign(path: &str) -> bool {
-    let below =
-        |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    path.split('/').any(|part| part.eq_ignore_ascii_case(".git"))
-        || below(OURS)
-        || OF_RUNS.iter().any(|f| below(f))
+    let below = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) || below(OURS) || OF_RUNS.iter().any(|f| below(f))
 }
 
 impl Artifacts {
@@ -124,9 +120,7 @@ mod tests {
             ..Artifacts::default()
         };
         assert_eq!(tree(&["a", "a b/c", "ü"]).problem(), None);
-        for bad in
-            ["", "/a", "a/", "../a", "a/../b", "./a", "a//b", "a\0", ".git/config", "x/.GIT/hooks/a", OURS]
-        {
+        for bad in ["", "/a", "a/", "../a", "a/../b", "./a", "a//b", "a\0", ".git/config", "x/.GIT/hooks/a", OURS] {
             assert!(tree(&[bad]).problem().is_some(), "{bad:?}");
         }
         assert!(tree(&["b", "a"]).problem().is_some() && tree(&["a", "a"]).problem().is_some());

@@ -32,9 +32,7 @@ pub fn disarms<S: AsRef<str>>(text: &str, held: &[S]) -> Option<String> {
     match missing.as_slice() {
         [] => None,
         [one] => Some(format!("it no longer runs our hook for `{one}`")),
-        [first, rest @ ..] => {
-            Some(format!("it no longer runs our hook for `{first}` and {} more", rest.len()))
-        }
+        [first, rest @ ..] => Some(format!("it no longer runs our hook for `{first}` and {} more", rest.len())),
     }
 }
 
@@ -53,15 +51,12 @@ fn has_ours(groups: &Value) -> bool {
 
 /// A matcher that leaves calls out is as good as no hook.
 fn matches_all(group: &Value) -> bool {
-    group
-        .get("matcher")
-        .is_none_or(|matcher| matcher.as_str().is_some_and(|text| matches!(text, "" | "*" | ".*")))
+    group.get("matcher").is_none_or(|matcher| matcher.as_str().is_some_and(|text| matches!(text, "" | "*" | ".*")))
 }
 
 fn is_ours(hook: &Value) -> bool {
     let text = |key: &str| hook.get(key).and_then(Value::as_str);
-    let bound =
-        hook.get("if").is_some() || hook.get("async").is_some_and(|value| *value == Value::Bool(true));
+    let bound = hook.get("if").is_some() || hook.get("async").is_some_and(|value| *value == Value::Bool(true));
     text("type") == Some("command") && !bound && text("command").is_some_and(runs_us)
 }
 

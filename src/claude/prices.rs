@@ -91,9 +91,7 @@ impl Prices {
         let price = if fast { self.models.get(&format!("{}@fast", plain(model)))? } else { self.of(model)? };
         let long = price.long_prompt.as_ref().filter(|long| usage.prompt() > long.above);
         let [input, output, read, write, hour] = match long {
-            Some(long) => {
-                [long.input, long.output, long.cache_read, long.cache_write_5m, long.cache_write_1h]
-            }
+            Some(long) => [long.input, long.output, long.cache_read, long.cache_write_5m, long.cache_write_1h],
             None => [price.input, price.output, price.cache_read, price.cache_write_5m, price.cache_write_1h],
         };
         let hours = usage.cache_write_1h.min(usage.cache_write);
@@ -112,11 +110,7 @@ impl Prices {
 }
 
 /// A dollar per million tokens is a million picodollars per token.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "prices are small and not negative"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "prices are small and not negative")]
 fn per_token(price: f64) -> u128 {
     (price * 1e6).round() as u128
 }

@@ -42,11 +42,7 @@ fn tail(path: &str) -> Option<String> {
     file.read_exact_at(&mut bytes, from).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // The first line is cut unless we began at the beginning.
-    Some(if from == 0 {
-        text
-    } else {
-        text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
-    })
+    Some(if from == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
 }
 
 fn turn(record: &Json) -> Option<String> {
@@ -54,9 +50,7 @@ fn turn(record: &Json) -> Option<String> {
     let content = record.get("message")?.get("content")?;
     let said = match content {
         Json::Text(_) => content.text()?.into_owned(),
-        Json::List(blocks) => {
-            blocks.iter().filter_map(|block| block.text_of("text")).collect::<Vec<_>>().join(" ")
-        }
+        Json::List(blocks) => blocks.iter().filter_map(|block| block.text_of("text")).collect::<Vec<_>>().join(" "),
         _ => return None,
     };
     let said = said.trim();

@@ -55,17 +55,12 @@ impl Sum {
     }
 
     pub fn tokens(&self) -> u64 {
-        [self.input, self.output, self.cache_read, self.cache_write]
-            .iter()
-            .fold(0, |a, b| a.saturating_add(*b))
+        [self.input, self.output, self.cache_read, self.cache_write].iter().fold(0, |a, b| a.saturating_add(*b))
     }
 }
 
 /// To a millionth of a dollar.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a sum of money that a double cannot hold does not occur here"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a sum of money that a double cannot hold does not occur here")]
 pub fn dollars(picodollars: u128) -> f64 {
     ((picodollars + 500_000) / 1_000_000) as f64 / 1e6
 }
@@ -81,9 +76,7 @@ pub struct Tokens {
 impl Tokens {
     pub fn add(&mut self, key: [&str; 3], usage: &Usage, picodollars: Option<u128>) {
         let [model, agent, phase] = key;
-        for (sums, name) in
-            [(&mut self.by_model, model), (&mut self.by_agent, agent), (&mut self.by_phase, phase)]
-        {
+        for (sums, name) in [(&mut self.by_model, model), (&mut self.by_agent, agent), (&mut self.by_phase, phase)] {
             match sums.get_mut(name) {
                 Some(sum) => sum.add(usage, picodollars),
                 None => sums.entry(name.to_owned()).or_default().add(usage, picodollars),

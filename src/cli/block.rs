@@ -26,8 +26,7 @@ pub const COMMAND: Command = Command {
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = session(given, io)?;
-    let reason =
-        given.get_one::<String>("reason").map(|reason| redact(reason).into_owned()).unwrap_or_default();
+    let reason = given.get_one::<String>("reason").map(|reason| redact(reason).into_owned()).unwrap_or_default();
     let by = if io.env.inside_client { "a tool call" } else { "a person" }.to_owned();
     let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
     let reason = crate::text::json::cut(&reason, 2000).to_owned();

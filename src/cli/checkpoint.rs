@@ -29,10 +29,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook checkpoint list", "all checkpoints, the newest last"),
         ("aops-hook checkpoint diff manual/POST_idle_v1", "what changed since then"),
         ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what a rollback would do"),
-        (
-            "aops-hook checkpoint rollback manual/POST_idle_v1",
-            "roll back; the present tree is archived first",
-        ),
+        ("aops-hook checkpoint rollback manual/POST_idle_v1", "roll back; the present tree is archived first"),
     ],
     who: Who::Anyone,
     arguments,

@@ -31,8 +31,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         (Ok(found), _) => {
             let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
             let was = ledger.session().blocked().is_some();
-            let facts =
-                if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
+            let facts = if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
             ledger.append(io.env, facts)?;
             ledger.exported()?;
             (found.session_id, was)

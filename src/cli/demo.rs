@@ -32,8 +32,7 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let began = Instant::now();
     let stage = Stage::set(io.env).context("the temporary folder could not be filled")?;
     if !io.json {
-        let words =
-            "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
+        let words = "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
         writeln!(io.out, "{}", Tone::Quiet.paint(words, io))?;
     }
     let mut shown = |step: Result<&Beat, &str>| if io.json { Ok(()) } else { show(io, step) };
@@ -48,10 +47,7 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     outcome?;
     let refused = beats.iter().filter(|beat| beat.gate.is_some()).count();
     writeln!(io.out, "\n{} steps, {refused} refused and put right, in {ms} ms", beats.len())?;
-    writeln!(
-        io.out,
-        "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again"
-    )?;
+    writeln!(io.out, "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again")?;
     Ok(0)
 }
 

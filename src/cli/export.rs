@@ -23,10 +23,7 @@ pub const COMMAND: Command = Command {
     examples: &[
         ("aops-hook export --format jsonl > all.jsonl", "every insight and every entry of every session"),
         ("aops-hook export --format csv --since 30d > sessions.csv", "one row per session"),
-        (
-            "aops-hook export --format otlp --endpoint http://127.0.0.1:4318",
-            "spans to a collector on this machine",
-        ),
+        ("aops-hook export --format otlp --endpoint http://127.0.0.1:4318", "spans to a collector on this machine"),
     ],
     who: Who::Anyone,
     arguments: |command| {
@@ -69,9 +66,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             let named = || io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_ENDPOINT").pop();
             let endpoint = endpoint.or_else(|| named().map(|(_, url)| url.to_string_lossy().into_owned()));
             let Some(endpoint) = endpoint else {
-                return refused(
-                    "the collector's address is missing\nhint: `--endpoint http://127.0.0.1:4318`",
-                );
+                return refused("the collector's address is missing\nhint: `--endpoint http://127.0.0.1:4318`");
             };
             return otlp::send(io, &found, &endpoint);
         }
@@ -94,11 +89,7 @@ fn insights(io: &Io, found: &Found) -> anyhow::Result<Insights> {
 /// The insights, then every entry as it stands in the ledger.
 fn print_lines(io: &mut Io, found: &Found) -> anyhow::Result<()> {
     let insights = serde_json::to_value(insights(io, found)?)?;
-    writeln!(
-        io.out,
-        "{}",
-        json!({"kind": "insights", "session_id": found.session_id, "insights": insights})
-    )?;
+    writeln!(io.out, "{}", json!({"kind": "insights", "session_id": found.session_id, "insights": insights}))?;
     let Some(shelved) = &found.shelved else { return Ok(()) };
     let mut reader = BufReader::new(File::open(shelved.path.join(LEDGER_FILE))?);
     let mut line = String::new();

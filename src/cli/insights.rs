@@ -32,9 +32,9 @@ pub const COMMAND: Command = Command {
         let help = "A session's id, the beginning of one, `batch` for all, or nothing for the newest in this project";
         let analyse = Arg::new("analyse").long("analyse").alias("analyze").action(ArgAction::SetTrue);
         since_argument(
-            command.arg(Arg::new("session").value_name("SESSION").help(help)).arg(
-                analyse.help("Ask the configured model (`insights.command`) for learnings, gaps and mood"),
-            ),
+            command
+                .arg(Arg::new("session").value_name("SESSION").help(help))
+                .arg(analyse.help("Ask the configured model (`insights.command`) for learnings, gaps and mood")),
         )
     },
     run,
@@ -81,8 +81,7 @@ fn written(io: &Io, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
     }
     let current = collect::concluded_head(&shelved.path);
     collect::write(env, &insights)?;
-    let root =
-        crate::ledger::sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
+    let root = crate::ledger::sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
     if analyse && !root.is_empty() {
         reflections::observed(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
     }
@@ -106,13 +105,8 @@ fn batch(given: &ArgMatches, io: &mut Io, analyse: bool) -> anyhow::Result<u8> {
     bar.done();
     let written = all.len() - failed.len();
     if io.json {
-        let failed: Vec<_> =
-            failed.iter().map(|(id, why)| json!({"session_id": id, "reason": why})).collect();
-        writeln!(
-            io.out,
-            "{}",
-            json!({"written": written, "failed": failed, "folder": collect::folder(io.env)})
-        )?;
+        let failed: Vec<_> = failed.iter().map(|(id, why)| json!({"session_id": id, "reason": why})).collect();
+        writeln!(io.out, "{}", json!({"written": written, "failed": failed, "folder": collect::folder(io.env)}))?;
     } else {
         writeln!(io.out, "wrote insights of {written} sessions to {}", collect::folder(io.env).display())?;
         for (id, why) in &failed {
@@ -161,11 +155,8 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<()> {
         .iter()
         .filter_map(|(name, verdict)| Some(format!("{name} {}", verdict.as_ref()?)))
         .collect();
-    let phases: Vec<String> = insights
-        .phase_ms
-        .iter()
-        .map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed())))
-        .collect();
+    let phases: Vec<String> =
+        insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
     let mut rows = vec![
         ("session", insights.session_id.clone(), Tone::Plain),
         ("outcome", insights.outcome.clone(), tone),

@@ -22,10 +22,7 @@ pub const COMMAND: Command = Command {
     about: "Register the hooks in Claude Code's settings",
     examples: &[
         ("aops-hook install", "For all sessions of this user"),
-        (
-            "aops-hook install --project",
-            "For everyone in this project; each needs aops-hook at the same path",
-        ),
+        ("aops-hook install --project", "For everyone in this project; each needs aops-hook at the same path"),
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
@@ -36,16 +33,11 @@ pub const COMMAND: Command = Command {
 
 fn arguments(row: clap::Command) -> clap::Command {
     let statusline = Arg::new("statusline").long("statusline").action(ArgAction::SetTrue);
-    Level::arguments(row)
-        .arg(statusline.help("Show the session's phase and sandbox in the status line"))
-        .arg(dry_run())
+    Level::arguments(row).arg(statusline.help("Show the session's phase and sandbox in the status line")).arg(dry_run())
 }
 
 pub(super) fn dry_run() -> Arg {
-    Arg::new("dry-run")
-        .long("dry-run")
-        .action(ArgAction::SetTrue)
-        .help("Show what would change, change nothing")
+    Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help("Show what would change, change nothing")
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

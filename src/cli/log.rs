@@ -28,11 +28,7 @@ pub const COMMAND: Command = Command {
     who: Who::Anyone,
     arguments: |command| {
         let follow = Arg::new("follow").short('f').long("follow").action(ArgAction::SetTrue);
-        let lines = Arg::new("lines")
-            .short('n')
-            .long("lines")
-            .value_name("N")
-            .value_parser(clap::value_parser!(usize));
+        let lines = Arg::new("lines").short('n').long("lines").value_name("N").value_parser(clap::value_parser!(usize));
         session_argument(command)
             .arg(follow.help("Go on as entries come, until interrupted"))
             .arg(lines.help("Only the last N entries"))
@@ -78,15 +74,10 @@ fn show(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {
         return Ok(io.out.write_all(line)?);
     }
     let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else {
-        return Ok(writeln!(
-            io.out,
-            "{}",
-            Tone::Bad.paint("(not an entry: `aops-hook verify` says more)", io)
-        )?);
+        return Ok(writeln!(io.out, "{}", Tone::Bad.paint("(not an entry: `aops-hook verify` says more)", io))?);
     };
     let fact = Fact::read(entry.kind, entry.with);
-    let (tone, words) =
-        fact.map_or((Tone::Bad, String::new()), |fact| (tone(&fact), describe_fact(&fact, 500)));
+    let (tone, words) = fact.map_or((Tone::Bad, String::new()), |fact| (tone(&fact), describe_fact(&fact, 500)));
     let time = entry.ts.get(11..19).unwrap_or(entry.ts).to_owned();
     let words = clean(&words).into_owned();
     let room = io.width.map_or(words.len(), |width| width.saturating_sub(28).max(20));

@@ -71,10 +71,7 @@ impl Command {
     }
 
     /// The verb that was asked for, and its arguments.
-    fn asked<'a>(
-        verbs: &'static [Command],
-        given: &'a ArgMatches,
-    ) -> anyhow::Result<(&'static Self, &'a ArgMatches)> {
+    fn asked<'a>(verbs: &'static [Command], given: &'a ArgMatches) -> anyhow::Result<(&'static Self, &'a ArgMatches)> {
         let asked = given.subcommand().and_then(|(name, given)| {
             let verb = verbs.iter().find(|verb| verb.name == name)?;
             Some((verb, given))
@@ -182,9 +179,7 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
         ));
     }
     if who == Who::AtTerminal && !io.yes && !io::stdin().is_terminal() {
-        return refused(format!(
-            "`{name}` needs a person at a terminal\nhint: in your own script, add `--yes`"
-        ));
+        return refused(format!("`{name}` needs a person at a terminal\nhint: in your own script, add `--yes`"));
     }
     Ok(())
 }
@@ -208,15 +203,9 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
-    let json = Arg::new("json")
-        .long("json")
-        .action(ArgAction::SetTrue)
-        .global(true)
-        .help("Print JSON, for programs");
-    let yes = Arg::new("yes")
-        .long("yes")
-        .action(ArgAction::SetTrue)
-        .help("Run without a terminal, from your own script");
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).global(true).help("Print JSON, for programs");
+    let yes =
+        Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("Run without a terminal, from your own script");
     let rows = COMMANDS.iter().map(|command| {
         let mut row = command.row().arg(json.clone());
         if command.who == Who::AtTerminal {

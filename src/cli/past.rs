@@ -93,9 +93,7 @@ pub fn answered(batch: &Batch) -> Option<Answered<'_>> {
 
 fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a> {
     let mut later = batch.iter().filter_map(|entry| match &entry.fact {
-        Fact::Call(step) if step.call == asked.call && step.from == Some(CallState::Pending) => {
-            Some((entry, step))
-        }
+        Fact::Call(step) if step.call == asked.call && step.from == Some(CallState::Pending) => Some((entry, step)),
         _ => None,
     });
     let (entry, step) = later.next_back().unwrap_or((first, asked));

@@ -29,11 +29,7 @@ pub const COMMAND: Command = Command {
         let test = Arg::new("test").long("test").action(ArgAction::SetTrue);
         command
             .arg(what.default_value("show").help("What to print"))
-            .arg(
-                session.help(
-                    "With `diff`: a session's id, the beginning of one, or nothing for the newest here",
-                ),
-            )
+            .arg(session.help("With `diff`: a session's id, the beginning of one, or nothing for the newest here"))
             .arg(test.help("With `show`: try every rule on its examples instead"))
     },
     run,

@@ -38,9 +38,7 @@ pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
     }
     match duration(when) {
         Ok(long) => Ok(Some(io.env.now_ms.saturating_sub(long))),
-        Err(_) => {
-            refused(format!("`{when}` is not a time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13"))
-        }
+        Err(_) => refused(format!("`{when}` is not a time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13")),
     }
 }
 
@@ -53,11 +51,8 @@ pub fn all(env: &Env, since: Option<i64>) -> Vec<Found> {
         changed: shelved.changed,
         shelved: Some(shelved),
     };
-    let mut found: Vec<Found> = sessions::all(env)
-        .into_iter()
-        .filter(|shelved| !shelved.session_id.is_empty())
-        .map(of_ledger)
-        .collect();
+    let mut found: Vec<Found> =
+        sessions::all(env).into_iter().filter(|shelved| !shelved.session_id.is_empty()).map(of_ledger).collect();
     let known: BTreeSet<PathBuf> = found.iter().map(|found| found.transcript.clone()).collect();
     found.extend(transcripts(env).into_iter().filter(|other| !known.contains(&other.transcript)));
     found.retain(|found| after.is_none_or(|after| found.changed >= after));

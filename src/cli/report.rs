@@ -42,9 +42,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let since = since(given, io)?;
     let output = given.get_one::<String>("output");
     if output.is_none() && !io.json && io.terminal {
-        return refused(
-            "the report is an HTML page; write it to a file\nhint: `aops-hook report -o report.html`",
-        );
+        return refused("the report is an HTML page; write it to a file\nhint: `aops-hook report -o report.html`");
     }
     let found = match given.get_one::<String>("session") {
         Some(name) => vec![range::pick(io.env, Some(name))?],
@@ -72,8 +70,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let path = io.env.from_here(Path::new(output));
     let written = files::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
     written.with_context(|| format!("`{}`", path.display()))?;
-    let sessions =
-        if cards.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", cards.len()) };
+    let sessions = if cards.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", cards.len()) };
     writeln!(io.out, "wrote {} ({sessions})", path.display())?;
     Ok(0)
 }

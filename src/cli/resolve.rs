@@ -60,8 +60,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     artifacts.append(&run.run_id, Deed::Resolved(resolved))?;
     let decided = decision.name();
     if io.json {
-        let said =
-            json!({"checkpoint_id": checkpoint_id, "run_id": run.run_id, "resolution_decision": decided});
+        let said = json!({"checkpoint_id": checkpoint_id, "run_id": run.run_id, "resolution_decision": decided});
         writeln!(io.out, "{said}")?;
     } else {
         let next = describe_next_step(&checkpoint_id, true, Some(decision));
@@ -73,7 +72,6 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 fn not_paused(run: &RunState) -> anyhow::Result<u8> {
     let (id, status) = (&run.run_id, run.status.name());
     let outcome = run.outcome.map(|outcome| format!(", {}", outcome.name())).unwrap_or_default();
-    let hint =
-        if run.status == RunStatus::Terminal { "it is over" } else { "`aops-hook runs` shows its state" };
+    let hint = if run.status == RunStatus::Terminal { "it is over" } else { "`aops-hook runs` shows its state" };
     refused(format!("run {id} does not wait for a decision: {status}{outcome}\nhint: {hint}"))
 }

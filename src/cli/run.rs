@@ -25,10 +25,7 @@ pub const COMMAND: Command = Command {
     name: "run",
     about: "Drive a workflow without a person; pause when one is needed",
     examples: &[
-        (
-            "aops-hook run 'add a --quiet flag'",
-            "the build loop: hydrate, policy, design, build, review, steward",
-        ),
+        ("aops-hook run 'add a --quiet flag'", "the build loop: hydrate, policy, design, build, review, steward"),
         ("aops-hook run 'new service' --project-type webapp", "the phases of a project of that type"),
         ("aops-hook run 'fix it' --workflow debugging --dry-run", "only show the steps"),
         (

@@ -72,23 +72,13 @@ fn outcome(state: &State) -> Value {
 }
 
 fn cells(io: &Io, shelved: &SessionOnDisk, state: Option<&State>) -> [Cell; 5] {
-    let project =
-        shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+    let project = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
     let Some(state) = state else {
         let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
         return [shelved.session_id.as_str().into(), "".into(), unread, "".into(), project.into()];
     };
     let began = time::parse(&state.started_at).map(|ms| format!("{} ago", time::age(io.env.now_ms - ms)));
-    let phase = serde_json::to_value(state.phase)
-        .ok()
-        .and_then(|p| p.as_str().map(str::to_owned))
-        .unwrap_or_default();
+    let phase = serde_json::to_value(state.phase).ok().and_then(|p| p.as_str().map(str::to_owned)).unwrap_or_default();
     let block = if state.state.custodiet_blocked { Cell::new("blocked", Tone::Bad) } else { "".into() };
-    [
-        shelved.session_id.as_str().into(),
-        began.unwrap_or_default().into(),
-        phase.into(),
-        block,
-        project.into(),
-    ]
+    [shelved.session_id.as_str().into(), began.unwrap_or_default().into(), phase.into(), block, project.into()]
 }

@@ -94,11 +94,7 @@ fn read_head(payload: &str) -> Result<PayloadHead, String> {
 
 /// The environment of that session's hooks, with its own folders; and whether the session is known.
 fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
-    let key = SessionKey {
-        session_id: &event.session_id,
-        transcript_path: &event.transcript_path,
-        cwd: &event.cwd,
-    };
+    let key = SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     let session = sessions::find(env, key);
     let known = session.is_some();
     let folders = session.map(|session| session.memory.folders.into_iter().collect());
@@ -149,11 +145,9 @@ fn print(
     let ruling = tone.paint(ruling, io).into_owned();
     writeln!(io.out, "{} in {whose} {}: {ruling}{gate}", clean(&event.name), clean(&event.session_id))?;
     let parts = match said {
-        Ok(verdict) => {
-            [("reason", &verdict.reason), ("context", &verdict.context), ("notice", &verdict.notice)]
-                .map(|(name, text)| (name, text.clone()))
-                .to_vec()
-        }
+        Ok(verdict) => [("reason", &verdict.reason), ("context", &verdict.context), ("notice", &verdict.notice)]
+            .map(|(name, text)| (name, text.clone()))
+            .to_vec(),
         Err(failure) => vec![("failure", failure.to_string())],
     };
     for (name, text) in parts {

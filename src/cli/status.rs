@@ -132,12 +132,7 @@ fn waived(io: &Io, session: &Session) -> Vec<Row> {
         row(format!("the whole loop, for this task, by {by}"))
     });
     let by_person = standing::waivers(io.env, session).into_iter().map(|waiver| {
-        row(format!(
-            "{} for {} more: {}",
-            waiver.gate,
-            standing::left(io.env, waiver),
-            one_line(&waiver.reason, 160)
-        ))
+        row(format!("{} for {} more: {}", waiver.gate, standing::left(io.env, waiver), one_line(&waiver.reason, 160)))
     });
     by_prompt.into_iter().chain(by_person).collect()
 }

@@ -54,9 +54,8 @@ fn asked(env: &Env, input: &str) -> Option<Session> {
     let workspace = json.get("workspace");
     let folder = |name: &str| workspace.and_then(|at: &Json| at.text_of(name));
     let folders = [folder("project_dir"), json.text_of("cwd"), folder("current_dir")].into_iter().flatten();
-    let find = |cwd: &str| {
-        sessions::find(env, SessionKey { session_id: &session_id, transcript_path: &transcript, cwd })
-    };
+    let find =
+        |cwd: &str| sessions::find(env, SessionKey { session_id: &session_id, transcript_path: &transcript, cwd });
     folders.chain([String::new()]).find_map(|cwd| find(&cwd))
 }
 
@@ -78,8 +77,7 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
         _ => {}
     }
     let by_person = standing::waivers(env, session);
-    let mut waived: Vec<String> =
-        by_person.iter().map(|w| format!("{} {}", w.gate, standing::left(env, w))).collect();
+    let mut waived: Vec<String> = by_person.iter().map(|w| format!("{} {}", w.gate, standing::left(env, w))).collect();
     if state.task.as_ref().is_some_and(|task| task.waiver.is_some()) && !state.state.hydration_pending {
         waived.insert(0, "loop".to_owned());
     }

@@ -124,8 +124,7 @@ fn cut(text: &str, room: usize) -> Cow<'_, str> {
 /// Text from outside, safe on a terminal and within one line: control and direction characters become `·`.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let unsafe_ = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     if !text.contains(unsafe_) {
         return Cow::Borrowed(text);

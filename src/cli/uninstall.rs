@@ -90,8 +90,7 @@ impl Undo {
     fn without(settings: &Found, old: &str, edited: Option<&Edited>) -> anyhow::Result<Option<String>> {
         let original = edited.map(Edited::original).transpose().unwrap_or_default().flatten();
         let original = original.and_then(|bytes| String::from_utf8(bytes).ok());
-        let text =
-            unregister(old, original.as_deref()).map_err(|error| unreadable(&settings.path, &error))?;
+        let text = unregister(old, original.as_deref()).map_err(|error| unreadable(&settings.path, &error))?;
         let was_absent = edited.is_some_and(|edited| edited.original.is_none());
         let empty = text.split_whitespace().collect::<String>() == "{}";
         Ok((!(was_absent && empty)).then_some(text))

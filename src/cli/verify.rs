@@ -38,10 +38,7 @@ pub const COMMAND: Command = Command {
         let quarantine = Arg::new("quarantine").long("quarantine").action(ArgAction::SetTrue);
         let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).requires("quarantine");
         session_argument(command)
-            .arg(
-                quarantine
-                    .help("Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)"),
-            )
+            .arg(quarantine.help("Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)"))
             .arg(yes.help("Run without a terminal, from your own script"))
     },
     run,
@@ -164,9 +161,9 @@ fn set_aside(io: &Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resul
         previous: Some(previous),
         project: ledger.project(),
     })];
-    facts.extend(block.map(|reason| {
-        Fact::Block(Blocked { by: "carried over from the ledger set aside".to_owned(), reason })
-    }));
+    facts.extend(
+        block.map(|reason| Fact::Block(Blocked { by: "carried over from the ledger set aside".to_owned(), reason })),
+    );
     ledger.append(env, facts)?;
     if found.path.exists() {
         fs::rename(&found.path, &aside).with_context(|| format!("`{}`", found.path.display()))?;

@@ -81,8 +81,7 @@ fn print_entry(io: &mut Io, id: &str, batch: &Batch) -> anyhow::Result<u8> {
     let Some(entry) = batch.last() else { return Ok(0) };
     let what = describe_fact(&entry.fact, 300);
     if io.json {
-        let said =
-            json!({"session_id": id, "seq": entry.seq, "type": entry.kind, "ruling": null, "what": what});
+        let said = json!({"session_id": id, "seq": entry.seq, "type": entry.kind, "ruling": null, "what": what});
         writeln!(io.out, "{said}")?;
     } else {
         writeln!(io.out, "entry {} answers nobody: {}  {}", entry.seq, entry.kind, clean(&what))?;
@@ -141,11 +140,7 @@ fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> 
     let time = answered.ts.get(11..19).unwrap_or(answered.ts);
     let verdict = tone.paint(verdict, io).into_owned();
     writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
-    row(
-        io,
-        "asked",
-        &format!("{} by {}: {}", answered.event, describe_speaker(answered), past::shown(answered)),
-    )?;
+    row(io, "asked", &format!("{} by {}: {}", answered.event, describe_speaker(answered), past::shown(answered)))?;
     let phase = standing::phase(before.state.phase);
     let sandbox = standing::sandbox(before.state.sandbox);
     row(io, "stood", &format!("phase {phase}, sandbox {sandbox}"))?;

@@ -42,9 +42,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 fn id_argument(row: clap::Command) -> clap::Command {
-    row.arg(
-        Arg::new("id").value_name("ID").required(true).help("The workflow's id, as `workflow list` shows it"),
-    )
+    row.arg(Arg::new("id").value_name("ID").required(true).help("The workflow's id, as `workflow list` shows it"))
 }
 
 fn library(io: &Io) -> Library {

@@ -61,15 +61,11 @@ fn waits(open: &OpenCall) -> bool {
 pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     let failed = context.checks.iter().filter(|run| run.failed());
     match event.kind {
-        EventKind::PreToolUse => {
-            failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context)))
-        }
-        EventKind::Stop => {
-            failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
-                let said = Phrase::new("refusals/check-halt.md", values(run));
-                verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
-            })
-        }
+        EventKind::PreToolUse => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context))),
+        EventKind::Stop => failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
+            let said = Phrase::new("refusals/check-halt.md", values(run));
+            verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
+        }),
         _ => Verdict::pass(),
     }
 }
@@ -118,12 +114,7 @@ pub fn owed(context: &Context) -> Option<Phrase> {
         .map(|run| {
             let last = run.output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
             let last = if last.is_empty() { String::new() } else { format!(": {}", one_line(last, 120)) };
-            format!(
-                "`{}` ({}{last}), run as `{}`",
-                run.id,
-                one_line(&run.ending, 60),
-                one_line(&run.run, 120)
-            )
+            format!("`{}` ({}{last}), run as `{}`", run.id, one_line(&run.ending, 60), one_line(&run.run, 120))
         })
         .collect();
     let checks = ("checks", one_line(&lines.join("; "), 330));

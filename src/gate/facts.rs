@@ -60,9 +60,8 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         Err(problem) => (None, Some(cut(problem, 600).to_owned())),
     };
     let blocks = finding.as_ref().filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
-    let block = blocks.map(|finding| {
-        Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") })
-    });
+    let block =
+        blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
     let sent_on = verdict.ruling == Ruling::Deny;
     let fact = Reported { agent: agent.name.to_owned(), agent_id: id.to_owned(), finding, problem, sent_on };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()

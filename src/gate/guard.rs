@@ -23,10 +23,8 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
     if targets.over {
         return refuse_over();
     }
-    let verb =
-        || targets.runs.iter().find_map(|run| verb::refused(protected, run)).map(|line| refuse_verb(&line));
-    let hidden =
-        || targets.hidden.iter().find_map(|text| hidden::named(protected, text)).map(|it| refuse_hidden(&it));
+    let verb = || targets.runs.iter().find_map(|run| verb::refused(protected, run)).map(|line| refuse_verb(&line));
+    let hidden = || targets.hidden.iter().find_map(|text| hidden::named(protected, text)).map(|it| refuse_hidden(&it));
     refused_path(protected, targets).or_else(verb).or_else(hidden).unwrap_or_else(Verdict::pass)
 }
 
@@ -90,8 +88,7 @@ fn refuse_hidden(mark: &str) -> Verdict {
 
 /// Shortened for a message, without control characters.
 fn clip(text: &str) -> String {
-    let clean: String =
-        text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();
+    let clean: String = text.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(SHOWN).collect();
     if text.chars().nth(SHOWN).is_some() {
         format!("{}…", clean.chars().take(SHOWN - 1).collect::<String>())
     } else {

@@ -29,8 +29,7 @@ use crate::session::state::Waiver;
 pub fn is_waived(session: &Session, context: &Context, gate: &str) -> bool {
     let by_prompt = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
     let by_person = |waiver: &Waiver| waiver.gate == gate && waiver.until_ms > context.now_ms;
-    by_prompt && !session.state.state.hydration_pending
-        || session.memory.progress.waivers.iter().any(by_person)
+    by_prompt && !session.state.state.hydration_pending || session.memory.progress.waivers.iter().any(by_person)
 }
 
 /// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; observe mode softens the others.

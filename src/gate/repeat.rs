@@ -23,11 +23,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         let (code, id) = (Code::ConcurrentExecution, cut(&call.key.id, 100));
         return Verdict::deny(
             GATE,
-            format!(
-                "{}: call `{id}` is still running with another input\nhint: {}",
-                code.name(),
-                code.way_out()
-            ),
+            format!("{}: call `{id}` is still running with another input\nhint: {}", code.name(), code.way_out()),
         );
     }
     let Some(past) = &context.past else { return Verdict::pass() };
@@ -52,9 +48,7 @@ pub fn same_answer(session: &Session, event: &Event) -> Option<Verdict> {
     let same = |open: &&OpenCall| open.input_sha256 == call.input_sha256 && !open.deferred;
     let open = session.open_call(&call.key).filter(same)?;
     Some(match &open.reason {
-        Some(reason) => {
-            Verdict { ruling: Ruling::Ask, gate: GATE, reason: reason.clone(), ..Verdict::default() }
-        }
+        Some(reason) => Verdict { ruling: Ruling::Ask, gate: GATE, reason: reason.clone(), ..Verdict::default() },
         None => Verdict::pass(),
     })
 }

@@ -37,8 +37,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         );
     }
     let Some(Err(fault)) = &context.report else { return Verdict::pass() };
-    let (id, kind) =
-        (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
+    let (id, kind) = (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
     let (Some(agent), Some(started)) = (ours(kind), session.awaited(id, kind)) else {
         return Verdict::pass();
     };
@@ -66,8 +65,7 @@ fn spoken_to(session: &Session, event: &Event) -> Option<String> {
     let call = event.asked_call().filter(|call| call.key.tool == "SendMessage")?;
     let input = json::read(&call.input).ok()?;
     let started = &session.memory.progress.agents;
-    let mut named =
-        ["to", "recipient", "agent_id", "target"].into_iter().filter_map(|field| input.text_of(field));
+    let mut named = ["to", "recipient", "agent_id", "target"].into_iter().filter_map(|field| input.text_of(field));
     named.find_map(|to| {
         let by_id = started.iter().find(|agent| agent.agent_id == to).map(|agent| agent.name.clone());
         by_id.or_else(|| ours(&meant(&to)?).map(|agent| agent.name.to_owned()))

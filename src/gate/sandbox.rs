@@ -26,8 +26,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     };
     if let Some(agent) = event.by_our_agent() {
         // An agent that we did not see start may carry one of our names; while the sandbox is shut it may only read.
-        let known =
-            |id: &String| session.memory.progress.agents.iter().any(|started| started.agent_id == *id);
+        let known = |id: &String| session.memory.progress.agents.iter().any(|started| started.agent_id == *id);
         let may = if shut && !event.agent_id.as_ref().is_some_and(known) { May::OnlyRead } else { agent.may };
         return judge_our_agent(agent.name, may, call, seen);
     }
@@ -42,8 +41,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         };
     }
     if let Some(stage) = &context.stage {
-        let values =
-            vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", seen.why.clone())];
+        let values = vec![("step", one_line(&stage.step, 64)), ("call", shown(call)), ("effect", seen.why.clone())];
         return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-step.md", values));
     }
     let verdict = Verdict::refuse(GATE, words(session, call, seen, context));
@@ -89,12 +87,9 @@ fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Conte
     let (call, effect) = (("call", shown(call)), ("effect", seen.why.clone()));
     let problems = &session.memory.progress.problems;
     match session.state.phase {
-        Phase::Halted => {
-            Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))])
-        }
+        Phase::Halted => Phrase::new("refusals/halted.md", vec![("reason", one_line(&problems.join("; "), 600))]),
         Phase::Hydrate if session.state.hydration.critic_verdict.as_deref() == Some("REVISE") => {
-            let lines: Vec<String> =
-                problems.iter().map(|problem| format!("- {}", one_line(problem, 300))).collect();
+            let lines: Vec<String> = problems.iter().map(|problem| format!("- {}", one_line(problem, 300))).collect();
             Phrase::new("refusals/sandbox-revise.md", vec![("problems", lines.join("\n")), hydrator])
         }
         Phase::Execute => Phrase::new("refusals/sandbox-question.md", vec![call, effect, hydrator]),
@@ -105,8 +100,7 @@ fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Conte
 /// Reviewers change nothing; the verifier may run tests, the others may use tracker and memory.
 fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) -> Verdict {
     let effect = seen.effect;
-    let tests =
-        may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.touches_tree;
+    let tests = may == May::RunTests && call.key.tool == "Bash" && effect == Effect::Write && !seen.touches_tree;
     let tracks = effect == Effect::Tracker && may == May::OnlyRead;
     if tests || !(effect.is_write() || tracks) {
         return Verdict::pass();

@@ -100,8 +100,7 @@ fn block() {
     refused(&blocked, &call("Read"), &Context::default(), "block", "no reason given");
     told(&blocked, &event("SessionStart"), &Context::default(), "block", "clear-block");
     passes(&blocked, &event("Stop"), &Context::default());
-    let start =
-        StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
+    let start = StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
     let beside = Context { start, ..Context::default() };
     told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
     passes(&working(), &event("SessionStart"), &Context::default());
@@ -174,8 +173,7 @@ fn repeat() {
 #[test]
 fn rules() {
     let rule = |action| Rule { action, id: "r".into(), tool: vec!["Bash".into()], ..Rule::default() };
-    let of =
-        |actions: &[Action]| with_policy(|policy| policy.rules = actions.iter().map(|a| rule(*a)).collect());
+    let of = |actions: &[Action]| with_policy(|policy| policy.rules = actions.iter().map(|a| rule(*a)).collect());
     let attended = Context { attended: true, ..writes() };
     refused(&of(&[Action::Deny]), &call("Bash"), &attended, "rules", "rule.md");
     refused(&of(&[Action::Ask]), &call("Bash"), &writes(), "rules", "rule.md");
@@ -237,11 +235,8 @@ fn sandbox() {
 
 #[test]
 fn our_own_agents() {
-    let by = |agent: &str, tool: &str| Event {
-        agent_id: Some("a".into()),
-        agent_type: Some(agent.into()),
-        ..call(tool)
-    };
+    let by =
+        |agent: &str, tool: &str| Event { agent_id: Some("a".into()), agent_type: Some(agent.into()), ..call(tool) };
     let touches = CallContext { effect: Effect::Write, touches_tree: true, ..CallContext::default() };
     for (agent, tool, context, passed) in [
         ("critic", "Write", writes(), false),
@@ -281,20 +276,17 @@ fn audit() {
     let off = with_policy(|policy| policy.gates.audit = Level::Off);
     let off = Session { state: due(5, false).state, ..off };
     passes(&off, &call("Write"), &writes());
-    let observing =
-        Session { state: due(5, false).state, ..with_policy(|policy| policy.mode.observe = true) };
+    let observing = Session { state: due(5, false).state, ..with_policy(|policy| policy.mode.observe = true) };
     assert!(judge(&observing, &call("Write"), &writes()).softened);
 }
 
 #[test]
 fn report() {
     let started = |sent_on| {
-        let start =
-            Started { agent_id: "a".into(), name: "critic".into(), sent_on, task: 1, ..Started::default() };
+        let start = Started { agent_id: "a".into(), name: "critic".into(), sent_on, task: 1, ..Started::default() };
         with(|session| session.memory.progress.agents = vec![start])
     };
-    let stop =
-        Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };
+    let stop = Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..event("SubagentStop") };
     let bad = Context { report: Some(Err("no block".into())), ..Context::default() };
     refused(&started(1), &stop, &bad, "report", "verdict-form.md");
     told(&started(2), &stop, &bad, "report", "verdict-given-up.md");
@@ -305,11 +297,8 @@ fn report() {
 #[test]
 fn owed() {
     let stop = event("Stop");
-    let tree = |unknown| Worktree {
-        uncommitted: vec!["a".into()],
-        push: Some(("git push".into(), "x".into())),
-        unknown,
-    };
+    let tree =
+        |unknown| Worktree { uncommitted: vec!["a".into()], push: Some(("git push".into(), "x".into())), unknown };
     let full = Context { tree: tree(false), ..Context::default() };
     let owing = |refusals, rounds| {
         with(|session| {

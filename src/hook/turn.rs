@@ -52,11 +52,8 @@ impl<'a> Turn<'a> {
     /// Locks the session, finishes an interrupted rollback, observes, and writes the first entry of a new ledger before
     /// anything is judged: a block that outlived its ledger, or that a fork inherits, binds at once.
     pub(super) fn open(env: &'a Env, event: &'a Event) -> Result<Self, Failure> {
-        let key = SessionKey {
-            session_id: &event.session_id,
-            transcript_path: &event.transcript_path,
-            cwd: &event.cwd,
-        };
+        let key =
+            SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
         let mut ledger = Ledger::lock(env, key, starts_or_prompts(event))?;
         let locked = Instant::now();
         if ledger.session().memory.undoing.is_some() && !env.dry_run {

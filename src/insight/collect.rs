@@ -99,18 +99,12 @@ pub fn gather(
 }
 
 /// The same from a ledger that was counted before.
-pub fn finish(
-    env: &Env,
-    tally: Tally,
-    transcript: &Path,
-    until: Option<Instant>,
-) -> Result<Insights, Failure> {
+pub fn finish(env: &Env, tally: Tally, transcript: &Path, until: Option<Instant>) -> Result<Insights, Failure> {
     let (mut insights, phases, agents) = tally.conclude();
     let old = kept(&file(env, &insights.date, &insights.session_id));
     let lens = Lens { prices: prices(env)?, phases: &phases, agents, deep: false, until };
     let found = scan(transcript, &lens).map_err(|e| Failure::storage(transcript.display(), e))?;
-    let known =
-        old.as_ref().and_then(|old| serde_json::from_value::<Tokens>(old.get("tokens")?.clone()).ok());
+    let known = old.as_ref().and_then(|old| serde_json::from_value::<Tokens>(old.get("tokens")?.clone()).ok());
     if found.cut_short {
         insights.tokens = known.unwrap_or_default();
         insights.cost_usd = old.as_ref().and_then(|old| old.get("cost_usd")?.as_f64());
@@ -141,12 +135,8 @@ pub fn of_transcript(env: &Env, transcript: &Path, session_id: &str) -> Result<I
     insights.user_prompts = told.prompts;
     (insights.tool_calls.completed, insights.tool_calls.failed) = (told.completed, told.failed);
     let relative = |path: String| path.strip_prefix(&format!("{cwd}/")).map(str::to_owned).unwrap_or(path);
-    insights.files_changed = told
-        .files
-        .into_iter()
-        .map(|path| crate::text::redact::redact(&path).into_owned())
-        .map(relative)
-        .collect();
+    insights.files_changed =
+        told.files.into_iter().map(|path| crate::text::redact::redact(&path).into_owned()).map(relative).collect();
     (insights.subagents_invoked, insights.subagent_count) = (told.subagents, told.subagent_count);
     if let Some(old) = kept(&file(env, &insights.date, session_id)) {
         insights.keep_rich(&old);

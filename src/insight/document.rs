@@ -125,8 +125,7 @@ impl Insights {
                 *text = cut(text, SHORT).to_owned();
             }
         }
-        for value in [&mut short.context_gaps, &mut short.conversation_flow, &mut short.learning_observations]
-        {
+        for value in [&mut short.context_gaps, &mut short.conversation_flow, &mut short.learning_observations] {
             if let Value::Array(items) = value {
                 items.truncate(FEW / 4);
             }
@@ -160,8 +159,7 @@ mod tests {
 
     #[test]
     fn the_stored_form_is_canonical_and_keeps_no_secret() {
-        let mut insights =
-            Insights { cost_usd: Some(0.000_001), session_id: "x".to_owned(), ..Insights::new() };
+        let mut insights = Insights { cost_usd: Some(0.000_001), session_id: "x".to_owned(), ..Insights::new() };
         let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
         insights.keep_rich(&serde_json::json!({"context_gaps": [{"why": secret}], "outcome": "success"}));
         let text = insights.text();

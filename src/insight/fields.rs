@@ -52,11 +52,7 @@ pub static FIELDS: &[Field] = &[
     field("date", Form::Day, "its first day, UTC"),
     field("project", Form::Text, "the last part of the project's folder"),
     field("summary", Form::MaybeText, "what was accomplished, else what was wanted, in one line"),
-    field(
-        "outcome",
-        Form::Outcome,
-        "success only when verified and closed; failure when halted; else partial",
-    ),
+    field("outcome", Form::Outcome, "success only when verified and closed; failure when halted; else partial"),
     field("accomplishments", Form::Texts, "as the reflections tell them"),
     field("friction_points", Form::Texts, "root causes, the verifier's issues, violations"),
     field("proposed_changes", Form::Texts, "as the reflections propose them"),
@@ -126,30 +122,23 @@ impl Form {
             Form::Text => value.is_string(),
             Form::MaybeText => value.is_string() || value.is_null(),
             Form::Day => value.as_str().is_some_and(|day| day.len() == 10 && day.is_ascii()),
-            Form::Time => {
-                value.is_null() || value.as_str().is_some_and(|at| crate::text::time::parse(at).is_some())
-            }
+            Form::Time => value.is_null() || value.as_str().is_some_and(|at| crate::text::time::parse(at).is_some()),
             Form::Outcome => word(&["success", "partial", "failure"]),
             Form::Verdict(words) => value.is_null() || word(words),
             Form::Count => value.is_u64(),
             Form::Money => value.is_null() || value.as_f64().is_some_and(|n| n >= 0.0),
             Form::Texts => texts(value),
-            Form::Remarks => value.as_array().is_some_and(|items| {
-                items.iter().all(|item| item.is_string() || item.is_object() || texts(item))
-            }),
+            Form::Remarks => value
+                .as_array()
+                .is_some_and(|items| items.iter().all(|item| item.is_string() || item.is_object() || texts(item))),
             Form::Facts => value.is_object() || value.is_null(),
             Form::Mood => {
-                value.is_null()
-                    || value.is_string()
-                    || value.as_f64().is_some_and(|n| (-1.0..=1.0).contains(&n))
+                value.is_null() || value.is_string() || value.as_f64().is_some_and(|n| (-1.0..=1.0).contains(&n))
             }
             Form::Counts => counts(value),
             Form::Named(names) => counts(value) && names.iter().all(|name| value.get(name).is_some()),
             Form::Tokens => ["by_model", "by_agent", "by_phase"].iter().all(|name| {
-                value
-                    .get(name)
-                    .and_then(Value::as_object)
-                    .is_some_and(|sums| sums.values().all(Value::is_object))
+                value.get(name).and_then(Value::as_object).is_some_and(|sums| sums.values().all(Value::is_object))
             }),
             Form::Reflection => {
                 value.is_null() || value.as_object().is_some_and(|map| map.values().all(Value::is_string))
@@ -231,12 +220,9 @@ mod tests {
 
     #[test]
     fn the_table_is_the_type() {
-        let value = serde_json::to_value(Insights {
-            outcome: "partial".into(),
-            date: "2026-01-13".into(),
-            ..Insights::new()
-        })
-        .unwrap();
+        let value =
+            serde_json::to_value(Insights { outcome: "partial".into(), date: "2026-01-13".into(), ..Insights::new() })
+                .unwrap();
         check(&value).unwrap();
         let mut names: Vec<&str> = FIELDS.iter().map(|field| field.name).collect();
         names.sort_unstable();
@@ -245,12 +231,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let mut value = serde_json::to_value(Insights {
-            outcome: "partial".into(),
-            date: "2026-01-13".into(),
-            ..Insights::new()
-        })
-        .unwrap();
+        let mut value =
+            serde_json::to_value(Insights { outcome: "partial".into(), date: "2026-01-13".into(), ..Insights::new() })
+                .unwrap();
         value["reflection"] = json!({"Followed": "Partial - the tests came late", "extra": "kept"});
         check(&value).unwrap();
         value["outcome"] = json!("great");

@@ -54,9 +54,7 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
     let mut out = String::with_capacity(64 << 10);
     out.push_str("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    out.push_str(
-        "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n",
-    );
+    out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n");
     let _ = write!(
         out,
         "<title>aops report: {}</title>\n<style>{STYLE}</style></head><body>\n",
@@ -90,8 +88,7 @@ fn head(out: &mut String, sums: &Sums, heading: &Heading) {
     }
     out.push_str("</p>\n<dl class=\"tiles\">");
     let cost = sums.cost_usd.map_or("–".to_owned(), |cost| format!("${cost:.2}"));
-    let share =
-        |n: u64| (n * 100).checked_div(sums.sessions).map_or("–".to_owned(), |share| format!("{share}%"));
+    let share = |n: u64| (n * 100).checked_div(sums.sessions).map_or("–".to_owned(), |share| format!("{share}%"));
     for (name, value) in [
         ("verified and closed", share(sums.outcome("success"))),
         ("halted", sums.outcome("failure").to_string()),
@@ -114,8 +111,7 @@ fn outcomes(out: &mut String, sums: &Sums) {
 
 fn phases(out: &mut String, sums: &Sums) {
     open(out, "phases", "Time in each phase");
-    let rows: Vec<_> =
-        sums.phases.iter().map(|(name, ms)| (name.clone(), vec![Part::plain(*ms)], span(*ms))).collect();
+    let rows: Vec<_> = sums.phases.iter().map(|(name, ms)| (name.clone(), vec![Part::plain(*ms)], span(*ms))).collect();
     bars(out, &rows, "no session has spent any time yet");
     out.push_str("</figure>\n");
 }
@@ -184,19 +180,13 @@ fn tools(out: &mut String, sums: &Sums) {
 }
 
 fn tokens(out: &mut String, sums: &Sums) {
-    for (id, title, by) in [
-        ("models", "Tokens and cost by model", &sums.by_model),
-        ("agents", "Tokens and cost by agent", &sums.by_agent),
-    ] {
+    for (id, title, by) in
+        [("models", "Tokens and cost by model", &sums.by_model), ("agents", "Tokens and cost by agent", &sums.by_agent)]
+    {
         open(out, id, title);
         legend(
             out,
-            &[
-                ("input", "input"),
-                ("output", "output"),
-                ("cache_read", "cache read"),
-                ("cache_write", "cache written"),
-            ],
+            &[("input", "input"), ("output", "output"), ("cache_read", "cache read"), ("cache_write", "cache written")],
         );
         let mut sorted: Vec<_> = by.iter().collect();
         sorted.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.tokens()));
@@ -223,11 +213,8 @@ fn files(out: &mut String, sums: &Sums) {
     open(out, "files", "Files changed in most sessions");
     let mut sorted: Vec<_> = sums.files.iter().collect();
     sorted.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), (*name).clone()));
-    let rows: Vec<_> = sorted
-        .into_iter()
-        .take(12)
-        .map(|(name, n)| (name.clone(), vec![Part::plain(*n)], n.to_string()))
-        .collect();
+    let rows: Vec<_> =
+        sorted.into_iter().take(12).map(|(name, n)| (name.clone(), vec![Part::plain(*n)], n.to_string())).collect();
     bars(out, &rows, "no file was changed with an edit tool");
     out.push_str("</figure>\n");
 }

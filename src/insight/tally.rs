@@ -179,8 +179,7 @@ impl Tally {
                 calls.completed += 1;
                 by_tool.completed += 1;
                 if let Some(path) = path {
-                    let inside =
-                        path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
+                    let inside = path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
                     push_new(&mut self.insights.files_changed, inside.unwrap_or(&path));
                 }
             }
@@ -262,8 +261,7 @@ impl Tally {
         insights.audits = Audits { done: state.audit.done, drawn: state.audit.drawn };
         insights.ledger_head = Some(self.session.head.clone());
         insights.outcome = outcome(&self.session).to_owned();
-        insights.stop_reason =
-            if insights.outcome == "failure" { Some("halted".to_owned()) } else { self.ended };
+        insights.stop_reason = if insights.outcome == "failure" { Some("halted".to_owned()) } else { self.ended };
         let wanted = insights.accomplishments.last().or(state.hydration.hydrated_intent.as_ref());
         let wanted = wanted.or_else(|| insights.user_prompts.last());
         insights.summary = wanted.map(|text| one_line(text, 300));

@@ -64,10 +64,9 @@ pub fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
                     (Kind::Prompt, prompt)
                 }
                 "Stop" => (Kind::End, "the turn ended".to_owned()),
-                "StopFailure" => (
-                    Kind::Failure,
-                    format!("the turn broke off: {}", words(seen, "error").unwrap_or_default()),
-                ),
+                "StopFailure" => {
+                    (Kind::Failure, format!("the turn broke off: {}", words(seen, "error").unwrap_or_default()))
+                }
                 "SessionEnd" => (Kind::End, "the session ended".to_owned()),
                 _ => return None,
             },

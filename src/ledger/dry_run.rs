@@ -37,12 +37,7 @@ impl Ledger {
         made.ok_or_else(|| Failure::storage("/", "holds a session's state"))
     }
 
-    fn look_at(
-        env: &Env,
-        key: SessionKey,
-        place: SessionFolder,
-        thorough: bool,
-    ) -> Result<Option<Self>, Failure> {
+    fn look_at(env: &Env, key: SessionKey, place: SessionFolder, thorough: bool) -> Result<Option<Self>, Failure> {
         let lock = Lock::of_reader(&place.dir)?;
         let (file, long) = match folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? {
             Some(found) => found,

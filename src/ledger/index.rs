@@ -42,9 +42,8 @@ impl EndedCalls<'_> {
         // An id that needs no escapes is in its entries as it is: most lines need no parsing.
         let plain = key.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         let id = memmem::Finder::new(key.id.as_bytes());
-        let is = |line: &[u8]| {
-            (!plain || id.find(line).is_some()) && read_end(line).is_some_and(|step| step.call == *key)
-        };
+        let is =
+            |line: &[u8]| (!plain || id.find(line).is_some()) && read_end(line).is_some_and(|step| step.call == *key);
         let found = if read_only {
             calls.peek(hash(key), &is).or_else(|_| calls.scan(&is))?
         } else {

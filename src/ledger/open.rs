@@ -69,9 +69,7 @@ impl Ledger {
         }
         let place = session_folder::create(env, key, width)?;
         let made = Self::enter(env, key, place, thorough)?;
-        made.ok_or_else(|| {
-            Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash")
-        })
+        made.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
     }
 
     /// The ledger in this folder.
@@ -83,12 +81,7 @@ impl Ledger {
     }
 
     /// An existing folder; `None` where it is another session's.
-    fn enter(
-        env: &Env,
-        key: SessionKey,
-        place: SessionFolder,
-        thorough: bool,
-    ) -> Result<Option<Self>, Failure> {
+    fn enter(env: &Env, key: SessionKey, place: SessionFolder, thorough: bool) -> Result<Option<Self>, Failure> {
         let lock = Lock::acquire(&place.dir)?;
         let (file, long) = folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
         let trace = trace_id(key.session_id);
@@ -113,13 +106,7 @@ impl Ledger {
         Ok(Self::new(place, file, Some(lock), trace.to_owned(), loaded))
     }
 
-    pub(super) fn new(
-        place: SessionFolder,
-        file: File,
-        lock: Option<Lock>,
-        trace: String,
-        loaded: Loaded,
-    ) -> Self {
+    pub(super) fn new(place: SessionFolder, file: File, lock: Option<Lock>, trace: String, loaded: Loaded) -> Self {
         Self { place, file, _lock: lock, trace, loaded, dry_run: false, failed: false, unexported: None }
     }
 
@@ -158,8 +145,7 @@ impl Ledger {
         }
         let path = self.place.path.join("context");
         files::make_all(&path)?;
-        let context =
-            session_folder::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
+        let context = session_folder::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
         folder::replace(&context.dir, name, ".new", bytes)?;
         remove_old_contexts(&path, name);
         Ok(())
@@ -185,18 +171,14 @@ impl Ledger {
 /// Keeps the newest contexts of this one's kind: `audit-31.md` is of kind `audit`.
 fn remove_old_contexts(folder: &Path, name: &str) {
     let Some((kind, _)) = name.rsplit_once('-') else { return };
-    let number =
-        |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
+    let number = |name: &str| name.strip_prefix(kind)?.strip_prefix('-')?.strip_suffix(".md")?.parse::<u64>().ok();
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut same: Vec<_> =
-        items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
+    let mut same: Vec<_> = items.filter_map(|item| Some((number(item.file_name().to_str()?)?, item.path()))).collect();
     if same.len() <= CONTEXTS_KEPT {
         return;
     }
     // By age first: a ledger that was set aside leaves higher numbers behind.
-    same.sort_by_cached_key(|(number, path)| {
-        (std::fs::metadata(path).and_then(|meta| meta.modified()).ok(), *number)
-    });
+    same.sort_by_cached_key(|(number, path)| (std::fs::metadata(path).and_then(|meta| meta.modified()).ok(), *number));
     for (_, old) in &same[..same.len() - CONTEXTS_KEPT] {
         let _ = std::fs::remove_file(old);
     }
@@ -212,8 +194,7 @@ pub(super) fn load(
     thorough: bool,
 ) -> Result<Option<Loaded>, Failure> {
     let state_file = StateFile::read(&place.dir)?;
-    let mut files =
-        SessionFiles { dir: &place.dir, file, trace, long, head: None, boot: "", dry_run: env.dry_run };
+    let mut files = SessionFiles { dir: &place.dir, file, trace, long, head: None, boot: "", dry_run: env.dry_run };
     if let StateFile::Whole(state, witness) = &state_file {
         if state.session_id != trace {
             return Ok(None);
@@ -233,16 +214,10 @@ pub(super) fn load(
     let boot = boot_id();
     files.boot = &boot;
     files.head = heads::of(env, trace)?;
-    if long == 0
-        && matches!(state_file, StateFile::Missing)
-        && files.head.as_ref().is_none_or(|head| head.seq == 0)
-    {
+    if long == 0 && matches!(state_file, StateFile::Missing) && files.head.as_ref().is_none_or(|head| head.seq == 0) {
         // A block outlives the ledger it was in.
         let blocked = files.head.filter(|head| head.blocked).map(|head| {
-            Fact::Block(Blocked {
-                by: "the exported head".to_owned(),
-                reason: head.reason.unwrap_or_default(),
-            })
+            Fact::Block(Blocked { by: "the exported head".to_owned(), reason: head.reason.unwrap_or_default() })
         });
         let walk = Walk::new(Session::default(), trace, 0);
         return Ok(Some(Loaded { walk, repairs: blocked.into_iter().collect() }));
@@ -270,8 +245,7 @@ mod tests {
             written.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64)).unwrap();
         }
         let items = std::fs::read_dir(folder).unwrap();
-        let mut names: Vec<String> =
-            items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         let kept = ["10", "11", "12", "13", "14", "15", "16", "17"].map(|n| format!("audit-{n}.md"));
         assert_eq!(names, [&kept[..], &["qa-1.md".to_owned()]].concat());

@@ -79,8 +79,7 @@ impl SessionFiles<'_> {
             StateFile::Whole(..) => Walk::new(Session::default(), self.trace, 0),
             _ => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
         };
-        let bytes =
-            folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
+        let bytes = folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
         let mut walk = start;
         self.vouch(state_file, &mut walk);
         let done = walk.feed(&bytes, |_, _, _| {})?;
@@ -109,8 +108,7 @@ impl SessionFiles<'_> {
         let line = line.strip_suffix(b"\n").and_then(Line::read);
         Ok(line.is_some_and(|line| {
             let same = line.digest == witness.head && line.seq == witness.seq && line.holds();
-            let commits =
-                |mark: Mark| mark.state == digest_of(state) && mark.memory == digest_of(&witness.memory);
+            let commits = |mark: Mark| mark.state == digest_of(state) && mark.memory == digest_of(&witness.memory);
             same && line.mark.is_some_and(commits)
         }))
     }
@@ -158,10 +156,7 @@ impl SessionFiles<'_> {
     pub fn exported(&self, walk: &Walk) -> Result<(), Failure> {
         let (seq, digest) = (walk.folded.seq, &walk.folded.head);
         match self.head.as_ref().filter(|head| head.seq == seq && head.digest != *digest) {
-            Some(_) => Err(Failure::new(
-                Code::RecoveryFailed,
-                format!("entry {seq} is not the one that was exported"),
-            )),
+            Some(_) => Err(Failure::new(Code::RecoveryFailed, format!("entry {seq} is not the one that was exported"))),
             None => Ok(()),
         }
     }
@@ -208,15 +203,11 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     memchr::memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
         let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1);
         let end = at + memchr::memchr(b'\n', &bytes[at..])?;
-        let line = Line::read(&bytes[start..end])
-            .filter(|l| l.kind == "snapshot" && l.trace_id == trace && l.holds())?;
+        let line =
+            Line::read(&bytes[start..end]).filter(|l| l.kind == "snapshot" && l.trace_id == trace && l.holds())?;
         let Some(Fact::Snapshot(snapshot)) = Fact::read(line.kind, line.with) else { return None };
-        let session = Session {
-            state: snapshot.state,
-            memory: snapshot.memory,
-            seq: line.seq,
-            head: line.digest.to_owned(),
-        };
+        let session =
+            Session { state: snapshot.state, memory: snapshot.memory, seq: line.seq, head: line.digest.to_owned() };
         Some((end + 1, session))
     })
 }

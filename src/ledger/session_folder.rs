@@ -113,10 +113,7 @@ fn older(project: &Path, hash: &str) -> Result<Option<SessionFolder>, Failure> {
 pub fn is_session_folder(name: &str) -> bool {
     let Some((day, hash)) = name.split_once('-') else { return false };
     let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    day.len() == 8
-        && day.bytes().all(|b| b.is_ascii_digit())
-        && matches!(hash.len(), 8 | 16)
-        && hash.bytes().all(hex)
+    day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()) && matches!(hash.len(), 8 | 16) && hash.bytes().all(hex)
 }
 
 /// `/…/projects/<name>/<session_id>.jsonl`, absolute and plain: its folder.
@@ -146,10 +143,7 @@ mod tests {
     #[test]
     fn only_plain_transcripts_name_a_folder() {
         let id = "abc";
-        assert_eq!(
-            well_formed("/h/.claude/projects/-p/abc.jsonl", id),
-            Some("/h/.claude/projects/-p".into())
-        );
+        assert_eq!(well_formed("/h/.claude/projects/-p/abc.jsonl", id), Some("/h/.claude/projects/-p".into()));
         let bad = [
             "",
             "x/projects/p/abc.jsonl",
@@ -172,14 +166,8 @@ mod tests {
     #[test]
     fn folder_names() {
         assert!(is_session_folder("20260113-0123abcd") && is_session_folder("20260113-0123abcd0123abcd"));
-        for bad in [
-            "20260113-0123abc",
-            "2026011-0123abcd",
-            "20260113-0123ABCD",
-            "20260113-0123abcd.broken-1",
-            "x",
-            "",
-        ] {
+        for bad in ["20260113-0123abc", "2026011-0123abcd", "20260113-0123ABCD", "20260113-0123abcd.broken-1", "x", ""]
+        {
             assert!(!is_session_folder(bad), "{bad}");
         }
         assert_eq!(dashed("/home/ü/a b"), "-home---a-b");

@@ -98,14 +98,8 @@ events! {
 }
 
 /// Recorded and passed.
-static UNKNOWN: EventRow = EventRow {
-    kind: EventKind::Other,
-    name: "",
-    guarding: false,
-    refusal: Refusal::None,
-    context: false,
-    timeout: 0,
-};
+static UNKNOWN: EventRow =
+    EventRow { kind: EventKind::Other, name: "", guarding: false, refusal: Refusal::None, context: false, timeout: 0 };
 
 /// The session is never locked longer than this for one event: other hooks of the session wait six seconds for it.
 const LONGEST_LOCKED: Duration = Duration::from_secs(3);
@@ -191,20 +185,14 @@ mod tests {
             assert_eq!((row.kind.row(), EventKind::of(row.name)), (row, row.kind));
         }
         let odd = Event::named("SomethingNew");
-        assert_eq!(
-            (odd.kind, odd.kind.row(), odd.name.as_str()),
-            (EventKind::Other, &UNKNOWN, "SomethingNew")
-        );
+        assert_eq!((odd.kind, odd.kind.row(), odd.name.as_str()), (EventKind::Other, &UNKNOWN, "SomethingNew"));
     }
 
     #[test]
     fn no_event_locks_the_session_for_long() {
         for row in EVENTS.iter().filter(|row| row.timeout > 0) {
             let locked = row.kind.time_locked();
-            assert!(
-                locked <= LONGEST_LOCKED && locked * 3 <= Duration::from_secs(row.timeout.into()),
-                "{row:?}"
-            );
+            assert!(locked <= LONGEST_LOCKED && locked * 3 <= Duration::from_secs(row.timeout.into()), "{row:?}");
         }
         assert!(EventKind::SessionEnd.time_locked() < Duration::from_millis(1500));
     }

@@ -49,8 +49,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         }
         _ => {}
     }
-    let of_call =
-        matches!(event.kind, EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure);
+    let of_call = matches!(event.kind, EventKind::PreToolUse | EventKind::PostToolUse | EventKind::PostToolUseFailure);
     if let Some(call) = event.call.as_ref().filter(|call| session.open_call(&call.key).is_none())
         && of_call
         && !session.is_new()
@@ -142,13 +141,9 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let line = targets::line(tool, input, &ground);
     let mut reach = targets::of(tool, input, line.as_ref(), &ground);
     real_paths::settle(&mut reach, &mut protected);
-    let (saves, commits) = if policy.checks.is_empty() {
-        (None, false)
-    } else {
-        (saves(event, call), reach.runs.iter().any(commits))
-    };
-    let (paths, commands) =
-        if policy.rules.is_empty() { Default::default() } else { named(event, call, &reach) };
+    let (saves, commits) =
+        if policy.checks.is_empty() { (None, false) } else { (saves(event, call), reach.runs.iter().any(commits)) };
+    let (paths, commands) = if policy.rules.is_empty() { Default::default() } else { named(event, call, &reach) };
     let planning = event.permission_mode.as_deref() == Some("plan");
     let plans = env.config.join("plans");
     let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
@@ -202,8 +197,7 @@ fn leaves(folder: &Path, reach: &Targets) -> bool {
 fn named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<Vec<String>>) {
     let reached = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
     let input = json::read(&call.input).ok();
-    let fields =
-        ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));
+    let fields = ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));
     let fields = fields
         .map(|path| Path::new(&event.cwd).join(path))
         .map(|path| real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned());

@@ -74,8 +74,7 @@ pub fn links(protected: &Protected) -> BTreeMap<String, String> {
 
 /// The same places, where those links lead.
 pub fn behind(protected: &Protected, links: &BTreeMap<String, String>) -> Vec<ProtectedPlace> {
-    let real =
-        |place: ProtectedPlace| Some(ProtectedPlace { path: links.get(&place.path)?.clone(), ..place });
+    let real = |place: ProtectedPlace| Some(ProtectedPlace { path: links.get(&place.path)?.clone(), ..place });
     if links.is_empty() { Vec::new() } else { protected.places().into_iter().filter_map(real).collect() }
 }
 
@@ -104,8 +103,7 @@ fn real_folder(folder: &Path) -> PathBuf {
     let mut at = folder;
     loop {
         if let Some(whole) = existing(at) {
-            let joined =
-                rest.iter().rev().fold(whole, |path: PathBuf, part: &std::ffi::OsString| path.join(part));
+            let joined = rest.iter().rev().fold(whole, |path: PathBuf, part: &std::ffi::OsString| path.join(part));
             return lexical(&joined);
         }
         match (at.components().next_back(), at.parent()) {
@@ -188,13 +186,9 @@ mod tests {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path().canonicalize().unwrap().to_string_lossy().into_owned();
-            for folder in [
-                "data/u/.claude",
-                "data/u/.config/aops",
-                "data/u/proj/src",
-                "data/u/dotfiles",
-                "data/u/other",
-            ] {
+            for folder in
+                ["data/u/.claude", "data/u/.config/aops", "data/u/proj/src", "data/u/dotfiles", "data/u/other"]
+            {
                 fs::create_dir_all(format!("{root}/{folder}")).unwrap();
             }
             symlink(format!("{root}/data"), format!("{root}/home")).unwrap();

@@ -55,9 +55,8 @@ pub fn marks(protected: &Protected) -> BTreeMap<String, String> {
 
 /// The settings files that register our hooks now, with their events.
 pub fn held(protected: &Protected) -> Held {
-    let files = marks(protected)
-        .into_keys()
-        .filter(|path| Path::new(path).extension().is_some_and(|kind| kind == "json"));
+    let files =
+        marks(protected).into_keys().filter(|path| Path::new(path).extension().is_some_and(|kind| kind == "json"));
     let held = files.map(|path| (path.clone(), disarm::registered(&settings(&path))));
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
@@ -132,9 +131,7 @@ fn program_gone(path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
     match fs::metadata(path) {
         Err(_) => Some("our program is gone".to_owned()),
-        Ok(meta) if meta.permissions().mode() & 0o111 == 0 => {
-            Some("our program can no longer be run".to_owned())
-        }
+        Ok(meta) if meta.permissions().mode() & 0o111 == 0 => Some("our program can no longer be run".to_owned()),
         Ok(_) => None,
     }
 }
@@ -210,10 +207,7 @@ mod tests {
         let after = look(&protected);
         assert!(matches!(judge(&compare(&before, &after), &Held::new(), &[]), Some(Trip::Disarmed(..))));
         fs::remove_file(&path).unwrap();
-        assert!(matches!(
-            judge(&compare(&after, &look(&protected)), &Held::new(), &[]),
-            Some(Trip::Changed(_))
-        ));
+        assert!(matches!(judge(&compare(&after, &look(&protected)), &Held::new(), &[]), Some(Trip::Changed(_))));
     }
 
     #[cfg(unix)]

@@ -50,8 +50,7 @@ pub struct Kit {
 impl Kit {
     pub fn write(env: &Env, texts: &Texts, folder: &Path) -> io::Result<Self> {
         let program = env.program()?;
-        let text = settings::register("{}", &program.to_string_lossy())
-            .map_err(|e| io::Error::other(e.to_string()))?;
+        let text = settings::register("{}", &program.to_string_lossy()).map_err(|e| io::Error::other(e.to_string()))?;
         let kit = Self { settings: folder.join("settings.json"), agents: folder.join("agents.json") };
         files::find(&kit.settings)?.replace(text.as_bytes(), 0o600)?;
         files::find(&kit.agents)?.replace(agents(texts).to_string().as_bytes(), 0o600)?;
@@ -59,13 +58,7 @@ impl Kit {
     }
 
     /// The arguments of one start. Without a prompt the session continues with its deferred call.
-    pub fn arguments(
-        &self,
-        step: &PlannedStep,
-        session: &str,
-        known: bool,
-        prompt: Option<&str>,
-    ) -> Vec<String> {
+    pub fn arguments(&self, step: &PlannedStep, session: &str, known: bool, prompt: Option<&str>) -> Vec<String> {
         let StepAction::Client { tools, .. } = &step.does else { return Vec::new() };
         let mut arguments: Vec<String> = vec!["-p".to_owned()];
         arguments.extend(prompt.map(str::to_owned));
@@ -124,10 +117,8 @@ mod tests {
 
     #[test]
     fn an_agent_file_becomes_what_the_client_takes() {
-        let form = agent(
-            "critic",
-            "---\nname: critic\ndescription: looks\nmodel: opus\ntools: Read, Grep\n---\n\n# Critic\n",
-        );
+        let form =
+            agent("critic", "---\nname: critic\ndescription: looks\nmodel: opus\ntools: Read, Grep\n---\n\n# Critic\n");
         assert_eq!(
             form,
             json!({"description": "looks", "model": "opus", "prompt": "# Critic", "tools": ["Read", "Grep"]})
@@ -153,10 +144,6 @@ mod tests {
             said,
             "-p --resume id --output-format stream-json --settings /s --agents /a --permission-mode default --allowedTools Read,Agent --tools Read,Agent --verbose"
         );
-        assert!(
-            kit.arguments(&step, "id", false, Some("do it"))
-                .join(" ")
-                .starts_with("-p do it --session-id id ")
-        );
+        assert!(kit.arguments(&step, "id", false, Some("do it")).join(" ").starts_with("-p do it --session-id id "));
     }
 }

@@ -134,8 +134,7 @@ impl JobFiles {
     }
 
     fn watch(&self) -> io::Result<()> {
-        let private =
-            |kind: &str| OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(kind));
+        let private = |kind: &str| OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(kind));
         let alive = private("alive")?;
         alive.lock()?;
         if !self.claim() {
@@ -145,8 +144,7 @@ impl JobFiles {
         let timeout = Duration::from_millis(job.timeout_ms);
         let begun = |pid: u32| fs::write(self.file("pid"), pid.to_string());
         let streams = (private("out")?, private("err")?);
-        let ended =
-            detached::supervise(&job.program, &job.args, &job.folder, streams, begun, (timeout, GRACE));
+        let ended = detached::supervise(&job.program, &job.args, &job.folder, streams, begun, (timeout, GRACE));
         if !matches!(ended, Ok(Ending::Exit(0))) {
             // Else a child could still have an effect after the step was recorded as failed.
             kin::end(JOB, &self.name());
@@ -156,10 +154,7 @@ impl JobFiles {
             Ok(Ending::Signal(signal)) => Written { exit: None, signal: Some(signal) },
             Ok(Ending::TimedOut) => Written { exit: None, signal: None },
             Err(error) => {
-                fs::write(
-                    self.file("err"),
-                    format!("`{}` cannot be started: {error}\n", job.program.display()),
-                )?;
+                fs::write(self.file("err"), format!("`{}` cannot be started: {error}\n", job.program.display()))?;
                 Written { exit: Some(127), signal: None }
             }
         };

@@ -135,10 +135,7 @@ mod tests {
             .replace("resolved: false", "resolved: true")
             .replace("resolution_decision: null", "resolution_decision: approved");
         let read = Pause::read(&decided).unwrap();
-        assert_eq!(
-            (read.decision(), read.digest_with("tree")),
-            (Some(Decision::Approved), packet.digest.clone())
-        );
+        assert_eq!((read.decision(), read.digest_with("tree")), (Some(Decision::Approved), packet.digest.clone()));
         for line in text.lines().filter(|line| !line.starts_with("resol")) {
             let edited = text.replace(line, &line.replace(": ", ": 1"));
             let same = Pause::read(&edited).is_ok_and(|read| read.digest_with("tree") == read.digest);

@@ -69,8 +69,7 @@ impl PlannedStep {
 /// The plan of this workflow, or why there is none: each owed gate must be met by a step.
 pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<PlannedStep>, String> {
     let mut steps: Vec<PlannedStep> = workflow.order().into_iter().map(planned).collect();
-    let open =
-        |step: &PlannedStep| step.sandbox == Sandbox::Open && matches!(step.does, StepAction::Client { .. });
+    let open = |step: &PlannedStep| step.sandbox == Sandbox::Open && matches!(step.does, StepAction::Client { .. });
     let by = |steps: &[PlannedStep], agent| steps.iter().any(|step| step.verdict_of() == Some(agent));
     let (Some(first), Some(last)) = (steps.iter().position(open), steps.iter().rposition(open)) else {
         return Ok(steps);
@@ -83,9 +82,7 @@ pub fn plan(workflow: &Workflow, owed: &[Gate], gates: &Gates) -> Result<Vec<Pla
         let served = match gate {
             _ if level != Level::Enforce => true,
             Gate::Critic => by(&steps[..first], agent),
-            Gate::Qa => {
-                by(&steps[last..], agent) || by(&steps[first..], agent) && verify_at_close(&mut steps[last..])
-            }
+            Gate::Qa => by(&steps[last..], agent) || by(&steps[first..], agent) && verify_at_close(&mut steps[last..]),
         };
         if !served {
             return Err(format!(
@@ -111,9 +108,10 @@ fn planned(step: &Step) -> PlannedStep {
         None => StepAction::Client { agent, tools: step.tools.clone() },
     };
     let reviewer = matches!(&does, StepAction::Client { agent: Some(agent), .. } if ours(agent).is_some());
-    let reads = step.tools.as_ref().is_some_and(|tools| {
-        tools.iter().all(|tool| CHANGING.iter().all(|changing| !tool.starts_with(changing)))
-    });
+    let reads = step
+        .tools
+        .as_ref()
+        .is_some_and(|tools| tools.iter().all(|tool| CHANGING.iter().all(|changing| !tool.starts_with(changing))));
     let phase = step.phase.unwrap_or(if reads || reviewer { Phase::Review } else { Phase::Execute });
     let working = matches!(phase, Phase::Execute | Phase::Intervene);
     PlannedStep {

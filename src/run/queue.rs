@@ -36,9 +36,7 @@ pub fn from_tracker(env: &Env) -> anyhow::Result<Vec<String>> {
     let ready = match ready(env)? {
         Ok(ready) => ready,
         Err(words) => {
-            return refused(format!(
-                "the tracker has no tasks: {words}\nhint: `--queue` takes them from a file"
-            ));
+            return refused(format!("the tracker has no tasks: {words}\nhint: `--queue` takes them from a file"));
         }
     };
     if ready.is_empty() {

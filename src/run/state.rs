@@ -115,9 +115,7 @@ pub fn pick(mut runs: Vec<RunState>, name: &str) -> Result<RunState, String> {
     match runs.len() {
         1 => Ok(runs.remove(0)),
         0 => Err(format!("no run or packet `{name}` here\nhint: `aops-hook runs` lists them")),
-        n => Err(format!(
-            "{n} run ids begin with `{name}`\nhint: type more of it; `aops-hook runs` lists them"
-        )),
+        n => Err(format!("{n} run ids begin with `{name}`\nhint: type more of it; `aops-hook runs` lists them")),
     }
 }
 
@@ -155,8 +153,7 @@ mod tests {
     fn a_step_that_passed_is_skipped() {
         let steps = ["a", "b"].map(str::to_owned).to_vec();
         let begun = |step: &str| Deed::Step(Begun { step: step.to_owned(), ..Begun::default() });
-        let deeds =
-            [Deed::Init(Init { steps, ..Init::default() }), begun("a"), done("a", Outcome::Pass), begun("b")];
+        let deeds = [Deed::Init(Init { steps, ..Init::default() }), begun("a"), done("a", Outcome::Pass), begun("b")];
         let told: Vec<_> =
             deeds.into_iter().map(|deed| Told { run_id: "r".to_owned(), ts: "t".to_owned(), deed }).collect();
         let run = &fold(&told)[0];
@@ -173,8 +170,7 @@ mod tests {
         };
         let runs = vec![run("20260113-aa"), run("20260113-ab")];
         let find = |name: &str| pick(runs.clone(), name).map(|run| run.run_id);
-        for name in ["20260113-aa", "CP_20260113-aa_build", "artifacts/checkpoints/CP_20260113-aa_build.yaml"]
-        {
+        for name in ["20260113-aa", "CP_20260113-aa_build", "artifacts/checkpoints/CP_20260113-aa_build.yaml"] {
             assert_eq!(find(name).unwrap(), "20260113-aa", "{name}");
         }
         assert!(find("20260113").unwrap_err().starts_with("2 run ids"));

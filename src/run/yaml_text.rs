@@ -79,15 +79,11 @@ fn value(key: &str, node: &Node, kind: &Value) -> Result<Value, String> {
             "false" => Ok(false.into()),
             _ => odd("true or false"),
         },
-        (Yaml::Text(text), Value::Number(_)) => {
-            text.parse::<u64>().map_or_else(|_| odd("a number"), |n| Ok(n.into()))
-        }
+        (Yaml::Text(text), Value::Number(_)) => text.parse::<u64>().map_or_else(|_| odd("a number"), |n| Ok(n.into())),
         (Yaml::Text(text), _) => Ok(text.clone().into()),
-        (Yaml::List(items), _) => items
-            .iter()
-            .map(|item| value(key, item, &Value::Null))
-            .collect::<Result<Vec<_>, _>>()
-            .map(Value::Array),
+        (Yaml::List(items), _) => {
+            items.iter().map(|item| value(key, item, &Value::Null)).collect::<Result<Vec<_>, _>>().map(Value::Array)
+        }
         (Yaml::Map(_), _) => odd("a single value"),
     }
 }

@@ -35,25 +35,14 @@ pub struct AgentReport {
     pub workflow: Option<String>,
 }
 
-const REFLECTION: [&str; 7] = [
-    "request",
-    "guidance_received",
-    "followed",
-    "outcome",
-    "accomplishment",
-    "root_cause",
-    "proposed_change",
-];
+const REFLECTION: [&str; 7] =
+    ["request", "guidance_received", "followed", "outcome", "accomplishment", "root_cause", "proposed_change"];
 /// Longest text and list kept of a report; the rest is cut off.
 const LONGEST: usize = 2000;
 const MOST: usize = 40;
 
 /// What this agent's report says. `workflows` are the ids and gates a hydrator may choose from.
-pub fn read(
-    agent: &Agent,
-    report: &str,
-    workflows: &BTreeMap<String, Vec<String>>,
-) -> Result<AgentReport, String> {
+pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<String>>) -> Result<AgentReport, String> {
     let block = fenced(report)?;
     let json = json::read(block).map_err(|e| format!("the `aops` block is not JSON: {e}"))?;
     let Json::Object(_) = json else { return Err("the `aops` block is not one JSON object".to_owned()) };
@@ -79,9 +68,7 @@ fn fenced(report: &str) -> Result<&str, String> {
             None if ticks >= 3 && !text[ticks..].contains('`') => {
                 let ours = text[ticks..].trim() == "aops";
                 if ours && found.is_some() {
-                    return Err(
-                        "the report has more than one `aops` block; it must have exactly one".to_owned()
-                    );
+                    return Err("the report has more than one `aops` block; it must have exactly one".to_owned());
                 }
                 open = Some((ticks, ours, end));
             }
@@ -191,20 +178,14 @@ fn text(json: &Json, name: &str) -> Result<String, String> {
 fn texts(json: &Json, name: &str) -> Result<Vec<String>, String> {
     let list = json.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
     let Json::List(items) = list else { return Err(format!("`{name}` must be a list of texts")) };
-    let text = |item: &Json| {
-        item.text().map(|t| json::cut(&crate::text::redact::redact(&t), LONGEST / 4).to_owned())
-    };
+    let text = |item: &Json| item.text().map(|t| json::cut(&crate::text::redact::redact(&t), LONGEST / 4).to_owned());
     let texts: Option<Vec<String>> = items.iter().take(MOST).map(text).collect();
     texts.ok_or_else(|| format!("`{name}` must be a list of texts"))
 }
 
 fn one_of(json: &Json, name: &str, words: &[&str]) -> Result<String, String> {
     let said = text(json, name)?;
-    if words.contains(&said.as_str()) {
-        Ok(said)
-    } else {
-        Err(format!("`{name}` must be one of {}", words.join(", ")))
-    }
+    if words.contains(&said.as_str()) { Ok(said) } else { Err(format!("`{name}` must be one of {}", words.join(", "))) }
 }
 
 #[cfg(test)]

@@ -59,7 +59,6 @@ fn describe_answer(said: &Said) -> String {
 fn describe_step(step: &Step) -> String {
     let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
     let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 300))).unwrap_or_default();
-    let why =
-        step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
+    let why = step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
     format!("{} {} {}{who}{input}{why}", step.to.name(), step.call.tool, step.call.id)
 }

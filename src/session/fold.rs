@@ -59,8 +59,7 @@ impl Session {
     /// Folding this fact can change the visible state. Most steps of a call change only the memory.
     pub fn may_show(&self, fact: &Fact) -> bool {
         let Fact::Call(step) = fact else { return true };
-        let writes =
-            || self.open_call(&step.call).is_some_and(|open| open.effect.is_some_and(Effect::is_write));
+        let writes = || self.open_call(&step.call).is_some_and(|open| open.effect.is_some_and(Effect::is_write));
         step.todos.is_some() || step.to.is_terminal() && writes()
     }
 

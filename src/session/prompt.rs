@@ -34,11 +34,7 @@ impl Prompt {
         }
         if let Some(rest) = text.strip_prefix('/') {
             let word = rest.split(char::is_whitespace).next().unwrap_or_default();
-            return if word.is_empty() || word.contains(['/', '.']) {
-                Prompt::Ordinary
-            } else {
-                Prompt::Command
-            };
+            return if word.is_empty() || word.contains(['/', '.']) { Prompt::Ordinary } else { Prompt::Command };
         }
         Prompt::Ordinary
     }

@@ -49,8 +49,7 @@ pub const RUN: &str = "AOPS_RUN";
 pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
 /// Variables that move our folders.
-const FOLDER_VARIABLES: [&str; 5] =
-    ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
+const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
 impl Env {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
@@ -60,9 +59,8 @@ impl Env {
         let home = path("HOME").unwrap_or_default();
         let mac = cfg!(target_os = "macos");
         let platform = |xdg: &str, unix: &str| {
-            let base = path(xdg).unwrap_or_else(|| {
-                if mac { home.join("Library/Application Support") } else { home.join(unix) }
-            });
+            let base = path(xdg)
+                .unwrap_or_else(|| if mac { home.join("Library/Application Support") } else { home.join(unix) });
             base.join("aops")
         };
         Self {
@@ -145,10 +143,7 @@ impl Env {
     }
 
     /// Timeout of one refresh of the tracker's snapshot.
-    #[cfg_attr(
-        debug_assertions,
-        expect(clippy::disallowed_methods, reason = "the one place that reads them")
-    )]
+    #[cfg_attr(debug_assertions, expect(clippy::disallowed_methods, reason = "the one place that reads them"))]
     pub fn refresh_budget(&self) -> Duration {
         #[cfg(debug_assertions)]
         if let Some(ms) = std::env::var("AOPS_TEST_REFRESH_MS").ok().and_then(|v| v.parse().ok()) {
@@ -209,9 +204,7 @@ pub fn boot_id() -> String {
     #[cfg(target_os = "macos")]
     return boot_session().unwrap_or_default();
     #[cfg(not(target_os = "macos"))]
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
 /// `sysctl kern.bootsessionuuid`.

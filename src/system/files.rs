@@ -88,11 +88,7 @@ impl Found {
 
 /// Makes a new file beside `path`, lets `write` fill it, and renames it into place: a reader sees the old file or the new
 /// one, never a part. After an error `path` is as it was and the new file is gone.
-pub fn write_beside(
-    path: &Path,
-    mode: u32,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn write_beside(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let spare = spare(path);
     let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(&spare);
     let created = create().or_else(|error| match error.kind() {
@@ -126,19 +122,14 @@ pub fn mode_bits(stat: &Stat) -> u32 {
 }
 
 /// The mode with these permission bits.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::unnecessary_cast,
-    reason = "a u16 on macOS, a u32 on Linux"
-)]
+#[allow(clippy::cast_possible_truncation, clippy::unnecessary_cast, reason = "a u16 on macOS, a u32 on Linux")]
 pub fn mode_of(bits: u32) -> Mode {
     Mode::from_raw_mode((bits & 0o7777) as RawMode)
 }
 
 /// Makes a folder and those above it; returns those that were not there, the outermost first.
 pub fn make_folders(folder: &Path, mode: u32) -> io::Result<Vec<PathBuf>> {
-    let missing: Vec<_> =
-        folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
+    let missing: Vec<_> = folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
     let mut new = Vec::new();
     for folder in missing.into_iter().rev() {
         DirBuilder::new().mode(mode).create(folder)?;
@@ -177,9 +168,7 @@ impl Scratch {
         let here = std::env::temp_dir();
         let mut tries = (0..100).map(|n| here.join(format!("aops-{name}-{}-{n}", std::process::id())));
         let make = |folder: PathBuf| DirBuilder::new().mode(0o700).create(&folder).map(|()| Self(folder));
-        tries
-            .find_map(|folder| make(folder).ok())
-            .ok_or_else(|| io::Error::other("cannot make a temporary folder"))
+        tries.find_map(|folder| make(folder).ok()).ok_or_else(|| io::Error::other("cannot make a temporary folder"))
     }
 }
 
@@ -226,20 +215,14 @@ mod tests {
         // A killed process left this.
         fs::write(spare(&path), "half").unwrap();
         replace_private(&path, b"first").unwrap();
-        assert_eq!(
-            (fs::read(&path).unwrap(), names(folder.path())),
-            (b"first".to_vec(), vec!["a.json".to_owned()])
-        );
+        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"first".to_vec(), vec!["a.json".to_owned()]));
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         let failed = write_beside(&path, 0o600, |file| {
             file.write_all(b"second")?;
             Err(io::Error::other("no room"))
         });
         assert_eq!(failed.unwrap_err().to_string(), "no room");
-        assert_eq!(
-            (fs::read(&path).unwrap(), names(folder.path())),
-            (b"first".to_vec(), vec!["a.json".to_owned()])
-        );
+        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"first".to_vec(), vec!["a.json".to_owned()]));
     }
 
     #[test]
@@ -249,10 +232,7 @@ mod tests {
         let found = find(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         assert_eq!(found.replace(b"ours", 0o600).unwrap_err().kind(), ErrorKind::ResourceBusy);
-        assert_eq!(
-            (fs::read(&path).unwrap(), names(folder.path())),
-            (b"theirs".to_vec(), vec!["a.json".to_owned()])
-        );
+        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"theirs".to_vec(), vec!["a.json".to_owned()]));
     }
 
     #[test]

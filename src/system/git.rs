@@ -82,8 +82,7 @@ pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
 pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
     let Some(status) = status(env, cwd) else { return Worktree { unknown: true, ..Worktree::default() } };
     let root = Path::new(&status.root);
-    let uncommitted: Vec<String> =
-        status.dirty.iter().filter(|path| is_new(baseline, root, path)).cloned().collect();
+    let uncommitted: Vec<String> = status.dirty.iter().filter(|path| is_new(baseline, root, path)).cloned().collect();
     let moved = baseline.get(HEAD).is_none_or(|head| *head != status.head);
     let unpushed = moved && (!status.upstream || status.ahead > 0);
     let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());

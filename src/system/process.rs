@@ -212,10 +212,7 @@ mod tests {
     #[test]
     fn says_how_it_ended_and_what_was_said() {
         let done = sh("cat; echo no >&2; exit 3", b"yes", LONG);
-        assert_eq!(
-            (done.ending, &done.stdout[..], &done.stderr[..]),
-            (Ending::Exit(3), &b"yes"[..], &b"no\n"[..])
-        );
+        assert_eq!((done.ending, &done.stdout[..], &done.stderr[..]), (Ending::Exit(3), &b"yes"[..], &b"no\n"[..]));
         assert!(!done.cut);
         assert_eq!(sh("kill -9 $$", b"", LONG).ending, Ending::Signal(9));
         let seen = sh("env", b"", LONG).stdout;

@@ -14,8 +14,7 @@ pub fn settle() {
     ignore(libc::SIGPIPE); // the reader is gone: `write` returns an error
     ignore(libc::SIGXFSZ); // the file-size limit is reached: the same
     let (stdin, stdout, stderr) = (rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr());
-    let mut streams =
-        [stdin, stdout, stderr].map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
+    let mut streams = [stdin, stdout, stderr].map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     if poll(&mut streams, Some(&at_once)).is_err() {
         return;

@@ -102,8 +102,7 @@ fn begins_word(bytes: &[u8], at: usize, floor: usize) -> bool {
         [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b'%', a, b] => a.is_ascii_hexdigit() && b.is_ascii_hexdigit(),
         [colour @ .., b'm'] => {
-            let digits =
-                colour.iter().rev().take(8).take_while(|b| b.is_ascii_digit() || **b == b';').count();
+            let digits = colour.iter().rev().take(8).take_while(|b| b.is_ascii_digit() || **b == b';').count();
             colour[..colour.len() - digits].ends_with(b"\x1b[")
         }
         _ => false,

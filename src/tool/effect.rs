@@ -30,9 +30,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
     let runs_line = matches!(known.touches, ToolTouches::Line | ToolTouches::PowerShell);
     match ((around.listed)(tool), known.touches, line) {
         (Some(Effect::Read), ..) if !runs_line => CallClass::of(Ok(Effect::Read), false),
-        (Some(Effect::Write), ..) => {
-            CallClass::of(Err("your `[effects]` list it under `write`".to_owned()), true)
-        }
+        (Some(Effect::Write), ..) => CallClass::of(Err("your `[effects]` list it under `write`".to_owned()), true),
         (_, ToolTouches::Line, Some(line)) => class(line, &line_setting(around)),
         (_, ToolTouches::PowerShell, _) => {
             let class = command(input).map(|line| powershell_class(&line));
@@ -46,11 +44,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
 /// The setting of the call's line. `CLAUDE_PROJECT_DIR` names the working tree.
 pub(super) fn line_setting<'a>(around: &CallSetting<'a>) -> LineSetting<'a> {
     let project = around.ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR");
-    LineSetting {
-        ground: around.ground,
-        project: project.map(|(_, value)| value.as_str()),
-        listed: around.listed,
-    }
+    LineSetting { ground: around.ground, project: project.map(|(_, value)| value.as_str()), listed: around.listed }
 }
 
 /// Plan mode may write plans.

@@ -89,9 +89,7 @@ pub(super) fn path(text: &str, ground: &Ground) -> Word {
         }
     }
     match text.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            tidy(Word::of(&format!("{}{rest}", ground.home)))
-        }
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => tidy(Word::of(&format!("{}{rest}", ground.home))),
         _ => tidy(Word::of(text)),
     }
 }

@@ -133,10 +133,8 @@ impl Strings<'_> {
 
     /// Fields that mean something only together: a program and its arguments, a folder and a name in it.
     fn siblings(&mut self, fields: &Map<String, Value>) {
-        let program = fields
-            .iter()
-            .find(|(key, value)| role(key) == Role::Command && value.is_string())
-            .map(|(_, v)| v);
+        let program =
+            fields.iter().find(|(key, value)| role(key) == Role::Command && value.is_string()).map(|(_, v)| v);
         let arguments = fields
             .iter()
             .find(|(key, value)| ARGUMENTS.contains(&key.to_ascii_lowercase().as_str()) && value.is_array());

@@ -48,11 +48,7 @@ fn every_line_of_the_corpus_is_classed_as_it_says() {
         if name(said.effect) != wanted {
             writeln!(wrong, "wanted {wanted}, said {} ({}): {line}", name(said.effect), said.why).unwrap();
         }
-        assert_eq!(
-            said.effect.is_write(),
-            !said.why.is_empty(),
-            "a write says why, nothing else does: {line}"
-        );
+        assert_eq!(said.effect.is_write(), !said.why.is_empty(), "a write says why, nothing else does: {line}");
         assert!(said.why.len() < 200 && !said.why.contains(char::is_control), "{}", said.why);
     }
     assert!(count >= 400, "{count} rows");
@@ -154,10 +150,7 @@ const NAMED: &[(Effect, &str)] = &[
         "AskUserQuestion EnterPlanMode ExitPlanMode TodoWrite TaskCreate TaskUpdate TaskStop KillShell Skill SlashCommand",
     ),
     (Effect::Spawn, "Agent Task"),
-    (
-        Effect::Write,
-        "Write Edit MultiEdit NotebookEdit EnterWorktree Unheard read bash Bashed mcp mcp__ __ Task2",
-    ),
+    (Effect::Write, "Write Edit MultiEdit NotebookEdit EnterWorktree Unheard read bash Bashed mcp mcp__ __ Task2"),
     (
         Effect::Tracker,
         "mcp__memory__store_memory mcp__memory__delete mcp__bd__create mcp__beads__close mcp__beads__list",
@@ -223,11 +216,7 @@ fn tools_by_the_users_lists() {
     let write = |_: &str| Some(Effect::Write);
     assert_eq!(tool("mcp__db__frob", "{}", None, &read).effect, Effect::Read);
     assert_eq!(tool("mcp__db__get", "{}", None, &write).effect, Effect::Write);
-    assert_eq!(
-        tool("Bash", r#"{"command":"ls > x"}"#, None, &read).effect,
-        Effect::Write,
-        "lines are judged"
-    );
+    assert_eq!(tool("Bash", r#"{"command":"ls > x"}"#, None, &read).effect, Effect::Write, "lines are judged");
     assert_eq!(tool("Bash", r#"{"command":"ls"}"#, None, &write).effect, Effect::Write);
 }
 

@@ -13,10 +13,7 @@ fn plays_through_every_gate() {
     let beats = said["beats"].as_array().unwrap();
     let refused = beats.iter().filter(|beat| beat["ruling"] == "deny");
     let gates: BTreeSet<&str> = refused.map(|beat| beat["gate"].as_str().unwrap()).collect();
-    assert_eq!(
-        gates,
-        BTreeSet::from(["audit", "block", "checks", "guard", "owed", "report", "rules", "sandbox"])
-    );
+    assert_eq!(gates, BTreeSet::from(["audit", "block", "checks", "guard", "owed", "report", "rules", "sandbox"]));
     let last_of = |act: u64| beats.iter().rfind(|beat| beat["act"] == act).unwrap();
     assert_eq!((&last_of(1)["event"], &last_of(1)["phase"]), (&"Stop".into(), &"done".into()));
     assert_eq!(last_of(2)["ruling"], "pass");

@@ -11,23 +11,18 @@ fn findings(home: &Home) -> Vec<(String, String, String)> {
     let before = home.tree();
     let said = home.run(&["doctor", "--json"]);
     assert_eq!(home.tree(), before, "doctor leaves everything as it is");
-    let all: Vec<Value> =
-        serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+    let all: Vec<Value> = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
     let text = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
     let bad: Vec<_> = all.iter().filter(|finding| finding["ok"] == false).collect();
     assert_eq!(said.code, i32::from(!bad.is_empty()), "{}", said.out);
     let bad = bad.into_iter().map(|one| (text(one, "check"), text(one, "finding"), text(one, "fix")));
-    bad.inspect(|(_, says, fix)| assert!(!fix.is_empty() && !fix.contains('\n'), "{says}: a fix of one line"))
-        .collect()
+    bad.inspect(|(_, says, fix)| assert!(!fix.is_empty() && !fix.contains('\n'), "{says}: a fix of one line")).collect()
 }
 
 /// Exactly this is found, and following what doctor says makes it content.
 fn heals(home: &Home, check: &str, words: &str) {
     let bad = findings(home);
-    assert!(
-        bad.iter().any(|(name, says, _)| name == check && says.contains(words)),
-        "{check}, {words}: {bad:?}"
-    );
+    assert!(bad.iter().any(|(name, says, _)| name == check && says.contains(words)), "{check}, {words}: {bad:?}");
     assert!(bad.iter().all(|(name, ..)| name == check), "only {check}: {bad:?}");
     for (_, says, fix) in bad {
         follow(home, &fix).unwrap_or_else(|| panic!("{says}: nobody can follow `{fix}`"));
@@ -176,10 +171,7 @@ fn a_hook_that_fails() {
         let home = installed();
         let real = home.root().join("real");
         fs::rename(&home.program, &real).unwrap();
-        script(
-            &home.program,
-            &format!("[ \"$1\" != Stop ] || {{ {what}; }}\nexec {} \"$@\"", real.display()),
-        );
+        script(&home.program, &format!("[ \"$1\" != Stop ] || {{ {what}; }}\nexec {} \"$@\"", real.display()));
         heals(&home, "hooks", words);
     }
 }
@@ -216,11 +208,9 @@ fn hooks_see_nothing_of_the_user() {
 
 #[test]
 fn all_hooks_disabled() {
-    for path in [
-        "project/.claude/settings.local.json",
-        "project/.claude/settings.json",
-        "managed/managed-settings.json",
-    ] {
+    for path in
+        ["project/.claude/settings.local.json", "project/.claude/settings.json", "managed/managed-settings.json"]
+    {
         let home = installed();
         write(&home.root().join(path), "{\"disableAllHooks\": true}");
         heals(&home, "switched on", "`disableAllHooks` in `");
@@ -308,9 +298,7 @@ fn folders_open_to_others() {
     let home = installed();
     let session = home.path("projects/-x y/20261115-0a1b2c3d");
     write(&session.join("ledger.jsonl"), "");
-    for (path, mode) in
-        [(session.clone(), 0o750), (session.join("ledger.jsonl"), 0o644), (home.path("aops"), 0o755)]
-    {
+    for (path, mode) in [(session.clone(), 0o750), (session.join("ledger.jsonl"), 0o644), (home.path("aops"), 0o755)] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
     heals(&home, "folders", "and 1 more");

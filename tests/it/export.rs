@@ -51,8 +51,7 @@ fn spans_reach_a_collector_and_hang_together() {
     session.post(&inside).silent();
     session.stop("Done.").silent();
     let receiver = Receiver::new();
-    let said =
-        sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url(), "--json"]).json();
+    let said = sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url(), "--json"]).json();
     let spans = receiver.spans();
     assert_eq!((&said["sessions"], &said["spans"]), (&json!(1), &json!(spans.len())));
     let named = |name: &str| spans.iter().filter(|span| span.name == name).collect::<Vec<&Span>>();

@@ -89,9 +89,7 @@ fn input_that_is_no_event() {
         sandbox.raw(event, without(event, "hook_event_name"))
     });
     everywhere(&["INPUT_INVALID", "but the event says"], |event| sandbox.raw(event, whole(other(event))));
-    everywhere(&["INPUT_INVALID", "`session_id` is missing"], |event| {
-        sandbox.raw(event, without(event, "session_id"))
-    });
+    everywhere(&["INPUT_INVALID", "`session_id` is missing"], |event| sandbox.raw(event, without(event, "session_id")));
     assert!(!sandbox.config().exists(), "none of it left a trace on disk");
 }
 
@@ -99,9 +97,7 @@ fn input_that_is_no_event() {
 fn a_panic_is_an_answer() {
     let sandbox = Sandbox::new().with("AOPS_TEST_PANIC", "1");
     let session = sandbox.session();
-    everywhere(&["INTERNAL_PANIC", "a bug in aops-hook at src/"], |event| {
-        session.event(event, fields(event))
-    });
+    everywhere(&["INTERNAL_PANIC", "a bug in aops-hook at src/"], |event| session.event(event, fields(event)));
 }
 
 /// What the client would send with this event.
@@ -199,13 +195,10 @@ fn the_lock_is_held() {
     let lock = File::open(session.folder().join(".lock")).unwrap();
     lock.lock().unwrap();
     // All at once: each of them waits to the end of its patience.
-    let given: Vec<_> =
-        EVENTS.iter().map(|kind| (kind.name, session.payload(kind.name, fields(kind.name)))).collect();
+    let given: Vec<_> = EVENTS.iter().map(|kind| (kind.name, session.payload(kind.name, fields(kind.name)))).collect();
     thread::scope(|scope| {
-        let asked: Vec<_> = given
-            .iter()
-            .map(|(event, payload)| (event, scope.spawn(|| sandbox.hook(event, payload))))
-            .collect();
+        let asked: Vec<_> =
+            given.iter().map(|(event, payload)| (event, scope.spawn(|| sandbox.hook(event, payload)))).collect();
         for (event, answer) in asked {
             told(event, &answer.join().unwrap(), &["STATE_LOCK_ACQUIRE_FAILED"]);
         }
@@ -264,8 +257,7 @@ fn streams_that_do_not_work() {
     };
     for event in GUARDING {
         let good = session.payload(event, fields(event)).to_string();
-        for redirection in [">&-", ">/dev/full", "2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full"]
-        {
+        for redirection in [">&-", ">/dev/full", "2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full"] {
             let output = run(event, redirection, "{}");
             assert_eq!(output.status.code(), Some(2), "{event} {redirection}: {output:?}");
         }

@@ -101,8 +101,7 @@ fn hostile_session_ids() {
     for folder in session_folders(&sandbox) {
         assert!(aops_hook::ledger::session_folder::is_session_folder(&name(&folder)), "{folder:?}");
         let first: Value =
-            serde_json::from_str(fs::read_to_string(folder.join(LEDGER)).unwrap().lines().next().unwrap())
-                .unwrap();
+            serde_json::from_str(fs::read_to_string(folder.join(LEDGER)).unwrap().lines().next().unwrap()).unwrap();
         sound(first["trace_id"].as_str().unwrap(), &folder);
     }
     let empty = sandbox.hook("PreToolUse", &pre("", &json!(""), &json!(sandbox.project())));
@@ -310,8 +309,7 @@ fn two_ids_that_share_eight_digits() {
     let twins = TWINS.map(|id| Session::new(&sandbox, id));
     for round in 0..3 {
         for twin in &twins {
-            let tool =
-                json!({"tool_name": "Read", "tool_input": {}, "tool_use_id": format!("{}-{round}", twin.id)});
+            let tool = json!({"tool_name": "Read", "tool_input": {}, "tool_use_id": format!("{}-{round}", twin.id)});
             twin.event("PreToolUse", tool).silent();
         }
     }
@@ -346,10 +344,7 @@ fn resumed_days_later() {
         let source = if n == 0 { "startup" } else { "resume" };
         for (event, fields) in [
             ("SessionStart", json!({"source": source})),
-            (
-                "PreToolUse",
-                json!({"tool_name": "Read", "tool_input": {}, "tool_use_id": format!("toolu_{n}")}),
-            ),
+            ("PreToolUse", json!({"tool_name": "Read", "tool_input": {}, "tool_use_id": format!("toolu_{n}")})),
             ("SessionEnd", json!({"reason": "other"})),
         ] {
             let mut command = sandbox.command(BINARY);
@@ -384,10 +379,7 @@ fn compacted_forked_cleared() {
     for source in ["clear", "startup"] {
         let free = sandbox.session();
         let told = free.start(source);
-        assert!(
-            told.code == Some(0) && told.out.contains(&first.id),
-            "{source} says who is blocked: {told:?}"
-        );
+        assert!(told.code == Some(0) && told.out.contains(&first.id), "{source} says who is blocked: {told:?}");
         passed(&free.prompt("go on"));
     }
     assert_eq!(first.start("resume").code, Some(0));

@@ -21,8 +21,7 @@ fn what_is_said_stays_small() {
     let sandbox = Sandbox::repository("0.0");
     sandbox.put("CORE.md", &"The core of it, line by line.\n".repeat(200));
     for n in 0..20 {
-        let text =
-            format!("# Parser {n}\n{}", "the parser of the project reads every greeting twice\n".repeat(40));
+        let text = format!("# Parser {n}\n{}", "the parser of the project reads every greeting twice\n".repeat(40));
         fs::write(sandbox.data().join(format!("parser-{n}.md")), text).unwrap();
     }
     let session = sandbox.session();

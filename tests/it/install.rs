@@ -295,11 +295,7 @@ fn what_cannot_be_read_is_refused_untouched() {
         let path = home.path("settings.json").display().to_string();
         home.refused(&["install"], 1, &[place, &path]);
         home.refused(&["install", "--dry-run"], 1, &[place, &path]);
-        assert_eq!(
-            home.run(&["uninstall", "--yes"]).code,
-            i32::from(!text.starts_with("{\"hooks\"")),
-            "{text}"
-        );
+        assert_eq!(home.run(&["uninstall", "--yes"]).code, i32::from(!text.starts_with("{\"hooks\"")), "{text}");
         assert_eq!(home.settings(), text);
     }
     let home = Home::new();
@@ -388,10 +384,7 @@ fn levels_are_apart_and_texts_stay_for_the_last() {
     let before = home.tree();
     home.done(&["install", "--project"]);
     home.done(&["install", "--local"]);
-    assert!(
-        home.project(".claude/settings.json").is_file()
-            && home.project(".claude/settings.local.json").is_file()
-    );
+    assert!(home.project(".claude/settings.json").is_file() && home.project(".claude/settings.local.json").is_file());
     assert!(!home.path("settings.json").exists() && home.path("agents/critic.md").is_file());
     let out = home.done(&["uninstall", "--project", "--yes"]);
     assert!(out.contains("still registered in") && home.path("agents/critic.md").is_file(), "{out}");
@@ -448,11 +441,7 @@ fn a_status_line_of_others_is_never_overwritten() {
     let edited = home.settings().replace(&format!("{PROGRAM} statusline"), "my-line");
     write(&home.path("settings.json"), &edited);
     home.done(&["uninstall", "--yes"]);
-    assert!(
-        home.settings().contains("my-line") && !home.settings().contains("aops-hook"),
-        "{}",
-        home.settings()
-    );
+    assert!(home.settings().contains("my-line") && !home.settings().contains("aops-hook"), "{}", home.settings());
 }
 
 #[test]
@@ -463,12 +452,8 @@ fn a_dry_run_shows_the_change_and_makes_none() {
     let path = home.path("settings.json").display().to_string();
     let out = home.done(&["install", "--dry-run"]);
     assert!(out.starts_with(&format!("--- {path}\n+++ {path}\n@@ -1,3 +1,")), "{out}");
-    assert!(
-        out.contains("\n-  \"a\": 1\n+  \"a\": 1,\n+  \"hooks\": {\n") && out.contains("would write"),
-        "{out}"
-    );
-    let json: serde_json::Value =
-        serde_json::from_str(&home.done(&["install", "--dry-run", "--json"])).unwrap();
+    assert!(out.contains("\n-  \"a\": 1\n+  \"a\": 1,\n+  \"hooks\": {\n") && out.contains("would write"), "{out}");
+    let json: serde_json::Value = serde_json::from_str(&home.done(&["install", "--dry-run", "--json"])).unwrap();
     assert!(json["dry_run"] == true && json["changed"] == true && json["events"] == 30, "{json}");
     assert_eq!(home.tree(), before);
     home.done(&["install"]);
@@ -477,10 +462,7 @@ fn a_dry_run_shows_the_change_and_makes_none() {
     assert!(out.contains("-  \"hooks\": {") && out.contains("would be restored"), "{out}");
     let json: serde_json::Value =
         serde_json::from_str(&home.done(&["uninstall", "--dry-run", "--yes", "--json"])).unwrap();
-    assert!(
-        json["restored"] == true && json["removed"].as_array().unwrap().len() == texts::placed().count(),
-        "{json}"
-    );
+    assert!(json["restored"] == true && json["removed"].as_array().unwrap().len() == texts::placed().count(), "{json}");
     assert_eq!(home.tree(), installed);
 }
 
@@ -506,8 +488,7 @@ fn completions_know_every_command() {
     // And bash itself finds what comes after a command.
     write(&home.path("completions"), &home.done(&["completions", "bash"]));
     let asked = "source \"$1\"; COMP_WORDS=(aops-hook policy ''); COMP_CWORD=2; _aops__hook aops-hook '' policy; echo ${COMPREPLY[@]}";
-    let bash =
-        home.command(Path::new("/bin/bash")).args(["-c", asked, "-"]).arg(home.path("completions")).output();
+    let bash = home.command(Path::new("/bin/bash")).args(["-c", asked, "-"]).arg(home.path("completions")).output();
     let found = String::from_utf8(bash.unwrap().stdout).unwrap();
     assert!(found.contains("hash") && found.contains("diff"), "after `policy`: {found}");
 }
@@ -517,10 +498,7 @@ fn every_help_has_an_example() {
     let home = Home::new();
     for command in aops_hook::cli::COMMANDS {
         let out = home.done(&[command.name, "--help"]);
-        assert!(
-            out.contains("Examples:\n") && out.contains(&format!("  aops-hook {}", command.name)),
-            "{out}"
-        );
+        assert!(out.contains("Examples:\n") && out.contains(&format!("  aops-hook {}", command.name)), "{out}");
     }
 }
 

@@ -50,8 +50,7 @@ impl Model {
     pub(crate) fn new(main: impl IntoIterator<Item = Turn>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let state =
-            Arc::new(Mutex::new(ModelState { main: main.into_iter().collect(), ..ModelState::default() }));
+        let state = Arc::new(Mutex::new(ModelState { main: main.into_iter().collect(), ..ModelState::default() }));
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
@@ -130,8 +129,7 @@ impl ModelState {
         if let Some(script) = self.walked.get(id) {
             return Some(*script);
         }
-        let fits: Vec<usize> =
-            (0..self.agents.len()).filter(|n| system.contains(&self.agents[*n].0)).collect();
+        let fits: Vec<usize> = (0..self.agents.len()).filter(|n| system.contains(&self.agents[*n].0)).collect();
         let free = fits.iter().find(|n| !self.walked.values().any(|walked| walked == *n));
         let script = *free.or(fits.last())?;
         self.walked.insert(id.to_owned(), script);
@@ -160,10 +158,7 @@ fn answer(received: &Received, state: &Mutex<ModelState>) -> (Answer, Option<(Tu
         ("POST", "/v1/messages") => {
             let body: Value = serde_json::from_slice(&received.body).unwrap();
             let (message, turn) = say(
-                Request {
-                    agent: received.headers.get("x-claude-code-agent-id").cloned(),
-                    body: body.clone(),
-                },
+                Request { agent: received.headers.get("x-claude-code-agent-id").cloned(), body: body.clone() },
                 state,
             );
             let answer = if body["stream"] == true {

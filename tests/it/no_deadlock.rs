@@ -148,15 +148,10 @@ fn follow(world: &mut World, said: &Verdict, depth: usize) -> Result<Followed, S
         }
         return Err(format!("`{agent}` is sent on for ever"));
     }
-    let line = named(step, "`push`: run `")
-        .or_else(|| step.contains("`commit`: commit").then_some("git commit -m x"));
+    let line = named(step, "`push`: run `").or_else(|| step.contains("`commit`: commit").then_some("git commit -m x"));
     if let Some(line) = line {
         let tried = world.bash(line);
-        return if tried.ruling == Ruling::Pass {
-            Ok(Followed::Done)
-        } else {
-            follow(world, &tried, depth + 1)
-        };
+        return if tried.ruling == Ruling::Pass { Ok(Followed::Done) } else { follow(world, &tried, depth + 1) };
     }
     if step.contains("repair") {
         return Ok(Followed::Done);

@@ -23,22 +23,14 @@ fn setting(shown: &Value, key: &str) -> Value {
 #[test]
 fn show_says_where_each_value_comes_from() {
     let sandbox = Sandbox::new();
-    user(
-        &sandbox,
-        "config.toml",
-        "[gates]\nqa = \"off\"\nclose = \"warn\"\n[effects]\nwrite = \"mcp__a__*\"\n",
-    );
+    user(&sandbox, "config.toml", "[gates]\nqa = \"off\"\nclose = \"warn\"\n[effects]\nwrite = \"mcp__a__*\"\n");
     let rule = "[[rule]]\nid = \"no-env\"\npath = \".env\"\naction = \"deny\"\nreason = \"secrets\"\n";
     sandbox.put(".aops/config.toml", &format!("gates.qa = \"warn\"\neffects.write = [\"b\"]\n{rule}"));
     sandbox.put(".aops/workflows/mine.md", "# mine");
     let answer = sandbox.person(&["policy"]);
     answer.said(&["\nhash\t"]);
-    let shown: Vec<String> = sandbox
-        .scrub(&answer.out)
-        .lines()
-        .filter(|line| !line.ends_with("\tdefault"))
-        .map(str::to_owned)
-        .collect();
+    let shown: Vec<String> =
+        sandbox.scrub(&answer.out).lines().filter(|line| !line.ends_with("\tdefault")).map(str::to_owned).collect();
     assert_eq!(
         shown[..shown.len() - 1],
         [
@@ -52,15 +44,9 @@ fn show_says_where_each_value_comes_from() {
     assert_eq!(answer.out.matches("\tdefault\n").count(), KEYS.len() - 3);
 
     let shown = sandbox.person(&["policy", "show", "--json"]).json();
-    assert_eq!(
-        setting(&shown, "audit.rate"),
-        json!({"key": "audit.rate", "value": 0.1, "from": "default", "at": []})
-    );
+    assert_eq!(setting(&shown, "audit.rate"), json!({"key": "audit.rate", "value": 0.1, "from": "default", "at": []}));
     let qa = setting(&shown, "gates.qa");
-    assert_eq!(
-        (&qa["from"], &qa["value"], &qa["at"][0]["line"]),
-        (&json!("project"), &json!("warn"), &json!(1))
-    );
+    assert_eq!((&qa["from"], &qa["value"], &qa["at"][0]["line"]), (&json!("project"), &json!("warn"), &json!(1)));
     assert_eq!((&shown["rules"][0]["id"], &shown["rules"][0]["from"]), (&json!("no-env"), &json!("project")));
     assert_eq!(sandbox.person(&["policy", "hash", "--json"]).json(), json!({"hash": shown["hash"]}));
     sandbox.person(&["policy", "hash"]).said(&[shown["hash"].as_str().unwrap()]);
@@ -125,11 +111,7 @@ fn diff_names_what_changed_since_the_session_began() {
     let hash = sandbox.person(&["policy", "hash"]).out.trim().to_owned();
     sandbox.person(&["policy", "diff"]).said(&["unchanged since session", &hash]);
 
-    user(
-        &sandbox,
-        "config.toml",
-        "gates.qa = \"off\"\n[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n",
-    );
+    user(&sandbox, "config.toml", "gates.qa = \"off\"\n[[check]]\nid = \"a\"\non = \"stop\"\nrun = \"true\"\n");
     user(&sandbox, "agents/critic.md", "two");
     user(&sandbox, "workflows/mine.md", "new");
     let diff = sandbox.person(&["policy", "diff", &session.id[..8], "--json"]).json();
@@ -242,10 +224,7 @@ fn the_schema_has_every_key_and_no_other() {
     }
     parts_agree(&schema["properties"]["rule"], rule::PARTS, 256);
     parts_agree(&schema["properties"]["check"], check::PARTS, 64);
-    assert_eq!(
-        schema["properties"]["check"]["items"]["properties"]["timeout_ms"]["default"],
-        check::TIMEOUT_MS
-    );
+    assert_eq!(schema["properties"]["check"]["items"]["properties"]["timeout_ms"]["default"], check::TIMEOUT_MS);
 }
 
 #[track_caller]
@@ -361,11 +340,7 @@ fn rules_are_tried_on_their_own_examples() {
     config(&rules("\"Bash(git push)\", \"!Bash(git push --force)\", \"Bash(git push -q --force)\""));
     let said = sandbox.person(&["policy", "show", "--test"]);
     assert_eq!((said.code, said.err.as_str()), (Some(1), ""), "{said:?}");
-    assert!(
-        said.out.contains("config.toml:2) does not match `Bash(git push)`, and is meant to"),
-        "{}",
-        said.out
-    );
+    assert!(said.out.contains("config.toml:2) does not match `Bash(git push)`, and is meant to"), "{}", said.out);
     assert!(said.out.contains("matches `Bash(git push --force)`, and is meant not to"), "{}", said.out);
     assert!(said.out.contains("8 examples, 2 of them fail") && !said.out.contains("-q"), "{}", said.out);
     let json = sandbox.person(&["policy", "show", "--test", "--json"]);

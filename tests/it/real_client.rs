@@ -95,8 +95,7 @@ fn parallel_calls_and_a_background_agent_are_all_recorded() {
     assert_eq!(commands_by(&session, None), ["echo one", "echo two"]);
     assert_eq!(commands_by(&session, Some(agent)), ["echo four", "echo three"]);
     let told = |event: &str| {
-        let ours =
-            |entry: &&Value| entry["with"]["event"] == event && entry["with"]["agent_id"] == agent.as_str();
+        let ours = |entry: &&Value| entry["with"]["event"] == event && entry["with"]["agent_id"] == agent.as_str();
         session.entries().iter().filter(ours).count()
     };
     assert_eq!((told("SubagentStart"), told("SubagentStop")), (1, 1));
@@ -169,10 +168,8 @@ fn a_call_is_refused_when_the_state_folder_is_lost_on_the_way() {
         fs::rename(&folder, inside.tmp().join("moved")).unwrap();
         fs::write(&folder, "in the way").unwrap();
     };
-    let model = Model::new([
-        Turn::call("Bash", json!({"command": "touch unseen"})).after(lose),
-        Turn::text("I could not."),
-    ]);
+    let model =
+        Model::new([Turn::call("Bash", json!({"command": "touch unseen"})).after(lose), Turn::text("I could not.")]);
     let run = Client::guarded(&sandbox, &model).start(". make a file", &["--session-id", &session.id]);
     assert!(!sandbox.project().join("unseen").exists(), "{run:?}");
     says(&run, &["STORAGE_FAILED", "hint: a person can"]);

@@ -89,11 +89,9 @@ fn secret() -> impl Strategy<Value = (String, String)> {
             .prop_map(|body| (format!("eyJ{body}"), body)),
         "[a-zA-Z0-9!*.,~^]{3,30}[a-z][0-9]".prop_map(|body| (format!("postgres://bob:{body}@db/x"), body)),
         "[a-zA-Z0-9!*.~^+/]{6,60}[a-z][0-9]".prop_map(|body| (format!("\"password\": \"{body}\""), body)),
-        "[a-zA-Z][a-zA-Z0-9!*.~^+/]{6,60}[a-z][0-9]"
-            .prop_map(|body| (format!("\nDB_PASSWORD={body}\n"), body)),
-        "[a-zA-Z0-9+/]{60,64}(\n[a-zA-Z0-9+/]{60,64}){1,6}".prop_map(|body| {
-            (format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"), body)
-        }),
+        "[a-zA-Z][a-zA-Z0-9!*.~^+/]{6,60}[a-z][0-9]".prop_map(|body| (format!("\nDB_PASSWORD={body}\n"), body)),
+        "[a-zA-Z0-9+/]{60,64}(\n[a-zA-Z0-9+/]{60,64}){1,6}"
+            .prop_map(|body| { (format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"), body) }),
         "[a-zA-Z0-9._-]{20,60}[a-z][0-9]".prop_map(|body| (format!("Authorization: Bearer {body}"), body)),
     ]
 }

@@ -44,8 +44,7 @@ fn the_page_has_the_right_numbers_and_asks_for_nothing() {
     };
     let row = |id: &str, name: &str| {
         let figure = figure(id);
-        let at =
-            figure.find(&format!("<bdi>{name}</bdi>")).unwrap_or_else(|| panic!("no {name} in {figure}"));
+        let at = figure.find(&format!("<bdi>{name}</bdi>")).unwrap_or_else(|| panic!("no {name} in {figure}"));
         let from = figure[..at].rfind("<tr data-n=\"").unwrap() + 12;
         figure[from..].split('"').next().unwrap().parse::<u64>().unwrap()
     };

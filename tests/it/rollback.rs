@@ -113,8 +113,7 @@ fn there_and_back_again() {
     let upset = picture(&sandbox.project());
     let diff = told(&sandbox, &["diff", &id]);
     assert_eq!(diff["changed"], serde_json::json!(["a.txt", "run.sh", "src/link"]));
-    checkpoint(&sandbox, &["rollback", &id, "--dry-run"])
-        .said(&["removed       new.txt", "changed back  a.txt"]);
+    checkpoint(&sandbox, &["rollback", &id, "--dry-run"]).said(&["removed       new.txt", "changed back  a.txt"]);
     same(&upset, &picture(&sandbox.project()), "a dry run does nothing");
 
     let archive = roll_back(&sandbox, &id);

@@ -68,12 +68,14 @@ fn entry_schema() -> Value {
 }
 
 fn checkpoint_schema() -> Value {
-    let about = "The state of a run or session before (PRE) or after (POST) a phase, with the files of its working tree.";
+    let about =
+        "The state of a run or session before (PRE) or after (POST) a phase, with the files of its working tree.";
     titled("a checkpoint, version 1", about, Shape::of(&samples::checkpoints()), json!({}))
 }
 
 pub(crate) fn insights_schema() -> Value {
-    let about = "What a session came to, made of its ledger and its transcript; in `sessions/insights/` of the data folder.";
+    let about =
+        "What a session came to, made of its ledger and its transcript; in `sessions/insights/` of the data folder.";
     titled("a session's insights, version 1", about, aops_hook::insight::fields::schema(), json!({}))
 }
 
@@ -159,8 +161,7 @@ fn everything(sandbox: &Sandbox) -> PathBuf {
     session.post(&session.call("TodoWrite", json!({"todos": [{"status": "completed"}]}))).silent();
     for verb in ["block", "clear-block"] {
         let arguments =
-            [&[verb, &session.id][..], if verb == "block" { &["--reason", "stop"] } else { &["--yes"] }]
-                .concat();
+            [&[verb, &session.id][..], if verb == "block" { &["--reason", "stop"] } else { &["--yes"] }].concat();
         let answer = sandbox.person(&arguments);
         assert_eq!(answer.code, Some(0), "{answer:?}");
     }
@@ -191,10 +192,7 @@ fn mistakes_are_seen() {
             let free = schema["properties"][key].get("type").is_none();
             assert!(free || validate(&schema, &other).is_err(), "{key} may be anything");
         }
-        assert!(
-            validate(&schema, &faults::with(sample, &json!({"unknown": 1}))).is_err(),
-            "any key may be there"
-        );
+        assert!(validate(&schema, &faults::with(sample, &json!({"unknown": 1}))).is_err(), "any key may be there");
     }
     let entry = json!({"_digest": "0".repeat(64), "prev_entry_digest": "0".repeat(64), "sequence_number": 1,
         "trace_id": "x", "ts": "2026-01-13T10:00:00.123Z", "type": "unblock", "with": {"by": "a person"}});
@@ -217,10 +215,11 @@ fn mistakes_are_seen() {
 fn the_keys_of_the_contract_and_no_others() {
     let schema = state_schema();
     let keys = |schema: &Value| -> Vec<String> { object(&schema["properties"]).keys().cloned().collect() };
-    let mut wanted = "session_id date started_at ended_at state hydration main_agent subagents insights schema phase sandbox \
+    let mut wanted =
+        "session_id date started_at ended_at state hydration main_agent subagents insights schema phase sandbox \
         task audit stop policy_hash ledger digest"
-        .split_whitespace()
-        .collect::<Vec<_>>();
+            .split_whitespace()
+            .collect::<Vec<_>>();
     wanted.sort_unstable();
     assert_eq!(keys(&schema), wanted);
     assert_eq!(schema["required"], json!(wanted), "every key is always there");
@@ -229,9 +228,6 @@ fn the_keys_of_the_contract_and_no_others() {
         inner("state"),
         ["current_workflow", "custodiet_block_reason", "custodiet_blocked", "hydration_pending"]
     );
-    assert_eq!(
-        inner("hydration"),
-        ["acceptance_criteria", "critic_verdict", "hydrated_intent", "original_prompt"]
-    );
+    assert_eq!(inner("hydration"), ["acceptance_criteria", "critic_verdict", "hydrated_intent", "original_prompt"]);
     assert_eq!(inner("main_agent"), ["current_task", "todos_completed", "todos_total"]);
 }

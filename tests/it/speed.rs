@@ -55,10 +55,7 @@ fn a_long_ledger_costs_what_a_young_one_does() {
         let trace = sandbox.tmp().join("trace");
         let payload = workshop.payload("PreToolUse", &crate::faults::tool("one-more"));
         let mut strace = sandbox.command("strace");
-        strace
-            .env_clear()
-            .env("HOME", workshop.path())
-            .env("AOPS_TEST_NOW_MS", workshop.env.now_ms.to_string());
+        strace.env_clear().env("HOME", workshop.path()).env("AOPS_TEST_NOW_MS", workshop.env.now_ms.to_string());
         strace.args(["-f", "-e", "trace=read,pread64", "-o", trace.to_str().unwrap(), BINARY, "PreToolUse"]);
         // The first one brings the index of ended calls up to the ledger's end.
         for call in ["first", "one-more"] {

@@ -38,9 +38,7 @@ fn status_has_the_contracts_keys() {
     let sandbox = Sandbox::new();
     let session = sandbox.working();
     let said = status(&sandbox);
-    for key in
-        ["session_id", "phase", "sandbox", "blocked", "block_reason", "owed", "audit", "task", "waivers"]
-    {
+    for key in ["session_id", "phase", "sandbox", "blocked", "block_reason", "owed", "audit", "task", "waivers"] {
         assert!(said.get(key).is_some(), "{key} in {said:#}");
     }
     assert_eq!((&said["session_id"], &said["phase"]), (&json!(session.id), &json!("execute")));
@@ -81,8 +79,7 @@ fn the_status_line_is_one_line() {
 fn the_status_line_never_complains() {
     let sandbox = Sandbox::new();
     let session = sandbox.working();
-    for odd in ["", "not json", "[]", "{}", r#"{"session_id": 3}"#, r#"{"session_id": "nobody", "cwd": "/"}"#]
-    {
+    for odd in ["", "not json", "[]", "{}", r#"{"session_id": 3}"#, r#"{"session_id": "nobody", "cwd": "/"}"#] {
         statusline(&sandbox, odd).silent();
     }
     statusline(&sandbox, vec![0xff, 0xfe]).silent();

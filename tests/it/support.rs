@@ -80,9 +80,7 @@ impl Sandbox {
     /// The folder of this project's sessions, as the client names it.
     pub(crate) fn sessions(&self) -> PathBuf {
         let dashed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        self.config()
-            .join("projects")
-            .join(self.project().to_str().unwrap().chars().map(dashed).collect::<String>())
+        self.config().join("projects").join(self.project().to_str().unwrap().chars().map(dashed).collect::<String>())
     }
 
     /// A text without what is different in every sandbox.

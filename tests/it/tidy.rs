@@ -110,12 +110,9 @@ fn pure_folders_touch_nothing() {
             || PURE_FILES.iter().any(|name| file.starts_with(name))
     };
     let mut wrong = Vec::new();
-    for (file, text) in all_rust_files().into_iter().filter(|(file, _)| pure(file) && !file.contains("tests"))
-    {
+    for (file, text) in all_rust_files().into_iter().filter(|(file, _)| pure(file) && !file.contains("tests")) {
         let code = code(&text);
-        wrong.extend(
-            outside.iter().filter(|word| code.contains(**word)).map(|word| format!("{file}: {word}")),
-        );
+        wrong.extend(outside.iter().filter(|word| code.contains(**word)).map(|word| format!("{file}: {word}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -123,10 +120,8 @@ fn pure_folders_touch_nothing() {
 #[test]
 fn files_stay_small() {
     let long = all_rust_files().into_iter().filter(|(name, _)| !TABLES.contains(&name.as_str()));
-    let long: Vec<_> = long
-        .map(|(name, text)| (name, code(&text).lines().count()))
-        .filter(|(_, n)| *n > LONGEST_FILE)
-        .collect();
+    let long: Vec<_> =
+        long.map(|(name, text)| (name, code(&text).lines().count())).filter(|(_, n)| *n > LONGEST_FILE).collect();
     assert!(long.is_empty(), "cut these where their ideas part: {long:?}");
 }
 
@@ -139,11 +134,8 @@ fn every_module_says_what_it_is() {
         .collect();
     assert!(silent.is_empty(), "no `//!` at the top of {silent:?}");
     let wordy = |text: &str| text.lines().take_while(|line| line.starts_with("//!")).count() > 12;
-    let wordy: Vec<_> = all_rust_files()
-        .into_iter()
-        .filter(|(n, t)| !n.ends_with("src/lib.rs") && wordy(t))
-        .map(|(n, _)| n)
-        .collect();
+    let wordy: Vec<_> =
+        all_rust_files().into_iter().filter(|(n, t)| !n.ends_with("src/lib.rs") && wordy(t)).map(|(n, _)| n).collect();
     assert!(wordy.is_empty(), "more than twelve lines of module doc: {wordy:?}");
 }
 
@@ -164,8 +156,7 @@ fn the_hosts_words_stay_on_the_wire() {
     let words = ["permissionDecision", "hookSpecificOutput", "additionalContext", "systemMessage"];
     let mut wrong = Vec::new();
     for (file, text) in all_rust_files() {
-        let leaks =
-            words.iter().filter(|word| code(&text).contains(**word) && !file.starts_with("src/claude/wire"));
+        let leaks = words.iter().filter(|word| code(&text).contains(**word) && !file.starts_with("src/claude/wire"));
         wrong.extend(leaks.map(|word| format!("{file}: {word}")));
     }
     assert!(wrong.is_empty(), "{wrong:?}");
@@ -175,7 +166,6 @@ fn the_hosts_words_stay_on_the_wire() {
 fn names_we_do_not_use() {
     let banned = ["manager", "handler", "helper", "utils", "processor", "engine"];
     let named = |file: &str| banned.iter().any(|word| file.contains(word));
-    let wrong: Vec<_> =
-        all_rust_files().into_iter().map(|(file, _)| file).filter(|file| named(file)).collect();
+    let wrong: Vec<_> = all_rust_files().into_iter().map(|(file, _)| file).filter(|file| named(file)).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }

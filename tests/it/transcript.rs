@@ -24,19 +24,12 @@ fn the_recorded_session_is_told_with_its_subagent_in_place() {
         "> Sub report.",
         "The very last words.",
     ]);
-    let (call, words) =
-        (told.out.find("> **Subagent**").unwrap(), told.out.find("The very last words").unwrap());
+    let (call, words) = (told.out.find("> **Subagent**").unwrap(), told.out.find("The very last words").unwrap());
     assert!(told.out.find("**Call** `Agent").unwrap() < call && call < words, "{}", told.out);
     assert!(!told.out.contains("unknown kind"), "{}", told.out);
     let short = sandbox.person(&["transcript", "e7440acf", "--abridged"]);
-    short.said(&[
-        "write a transcript",
-        "**Call** `Bash: echo first-call`: completed",
-        "The very last words.",
-    ]);
-    assert!(
-        !short.out.contains("Result:") && !short.out.contains("Thinking") && !short.out.contains("```json")
-    );
+    short.said(&["write a transcript", "**Call** `Bash: echo first-call`: completed", "The very last words."]);
+    assert!(!short.out.contains("Result:") && !short.out.contains("Thinking") && !short.out.contains("```json"));
     assert!(short.out.len() < told.out.len() / 2);
     let value = sandbox.person(&["transcript", "e7440acf", "--json"]).json();
     assert_eq!((&value["markdown"], &value["unknown_records"]), (&json!(told.out), &json!(0)));
@@ -67,7 +60,8 @@ fn gates_stand_where_they_spoke() {
     let _ = session.prompt("add a greeting");
     let call = session.call("Write", json!({"file_path": sandbox.project().join("a.txt"), "content": "x"}));
     session.pre(&call).refused(&["sandbox"]);
-    let plan = r#"{"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": [], "steps": []}"#;
+    let plan =
+        r#"{"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": [], "steps": []}"#;
     session.agent("prompt-hydrator", plan).silent();
     assert_eq!(session.write("b.txt").code, Some(0));
     session.stop("Done.").refused(&["qa-verifier"]);
@@ -84,10 +78,5 @@ fn gates_stand_where_they_spoke() {
         "content": [{"type": "tool_use", "id": call.id, "name": "Write", "input": call.input}]}});
     fs::write(sandbox.sessions().join(format!("{}.jsonl", session.id)), format!("{record}\n")).unwrap();
     let told = sandbox.person(&["transcript"]);
-    told.said(&[
-        "gate: `owed` refused Stop",
-        "**Call** `Write: ",
-        "a.txt`: denied",
-        "- gate `sandbox` refused it: ",
-    ]);
+    told.said(&["gate: `owed` refused Stop", "**Call** `Write: ", "a.txt`: denied", "- gate `sandbox` refused it: "]);
 }

@@ -20,7 +20,8 @@ fn a_waiver_lifts_one_gate_and_ends_by_itself() {
     let later = sandbox.with("AOPS_TEST_NOW_MS", "1768299000000");
     assert_eq!(status(&later)["waivers"], json!([]));
     let again = Session::new(&later, status(&later)["session_id"].as_str().unwrap());
-    let call = json!({"tool_name": "Write", "tool_use_id": "late", "tool_input": {"file_path": "c.txt", "content": ""}});
+    let call =
+        json!({"tool_name": "Write", "tool_use_id": "late", "tool_input": {"file_path": "c.txt", "content": ""}});
     again.event("PreToolUse", call).refused(&["sandbox"]);
 }
 
@@ -38,9 +39,7 @@ fn a_waiver_is_a_persons_and_not_for_every_gate() {
     }
     sandbox.person(&[&with("everything")[..], &["--yes"]].concat()).failed(2, &["no gate", "sandbox, audit"]);
     for odd in ["10", "soon", "0m", "-5m"] {
-        sandbox
-            .person(&["waive", "qa", "--for", odd, "--reason", "x", "--yes"])
-            .failed(2, &["not a duration", "10m"]);
+        sandbox.person(&["waive", "qa", "--for", odd, "--reason", "x", "--yes"]).failed(2, &["not a duration", "10m"]);
     }
     sandbox.person(&["waive", "qa", "--for", "1m", "--reason", " ", "--yes"]).failed(2, &["needs a reason"]);
     assert_eq!(session.entries().len(), before, "nothing of this was recorded");

@@ -32,9 +32,7 @@ fn why_explains_the_last_refusal() {
     // The reviewed plan is the next thing missing.
     session.hydrate("feature-dev", "new");
     session.write("a.txt").refused(&["critic"]);
-    sandbox
-        .person(&["why"])
-        .said(&["verdict  prompt-hydrator: feature-dev", "since: no verdict of `critic`"]);
+    sandbox.person(&["why"]).said(&["verdict  prompt-hydrator: feature-dev", "since: no verdict of `critic`"]);
     sandbox.person(&["why", &refusal.to_string()]).said(&["no report of `prompt-hydrator`"]);
 }
 
@@ -60,12 +58,7 @@ fn why_knows_every_gate_of_the_loop() {
     let bad = json!({"agent_id": "q1", "agent_type": "qa-verifier", "last_assistant_message": "fine!"});
     session.event("SubagentStop", bad.clone()).refused(&["aops"]);
     session.event("SubagentStop", bad).refused(&["aops"]);
-    why(&[
-        "`report` refused",
-        "by the agent `qa-verifier`",
-        "SubagentStart (qa-verifier)",
-        "it was sent on before",
-    ]);
+    why(&["`report` refused", "by the agent `qa-verifier`", "SubagentStart (qa-verifier)", "it was sent on before"]);
     let call = session.call("Bash", json!({"command": "ls"})).by("q1", "qa-verifier");
     session.pre(&call).silent();
     session.post(&call).silent();
@@ -113,14 +106,16 @@ fn why_names_the_rule_and_the_check_by_file_and_line() {
     let why = sandbox.person(&["why", "--json"]).json();
     assert_eq!(why["gate"], "checks");
     let what = sandbox.scrub(why["evidence"][0]["what"].as_str().unwrap());
-    assert!(what.starts_with("check `lint`, [sandbox]/home/.config/aops/config.toml:8: `echo bad; exit 7` ended with exit 7 after "), "{what}");
+    assert!(
+        what.starts_with(
+            "check `lint`, [sandbox]/home/.config/aops/config.toml:8: `echo bad; exit 7` ended with exit 7 after "
+        ),
+        "{what}"
+    );
     let seq = usize::try_from(why["evidence"][0]["seq"].as_u64().unwrap()).unwrap();
     assert_eq!(session.entries()[seq - 1]["type"], "check");
     // The line is today's; where the entry is no longer what it was, none is claimed.
     fs::write(&file, config.replace("exit 7", "exit 0")).unwrap();
     let why = sandbox.person(&["why", "--json"]).json();
-    assert!(
-        why["evidence"][0]["what"].as_str().unwrap().contains("no longer in the configuration"),
-        "{why:#}"
-    );
+    assert!(why["evidence"][0]["what"].as_str().unwrap().contains("no longer in the configuration"), "{why:#}");
 }

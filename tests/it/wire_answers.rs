@@ -59,11 +59,8 @@ fn the_wire_forms_of_the_contract() {
     for kind in EVENTS {
         for (case, answer) in said(kind.kind) {
             let at = format!("{} {case}: {answer:?}", kind.name);
-            let json: Value = if answer.stdout.is_empty() {
-                Value::Null
-            } else {
-                serde_json::from_str(&answer.stdout).expect(&at)
-            };
+            let json: Value =
+                if answer.stdout.is_empty() { Value::Null } else { serde_json::from_str(&answer.stdout).expect(&at) };
             let refusing = answer.exit == 2;
             let silent = answer == Answer::default();
             assert!(case != "pass" || silent, "a pass is silent: {at}");
@@ -136,8 +133,7 @@ fn every_recorded_payload() {
         sessions.insert(payload["session_id"].as_str().unwrap().to_owned());
         // Recorded on another machine: its paths are replaced by the sandbox's.
         payload["cwd"] = sandbox.project().to_str().unwrap().into();
-        let transcript =
-            sandbox.sessions().join(format!("{}.jsonl", payload["session_id"].as_str().unwrap()));
+        let transcript = sandbox.sessions().join(format!("{}.jsonl", payload["session_id"].as_str().unwrap()));
         payload["transcript_path"] = transcript.to_str().unwrap().into();
         let answer = sandbox.hook(&event, &payload);
         if answer.code == Some(2) {

@@ -155,15 +155,7 @@ mod tests {
     use crate::sha256::NO_DIGEST;
 
     fn frame<'a>(mark: Option<Mark<'a>>, with: &'a str) -> Frame<'a> {
-        Frame {
-            prev: NO_DIGEST,
-            seq: 17,
-            mark,
-            trace_id: "a\"b",
-            ts: "2026-01-13T10:00:00.123Z",
-            kind: "call",
-            with,
-        }
+        Frame { prev: NO_DIGEST, seq: 17, mark, trace_id: "a\"b", ts: "2026-01-13T10:00:00.123Z", kind: "call", with }
     }
 
     #[test]

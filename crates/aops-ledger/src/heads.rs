@@ -143,8 +143,7 @@ impl Heads {
 
     /// Builds the index where it is missing, unless another process is writing.
     fn build(&self, heads: &Indexed) -> Option<()> {
-        let lock =
-            if self.read_only { None } else { folder::open_or_make(heads.dir, LOCK, OFlags::RDWR).ok() };
+        let lock = if self.read_only { None } else { folder::open_or_make(heads.dir, LOCK, OFlags::RDWR).ok() };
         let (lock, _) = lock?;
         lock.try_lock().ok()?;
         heads.rebuild().map(|_| ())

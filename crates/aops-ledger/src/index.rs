@@ -108,11 +108,7 @@ impl<'a> Indexed<'a> {
     }
 
     /// Shows every complete line after `from`, with its offset, until `visit` gives up. Returns where it came to.
-    pub fn each(
-        &self,
-        from: u64,
-        mut visit: impl FnMut(u64, &[u8]) -> Option<()>,
-    ) -> Result<Option<u64>, Failure> {
+    pub fn each(&self, from: u64, mut visit: impl FnMut(u64, &[u8]) -> Option<()>) -> Result<Option<u64>, Failure> {
         const CHUNK: u64 = 1 << 20;
         let (mut from, mut window) = (from, CHUNK);
         while from < self.long {
@@ -170,16 +166,7 @@ impl<'a> Table<'a> {
         let word = |n: usize| word(&bytes[n * 8..n * 8 + 8]);
         let (slots, used, covered, end, live) = (word(1), word(2), word(3), word(5), word(6));
         let sound = word(0) == MAGIC && slots >= SMALLEST && used < slots && covered <= of.long;
-        (sound && word(4) == of.tag).then_some(Self {
-            file,
-            of,
-            slots,
-            used,
-            covered,
-            end,
-            live,
-            placed: true,
-        })
+        (sound && word(4) == of.tag).then_some(Self { file, of, slots, used, covered, end, live, placed: true })
     }
 
     /// An empty table in a new file, which gets its name later.

@@ -91,9 +91,7 @@ pub fn touched(simple: &Simple, line: &Line) -> Touched {
     let options = known.map_or("", |known| known.options);
     let command = Invocation { name: &lower, arguments, options, simple, line };
     let mut touched = if reads(known, &command) { Touched::nothing() } else { by_row(known, &command) };
-    if matches!(name, "cat" | "head" | "tail" | "tac" | "pv" | "tee")
-        && (!simple.writes.is_empty() || name == "tee")
-    {
+    if matches!(name, "cat" | "head" | "tail" | "tac" | "pv" | "tee") && (!simple.writes.is_empty() || name == "tee") {
         touched.files.extend(all(arguments.iter().chain(&simple.arriving), Act::Copy));
     }
     touched
@@ -107,9 +105,7 @@ fn reads(known: Option<Row>, command: &Invocation) -> bool {
         Touches::RunsBy(_) => matches!(known.rule, ClassRule::Reads | ClassRule::By(_)),
         _ => false,
     };
-    !known.is_some_and(runs)
-        && self::program(&program, "\0").is_some()
-        && class_of(known, command) == Ok(Effect::Read)
+    !known.is_some_and(runs) && self::program(&program, "\0").is_some() && class_of(known, command) == Ok(Effect::Read)
 }
 
 fn by_row(known: Option<Row>, command: &Invocation) -> Touched {

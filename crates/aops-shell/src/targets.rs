@@ -104,8 +104,7 @@ impl Targets {
         if line.unclear {
             self.hidden.push(Hidden::Line(line.text.clone()));
         }
-        let set: Vec<&String> =
-            line.variables.iter().filter(|(_, held)| held.set).map(|(name, _)| name).collect();
+        let set: Vec<&String> = line.variables.iter().filter(|(_, held)| held.set).map(|(name, _)| name).collect();
         for simple in &line.commands {
             self.simple(simple, line, &set, ground);
         }

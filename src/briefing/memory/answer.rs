@@ -52,8 +52,7 @@ fn listed(value: &Value) -> Option<Vec<Memory>> {
     let value = value.get("result").unwrap_or(value);
     let list = value.as_array().or_else(|| LISTS.iter().find_map(|name| value[name].as_array()))?;
     let one = |item: &Value| {
-        let text =
-            TEXTS.iter().find_map(|name| item[name].as_str().or_else(|| item[name]["content"].as_str()));
+        let text = TEXTS.iter().find_map(|name| item[name].as_str().or_else(|| item[name]["content"].as_str()));
         let score = SCORES.iter().find_map(|name| item[name].as_f64());
         text.or(item.as_str()).map(|text| Memory { text: shown(text), score })
     };

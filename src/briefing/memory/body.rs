@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 const LONGEST_HEAD: usize = 16 << 10;
 
 pub(super) fn time_left(deadline: Instant) -> Result<Duration, Trouble> {
-    Some(deadline.saturating_duration_since(Instant::now()))
-        .filter(|left| !left.is_zero())
-        .ok_or(Trouble::Late)
+    Some(deadline.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero()).ok_or(Trouble::Late)
 }
 
 /// An interrupted call is tried again; a timeout is the deadline, since no other is ever set.
@@ -114,10 +112,8 @@ impl Body {
             }
             Left::Chunk(0) => {
                 let line = self.source.line()?;
-                let size = line
-                    .split(|b| *b == b';' || *b == b'\r')
-                    .next()
-                    .and_then(|size| std::str::from_utf8(size).ok());
+                let size =
+                    line.split(|b| *b == b';' || *b == b'\r').next().and_then(|size| std::str::from_utf8(size).ok());
                 let size = size.and_then(|size| usize::from_str_radix(size.trim(), 16).ok());
                 let size = size.ok_or_else(|| Trouble::Said("sent a broken answer".to_owned()))?;
                 self.left = Left::Chunk(size);
@@ -146,8 +142,7 @@ impl Body {
 
 /// What the headers say of the body's length.
 pub(super) fn left(headers: &[(String, String)]) -> Left {
-    let header =
-        |name: &str| headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let header = |name: &str| headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     if header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
         return Left::Chunk(0);
     }

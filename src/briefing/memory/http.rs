@@ -59,8 +59,7 @@ pub(super) fn post(
     write(&mut stream, request.as_bytes(), deadline)?;
     let mut source = Source::new(stream, deadline);
     let head = source.head()?;
-    let (status, headers) =
-        parse_head(&head).ok_or_else(|| Trouble::Said("does not speak HTTP".to_owned()))?;
+    let (status, headers) = parse_head(&head).ok_or_else(|| Trouble::Said("does not speak HTTP".to_owned()))?;
     let body = Body::new(left(&headers), source);
     Ok(Reply { status, headers, body })
 }
@@ -75,8 +74,7 @@ fn request(server: &Address, headers: &[(&str, &str)], body: &str) -> String {
         ("Connection", "close"),
         ("Content-Length", &long),
     ];
-    let lines: Vec<String> =
-        ours.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let lines: Vec<String> = ours.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     format!("POST {} HTTP/1.1\r\n{}\r\n{body}", server.path, lines.concat())
 }
 
@@ -112,8 +110,7 @@ fn parse_head(head: &[u8]) -> Option<(u16, Vec<(String, String)>)> {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.split("\r\n");
     let status = lines.next()?.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
-    let header = |line: &str| {
-        line.split_once(':').map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-    };
+    let header =
+        |line: &str| line.split_once(':').map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()));
     Some((status, lines.filter_map(header).collect()))
 }

@@ -44,9 +44,7 @@ pub(super) fn learn(client: &mut Client) -> Result<Learnt, Trouble> {
     let tools = list["tools"].as_array().cloned().unwrap_or_default();
     let named = |name: &&str| tools.iter().find(|tool| tool["name"] == **name);
     let find = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| Some(((*name).to_owned(), named(name)?["inputSchema"]["properties"].clone())))
+        names.iter().find_map(|name| Some(((*name).to_owned(), named(name)?["inputSchema"]["properties"].clone())))
     };
     Ok(Learnt {
         session: client.session.clone(),
@@ -61,15 +59,14 @@ pub(super) fn learn(client: &mut Client) -> Result<Learnt, Trouble> {
 pub(super) fn load(env: &Env, server: &Address) -> Option<Learnt> {
     let bytes = files::find(&path(env, server)).ok()?.bytes?;
     let kept: Value = serde_json::from_slice(&bytes).ok()?;
-    let known = |value: &Value, names: &[&str]| {
-        names.iter().find(|name| value == **name).map(|name| (*name).to_owned())
-    };
+    let known =
+        |value: &Value, names: &[&str]| names.iter().find(|name| value == **name).map(|name| (*name).to_owned());
     let count = known(&kept["recall"]["count"], &COUNTS);
     let session = match &kept["session"] {
         Value::Null => Session::None,
-        Value::String(id) => Session::Open(
-            Some(id.clone()).filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_graphic())),
-        ),
+        Value::String(id) => {
+            Session::Open(Some(id.clone()).filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_graphic())))
+        }
         _ => return None,
     };
     (kept["schema"] == 1).then(|| Learnt {

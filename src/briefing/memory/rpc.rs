@@ -101,11 +101,8 @@ fn understand(reply: Reply) -> Result<Said, Trouble> {
         // With a session these mean that it has expired; without, that one is wanted, or that nothing is there.
         400 | 404 | 405 | 406 | 409 | 422 => {
             let status = reply.status;
-            let trouble = if status == 404 {
-                Trouble::Missing
-            } else {
-                Trouble::Said(format!("answered with HTTP {status}"))
-            };
+            let trouble =
+                if status == 404 { Trouble::Missing } else { Trouble::Said(format!("answered with HTTP {status}")) };
             return Ok(Said::Refused(trouble));
         }
         401 | 403 => return Err(Trouble::Said("wants a login, which we do not have".to_owned())),

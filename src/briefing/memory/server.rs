@@ -45,9 +45,8 @@ pub fn is_approved(env: &Env, project: &Path, name: &str) -> bool {
     if own.iter().chain([&shared]).any(|settings| lists(settings, "disabledMcpjsonServers")) {
         return false;
     }
-    own.iter().any(|settings| {
-        settings["enableAllProjectMcpServers"] == true || lists(settings, "enabledMcpjsonServers")
-    })
+    own.iter()
+        .any(|settings| settings["enableAllProjectMcpServers"] == true || lists(settings, "enabledMcpjsonServers"))
 }
 
 /// What the client itself remembers about this project.
@@ -55,11 +54,7 @@ fn remembered(env: &Env, project: &Path) -> Value {
     let beside = env.config == env.home.join(".claude");
     let file = if beside { env.home.join(".claude.json") } else { env.config.join(".claude.json") };
     let known = read(&file);
-    known
-        .get("projects")
-        .and_then(|all| all.get(project.to_string_lossy().as_ref()))
-        .cloned()
-        .unwrap_or_default()
+    known.get("projects").and_then(|all| all.get(project.to_string_lossy().as_ref())).cloned().unwrap_or_default()
 }
 
 fn read(path: &Path) -> Value {
@@ -98,13 +93,11 @@ mod tests {
         }
         let env = Env { config: home.join(".claude"), home: home.clone(), ..Env::default() };
         let user = home.join(".claude/settings.json");
-        let (local, shared) =
-            (project.join(".claude/settings.local.json"), project.join(".claude/settings.json"));
+        let (local, shared) = (project.join(".claude/settings.local.json"), project.join(".claude/settings.json"));
         let kept = home.join(".claude.json");
         let put = |file: &Path, says: &Value| fs::write(file, says.to_string()).unwrap();
         let asked = || is_approved(&env, &project, "memory");
-        let (all, one) =
-            (json!({"enableAllProjectMcpServers": true}), json!({"enabledMcpjsonServers": ["memory"]}));
+        let (all, one) = (json!({"enableAllProjectMcpServers": true}), json!({"enabledMcpjsonServers": ["memory"]}));
         assert!(!asked(), "no answer of the user is recorded");
         put(&shared, &all);
         assert!(!asked(), "a repository does not approve itself");

@@ -70,17 +70,12 @@ impl Index {
 
     /// The parts follow one another and end where the file ends or before.
     fn fits(&self) -> bool {
-        let behind = |at: u64, count: usize, each: usize| {
-            u64::try_from(count.checked_mul(each)?).ok()?.checked_add(at)
-        };
+        let behind = |at: u64, count: usize, each: usize| u64::try_from(count.checked_mul(each)?).ok()?.checked_add(at);
         let (notes, rows) = (self.totals.notes, self.rows);
         self.rows_at >= HEADER as u64
             && behind(self.rows_at, rows, ROW) == Some(self.lengths_at)
             && behind(self.lengths_at, notes, 4) == Some(self.places_at)
-            && notes
-                .checked_add(1)
-                .and_then(|n| behind(self.places_at, n, 4))
-                .is_some_and(|end| end <= self.size)
+            && notes.checked_add(1).and_then(|n| behind(self.places_at, n, 4)).is_some_and(|end| end <= self.size)
     }
 
     /// The best notes for a question; nothing when the index cannot be trusted.

@@ -62,8 +62,7 @@ fn lock(spare: &Path) -> io::Result<Option<File>> {
         return Ok(None);
     }
     // Between our opening and our lock it may have become the index itself.
-    let same =
-        |one: &fs::Metadata, other: &fs::Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
+    let same = |one: &fs::Metadata, other: &fs::Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
     if !fs::symlink_metadata(spare).is_ok_and(|named| file.metadata().is_ok_and(|ours| same(&named, &ours))) {
         return Ok(None);
     }
@@ -95,8 +94,7 @@ fn draft(data: &Path, notes: Vec<Stamped>, old: Option<&Index>, known: &[Stamped
     let mut read = 0;
     for note in notes {
         let number = u32::try_from(draft.notes.len()).unwrap_or(u32::MAX);
-        let same =
-            numbers.get(note.path.as_path()).filter(|n| known[**n] == note && note.changed != UNSETTLED);
+        let same = numbers.get(note.path.as_path()).filter(|n| known[**n] == note && note.changed != UNSETTLED);
         if let Some(n) = same {
             draft.kept[*n] = Some(number);
             draft.lengths.push(old_lengths[*n]);
@@ -104,8 +102,7 @@ fn draft(data: &Path, notes: Vec<Stamped>, old: Option<&Index>, known: &[Stamped
             let Ok(text) = walk::read(data, &note.path) else { continue };
             read += 1;
             let mut weights: HashMap<Word, u32> = HashMap::new();
-            let long =
-                text::weigh(&note.path, &text, |word, weight| *weights.entry(word).or_default() += weight);
+            let long = text::weigh(&note.path, &text, |word, weight| *weights.entry(word).or_default() += weight);
             draft.lengths.push(long);
             draft.fresh.extend(weights.into_iter().map(|(word, weight)| (word, number, weight)));
         }
@@ -130,8 +127,7 @@ fn encode(draft: &Draft, old: Option<&Index>, now_ms: i64) -> Vec<u8> {
     let mut out = vec![0; HEADER];
     let mut rows = Vec::new();
     let kept = draft.kept.iter().any(Option::is_some);
-    let mut old_rows =
-        (0..old.map_or(0, |old| old.rows)).filter(|_| kept).filter_map(|n| old?.row(n)).peekable();
+    let mut old_rows = (0..old.map_or(0, |old| old.rows)).filter(|_| kept).filter_map(|n| old?.row(n)).peekable();
     let mut fresh = draft.fresh.as_slice();
     loop {
         let words = [old_rows.peek().map(|row| row.word), fresh.first().map(|(word, ..)| *word)];
@@ -139,9 +135,7 @@ fn encode(draft: &Draft, old: Option<&Index>, now_ms: i64) -> Vec<u8> {
         let mut notes: Vec<(u32, u32)> = Vec::new();
         if let Some(row) = old_rows.next_if(|row| row.word == word) {
             let before = old.and_then(|old| old.notes_of(&row)).unwrap_or_default();
-            notes.extend(
-                before.into_iter().filter_map(|(note, weight)| Some((draft.kept[note as usize]?, weight))),
-            );
+            notes.extend(before.into_iter().filter_map(|(note, weight)| Some((draft.kept[note as usize]?, weight))));
         }
         let long = fresh.iter().take_while(|(other, ..)| *other == word).count();
         notes.extend(fresh[..long].iter().map(|(_, note, weight)| (*note, *weight)));
@@ -196,15 +190,8 @@ fn finish(draft: &Draft, rows: &[(Word, u64, u64, usize)], now_ms: i64, mut out:
     out.extend(short(records.len()));
     out.extend(records);
     let words: u64 = draft.lengths.iter().map(|long| u64::from(*long)).sum();
-    let numbers = [
-        draft.notes.len() as u64,
-        rows.len() as u64,
-        words,
-        now_ms.cast_unsigned(),
-        rows_at,
-        lengths_at,
-        places_at,
-    ];
+    let numbers =
+        [draft.notes.len() as u64, rows.len() as u64, words, now_ms.cast_unsigned(), rows_at, lengths_at, places_at];
     out[..8].copy_from_slice(MAGIC);
     for (n, number) in numbers.iter().enumerate() {
         out[8 + n * 8..16 + n * 8].copy_from_slice(&number.to_le_bytes());

@@ -18,12 +18,7 @@ struct Seen {
 }
 
 /// The best notes, and whether all were read.
-pub(super) fn candidates(
-    data: &Path,
-    question: &Question,
-    most: usize,
-    deadline: Instant,
-) -> (Vec<Candidate>, bool) {
+pub(super) fn candidates(data: &Path, question: &Question, most: usize, deadline: Instant) -> (Vec<Candidate>, bool) {
     let (notes, listed) = walk::list(data, Some(deadline));
     let next = AtomicUsize::new(0);
     let work = || read_some(data, &notes, question, &next, deadline);
@@ -74,10 +69,7 @@ fn ranked(notes: &[PathBuf], question: &Question, seen: &[Seen], most: usize) ->
         let added = one.inside.iter().map(|(n, inside)| totals.score(weights[*n], *inside, one.long));
         scores[one.note] = added.sum();
     }
-    let candidate = |(note, score): (usize, f64)| Candidate {
-        path: notes[note].clone(),
-        score,
-        weights: weights.clone(),
-    };
+    let candidate =
+        |(note, score): (usize, f64)| Candidate { path: notes[note].clone(), score, weights: weights.clone() };
     best(&scores, most).into_iter().map(candidate).collect()
 }

@@ -51,9 +51,7 @@ fn is_note(path: &Path) -> bool {
 /// A path that `list` could have given.
 pub(super) fn is_plain(path: &Path) -> bool {
     is_note(path)
-        && path
-            .components()
-            .all(|part| matches!(part, Component::Normal(name) if !name.as_bytes().starts_with(b".")))
+        && path.components().all(|part| matches!(part, Component::Normal(name) if !name.as_bytes().starts_with(b".")))
 }
 
 /// Length and time of the last change, in nanoseconds since 1970.

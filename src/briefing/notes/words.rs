@@ -225,8 +225,6 @@ mod tests {
 
     #[test]
     fn stop_words_are_in_order() {
-        assert!(
-            STOPS.is_sorted() && is_stop_word(b"the") && is_stop_word(b"your") && !is_stop_word(b"deploy")
-        );
+        assert!(STOPS.is_sorted() && is_stop_word(b"the") && is_stop_word(b"your") && !is_stop_word(b"deploy"));
     }
 }

@@ -85,7 +85,8 @@ fn deliver(queued: &Queued, tool: &Tool) -> Result<Fate, Trouble> {
             let mut extra = extra.clone();
             extra.insert("aops_key".to_owned(), queued.key.clone());
             let id = format!("int-{}", queued.key);
-            let record = serde_json::json!({"id": id, "kind": kind, "issue_id": issue, "tool_name": used, "extra": extra});
+            let record =
+                serde_json::json!({"id": id, "kind": kind, "issue_id": issue, "tool_name": used, "extra": extra});
             once(|| recorded(tool, &id), || tool.ask(arguments, record.to_string().as_bytes()))
         }
     }

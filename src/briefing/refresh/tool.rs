@@ -34,13 +34,10 @@ pub(super) fn trouble(why: Why, words: impl Into<String>) -> Trouble {
 impl Tool {
     pub(super) fn find(env: &Env, project: &str, command: &str, end: Instant) -> Result<Self, Trouble> {
         let named = Path::new(command);
-        let program = if named.is_absolute() {
-            named.is_file().then(|| named.to_owned())
-        } else {
-            env.on_path(command)
-        };
-        let program = program
-            .ok_or_else(|| trouble(Why::NoTool, format!("no `{command}` here; the loop works without")))?;
+        let program =
+            if named.is_absolute() { named.is_file().then(|| named.to_owned()) } else { env.on_path(command) };
+        let program =
+            program.ok_or_else(|| trouble(Why::NoTool, format!("no `{command}` here; the loop works without")))?;
         let folder = PathBuf::from(project);
         if !folder.is_dir() {
             return Err(trouble(Why::Failed, "the project's folder is not there"));
@@ -51,9 +48,8 @@ impl Tool {
         let mut tool = Self { dialect: Dialect::Bd, version: String::new(), program, folder, variables, end };
         let said = tool.start(&["--version".to_owned()], b"")?;
         let known = recognise(&String::from_utf8_lossy(&said.stdout));
-        (tool.dialect, tool.version) = known.map_err(|words| {
-            trouble(Why::NotUnderstood, format!("`{command}` is not understood: {words}"))
-        })?;
+        (tool.dialect, tool.version) =
+            known.map_err(|words| trouble(Why::NotUnderstood, format!("`{command}` is not understood: {words}")))?;
         Ok(tool)
     }
 
@@ -70,10 +66,7 @@ impl Tool {
             .unwrap_or_else(|| format!("it ended with {:?} and printed nothing", said.ending));
         let lower = stderr.to_lowercase();
         if lower.contains("no beads database found") || lower.contains(".beads directory found") {
-            return Err(trouble(
-                Why::NoDatabase,
-                format!("`{}`: this project has no issues yet", self.version),
-            ));
+            return Err(trouble(Why::NoDatabase, format!("`{}`: this project has no issues yet", self.version)));
         }
         Err(trouble(Why::Failed, format!("`{}` failed: {}", self.version, answer::clean(&words, 160))))
     }

@@ -47,9 +47,7 @@ pub fn holding(answer: &[u8], mark: &str) -> Result<Option<String>, String> {
     let text = String::from_utf8_lossy(answer);
     let json = json::read(&text)?;
     let holds = |item: &&Json| {
-        ["description", "text", "body"]
-            .iter()
-            .any(|name| item.text_of(name).is_some_and(|text| text.contains(mark)))
+        ["description", "text", "body"].iter().any(|name| item.text_of(name).is_some_and(|text| text.contains(mark)))
     };
     each(&json)?.into_iter().find(holds).map(|item| required(item, "id")).transpose()
 }
@@ -93,10 +91,7 @@ fn issue(json: &Json) -> Result<Issue, String> {
     let word = |name: &str| json.text_of(name).map(|text| clean(&text, LONGEST_WORD));
     Ok(Issue {
         id: required(json, "id")?,
-        title: json
-            .text_of("title")
-            .map(|text| clean(&text, LONGEST_TITLE))
-            .ok_or("an issue without `title`")?,
+        title: json.text_of("title").map(|text| clean(&text, LONGEST_TITLE)).ok_or("an issue without `title`")?,
         status: word("status").unwrap_or_default(),
         priority: json.number_of("priority").and_then(|n| u8::try_from(n).ok()),
         kind: word("issue_type").or_else(|| word("type")).unwrap_or_default(),
@@ -112,10 +107,9 @@ fn required(json: &Json, name: &str) -> Result<String, String> {
 /// `blocked_by` holds ids or whole issues; elsewhere the edges say it, in one of three forms.
 fn blockers(json: &Json) -> Vec<String> {
     let ids: Vec<String> = match (json.get("blocked_by"), json.get("dependencies")) {
-        (Some(Json::List(items)), _) => items
-            .iter()
-            .filter_map(|item| item.text().map(Into::into).or_else(|| item.text_of("id")))
-            .collect(),
+        (Some(Json::List(items)), _) => {
+            items.iter().filter_map(|item| item.text().map(Into::into).or_else(|| item.text_of("id"))).collect()
+        }
         (_, Some(Json::List(edges))) => edges.iter().filter_map(blocking_edge).collect(),
         _ => Vec::new(),
     };

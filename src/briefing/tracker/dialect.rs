@@ -35,9 +35,7 @@ pub fn recognise(said: &str) -> Result<(Dialect, String), String> {
             Some("0") => Err(format!("`bd` {} is too old; 1.0 or later is understood", clean(number, 20))),
             _ => Ok((Dialect::Bd, format!("bd {}", clean(number, 20)))),
         },
-        ["mb", number, ..] if numbered(&number) => {
-            Ok((Dialect::Minibeads, format!("mb {}", clean(number, 20))))
-        }
+        ["mb", number, ..] if numbered(&number) => Ok((Dialect::Minibeads, format!("mb {}", clean(number, 20)))),
         _ => Err(format!("another program of that name: it calls itself `{}`", clean(line, 60))),
     }
 }
@@ -63,9 +61,7 @@ impl Dialect {
     /// Every issue that may hold this text, closed ones too.
     pub fn find(self, text: &str) -> Vec<String> {
         match self {
-            Dialect::Bd => {
-                words(["list", "--all", "--json", "--limit", "0", &format!("--desc-contains={text}")])
-            }
+            Dialect::Bd => words(["list", "--all", "--json", "--limit", "0", &format!("--desc-contains={text}")]),
             Dialect::Minibeads => words(["list", "--json"]),
         }
     }
@@ -92,9 +88,7 @@ impl Dialect {
     pub fn comment(self, issue: &str, body: &str) -> Vec<String> {
         match self {
             Dialect::Bd => words(["comments", "add", "--json", "--", issue, body]),
-            Dialect::Minibeads => {
-                words(["comments", "add", "--json", &format!("--body={body}"), "--", issue])
-            }
+            Dialect::Minibeads => words(["comments", "add", "--json", &format!("--body={body}"), "--", issue]),
         }
     }
 

@@ -95,9 +95,7 @@ impl Snapshot {
                 let busy = self.in_progress.count();
                 let age = time::age(now_ms - taken);
                 let late = trouble.as_ref().map(|t| format!("; trouble: {}", t.words)).unwrap_or_default();
-                format!(
-                    "`{tool}`, as of {age} ago: {ready} ready, {blocked} blocked, {busy} in progress{late}"
-                )
+                format!("`{tool}`, as of {age} ago: {ready} ready, {blocked} blocked, {busy} in progress{late}")
             }
             (None, Some(trouble)) => trouble.words.clone(),
             (None, None) => "not asked yet".to_owned(),

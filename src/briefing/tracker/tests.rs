@@ -14,14 +14,7 @@ fn recorded(name: &str) -> Vec<u8> {
 fn lines(name: &str) -> Vec<String> {
     let line = |i: Issue| {
         let priority = i.priority.map_or("?".to_owned(), |p| p.to_string());
-        format!(
-            "{} | {} | {} | {priority} | {} | {}",
-            i.id,
-            i.title,
-            i.status,
-            i.kind,
-            i.blocked_by.join(" ")
-        )
+        format!("{} | {} | {} | {priority} | {} | {}", i.id, i.title, i.status, i.kind, i.blocked_by.join(" "))
     };
     issues(&recorded(name)).unwrap_or_else(|e| panic!("{name}: {e}")).into_iter().map(line).collect()
 }
@@ -39,11 +32,7 @@ fn lists_of_every_version_are_read() {
         assert_eq!(lines(&format!("{folder}/ready.json")), ready);
         let waiting = format!("{}.1 | Record violations | open | 2 | task | {}", ids[1], ids[0]);
         assert_eq!(lines(&format!("{folder}/blocked.json")), std::slice::from_ref(&waiting));
-        assert_eq!(
-            lines(&format!("{folder}/show.json")),
-            std::slice::from_ref(&waiting),
-            "a parent is not in the way"
-        );
+        assert_eq!(lines(&format!("{folder}/show.json")), std::slice::from_ref(&waiting), "a parent is not in the way");
         let open: Vec<String> = ready.into_iter().chain([waiting]).collect();
         assert_eq!(lines(&format!("{folder}/list_open.json")), open);
     }
@@ -61,10 +50,8 @@ fn the_envelope_changes_nothing() {
 
 #[test]
 fn look_alikes_are_read() {
-    let ready = [
-        "demo-2 | Deadline overrun in memory lookup | open | 0 | bug | ",
-        "demo-3 | Hook suite | open | 1 | epic | ",
-    ];
+    let ready =
+        ["demo-2 | Deadline overrun in memory lookup | open | 0 | bug | ", "demo-3 | Hook suite | open | 1 | epic | "];
     let waiting = "demo-4 | Record violations | open | 2 | task | demo-2";
     assert_eq!(lines("minibeads-0.25.0/ready.json"), ready);
     assert_eq!(lines("minibeads-0.25.0/blocked.json"), [waiting]);
@@ -75,10 +62,7 @@ fn look_alikes_are_read() {
         "demo-0pt | Deadline overrun | open | 0 | bug | ",
     ];
     assert_eq!(lines("beads-rs-0.1.26/ready.json"), other);
-    assert_eq!(
-        lines("beads-rs-0.1.26/blocked.json"),
-        ["demo-ati | Record violations | open | 2 | task | demo-0pt"]
-    );
+    assert_eq!(lines("beads-rs-0.1.26/blocked.json"), ["demo-ati | Record violations | open | 2 | task | demo-0pt"]);
     assert_eq!(lines("beads-rs-0.1.26/create_task.json"), [other[0]]);
 }
 
@@ -107,17 +91,9 @@ fn what_was_made_has_an_id() {
 fn what_is_not_understood_is_an_error_and_no_empty_list() {
     let error = issues(&recorded("1.0.5/error_not_found.stdout.json"));
     assert_eq!(error, Err("no issues found matching the provided IDs".to_owned()));
-    for odd in [
-        "",
-        "[",
-        "{}",
-        "3",
-        "null",
-        r#"[{"id":"a"}]"#,
-        r#"[{"title":"a"}]"#,
-        r#"[{"id":"","title":"a"}]"#,
-        "[[]]",
-    ] {
+    for odd in
+        ["", "[", "{}", "3", "null", r#"[{"id":"a"}]"#, r#"[{"title":"a"}]"#, r#"[{"id":"","title":"a"}]"#, "[[]]"]
+    {
         assert!(issues(odd.as_bytes()).is_err(), "{odd}");
     }
     assert!(issues(&recorded("1.0.5/no_db.stderr")).is_err());
@@ -129,10 +105,7 @@ fn texts_come_out_short_and_plain() {
     let title = format!("a\u{1b}[31m\nb sk-ant-{} {}", "x".repeat(40), "é".repeat(500));
     let answer = serde_json::json!([{"id": "x", "title": title, "blocked_by": vec!["b"; 5000]}]).to_string();
     let issue = issues(answer.as_bytes()).unwrap().remove(0);
-    assert!(
-        issue.title.starts_with("a [31m b [redacted:anthropic-key] éé") && issue.title.ends_with('…'),
-        "{issue:?}"
-    );
+    assert!(issue.title.starts_with("a [31m b [redacted:anthropic-key] éé") && issue.title.ends_with('…'), "{issue:?}");
     assert_eq!((issue.title.chars().count(), issue.blocked_by.len()), (160, 10));
     assert_eq!(clean("exact", 5), "exact");
     let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
@@ -162,9 +135,7 @@ fn programs_are_told_apart_by_what_they_call_themselves() {
     }
     assert_eq!(recognise("bd version 2.1.0 (abc)").unwrap().0, Dialect::Bd);
     assert_eq!(recognise("mb 0.25.0\nBuilt: today\n"), Ok((Dialect::Minibeads, "mb 0.25.0".to_owned())));
-    for other in
-        ["bd 0.1.26", "bd version 0.49.0 (x)", "", "bd", "bd version", "bd version next", "usage: bd"]
-    {
+    for other in ["bd 0.1.26", "bd version 0.49.0 (x)", "", "bd", "bd version", "bd version next", "usage: bd"] {
         assert!(recognise(other).is_err(), "{other}");
     }
 }
@@ -184,13 +155,7 @@ fn what_comes_from_outside_is_never_an_option() {
 
 fn issue_item(title: &str) -> Item {
     let labels = vec!["aops".to_owned(), "a,b".to_owned()];
-    Item::Issue {
-        title: title.to_owned(),
-        body: "body\0".to_owned(),
-        kind: "task".to_owned(),
-        priority: 9,
-        labels,
-    }
+    Item::Issue { title: title.to_owned(), body: "body\0".to_owned(), kind: "task".to_owned(), priority: 9, labels }
 }
 
 #[test]
@@ -199,17 +164,13 @@ fn a_key_is_what_an_item_says_and_where() {
     assert_eq!(key("/p", issue_item("a")), key("/p", issue_item("a\n")), "as it will be written");
     assert_ne!(key("/p", issue_item("a")), key("/p", issue_item("b")));
     assert_ne!(key("/p", issue_item("a")), key("/q", issue_item("a")));
-    let Item::Issue { body, priority, labels, .. } = Queued::new("/p", issue_item("a"), 0).unwrap().item
-    else {
+    let Item::Issue { body, priority, labels, .. } = Queued::new("/p", issue_item("a"), 0).unwrap().item else {
         panic!()
     };
     assert_eq!((body.as_str(), priority, labels), ("body", 4, vec!["aops".to_owned(), "a b".to_owned()]));
     assert!(Queued::new("/p", issue_item(" \n"), 0).is_err());
     for id in ["", "-x", "a b", "../x", "a;b"] {
-        assert!(
-            Queued::new("/p", Item::Comment { issue: id.to_owned(), body: String::new() }, 0).is_err(),
-            "{id}"
-        );
+        assert!(Queued::new("/p", Item::Comment { issue: id.to_owned(), body: String::new() }, 0).is_err(), "{id}");
     }
 }
 
@@ -297,9 +258,7 @@ fn a_snapshot_says_what_there_is_and_how_old_it_is() {
     let many = Part::of(vec![Issue::default(); 500], false);
     assert_eq!((many.total, many.issues.len()), (500, 20));
     let cut = Snapshot { ready: many, ..taken() };
-    assert!(
-        cut.text(1_000_000, 5).contains("500 or more ready") && cut.text(0, 5).contains("495 more, at least")
-    );
+    assert!(cut.text(1_000_000, 5).contains("500 or more ready") && cut.text(0, 5).contains("495 more, at least"));
 }
 
 #[test]

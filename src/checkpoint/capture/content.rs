@@ -48,8 +48,7 @@ pub(super) fn too_much(wanted: &mut Vec<TreeEntry>, most: u64) -> Vec<LeftOut> {
     }
     let reason = "the tree is larger than `checkpoint.max_tree_mb`";
     let left = wanted.iter().zip(&out).filter(|(_, out)| **out);
-    let left =
-        left.map(|(s, _)| LeftOut { path: s.path.clone(), reason: reason.to_owned(), size: s.stamp.size });
+    let left = left.map(|(s, _)| LeftOut { path: s.path.clone(), reason: reason.to_owned(), size: s.stamp.size });
     let left = left.collect();
     let mut keep = out.iter().map(|out| !out);
     wanted.retain(|_| keep.next().unwrap_or(true));
@@ -98,9 +97,10 @@ pub(super) fn keep(store: &Store, wanted: Vec<TreeEntry>, limits: &Limits) -> Re
             }
         }
     }
-    let known = files.iter().zip(&stamps).filter_map(|(file, stamp)| {
-        Some(Known { path: &file.path, stamp: (*stamp)?, sha256: file.sha256.0 })
-    });
+    let known = files
+        .iter()
+        .zip(&stamps)
+        .filter_map(|(file, stamp)| Some(Known { path: &file.path, stamp: (*stamp)?, sha256: file.sha256.0 }));
     if !missing.is_empty() || before != files.len() || synced != cached.synced {
         store.cache(known, if synced { "" } else { &boot })?;
     }

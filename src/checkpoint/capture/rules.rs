@@ -30,14 +30,8 @@ impl Rules {
     pub(super) fn above(root: &Path) -> Arc<Self> {
         let everywhere = Gitignore::global().0;
         let none = Gitignore::empty;
-        let mut rules = Arc::new(Self {
-            above: None,
-            prefix: Vec::new(),
-            at: 0,
-            ignore: none(),
-            exclude: none(),
-            everywhere,
-        });
+        let mut rules =
+            Arc::new(Self { above: None, prefix: Vec::new(), at: 0, ignore: none(), exclude: none(), everywhere });
         let top = root.ancestors().find(|folder| folder.join(".git").exists());
         let above: Vec<&Path> = match top {
             Some(top) => root.ancestors().skip(1).take_while(|folder| folder.starts_with(top)).collect(),

@@ -37,10 +37,7 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
     let (mut walked, tracked) = thread::scope(|scope| {
         let tracked = scope.spawn(|| tracked(env, store));
         let walked = Walker::new(store, limits).walked();
-        (
-            walked,
-            tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))),
-        )
+        (walked, tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))))
     });
     limits.check()?;
     let tracked = tracked?;
@@ -101,12 +98,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NO
 impl<'a> Walker<'a> {
     fn new(store: &'a Store, limits: &'a Limits) -> Self {
         let first = Pending { path: Vec::new(), rules: Rules::above(&store.root) };
-        Self {
-            store,
-            limits,
-            open: Mutex::new(Queue { pending: vec![first], busy: 0 }),
-            more: Condvar::new(),
-        }
+        Self { store, limits, open: Mutex::new(Queue { pending: vec![first], busy: 0 }), more: Condvar::new() }
     }
 
     fn walked(&self) -> Walked {
@@ -115,8 +107,7 @@ impl<'a> Walker<'a> {
         let work = || {
             let mut own = Listed::default();
             while let Some(pending) = self.next() {
-                let below =
-                    if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };
+                let below = if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };
                 self.done(below);
             }
             all.lock().unwrap_or_else(PoisonError::into_inner).push(own);

@@ -10,8 +10,7 @@ use crate::text::json::cut;
 use std::collections::BTreeMap;
 
 /// The phases of a task, in order; `review` and `verify` only where the workflow asks for them.
-const WALK: [Phase; 6] =
-    [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
+const WALK: [Phase; 6] = [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
 
 /// The state of the loop.
 pub fn orchestrator(session: &Session) -> Orchestrator {

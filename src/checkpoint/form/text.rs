@@ -43,11 +43,7 @@ pub fn seal(mut checkpoint: Checkpoint, files: Option<&str>) -> (Checkpoint, Tex
     let none = format!("{FILES}{}", canonical(&Artifacts::default()));
     let (before, after) = bare.split_once(&none).unwrap_or((&bare, ""));
     let digest = sha256(&[before.as_bytes(), FILES.as_bytes(), files.as_bytes(), after.as_bytes()]);
-    let text = Text {
-        before: [before, FILES].concat(),
-        after: [DIGEST, &digest, "\"", after, "\n"].concat(),
-        files,
-    };
+    let text = Text { before: [before, FILES].concat(), after: [DIGEST, &digest, "\"", after, "\n"].concat(), files };
     (Checkpoint { artifacts, digest: Some(digest), ..checkpoint }, text)
 }
 

@@ -26,11 +26,7 @@ impl<'a> Opener<'a> {
     }
 
     /// Calls `act` with the folder of this path and the last part of it.
-    pub(super) fn at<T>(
-        &mut self,
-        path: &str,
-        act: impl Fn(&OwnedFd, &[u8]) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
+    pub(super) fn at<T>(&mut self, path: &str, act: impl Fn(&OwnedFd, &[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
         let (parent, own) = path.rsplit_once('/').unwrap_or(("", path));
         let own = name::bytes(own).into_owned();
         let known = self.last.as_ref().is_some_and(|(known, _)| known == parent);

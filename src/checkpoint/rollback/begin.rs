@@ -65,13 +65,7 @@ pub struct RolledBack {
 }
 
 /// Computes what a rollback to this checkpoint would do now.
-pub fn preview(
-    env: &Env,
-    store: &Store,
-    id: &Id,
-    untouched: &[String],
-    limits: &Limits,
-) -> Result<Preview, Failure> {
+pub fn preview(env: &Env, store: &Store, id: &Id, untouched: &[String], limits: &Limits) -> Result<Preview, Failure> {
     // Read the checkpoint while the tree is walked.
     let (target, walked) = thread::scope(|scope| {
         let target = scope.spawn(|| store.vouched_but_files(env, id));
@@ -133,13 +127,10 @@ fn hidden(store: &Store, present: &Artifacts, target: &Artifacts) -> Result<Vec<
 /// Fails where something that cannot be archived is in the place of a file of the target.
 fn unreachable(present: &Artifacts, target: &Artifacts) -> Result<(), Failure> {
     for left in &present.left_out {
-        let at = |path: &str| {
-            path == left.path || path.strip_prefix(&left.path).is_some_and(|rest| rest.starts_with('/'))
-        };
+        let at =
+            |path: &str| path == left.path || path.strip_prefix(&left.path).is_some_and(|rest| rest.starts_with('/'));
         let alone = find(&target.left_out, &left.path).is_some();
-        if !alone
-            && (target.files.iter().any(|file| at(&file.path)) || find(&target.folders, &left.path).is_some())
-        {
+        if !alone && (target.files.iter().any(|file| at(&file.path)) || find(&target.folders, &left.path).is_some()) {
             return Err(in_the_way(&left.path, &left.reason));
         }
     }

@@ -32,8 +32,7 @@ pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
     }
     // Another process finished it.
     if ledger.session().memory.undoing.is_some() {
-        let stage =
-            if Plan::was_done(&store, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
+        let stage = if Plan::was_done(&store, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
         ledger.append(env, vec![Fact::Rollback(Undone { stage, ..*undoing })])?;
     }
     Ok(())
@@ -125,15 +124,9 @@ pub(super) fn finish(
     for (at, ledger) in ledgers.iter_mut().enumerate() {
         let known = ledger.session().memory.undoing.as_ref().is_some_and(|undoing| undoing.id == plan.id);
         let mine = own == Some(at);
-        let mut facts: Vec<Fact> =
-            if mine { kept.iter().chain([&result]).map(fact).collect() } else { Vec::new() };
+        let mut facts: Vec<Fact> = if mine { kept.iter().chain([&result]).map(fact).collect() } else { Vec::new() };
         if known || mine {
-            facts.push(Fact::Rollback(plan.told(
-                &target,
-                &result.identity.checkpoint_id,
-                mine,
-                RollbackState::Done,
-            )));
+            facts.push(Fact::Rollback(plan.told(&target, &result.identity.checkpoint_id, mine, RollbackState::Done)));
         }
         ledger.append(env, facts)?;
     }
@@ -158,11 +151,7 @@ fn result(
         kind: target.kind,
         phase: target.phase,
         trigger: "rollback",
-        about: vec![
-            ("archive", plan.archive.clone()),
-            ("by", plan.by.clone()),
-            ("rollback", plan.id.clone()),
-        ],
+        about: vec![("archive", plan.archive.clone()), ("by", plan.by.clone()), ("rollback", plan.id.clone())],
         tokens: own.map(tokens).unwrap_or_default(),
         parent: Some(plan.target.clone()),
         began: Instant::now(),
@@ -215,7 +204,6 @@ fn has_later_changes(delta: &Delta, present: &Artifacts) -> bool {
     let is = |path: &str| find(&present.files, path);
     let added = delta.added.iter().any(|new| is(&new.path).is_some_and(|now| now != *new));
     let removed = delta.removed.iter().any(|old| is(&old.path).is_some_and(|now| now != *old));
-    let changed =
-        delta.changed.iter().any(|(old, new)| is(&old.path).is_some_and(|now| now != *old && now != *new));
+    let changed = delta.changed.iter().any(|(old, new)| is(&old.path).is_some_and(|now| now != *old && now != *new));
     added || removed || changed
 }

@@ -43,17 +43,11 @@ pub(super) fn open(env: &Env, sessions: &[SessionOnDisk]) -> Result<Vec<Ledger>,
 
 /// Whether the ledger of a checkpoint's session has this digest for it; `None` where it has no entry. `Some(false)` where
 /// the ledger is damaged.
-pub fn said_in_ledger(
-    env: &Env,
-    session_id: &str,
-    id: &Id,
-    digest: Option<&String>,
-) -> Result<Option<bool>, Failure> {
+pub fn said_in_ledger(env: &Env, session_id: &str, id: &Id, digest: Option<&String>) -> Result<Option<bool>, Failure> {
     if session_id.is_empty() {
         return Ok(None);
     }
-    let Some(on_disk) = sessions::all(env).into_iter().find(|on_disk| on_disk.session_id == session_id)
-    else {
+    let Some(on_disk) = sessions::all(env).into_iter().find(|on_disk| on_disk.session_id == session_id) else {
         return Ok(None);
     };
     if sessions::check(env, &on_disk)?.failure.is_some() {
@@ -62,9 +56,8 @@ pub fn said_in_ledger(
     let Some(place) = session_folder::open(on_disk.path)? else { return Ok(None) };
     let Some((file, long)) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? else { return Ok(None) };
     let bytes = folder::read_at(&file, LEDGER_FILE, 0, long)?;
-    let lines = bytes
-        .split(|b| *b == b'\n')
-        .filter(|line| memchr::memmem::find(line, b"\"type\":\"checkpoint\"").is_some());
+    let lines =
+        bytes.split(|b| *b == b'\n').filter(|line| memchr::memmem::find(line, b"\"type\":\"checkpoint\"").is_some());
     let mut said = None;
     for line in lines.filter_map(Line::read).filter(|line| line.kind == "checkpoint") {
         if let Some(Fact::Checkpoint(taken)) = Fact::read(line.kind, line.with)

@@ -38,13 +38,7 @@ impl Before {
 }
 
 /// Takes the checkpoints that are due after this event, unless that takes longer than `until`. A failure becomes a notice.
-pub fn at_phase_change(
-    env: &Env,
-    ledger: &mut Ledger,
-    event: &Event,
-    before: Before,
-    until: Instant,
-) -> Verdict {
+pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Before, until: Instant) -> Verdict {
     let session = ledger.session();
     let due = due(session.policy().checkpoint.interactive, before, Before::of(session));
     if due.is_empty() || env.dry_run {
@@ -52,8 +46,7 @@ pub fn at_phase_change(
     }
     let Some(root) = root(env, session, event) else { return Verdict::pass() };
     let mends = session.policy().checkpoint.intervene == Intervene::Rollback;
-    let failed =
-        due.iter().any(|(_, _, trigger)| *trigger == "failure") && session.state.phase == Phase::Intervene;
+    let failed = due.iter().any(|(_, _, trigger)| *trigger == "failure") && session.state.phase == Phase::Intervene;
     let done = keep(env, ledger, &root, &due, until)
         .and_then(|()| if mends && failed { by_policy(env, ledger, &root) } else { Ok(Verdict::pass()) });
     match done {
@@ -107,8 +100,7 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant
     let mut facts = Vec::new();
     for (kind, phase, trigger) in due.iter().copied() {
         let tokens = tokens.clone();
-        let wanted =
-            Wanted { run: &run, kind, phase, trigger, about: Vec::new(), tokens, parent: None, began };
+        let wanted = Wanted { run: &run, kind, phase, trigger, about: Vec::new(), tokens, parent: None, began };
         facts.push(fact(&write(env, &store, Some(ledger.session()), &wanted, artifacts.clone().into())?));
     }
     ledger.append(env, facts)
@@ -120,9 +112,7 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     let own = ledger.session().state.session_id.clone();
     let word = |text: String| Ok(Verdict::notice("checkpoint", text));
     if running(env, root, "").iter().any(|on_disk| on_disk.session_id != own) {
-        return word(
-            "issues were found; the tree was not rolled back, since another session works in it".to_owned(),
-        );
+        return word("issues were found; the tree was not rolled back, since another session works in it".to_owned());
     }
     let run = run_of(ledger.session());
     let rows = Store::open(env, root)?.rows()?;
@@ -150,19 +140,14 @@ pub fn tell(session: &Session, event: &Event, verdict: Verdict) -> (Verdict, Opt
         return (verdict, None);
     }
     let what = if undone.state_only {
-        format!(
-            "{} put the loop back to the checkpoint `{}`; the files did not change",
-            undone.by, undone.target
-        )
+        format!("{} put the loop back to the checkpoint `{}`; the files did not change", undone.by, undone.target)
     } else {
         format!(
             "{} rolled the working tree back to the checkpoint `{}`: files are no longer as you last saw them, and what was made since is gone from the tree (kept as `{}`)",
             undone.by, undone.target, undone.archive
         )
     };
-    let words = format!(
-        "{what}\nhint: read files again before you change them; the later phases have to be repeated"
-    );
+    let words = format!("{what}\nhint: read files again before you change them; the later phases have to be repeated");
     let told = Fact::Rollback(Undone { stage: RollbackState::Told, ..undone.clone() });
     (verdict.join(Verdict::context("rollback", words)), Some(told))
 }

@@ -22,12 +22,7 @@ const FILE: &str = "rollback.json";
 const DONE: &str = "rollbacks";
 
 /// The steps from one tree to another, without the folders `alone` and the files `leave`.
-pub(super) fn steps<'a>(
-    start: &'a Artifacts,
-    end: &'a Artifacts,
-    alone: &[String],
-    leave: &[String],
-) -> Delta<'a> {
+pub(super) fn steps<'a>(start: &'a Artifacts, end: &'a Artifacts, alone: &[String], leave: &[String]) -> Delta<'a> {
     let left = |path: &str| leave.binary_search_by(|known| known.as_str().cmp(path)).is_ok();
     let mut delta = diff(start, end).without(|path| is_below(path, alone));
     delta.removed.retain(|file| !left(&file.path));
@@ -59,10 +54,8 @@ impl Plan {
     /// The plan that has not been finished, if any.
     pub(super) fn read(store: &Store) -> Result<Option<Self>, Failure> {
         let Some((file, long)) = folder::open(&store.dir, FILE, OFlags::RDONLY)? else { return Ok(None) };
-        let broken =
-            |why: &dyn std::fmt::Display| Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: {why}"));
-        let plan: Self =
-            serde_json::from_slice(&folder::read_at(&file, FILE, 0, long)?).map_err(|e| broken(&e))?;
+        let broken = |why: &dyn std::fmt::Display| Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: {why}"));
+        let plan: Self = serde_json::from_slice(&folder::read_at(&file, FILE, 0, long)?).map_err(|e| broken(&e))?;
         if plan.schema == 1 { Ok(Some(plan)) } else { Err(broken(&"has another schema")) }
     }
 

@@ -89,13 +89,8 @@ impl Store {
     /// Whether it has a file; the content is not checked.
     pub fn has(&self, sha256: &[u8; 32]) -> bool {
         let (folder, name) = place(sha256);
-        rustix::fs::accessat(
-            &self.blobs,
-            format!("{folder}/{name}"),
-            rustix::fs::Access::EXISTS,
-            AtFlags::empty(),
-        )
-        .is_ok()
+        rustix::fs::accessat(&self.blobs, format!("{folder}/{name}"), rustix::fs::Access::EXISTS, AtFlags::empty())
+            .is_ok()
     }
 
     /// Writes the content to `to`. After an error, what was written is not valid.
@@ -124,9 +119,7 @@ impl Store {
         let mut all = Vec::new();
         for folder in super::names(&self.blobs)? {
             let Some(dir) = enter(&self.blobs, &folder)? else { continue };
-            all.extend(
-                super::names(&dir)?.iter().filter_map(|name| Some(Sum::read(&format!("{folder}{name}"))?.0)),
-            );
+            all.extend(super::names(&dir)?.iter().filter_map(|name| Some(Sum::read(&format!("{folder}{name}"))?.0)));
         }
         Ok(all)
     }
@@ -135,8 +128,7 @@ impl Store {
     pub fn drop_blob(&self, sha256: &[u8; 32]) -> Result<u64, Failure> {
         let (folder, name) = place(sha256);
         let path = format!("{folder}/{name}");
-        let long =
-            rustix::fs::statat(&self.blobs, &path, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size);
+        let long = rustix::fs::statat(&self.blobs, &path, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size);
         rustix::fs::unlinkat(&self.blobs, &path, AtFlags::empty()).map_err(|e| Failure::storage(path, e))?;
         Ok(u64::try_from(long).unwrap_or(0))
     }

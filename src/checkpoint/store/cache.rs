@@ -25,8 +25,7 @@ pub struct FileStamp {
 
 impl FileStamp {
     pub fn of(stat: &Stat) -> Self {
-        let at =
-            |seconds: i128, part: i128| i64::try_from(seconds * 1_000_000_000 + part).unwrap_or(i64::MAX);
+        let at = |seconds: i128, part: i128| i64::try_from(seconds * 1_000_000_000 + part).unwrap_or(i64::MAX);
         Self {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             changed: at(stat.st_ctime.into(), stat.st_ctime_nsec.into()),
@@ -227,10 +226,7 @@ mod tests {
         for boot in ["", "this one"] {
             let bytes = [MARK.as_slice(), &encode(known.into_iter(), boot)].concat();
             let cached = open(bytes.clone(), "this one").unwrap();
-            assert_eq!(
-                (cached.known().collect::<Vec<_>>(), cached.synced),
-                (known.to_vec(), boot.is_empty())
-            );
+            assert_eq!((cached.known().collect::<Vec<_>>(), cached.synced), (known.to_vec(), boot.is_empty()));
             assert_eq!(open(bytes.clone(), "the next one").is_some(), boot.is_empty());
             for n in 0..bytes.len() {
                 let mut torn = bytes.clone();

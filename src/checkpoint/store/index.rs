@@ -88,8 +88,7 @@ impl Store {
         let indexed = index.is_some();
         let mut rows = index.map_or_else(|| self.rows(), |index| Ok(index.checkpoints))?;
         let known: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-        let strays: Vec<Id> =
-            self.files()?.into_iter().filter(|id| !known.contains(id.to_string().as_str())).collect();
+        let strays: Vec<Id> = self.files()?.into_iter().filter(|id| !known.contains(id.to_string().as_str())).collect();
         if strays.is_empty() && indexed || strays.is_empty() && rows.is_empty() {
             return Ok(());
         }
@@ -117,9 +116,8 @@ impl Store {
         if let Some(row) = rows.iter().find(|row| row.id == given) {
             return read(row);
         }
-        let meant = |row: &&Row| {
-            row.id.starts_with(given) || row.id.split_once('/').is_some_and(|(_, name)| name == given)
-        };
+        let meant =
+            |row: &&Row| row.id.starts_with(given) || row.id.split_once('/').is_some_and(|(_, name)| name == given);
         let found: Vec<&Row> = rows.iter().filter(meant).filter(|_| !given.is_empty()).collect();
         match found.as_slice() {
             [one] => read(one),

@@ -45,8 +45,7 @@ impl Store {
             return Ok(BTreeMap::new());
         };
         let bytes = folder::read_at(&file, &name, 0, long)?;
-        let lines =
-            bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Witness>(line).ok());
+        let lines = bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Witness>(line).ok());
         Ok(lines.map(|line| (line.id, line.digest)).collect())
     }
 
@@ -56,8 +55,7 @@ impl Store {
         let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
         let (mut file, long) = folder::open_or_make(&dir, &name, OFlags::RDWR | OFlags::APPEND)?;
         let id = checkpoint.identity.checkpoint_id.clone();
-        let mut line =
-            canonical(&Witness { digest: checkpoint.digest.clone().unwrap_or_default(), id }) + "\n";
+        let mut line = canonical(&Witness { digest: checkpoint.digest.clone().unwrap_or_default(), id }) + "\n";
         // End a line that a power loss tore.
         if long > 0 && folder::read_at(&file, &name, long - 1, 1)? != b"\n" {
             line.insert(0, '\n');

@@ -22,19 +22,14 @@ pub fn diff<'a>(old: &'a Artifacts, new: &'a Artifacts) -> Delta<'a> {
     let mut delta = Delta::default();
     let out = |path: &str| find(&old.left_out, path).is_some() || find(&new.left_out, path).is_some();
     (delta.added, delta.removed, delta.changed) = sorted_out(&old.files, &new.files, out);
-    (delta.new_folders, delta.gone_folders, delta.changed_folders) =
-        sorted_out(&old.folders, &new.folders, out);
+    (delta.new_folders, delta.gone_folders, delta.changed_folders) = sorted_out(&old.folders, &new.folders, out);
     delta
 }
 
 type Changes<'a, T> = (Vec<&'a T>, Vec<&'a T>, Vec<(&'a T, &'a T)>);
 
 /// Added, removed, changed.
-fn sorted_out<'a, T: Placed + PartialEq>(
-    old: &'a [T],
-    new: &'a [T],
-    out: impl Fn(&str) -> bool,
-) -> Changes<'a, T> {
+fn sorted_out<'a, T: Placed + PartialEq>(old: &'a [T], new: &'a [T], out: impl Fn(&str) -> bool) -> Changes<'a, T> {
     let (mut added, mut removed, mut changed) = <Changes<T>>::default();
     for pair in pairs(old, new) {
         match pair {
@@ -129,14 +124,10 @@ mod tests {
 
     #[test]
     fn added_removed_changed() {
-        let (old, new) =
-            (tree(&[("a", "1"), ("b", "1"), ("c", "1")]), tree(&[("b", "2"), ("c", "1"), ("d", "1")]));
+        let (old, new) = (tree(&[("a", "1"), ("b", "1"), ("c", "1")]), tree(&[("b", "2"), ("c", "1"), ("d", "1")]));
         let delta = diff(&old, &new);
         let names = |files: &[&File]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
-        assert_eq!(
-            (names(&delta.added), names(&delta.removed)),
-            (vec!["d".to_owned()], vec!["a".to_owned()])
-        );
+        assert_eq!((names(&delta.added), names(&delta.removed)), (vec!["d".to_owned()], vec!["a".to_owned()]));
         assert_eq!(delta.changed.len(), 1);
         assert!(diff(&old, &old).is_empty());
     }

@@ -69,12 +69,7 @@ pub(super) fn append(
 }
 
 /// The text with another value in the place of this one.
-pub(super) fn replace(
-    text: &str,
-    root: &Range<usize>,
-    span: &Range<usize>,
-    value: &impl Serialize,
-) -> String {
+pub(super) fn replace(text: &str, root: &Range<usize>, span: &Range<usize>, value: &impl Serialize) -> String {
     let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let lead = &text[line..span.start];
     let own_line = lead.trim().is_empty() && span.start > root.start;

@@ -79,9 +79,10 @@ fn is_current(one: &Registered, group: &str) -> bool {
 fn read(event: &str, hook: &str) -> Option<Registered> {
     let hook: Value = serde_json::from_str(hook).ok()?;
     let command = hook.get("command")?.as_str()?.to_owned();
-    let args = hook.get("args").and_then(Value::as_array).map(|args| {
-        args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned)).collect()
-    });
+    let args = hook
+        .get("args")
+        .and_then(Value::as_array)
+        .map(|args| args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned)).collect());
     let timeout = hook.get("timeout").and_then(Value::as_f64);
     let one = Registered { event: event.to_owned(), command, args, timeout, current: false };
     let name = one.program().rsplit('/').next().unwrap_or_default();

@@ -15,9 +15,7 @@ pub fn used(transcript: &Path, names: &[(&str, &str)]) -> BTreeMap<String, u64> 
     let folder = transcript.with_extension("").join("subagents");
     let agents = names.iter().map(|(id, name)| (*name, folder.join(format!("agent-{id}.jsonl"))));
     let files: Vec<_> = [("", transcript.to_owned())].into_iter().chain(agents).collect();
-    let long = |path: &Path| {
-        std::fs::metadata(path).map_or(0, |about| if about.is_file() { about.len() } else { 0 })
-    };
+    let long = |path: &Path| std::fs::metadata(path).map_or(0, |about| if about.is_file() { about.len() } else { 0 });
     if files.iter().map(|(_, path)| long(path)).sum::<u64>() > MOST {
         return BTreeMap::new();
     }

@@ -81,8 +81,7 @@ pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
         );
         return spell(kind, &Verdict::deny("failure", words));
     }
-    let words =
-        format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
+    let words = format!("aops-hook is broken and let `{}` go unrecorded: {failure}\nhint: {way_out}", row.name);
     let mut answer = spell(kind, &Verdict::notice("failure", &words));
     if matches!(kind, EventKind::WorktreeCreate | EventKind::Other) {
         answer.stdout.clear(); // the client would take text on stdout for a path

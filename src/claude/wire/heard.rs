@@ -47,8 +47,7 @@ mod tests {
     #[test]
     fn every_refusal_is_heard() {
         for kind in EVENTS.iter().filter(|kind| kind.refusal != Refusal::None) {
-            let answer =
-                spell(kind.kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
+            let answer = spell(kind.kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
             let heard = hear(&answer.stdout, answer.exit.into());
             let wanted = Heard {
                 refused: true,
@@ -67,8 +66,7 @@ mod tests {
         assert_eq!(hear("", 0), Heard::default());
         let context = spell(pre, &Verdict::context("x", "know this"));
         assert_eq!(hear(&context.stdout, 0).context, "know this");
-        let ask =
-            Verdict { ruling: Ruling::Ask, gate: "x", reason: "may it?".to_owned(), ..Verdict::default() };
+        let ask = Verdict { ruling: Ruling::Ask, gate: "x", reason: "may it?".to_owned(), ..Verdict::default() };
         let heard = hear(&spell(pre, &ask).stdout, 0);
         assert!(heard.asks && !heard.refused && heard.reason == "may it?", "{heard:?}");
     }

@@ -38,10 +38,7 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     match json.text_of("hook_event_name") {
         Some(said) if said == name => {}
         Some(said) => {
-            return Err(invalid(format!(
-                "called for `{name}`, but the event says `{}`",
-                json::cut(&said, 64)
-            )));
+            return Err(invalid(format!("called for `{name}`, but the event says `{}`", json::cut(&said, 64))));
         }
         None => return Err(invalid("`hook_event_name` is missing".to_owned())),
     }

@@ -27,12 +27,7 @@ pub(super) const VERB: Command = Command {
     ],
     who: Who::Anyone,
     arguments: |row| {
-        row.arg(
-            Arg::new("note")
-                .long("note")
-                .value_name("TEXT")
-                .help("A note that is stored with the checkpoint"),
-        )
+        row.arg(Arg::new("note").long("note").value_name("TEXT").help("A note that is stored with the checkpoint"))
     },
     run,
 };

@@ -35,13 +35,10 @@ const LONGEST: u64 = 256 << 10;
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = store(io)?;
     let old = store.read(&pick_id(given, "id", &store)?)?;
-    let new =
-        if given.contains_id("other") { Some(store.read(&pick_id(given, "other", &store)?)?) } else { None };
+    let new = if given.contains_id("other") { Some(store.read(&pick_id(given, "other", &store)?)?) } else { None };
     let present = match &new {
         Some(new) => new.artifacts.clone(),
-        None => {
-            capture(io.env, &Store::open(io.env, &root(io))?, &Limits::none(), &[], &old.artifacts.left_out)?
-        }
+        None => capture(io.env, &Store::open(io.env, &root(io))?, &Limits::none(), &[], &old.artifacts.left_out)?,
     };
     let delta = diff(&old.artifacts, &present);
     let state = new.as_ref().map(|new| compare(&old, new)).unwrap_or_default();
@@ -78,11 +75,7 @@ fn show(io: &mut Io, store: &Store, delta: &Delta, present: &Artifacts) -> anyho
         writeln!(io.out, "{}", Tone::Good.paint(&line('+', &path), io))?;
     }
     for (old, new) in &delta.changed {
-        let mode = if old.mode == new.mode {
-            String::new()
-        } else {
-            format!("  {:04o} -> {:04o}", old.mode, new.mode)
-        };
+        let mode = if old.mode == new.mode { String::new() } else { format!("  {:04o} -> {:04o}", old.mode, new.mode) };
         writeln!(io.out, "{}", Tone::Warn.paint(&format!("{}{mode}", line('~', &new.path)), io))?;
         if let (Some(was), Some(is)) = (text(store, old), text(store, new)) {
             let shown = name::shown(&new.path);

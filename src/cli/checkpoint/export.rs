@@ -30,34 +30,21 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = store(io)?;
     let id = pick_id(given, "id", &store)?;
     let one = store.vouched(io.env, &id)?;
-    let to =
-        io.env.from_here(Path::new(given.get_one::<String>("to").map(String::as_str).unwrap_or_default()));
+    let to = io.env.from_here(Path::new(given.get_one::<String>("to").map(String::as_str).unwrap_or_default()));
     if to.symlink_metadata().is_ok() {
-        return refused(format!(
-            "`{}` exists already\nhint: name a folder that does not exist",
-            to.display()
-        ));
+        return refused(format!("`{}` exists already\nhint: name a folder that does not exist", to.display()));
     }
     let (nothing, tree) = (Artifacts::default(), to.join("tree"));
     let delta = diff(&nothing, &one.artifacts);
     restore::check_contents(&store, &delta)?;
     let steps = Steps { delta, folders: one.artifacts.folders.iter().collect(), fresh: true };
     files::make_folders(&tree, 0o755).with_context(|| tree.display().to_string())?;
-    let folder = rustix::fs::openat(
-        CWD,
-        &tree,
-        OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
-        Mode::empty(),
-    )?;
+    let folder = rustix::fs::openat(CWD, &tree, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
     restore::apply(&store, &folder, &steps)?.sync(&store)?;
     let text = serde_json::to_string_pretty(&one)? + "\n";
     files::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
     if io.json {
-        writeln!(
-            io.out,
-            "{}",
-            json!({"id": id.to_string(), "folder": to, "files": one.artifacts.files.len()})
-        )?;
+        writeln!(io.out, "{}", json!({"id": id.to_string(), "folder": to, "files": one.artifacts.files.len()}))?;
     } else {
         let (files, bytes) = (one.artifacts.files.len(), size(one.artifacts.bytes()));
         writeln!(io.out, "{files} files, {bytes}, in `{}`", to.display())?;

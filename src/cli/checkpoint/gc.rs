@@ -20,10 +20,7 @@ pub(super) const VERB: Command = Command {
     about: "Delete old checkpoints (needs a person at a terminal)",
     examples: &[
         ("aops-hook checkpoint gc", "keep the newest `checkpoint.keep`"),
-        (
-            "aops-hook checkpoint gc --keep 5 --older-than 7d",
-            "keep the newest five, and all of the last week",
-        ),
+        ("aops-hook checkpoint gc --keep 5 --older-than 7d", "keep the newest five, and all of the last week"),
         ("aops-hook checkpoint gc --dry-run", "show what it would delete"),
     ],
     who: Who::OutsideClient,
@@ -86,8 +83,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     if io.json {
         let ids: Vec<&str> = gone.iter().map(|row| row.id.as_str()).collect();
-        let said =
-            json!({"removed": ids, "kept": kept.len(), "blobs": dead.len(), "bytes": freed, "dry_run": dry});
+        let said = json!({"removed": ids, "kept": kept.len(), "blobs": dead.len(), "bytes": freed, "dry_run": dry});
         writeln!(io.out, "{said}")?;
         return Ok(0);
     }
@@ -98,12 +94,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         writeln!(io.out, "all contents stay, because a checkpoint cannot be read: {why}")?;
     }
     let what = format!("{} of {} checkpoints, {} contents", gone.len(), rows.len(), dead.len());
-    Ok(if dry {
-        writeln!(io.out, "would delete {what}")
-    } else {
-        writeln!(io.out, "deleted {what}, {}", size(freed))
-    }
-    .map(|()| 0)?)
+    Ok(if dry { writeln!(io.out, "would delete {what}") } else { writeln!(io.out, "deleted {what}, {}", size(freed)) }
+        .map(|()| 0)?)
 }
 
 /// The newest start of work of a running session.

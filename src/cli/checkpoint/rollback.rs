@@ -19,14 +19,8 @@ pub(super) const VERB: Command = Command {
     about: "Roll the working tree back to a checkpoint (needs a person at a terminal)",
     examples: &[
         ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what it would do"),
-        (
-            "aops-hook checkpoint rollback manual/POST_idle_v1",
-            "roll back; the present tree is archived first",
-        ),
-        (
-            "aops-hook checkpoint rollback manual/POST_idle_v1 --state-only",
-            "the loop goes back, the files stay",
-        ),
+        ("aops-hook checkpoint rollback manual/POST_idle_v1", "roll back; the present tree is archived first"),
+        ("aops-hook checkpoint rollback manual/POST_idle_v1 --state-only", "the loop goes back, the files stay"),
     ],
     who: Who::OutsideClient,
     arguments: |row| {
@@ -64,8 +58,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         if same { Ok(()) } else { Err(wrong()) }
     };
     if dry || !io.yes {
-        let preview =
-            checkpoint::rollback::preview(env, &Store::open(env, &root)?, &id, &[], &Limits::none())?;
+        let preview = checkpoint::rollback::preview(env, &Store::open(env, &root)?, &id, &[], &Limits::none())?;
         check(&preview)?;
         show(io, &preview, state_only)?;
         if dry && io.json {
@@ -121,18 +114,12 @@ fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> 
     let target = &preview.target;
     writeln!(io.out, "to {}, taken {}", target.identity.checkpoint_id, target.timing.created_at)?;
     if state_only {
-        return Ok(writeln!(
-            io.out,
-            "the loop goes back to `{}`; the files stay as they are",
-            target.phase.name()
-        )?);
+        return Ok(writeln!(io.out, "the loop goes back to `{}`; the files stay as they are", target.phase.name())?);
     }
     let [added, removed, changed] = delta.by_kind();
-    for (words, paths, tone) in [
-        ("removed", removed, Tone::Bad),
-        ("brought back", added, Tone::Good),
-        ("changed back", changed, Tone::Warn),
-    ] {
+    for (words, paths, tone) in
+        [("removed", removed, Tone::Bad), ("brought back", added, Tone::Good), ("changed back", changed, Tone::Warn)]
+    {
         for path in paths.iter().take(SHOWN) {
             writeln!(io.out, "  {}", tone.paint(&format!("{words:13} {}", clean(&name::shown(path))), io))?;
         }

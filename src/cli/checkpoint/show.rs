@@ -37,10 +37,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         ("to do", loop_.incomplete.join(", ")),
     ];
     lines.extend(
-        one.metadata
-            .iter()
-            .filter(|(key, _)| *key != "trigger")
-            .map(|(key, text)| (key.as_str(), text.clone())),
+        one.metadata.iter().filter(|(key, _)| *key != "trigger").map(|(key, text)| (key.as_str(), text.clone())),
     );
     for (label, all) in [("gate", &one.governance.gates), ("check", &one.governance.checks)] {
         for found in all.iter().filter(|found| found.outcome != "PASS") {
@@ -60,9 +57,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         format!("{} files in {} folders, {}", tree.files.len(), tree.folders.len(), size(tree.bytes())),
     ));
     lines.extend(
-        tree.left_out.iter().map(|out| {
-            ("left out", format!("{} ({}, {})", name::shown(&out.path), out.reason, size(out.size)))
-        }),
+        tree.left_out
+            .iter()
+            .map(|out| ("left out", format!("{} ({}, {})", name::shown(&out.path), out.reason, size(out.size)))),
     );
     writeln!(io.out, "{title}")?;
     for (label, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
@@ -72,13 +69,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         for file in &tree.files {
             let target = file.target.as_deref().map(|target| format!(" -> {target}")).unwrap_or_default();
             let path = clean(&format!("{}{target}", name::shown(&file.path))).into_owned();
-            writeln!(
-                io.out,
-                "{:04o} {:>12} {} {path}",
-                file.mode,
-                file.size,
-                &file.sha256.to_string()[..12]
-            )?;
+            writeln!(io.out, "{:04o} {:>12} {} {path}", file.mode, file.size, &file.sha256.to_string()[..12])?;
         }
     }
     Ok(0)

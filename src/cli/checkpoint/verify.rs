@@ -17,9 +17,7 @@ pub(super) const VERB: Command = Command {
         ("aops-hook checkpoint verify manual/POST_idle_v1", "one of them"),
     ],
     who: Who::Anyone,
-    arguments: |row| {
-        row.arg(Arg::new("id").value_name("ID").help("One of them, by its id or the beginning of it"))
-    },
+    arguments: |row| row.arg(Arg::new("id").value_name("ID").help("One of them, by its id or the beginning of it")),
     run,
 };
 
@@ -40,8 +38,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     if io.json {
         let problems: Vec<Value> = wrong.iter().map(|(id, why)| json!({"id": id, "problem": why})).collect();
-        let said =
-            json!({"ok": wrong.is_empty(), "checkpoints": count, "blobs": blobs.len(), "problems": problems});
+        let said = json!({"ok": wrong.is_empty(), "checkpoints": count, "blobs": blobs.len(), "problems": problems});
         writeln!(io.out, "{said}")?;
     } else {
         for (_, why) in &wrong {
@@ -60,16 +57,12 @@ fn check(io: &Io, store: &Store, id: &Id, seen: &mut BTreeSet<[u8; 32]>) -> Resu
         .map_err(|failure| failure.to_string())?
         == Some(false)
     {
-        return Err(format!(
-            "checkpoint `{id}` is not the one in its session's ledger, or the ledger is damaged"
-        ));
+        return Err(format!("checkpoint `{id}` is not the one in its session's ledger, or the ledger is damaged"));
     }
     for file in one.artifacts.files.iter().filter(|file| file.target.is_none()) {
         let digest = file.sha256.0;
         if !seen.contains(&digest) {
-            store
-                .unpack(&digest, &mut std::io::sink())
-                .map_err(|failure| format!("checkpoint `{id}`: {failure}"))?;
+            store.unpack(&digest, &mut std::io::sink()).map_err(|failure| format!("checkpoint `{id}`: {failure}"))?;
             seen.insert(digest);
         }
     }

@@ -109,8 +109,7 @@ impl Stage {
     /// A new session of this project.
     pub(super) fn open(&mut self, act: usize) -> anyhow::Result<()> {
         let hex = sha256(&[format!("{}:{act}", self.root.display()).as_bytes()]);
-        self.session_id =
-            format!("{}-{}-4{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32]);
+        self.session_id = format!("{}-{}-4{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32]);
         self.hook("SessionStart", json!({"source": "startup"})).map(drop)
     }
 
@@ -198,8 +197,7 @@ impl Stage {
             ("GIT_CONFIG_NOSYSTEM", text("1")),
         ];
         variables.extend(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, text("demo"))));
-        variables
-            .extend(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, text("demo@localhost"))));
+        variables.extend(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, text("demo@localhost"))));
         if payload.is_some() {
             variables.push(("CLAUDECODE", text("1")));
             variables.push(("CLAUDE_PROJECT_DIR", self.project().into()));

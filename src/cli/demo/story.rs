@@ -161,7 +161,8 @@ impl<'a> Player<'a> {
                 by(&self.agent.0, words.clone(), "SubagentStop", heard)
             }
             Action::Stop(words) => {
-                let fields = json!({"stop_hook_active": false, "last_assistant_message": words, "background_tasks": []});
+                let fields =
+                    json!({"stop_hook_active": false, "last_assistant_message": words, "background_tasks": []});
                 by(MAIN, format!("stops: {words:?}"), "Stop", self.stage.hook("Stop", fields)?)
             }
             Action::Person(verb) => {
@@ -235,8 +236,7 @@ impl<'a> Player<'a> {
         let said = self.stage.short(&said);
         let beat = Beat { act: self.act, who, does, event, ruling, gate, said, phase, sandbox };
         (self.show)(Ok(&beat))?;
-        let spell =
-            |gate: &str| if gate.is_empty() { "passed".to_owned() } else { format!("refused by `{gate}`") };
+        let spell = |gate: &str| if gate.is_empty() { "passed".to_owned() } else { format!("refused by `{gate}`") };
         let (got, wanted) = (spell(beat.gate.as_deref().unwrap_or_default()), spell(&step.refused_by));
         ensure!(got == wanted, "{} {}: {got}, but must be {wanted}: {}", beat.who, beat.does, beat.said);
         self.beats.push(beat);

@@ -21,9 +21,7 @@ fn judge(path: &str, said: &Result<String, String>) -> Finding {
             let finding = format!("`{path}` is {text}: before {first} a broken guard lets everything pass");
             Finding::bad("client", finding, "run `claude update`")
         }
-        Ok((text, None)) => {
-            Finding::bad("client", format!("`{path}` says version `{text}`"), "run `claude update`")
-        }
+        Ok((text, None)) => Finding::bad("client", format!("`{path}` says version `{text}`"), "run `claude update`"),
         Err(words) => {
             let finding = format!("`{path}` does not print its version: {words}");
             Finding::bad("client", finding, "reinstall Claude Code, so that `claude --version` works")

@@ -36,8 +36,7 @@ pub(super) fn private(scene: &Scene) -> Vec<Finding> {
 }
 
 fn below(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<_> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut found: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     found.sort();
     found
 }
@@ -45,8 +44,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 /// `{YYYYMMDD}-{hash}`
 fn is_session(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let parts =
-        name.split_once('-').filter(|(day, _)| day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()));
+    let parts = name.split_once('-').filter(|(day, _)| day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()));
     let is_hash = |hash: &str| hash.get(..8).is_some_and(|hash| hash.bytes().all(|b| b.is_ascii_hexdigit()));
     parts.is_some_and(|(_, hash)| is_hash(hash)) && path.is_dir()
 }
@@ -69,8 +67,7 @@ pub(super) fn lock(scene: &Scene) -> Vec<Finding> {
     let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
     let excludes = excludes(open);
     let _ = fs::remove_file(&path);
-    let fix =
-        format!("set `CLAUDE_CONFIG_DIR` to a folder on a local disk instead of `{}`", config.display());
+    let fix = format!("set `CLAUDE_CONFIG_DIR` to a folder on a local disk instead of `{}`", config.display());
     match excludes {
         Ok(true) => vec![Finding::well("lock", "a second writer has to wait")],
         Ok(false) => {

@@ -23,11 +23,7 @@ pub(super) fn hooks(scene: &Scene) -> Vec<Finding> {
         Ok(home) => home,
         Err(error) => {
             let finding = format!("no temporary folder to try the hooks in: {error}");
-            return vec![Finding::bad(
-                "hooks",
-                finding,
-                "make room in the folder `TMPDIR` names, or in `/tmp`",
-            )];
+            return vec![Finding::bad("hooks", finding, "make room in the folder `TMPDIR` names, or in `/tmp`")];
         }
     };
     let mut tried = 0;
@@ -49,11 +45,9 @@ pub(super) fn hooks(scene: &Scene) -> Vec<Finding> {
             }
         }
     }
-    let fix =
-        "build and install it anew with `./install.sh`; if that does not help, report it with this line";
-    let findings = failed
-        .iter()
-        .map(|(words, events)| Finding::bad("hooks", format!("{}: {words}", several(events)), fix));
+    let fix = "build and install it anew with `./install.sh`; if that does not help, report it with this line";
+    let findings =
+        failed.iter().map(|(words, events)| Finding::bad("hooks", format!("{}: {words}", several(events)), fix));
     or_well(findings.collect(), "hooks", &format!("{tried} ran and answered"))
 }
 
@@ -102,13 +96,10 @@ impl Stage {
             ("CLAUDE_PROJECT_DIR", self.project.as_os_str()),
             ("CLAUDE_ENV_FILE", self.exports.as_os_str()),
         ];
-        let timeout = one
-            .timeout
-            .filter(|s| (0.001..=600.0).contains(s))
-            .map_or(Duration::from_mins(1), Duration::from_secs_f64);
+        let timeout =
+            one.timeout.filter(|s| (0.001..=600.0).contains(s)).map_or(Duration::from_mins(1), Duration::from_secs_f64);
         let folder: &Path = &self.project;
-        let task =
-            Task { program: &program, args: &args, folder, variables, input: &input, timeout, keep: 1 << 20 };
+        let task = Task { program: &program, args: &args, folder, variables, input: &input, timeout, keep: 1 << 20 };
         judge(&run(&task).map_err(|error| format!("cannot be started: {error}"))?)
     }
 }
@@ -127,9 +118,5 @@ fn judge(outcome: &Outcome) -> Result<(), String> {
     let answer = String::from_utf8_lossy(&outcome.stdout);
     let answer = answer.trim();
     let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(answer);
-    if answer.is_empty() || object.is_ok() {
-        Ok(())
-    } else {
-        Err("its answer is not one JSON object".to_owned())
-    }
+    if answer.is_empty() || object.is_ok() { Ok(()) } else { Err("its answer is not one JSON object".to_owned()) }
 }

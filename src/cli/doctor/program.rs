@@ -29,11 +29,7 @@ pub(super) fn programs(scene: &Scene) -> Vec<Finding> {
     let paths: BTreeSet<_> = scene.ours().map(|(_, one)| path(scene, one)).collect();
     let findings: Vec<_> = paths.iter().filter_map(|path| program(scene, path)).collect();
     let shown: Vec<_> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
-    let well = if shown.is_empty() {
-        "none registered".to_owned()
-    } else {
-        format!("{VERSION}, {}", shown.join(", "))
-    };
+    let well = if shown.is_empty() { "none registered".to_owned() } else { format!("{VERSION}, {}", shown.join(", ")) };
     or_well(findings, "program", &well)
 }
 
@@ -89,13 +85,10 @@ pub(super) fn texts(scene: &Scene) -> Vec<Finding> {
     if !scene.ours().any(|(place, _)| matches!(place.kind, super::scene::Kind::Settings(_))) {
         return Vec::new();
     }
-    let there = |path: &str, text: &str| {
-        std::fs::read(scene.env.config.join(path)).is_ok_and(|b| b == text.as_bytes())
-    };
+    let there = |path: &str, text: &str| std::fs::read(scene.env.config.join(path)).is_ok_and(|b| b == text.as_bytes());
     let missing: Vec<_> = texts::placed().filter(|a| !there(a.path, a.text)).map(|a| a.path).collect();
     if missing.is_empty() {
-        let well =
-            format!("{} agents and commands in `{}`", texts::placed().count(), scene.env.config.display());
+        let well = format!("{} agents and commands in `{}`", texts::placed().count(), scene.env.config.display());
         return vec![Finding::well("texts", well)];
     }
     let finding = format!("missing or changed in `{}`: {}", scene.env.config.display(), several(&missing));

@@ -15,11 +15,7 @@ pub(super) fn settings(scene: &Scene) -> Vec<Finding> {
             let path = place.path.display();
             let words = error.lines().next().unwrap_or_default();
             let finding = format!("`{path}` cannot be read: {words}");
-            Finding::bad(
-                "settings",
-                finding,
-                format!("make `{path}` plain JSON, without comments and trailing commas"),
-            )
+            Finding::bad("settings", finding, format!("make `{path}` plain JSON, without comments and trailing commas"))
         })
         .collect();
     or_well(findings, "settings", "every settings file can be read")
@@ -37,20 +33,12 @@ pub(super) fn registered(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !missing.is_empty() {
         let finding = format!("not registered for {}", several(&missing));
-        findings.push(Finding::bad(
-            "registered",
-            finding,
-            format!("run `aops-hook install{}`", level(scene)),
-        ));
+        findings.push(Finding::bad("registered", finding, format!("run `aops-hook install{}`", level(scene))));
     }
     if let Some((path, _)) = outdated.first() {
         let events: Vec<_> = outdated.iter().map(|(_, event)| event.as_str()).collect();
         let finding = format!("not as this version registers, in `{}`: {}", path.display(), several(&events));
-        findings.push(Finding::bad(
-            "registered",
-            finding,
-            format!("run `aops-hook install{}`", level(scene)),
-        ));
+        findings.push(Finding::bad("registered", finding, format!("run `aops-hook install{}`", level(scene))));
     }
     let files: BTreeSet<_> = scene.ours().map(|(place, _)| format!("`{}`", place.path.display())).collect();
     let files: Vec<_> = files.iter().map(String::as_str).collect();
@@ -90,9 +78,7 @@ pub(super) fn managed(scene: &Scene) -> Vec<Finding> {
     vec![Finding::bad(
         "managed",
         format!("`allowManagedHooksOnly` in `{path}` keeps the hooks out"),
-        format!(
-            "ask the administrator to register `aops-hook` in `{path}`, or to remove `allowManagedHooksOnly`"
-        ),
+        format!("ask the administrator to register `aops-hook` in `{path}`, or to remove `allowManagedHooksOnly`"),
     )]
 }
 

@@ -65,8 +65,7 @@ impl Place {
             Ok((found, text)) => (found.path, survey(&text).map_err(|error| error.to_string())),
             Err(error) => (path.to_owned(), Err(error)),
         };
-        let (survey, error) =
-            survey.map_or_else(|error| (Survey::default(), Some(error)), |found| (found, None));
+        let (survey, error) = survey.map_or_else(|error| (Survey::default(), Some(error)), |found| (found, None));
         Self { kind, path, survey, error, plugin: String::new() }
     }
 }

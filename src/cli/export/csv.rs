@@ -61,10 +61,7 @@ mod tests {
     #[test]
     fn cells() {
         assert_eq!(escape("a,\"b\"\nc"), "\"a,\"\"b\"\"\nc\"");
-        assert_eq!(
-            (escape("=1+1"), escape("-5"), escape("plain")),
-            ("'=1+1".into(), "-5".into(), "plain".into())
-        );
+        assert_eq!((escape("=1+1"), escape("-5"), escape("plain")), ("'=1+1".into(), "-5".into(), "plain".into()));
         assert_eq!(row(&Insights::new()).split(',').count(), COLUMNS.len());
     }
 }

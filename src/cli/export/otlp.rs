@@ -59,13 +59,12 @@ fn post(server: &Address, url: &str, spans: &[Value]) -> anyhow::Result<()> {
         code: 1,
         words: format!("`{url}` {why}\nhint: does a collector listen there for OTLP over HTTP?"),
     };
-    let (status, said) = memory::post(server, &body.to_string(), Instant::now() + TIMEOUT)
-        .map_err(|e| failed(e.to_string()))?;
+    let (status, said) =
+        memory::post(server, &body.to_string(), Instant::now() + TIMEOUT).map_err(|e| failed(e.to_string()))?;
     let said: Value = serde_json::from_slice(&said).unwrap_or_default();
     let rejected = said["partialSuccess"]["rejectedSpans"].as_str().is_some_and(|n| n != "0");
     if status != 200 || rejected {
-        let words =
-            said["partialSuccess"]["errorMessage"].as_str().or(said["message"].as_str()).unwrap_or_default();
+        let words = said["partialSuccess"]["errorMessage"].as_str().or(said["message"].as_str()).unwrap_or_default();
         return Err(failed(format!("answered {status} {}", cut(words, 300))).into());
     }
     Ok(())
@@ -178,8 +177,7 @@ impl SpanWriter<'_> {
         let by_agent = call.agent_id.as_ref().filter(|id| self.agents.iter().any(|agent| agent.id == **id));
         Span {
             id: self.id(&format!("call {n} {}", call.id)),
-            parent: by_agent
-                .map_or_else(|| self.parent_at(call.from_ms), |id| self.id(&format!("agent {id}"))),
+            parent: by_agent.map_or_else(|| self.parent_at(call.from_ms), |id| self.id(&format!("agent {id}"))),
             name: format!("execute_tool {}", call.tool),
             from: call.from_ms,
             to: call.to_ms.unwrap_or(self.end),
@@ -223,9 +221,7 @@ fn session_attributes(insights: &Insights) -> Vec<Value> {
     let most = insights.tokens.by_model.iter().max_by_key(|(_, sum)| sum.tokens());
     attributes.extend(most.map(|(model, _)| text("gen_ai.request.model", model)));
     attributes.extend(insights.workflows_used.last().map(|workflow| text("aops.workflow", workflow)));
-    attributes.extend(
-        insights.cost_usd.map(|cost| json!({"key": "aops.cost_usd", "value": {"doubleValue": cost}})),
-    );
+    attributes.extend(insights.cost_usd.map(|cost| json!({"key": "aops.cost_usd", "value": {"doubleValue": cost}})));
     attributes
 }
 

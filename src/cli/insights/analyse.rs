@@ -52,8 +52,7 @@ fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
     let args: Vec<String> = words.map(str::to_owned).collect();
     let scratch = Scratch::new("analyse").context("a folder for the model")?;
     // A person's own session: neither inside a tool call nor in this project.
-    let variables =
-        io.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
+    let variables = io.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
     let variables: Vec<(&str, &OsStr)> =
         variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
     let task = Task {

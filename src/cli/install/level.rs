@@ -46,9 +46,10 @@ impl Level {
             "`.claude/settings.json` of this folder, shared with others",
             "`.claude/settings.local.json` of this folder, yours alone",
         ];
-        let options = Self::ALL.into_iter().zip(help).map(|(level, help)| {
-            Arg::new(level.name()).long(level.name()).action(ArgAction::SetTrue).help(help)
-        });
+        let options = Self::ALL
+            .into_iter()
+            .zip(help)
+            .map(|(level, help)| Arg::new(level.name()).long(level.name()).action(ArgAction::SetTrue).help(help));
         row.args(options).group(clap::ArgGroup::new("level").args(Self::ALL.map(Level::name)))
     }
 }

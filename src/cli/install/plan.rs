@@ -4,9 +4,7 @@
 //! nothing is left half done.
 
 use super::Level;
-use crate::claude::settings::{
-    PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line,
-};
+use crate::claude::settings::{PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line};
 use crate::cli::install::receipt::{Edited, Placed, Receipt, back_up};
 use crate::config::policy::problem::position;
 use crate::config::texts::{self, Asset};
@@ -39,9 +37,7 @@ impl Plan {
         let new = shown(&new, &settings.path, &command, statusline)?;
         let texts = texts(env, &receipt)?;
         let stale = stale(env, &receipt)?;
-        for found in
-            texts.iter().map(|(found, _)| found).chain(&stale).chain((new != old).then_some(&settings))
-        {
+        for found in texts.iter().map(|(found, _)| found).chain(&stale).chain((new != old).then_some(&settings)) {
             writable(found)?;
         }
         Ok(Self { command, settings, old, new, texts, stale, receipt })
@@ -95,9 +91,7 @@ impl Plan {
     }
 
     fn enter_texts(&mut self, env: &Env) {
-        self.receipt
-            .files
-            .retain(|placed| texts::placed().all(|asset| env.config.join(asset.path) != placed.path));
+        self.receipt.files.retain(|placed| texts::placed().all(|asset| env.config.join(asset.path) != placed.path));
         self.receipt.files.retain(|placed| self.stale.iter().all(|found| found.path != placed.path));
         for asset in texts::placed() {
             let sha256 = sha256(&[asset.text.as_bytes()]);
@@ -125,15 +119,10 @@ fn shown(text: &str, path: &Path, command: &str, wanted: bool) -> anyhow::Result
 fn command(env: &Env) -> anyhow::Result<String> {
     let path = env.program().context("cannot find out where this program is")?;
     if path.file_name().is_none_or(|name| name != PROGRAM) {
-        bail!(
-            "{} must be called `{PROGRAM}` to be found again\nhint: rename it, then install again",
-            named(&path)
-        );
+        bail!("{} must be called `{PROGRAM}` to be found again\nhint: rename it, then install again", named(&path));
     }
     let Ok(path) = path.into_os_string().into_string() else {
-        bail!(
-            "the path of this program is not UTF-8, and settings are\nhint: move it elsewhere, then install again"
-        );
+        bail!("the path of this program is not UTF-8, and settings are\nhint: move it elsewhere, then install again");
     };
     Ok(path)
 }

@@ -48,9 +48,7 @@ impl Receipt {
     /// What is installed; an empty one if nothing is.
     pub fn read(env: &Env) -> anyhow::Result<Self> {
         if !env.config.is_absolute() {
-            bail!(
-                "`HOME` is not set, so the settings cannot be found\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`"
-            );
+            bail!("`HOME` is not set, so the settings cannot be found\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`");
         }
         let path = Self::path(env);
         let named = || format!("`{}`", path.display());
@@ -119,8 +117,7 @@ impl Edited {
 
 /// Copies a settings file from before the installation; gives the path of the copy.
 pub fn back_up(env: &Env, settings: &Path, bytes: &[u8]) -> anyhow::Result<PathBuf> {
-    let day =
-        chrono::DateTime::from_timestamp_millis(env.now_ms).unwrap_or_default().format("%Y%m%dT%H%M%SZ");
+    let day = chrono::DateTime::from_timestamp_millis(env.now_ms).unwrap_or_default().format("%Y%m%dT%H%M%SZ");
     let name = settings.file_name().unwrap_or_default().to_string_lossy();
     let digest = sha256(&[settings.as_os_str().as_encoded_bytes(), bytes]);
     let path = env.config.join("aops/backup").join(format!("{name}.{day}-{}", &digest[..8]));

@@ -81,8 +81,7 @@ fn same_project(io: &Io, shelved: &SessionOnDisk, now: &InForce) -> anyhow::Resu
 fn changes(then: &Form, now: &Form) -> Vec<Change> {
     let (mut then, mut now) = (lines(then), lines(now));
     let names: BTreeSet<String> = then.keys().chain(now.keys()).cloned().collect();
-    let each =
-        names.into_iter().map(|name| Change { then: then.remove(&name), now: now.remove(&name), name });
+    let each = names.into_iter().map(|name| Change { then: then.remove(&name), now: now.remove(&name), name });
     each.filter(|change| change.then != change.now).collect()
 }
 

@@ -60,8 +60,7 @@ fn short(path: &str, io: &Io) -> String {
 /// A rule in a line: what it does, then its conditions.
 fn rule_words(rule: &Rule) -> String {
     let effects: Vec<String> = rule.effect.iter().map(|effect| effect_word(*effect).to_owned()).collect();
-    let conditions =
-        [("tool", &rule.tool), ("path", &rule.path), ("command", &rule.command), ("effect", &effects)];
+    let conditions = [("tool", &rule.tool), ("path", &rule.path), ("command", &rule.command), ("effect", &effects)];
     let named = conditions.iter().filter(|(_, list)| !list.is_empty());
     let words: Vec<String> = named.map(|(name, list)| format!(" {name} {}", list.join(" | "))).collect();
     format!("{}{}", rule.action.word(), words.concat())
@@ -78,8 +77,7 @@ fn value(now: &InForce) -> Value {
         with_origin(value, now.origins.of(key.name))
     });
     let rules = now.policy.rules.iter().map(|rule| entry(rule, now.origins.of(&format!("rule.{}", rule.id))));
-    let checks =
-        now.policy.checks.iter().map(|check| entry(check, now.origins.of(&format!("check.{}", check.id))));
+    let checks = now.policy.checks.iter().map(|check| entry(check, now.origins.of(&format!("check.{}", check.id))));
     let texts = now.texts.texts.iter().map(|text| {
         let digest = sha256(&[text.text.as_bytes()]);
         json!({"name": text.name(), "sha256": digest, "from": text.origin, "file": text.file})

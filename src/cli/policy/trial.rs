@@ -32,13 +32,8 @@ impl Tried<'_> {
 pub(super) fn run(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     let tried = all(io, now);
     let failed = tried.iter().filter(|tried| !tried.holds()).count();
-    let silent: Vec<&str> = now
-        .policy
-        .rules
-        .iter()
-        .filter(|rule| rule.examples.is_empty())
-        .map(|rule| rule.id.as_str())
-        .collect();
+    let silent: Vec<&str> =
+        now.policy.rules.iter().filter(|rule| rule.examples.is_empty()).map(|rule| rule.id.as_str()).collect();
     if io.json {
         let examples: Vec<Value> = tried.iter().map(|tried| value(tried, now)).collect();
         let all = json!({"ok": failed == 0, "examples": examples, "without_examples": silent});
@@ -46,8 +41,7 @@ pub(super) fn run(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
         return Ok(u8::from(failed > 0));
     }
     for one in tried.iter().filter(|tried| !tried.holds()) {
-        let (does, meant) =
-            if one.meant { ("does not match", "is meant to") } else { ("matches", "is meant not to") };
+        let (does, meant) = if one.meant { ("does not match", "is meant to") } else { ("matches", "is meant not to") };
         let mark = Tone::Bad.paint("✗", io).into_owned();
         let words = format!(
             "rule `{}` ({}) {does} `{}`, and {meant}",

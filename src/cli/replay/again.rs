@@ -66,9 +66,8 @@ impl<'a> Replay<'a> {
             Asked::Call(step) => self.of_call(step),
             Asked::Event(seen) => self.of_event(seen),
         };
-        let event = payload.and_then(|payload| {
-            read::read(answered.event, payload.to_string().as_bytes()).map_err(|_| CLIPPED)
-        });
+        let event =
+            payload.and_then(|payload| read::read(answered.event, payload.to_string().as_bytes()).map_err(|_| CLIPPED));
         let event = match event {
             Ok(event) if is_whole(&event, answered) => event,
             Ok(_) => return Replayed::LeftOut(CLIPPED),
@@ -126,8 +125,7 @@ impl<'a> Replay<'a> {
     }
 
     fn of_call(&self, step: &Step) -> Result<Value, &'static str> {
-        let input: Value =
-            serde_json::from_str(step.input.as_ref().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
+        let input: Value = serde_json::from_str(step.input.as_ref().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
         let known = [&step.agent_id, &step.agent_type, &step.mode, &step.prompt_id];
         let mut payload = self.common_fields("PreToolUse", known);
         payload.insert("tool_name".into(), json!(step.call.tool));
@@ -150,13 +148,9 @@ impl<'a> Replay<'a> {
     /// The fields of every payload; `known`: agent id and type, permission mode, prompt id.
     fn common_fields(&self, event: &str, known: [&Option<String>; 4]) -> Map<String, Value> {
         let names = ["agent_id", "agent_type", "permission_mode", "prompt_id"];
-        let known =
-            names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value.as_ref()?))));
-        let fixed = [
-            ("session_id", json!(self.session_id)),
-            ("cwd", json!(self.cwd)),
-            ("hook_event_name", json!(event)),
-        ];
+        let known = names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value.as_ref()?))));
+        let fixed =
+            [("session_id", json!(self.session_id)), ("cwd", json!(self.cwd)), ("hook_event_name", json!(event))];
         known.chain(fixed).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
@@ -188,8 +182,7 @@ fn is_whole(event: &Event, answered: &Answered) -> bool {
 fn has_clip(value: &Value) -> bool {
     match value {
         Value::Object(members) => {
-            members.len() == 3
-                && ["clipped", "length", "sha256"].iter().all(|name| members.contains_key(*name))
+            members.len() == 3 && ["clipped", "length", "sha256"].iter().all(|name| members.contains_key(*name))
                 || members.values().any(has_clip)
         }
         Value::Array(items) => items.iter().any(has_clip),

@@ -53,8 +53,7 @@ impl<'a, 'io> Progress<'a, 'io> {
     pub(super) fn finished(&mut self, finish: &Finish) {
         let Finish { run_id, outcome, reason, packet, hint } = finish;
         let (name, exit) = (outcome.name(), outcome.exit());
-        let end =
-            json!({"run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet});
+        let end = json!({"run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet});
         self.line(&end);
         let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();
@@ -66,8 +65,7 @@ impl<'a, 'io> Progress<'a, 'io> {
 
     pub(super) fn failed(&mut self, exit: u8, reason: &str) {
         let nothing = Value::Null;
-        let end =
-            json!({"run_id": nothing, "outcome": nothing, "reason": reason, "exit": exit, "packet": nothing});
+        let end = json!({"run_id": nothing, "outcome": nothing, "reason": reason, "exit": exit, "packet": nothing});
         self.line(&end);
     }
 }

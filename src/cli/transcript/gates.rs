@@ -49,16 +49,7 @@ impl GateNotes {
         match fact {
             Fact::Event(seen) => {
                 if let Some(said) = seen.said.as_ref().filter(|said| !said.reason.is_empty()) {
-                    say(
-                        format!(
-                            "`{}` {} {}: {}",
-                            said.gate,
-                            past_tense(&said.ruling),
-                            seen.event,
-                            said.reason
-                        ),
-                        false,
-                    );
+                    say(format!("`{}` {} {}: {}", said.gate, past_tense(&said.ruling), seen.event, said.reason), false);
                 }
                 if let Some(prompt) = words(seen, "prompt").filter(|_| seen.event == "UserPromptSubmit") {
                     say(format!("**Prompt.** {prompt}"), true);

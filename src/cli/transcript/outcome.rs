@@ -65,11 +65,9 @@ impl CallOutcomes {
                     let id = block.tool_use_id.to_string();
                     let outcome = self.calls.entry(id.clone()).or_default();
                     (outcome.is_error, outcome.ended_ms) = (Some(block.is_error == Some(true)), at);
-                    let started =
-                        record.result.and_then(|raw| serde_json::from_str::<Started>(raw.get()).ok());
+                    let started = record.result.and_then(|raw| serde_json::from_str::<Started>(raw.get()).ok());
                     let agent_id = started.and_then(|started| started.agent_id);
-                    let found =
-                        self.agents.iter_mut().find(|agent| Some(&agent.agent_id) == agent_id.as_ref());
+                    let found = self.agents.iter_mut().find(|agent| Some(&agent.agent_id) == agent_id.as_ref());
                     if let Some(agent) = found.filter(|agent| agent.call.is_empty()) {
                         agent.call = id;
                     }

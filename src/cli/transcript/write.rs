@@ -33,16 +33,7 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(page: Page<'a>, gates: &'a GateNotes, outcomes: &'a CallOutcomes, short: bool) -> Self {
-        Self {
-            page,
-            gates,
-            outcomes,
-            short,
-            next: 0,
-            written: BTreeSet::new(),
-            last_spoke: String::new(),
-            unknown: 0,
-        }
+        Self { page, gates, outcomes, short, next: 0, written: BTreeSet::new(), last_spoke: String::new(), unknown: 0 }
     }
 
     pub(super) fn session(&mut self, transcript: &Path) -> io::Result<()> {
@@ -129,11 +120,8 @@ impl<'a> Writer<'a> {
 
     fn call(&mut self, block: &Block) -> io::Result<()> {
         let input = block.input.map_or("{}", |input| input.get());
-        let call = ToolCall {
-            key: CallKey::of(&block.name, &block.id),
-            input: input.to_owned(),
-            ..ToolCall::default()
-        };
+        let call =
+            ToolCall { key: CallKey::of(&block.name, &block.id), input: input.to_owned(), ..ToolCall::default() };
         let shown = safe(&sandbox::shown(&call), 300).replace(['`', '\n'], " ");
         self.page.line(&format!("**Call** `{shown}`: {}", self.ended(&block.id)))?;
         if let Some(ended) = self.gates.calls.get(block.id.as_ref())

@@ -53,17 +53,13 @@ impl<'a> Past<'a> {
     /// The last entry of this form, described.
     fn last(&self, like: impl Fn(&Fact) -> bool) -> Option<Clue> {
         let entry = self.entries().rev().find(|entry| like(&entry.fact))?;
-        Some(Clue {
-            seq: Some(entry.seq),
-            what: format!("{}  {}", entry.kind, describe_fact(&entry.fact, 240)),
-        })
+        Some(Clue { seq: Some(entry.seq), what: format!("{}  {}", entry.kind, describe_fact(&entry.fact, 240)) })
     }
 
     /// The last report of one of our agents after this entry.
     fn report_of(&self, name: &str, after: u64) -> Option<Clue> {
-        let found = self.last(
-            |fact| matches!(fact, Fact::Verdict(report) if report.agent == name && report.finding.is_some()),
-        );
+        let found =
+            self.last(|fact| matches!(fact, Fact::Verdict(report) if report.agent == name && report.finding.is_some()));
         found.filter(|clue| clue.seq > Some(after))
     }
 
@@ -77,8 +73,7 @@ impl<'a> Past<'a> {
             _ => None,
         });
         let since = prompt.as_ref().map_or(0, |(seq, _)| *seq);
-        let mut clues: Vec<Clue> =
-            prompt.into_iter().map(|(seq, what)| Clue { seq: Some(seq), what }).collect();
+        let mut clues: Vec<Clue> = prompt.into_iter().map(|(seq, what)| Clue { seq: Some(seq), what }).collect();
         let Some(plan) = self.report_of("prompt-hydrator", since) else {
             clues.push(missing("no report of `prompt-hydrator`"));
             return clues;
@@ -126,8 +121,7 @@ impl<'a> Past<'a> {
         let (last, mut clues) = match asked {
             Some((seq, step)) => {
                 let input = step.input.as_ref().map_or("", |input| input.get());
-                let what =
-                    format!("the last of {writes} changes: {} {}", step.call.tool, one_line(input, 160));
+                let what = format!("the last of {writes} changes: {} {}", step.call.tool, one_line(input, 160));
                 (seq, vec![Clue { seq: Some(seq), what }])
             }
             None => (0, Vec::new()),
@@ -146,7 +140,8 @@ impl<'a> Past<'a> {
         let Asked::Event(seen) = answered.asked else { return Vec::new() };
         let same = |fact: &Fact| matches!(fact, Fact::Event(start) if start.event == "SubagentStart" && start.agent_id == seen.agent_id);
         let id = seen.agent_id.as_deref().unwrap_or_default();
-        let sent_on = |entry: &&Recent| matches!(&entry.fact, Fact::Verdict(report) if report.agent_id == id && report.sent_on);
+        let sent_on =
+            |entry: &&Recent| matches!(&entry.fact, Fact::Verdict(report) if report.agent_id == id && report.sent_on);
         let mut clues: Vec<Clue> = self.last(same).into_iter().collect();
         clues.extend(self.entries().filter(sent_on).map(|entry| Clue {
             seq: Some(entry.seq),

@@ -17,13 +17,7 @@ use crate::text::template::one_line;
 use crate::text::time;
 use std::path::Path;
 
-pub(super) fn of(
-    env: &Env,
-    answered: &Answered,
-    batch: &Batch,
-    before: &[Batch],
-    session: &Session,
-) -> Vec<Clue> {
+pub(super) fn of(env: &Env, answered: &Answered, batch: &Batch, before: &[Batch], session: &Session) -> Vec<Clue> {
     let failed = batch.iter().filter_map(|entry| match &entry.fact {
         Fact::Check(run) if run.failed() => Some((entry.seq, run)),
         _ => None,
@@ -34,8 +28,7 @@ pub(super) fn of(
         return Vec::new();
     }
     let now = in_force::look(env, Path::new(&session.memory.root)).ok();
-    let mut clues: Vec<Clue> =
-        failed.into_iter().map(|(seq, run)| check(seq, run, session, now.as_ref())).collect();
+    let mut clues: Vec<Clue> = failed.into_iter().map(|(seq, run)| check(seq, run, session, now.as_ref())).collect();
     if let (Asked::Call(step), true) = (answered.asked, of_rules) {
         clues.extend(matching(env, answered, step, before, session, now.as_ref()));
     }
@@ -75,8 +68,7 @@ fn matching(
         .map(|rule| {
             let there = now.filter(|now| now.policy.rules.contains(rule));
             let met = rule.found(&called).into_iter().map(|(name, pattern, what)| {
-                let what =
-                    if pattern == what { String::new() } else { format!(" met `{}`", one_line(&what, 120)) };
+                let what = if pattern == what { String::new() } else { format!(" met `{}`", one_line(&what, 120)) };
                 format!("{name} `{pattern}`{what}")
             });
             let met: Vec<String> = met.collect();

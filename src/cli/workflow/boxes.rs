@@ -33,10 +33,7 @@ impl Drawing {
 
     pub(super) fn lines(&self) -> impl Iterator<Item = (String, String)> {
         let margin = self.margin();
-        self.labels
-            .iter()
-            .zip(self.canvas.lines())
-            .map(move |(label, line)| (format!("{label:<margin$}"), line))
+        self.labels.iter().zip(self.canvas.lines()).map(move |(label, line)| (format!("{label:<margin$}"), line))
     }
 }
 
@@ -180,8 +177,7 @@ fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Ve
     let rows: Vec<Vec<_>> =
         rows.map(|(row, slots)| slots.iter().enumerate().map(|slot| words(row, slot)).collect()).collect();
     // All boxes of a row are as wide as its widest: then the middle one stands in the middle.
-    let width =
-        |words: &Vec<String>| words.iter().map(|line| line.chars().count() + 4).max().unwrap_or(1) | 1;
+    let width = |words: &Vec<String>| words.iter().map(|line| line.chars().count() + 4).max().unwrap_or(1) | 1;
     let widest = |row: &[Vec<String>]| row.iter().map(width).max().unwrap_or(1);
     let own = |words: &Vec<String>, widest: usize| if words.is_empty() { 1 } else { widest };
     let whole = |row: &Vec<Vec<String>>| {
@@ -203,8 +199,7 @@ fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Ve
 /// What a box says.
 fn words(workflow: &Workflow, step: usize, vague: bool) -> Vec<String> {
     let step = &workflow.steps[step];
-    let after =
-        || format!("after {}", step.needs.iter().map(|need| need.to.as_str()).collect::<Vec<_>>().join(", "));
+    let after = || format!("after {}", step.needs.iter().map(|need| need.to.as_str()).collect::<Vec<_>>().join(", "));
     let lines = [step.name.clone(), done_by(step), if vague { after() } else { String::new() }];
     lines.iter().filter(|line| !line.is_empty()).map(|line| short(&clean(line))).collect()
 }

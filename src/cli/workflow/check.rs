@@ -27,8 +27,7 @@ pub(super) const VERB: Command = Command {
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let files: Vec<PathBuf> =
-        given.get_many::<String>("files").unwrap_or_default().map(PathBuf::from).collect();
+    let files: Vec<PathBuf> = given.get_many::<String>("files").unwrap_or_default().map(PathBuf::from).collect();
     let project = texts::project(io.env, &io.env.cwd);
     let mut texts = texts::in_force(io.env, &project);
     let mut named = Vec::new();

@@ -11,8 +11,7 @@ fn shipped(id: &str) -> Workflow {
 
 /// Lines that skip rows and cross, a step alone, a text that wants to get out.
 fn knotty() -> Workflow {
-    let step =
-        |id: &str, name: &str, more: &str| format!("  - {{id: {id}, name: {name}, description: d{more}}}\n");
+    let step = |id: &str, name: &str, more: &str| format!("  - {{id: {id}, name: {name}, description: d{more}}}\n");
     let steps = [
         step("a", "Freeze", ""),
         step("b", "'<Build> & \"sign\"'", ", needs: [a], run: make a-very-long-target of-the-dist"),
@@ -52,11 +51,8 @@ fn dot_and_mermaid() {
 
 #[test]
 fn a_drawing_is_as_wide_as_it_says_and_ours_fit_a_small_terminal() {
-    let ours: Vec<_> = ASSETS
-        .iter()
-        .filter(|asset| asset.kind() == Kind::Workflow)
-        .map(|asset| shipped(asset.id()))
-        .collect();
+    let ours: Vec<_> =
+        ASSETS.iter().filter(|asset| asset.kind() == Kind::Workflow).map(|asset| shipped(asset.id())).collect();
     for workflow in ours.iter().chain([&knotty()]) {
         let drawing = boxes::draw(workflow);
         let widest = drawing.lines().map(|(label, line)| label.chars().count() + line.chars().count()).max();

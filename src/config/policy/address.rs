@@ -29,8 +29,8 @@ impl Address {
         if path.bytes().any(|b| b <= b' ' || b == b'#' || !b.is_ascii()) {
             return Err("a URL whose path has no blanks and no signs that must be encoded".to_owned());
         }
-        let sockets = sockets(host)
-            .ok_or("a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`")?;
+        let sockets =
+            sockets(host).ok_or("a URL whose host is a number or `localhost`, as `http://127.0.0.1:8765/mcp`")?;
         let slash = if path.starts_with('/') { "" } else { "/" };
         Ok(Self { sockets, host: host.to_owned(), path: format!("{slash}{path}") })
     }
@@ -48,8 +48,7 @@ fn sockets(host: &str) -> Option<Vec<SocketAddr>> {
         return Some(both.into_iter().map(|ip| SocketAddr::new(ip, port)).collect());
     }
     let bracket = |host: &str| host.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok();
-    let ip =
-        |host: &str| bracket(host).map(IpAddr::V6).or_else(|| host.parse::<Ipv4Addr>().ok().map(IpAddr::V4));
+    let ip = |host: &str| bracket(host).map(IpAddr::V6).or_else(|| host.parse::<Ipv4Addr>().ok().map(IpAddr::V4));
     if let Some(ip) = ip(host) {
         return Some(vec![SocketAddr::new(ip, 80)]);
     }

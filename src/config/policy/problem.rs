@@ -51,7 +51,6 @@ pub fn did_you_mean(name: Option<&str>) -> String {
 /// The name that was probably meant: a slip or two away, and no more than a third of the word.
 pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let far = (given.chars().count() / 3).clamp(1, 3);
-    let near =
-        names.map(|name| (strsim::damerau_levenshtein(given, name), name)).filter(|(steps, _)| *steps <= far);
+    let near = names.map(|name| (strsim::damerau_levenshtein(given, name), name)).filter(|(steps, _)| *steps <= far);
     near.min().map(|(_, name)| name)
 }

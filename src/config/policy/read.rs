@@ -28,8 +28,7 @@ pub fn read(user: Option<Source>, project: Option<Source>) -> Result<(Policy, Or
     let (mut policy, mut origins) = (Policy::default(), Origins::default());
     for (layer, source) in [(Layer::User, user), (Layer::Project, project)] {
         let Some(source) = source else { continue };
-        let mut reading =
-            Reading { layer, source, policy: &mut policy, origins: &mut origins, problems: Vec::new() };
+        let mut reading = Reading { layer, source, policy: &mut policy, origins: &mut origins, problems: Vec::new() };
         reading.file();
         let mut problems = reading.problems;
         if !problems.is_empty() {
@@ -178,12 +177,7 @@ impl Reading<'_> {
         let mut parts = Parts::default();
         for (field, given) in table {
             let Some(part) = known.iter().find(|part| part.name == field.get_ref()) else {
-                self.unknown_in(
-                    field.span().start,
-                    name,
-                    field.get_ref(),
-                    known.iter().map(|part| part.name),
-                );
+                self.unknown_in(field.span().start, name, field.get_ref(), known.iter().map(|part| part.name));
                 continue;
             };
             match part.form.read(given) {

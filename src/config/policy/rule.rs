@@ -60,9 +60,8 @@ pub struct Called<'a> {
 impl Rule {
     pub fn matches(&self, call: &Called) -> bool {
         let tool = |pattern: &String| glob::name(pattern, call.tool);
-        let path = |pattern: &String| {
-            call.paths.iter().any(|path| glob::covers(pattern, path, call.project, call.home))
-        };
+        let path =
+            |pattern: &String| call.paths.iter().any(|path| glob::covers(pattern, path, call.project, call.home));
         let command = |wanted: &String| call.commands.iter().any(|words| has_words(wanted, words));
         let effect = |wanted: &Effect| effect_word(*wanted) == effect_word(call.effect);
         (self.tool.is_empty() || self.tool.iter().any(tool))
@@ -107,9 +106,7 @@ impl Rule {
             return Err(("id", "a rule needs `tool`, `path`, `command` or `effect`".to_owned()));
         }
         match rule.examples.iter().find(|example| Example::of(example).is_none()) {
-            Some(odd) => {
-                Err(("examples", format!("a call as `Tool(argument)` or `!Tool(argument)`, not {odd:?}")))
-            }
+            Some(odd) => Err(("examples", format!("a call as `Tool(argument)` or `!Tool(argument)`, not {odd:?}"))),
             None => Ok(rule),
         }
     }

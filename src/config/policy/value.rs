@@ -196,9 +196,7 @@ fn plain(text: &str) -> Result<Value, String> {
         0 => Err("a text that is not empty".to_owned()),
         long if long > LONGEST_TEXT => Err(format!("at most {LONGEST_TEXT} characters, not {long}")),
         // What stands here is shown to people and models: no escape sequences.
-        _ if text.chars().any(char::is_control) => {
-            Err("a text on one line, without control characters".to_owned())
-        }
+        _ if text.chars().any(char::is_control) => Err("a text on one line, without control characters".to_owned()),
         _ => Ok(Value::Text(text.to_owned())),
     }
 }

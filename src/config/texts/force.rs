@@ -64,9 +64,7 @@ pub fn in_force(env: &Env, project: &Path) -> Texts {
     let ours = ASSETS.iter().filter(|asset| asset.kind() != Kind::Command);
     ours.for_each(|asset| all.add(embedded(asset)));
     for from in text_folders(env, Some(project)) {
-        for kind in
-            [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(from.origin, *kind))
-        {
+        for kind in [Kind::Workflow, Kind::Agent, Kind::Template].into_iter().filter(|kind| may(from.origin, *kind)) {
             all.take_folder(&from, kind);
         }
         for kind in [Kind::Axioms, Kind::Index].into_iter().filter(|kind| may(from.origin, *kind)) {
@@ -237,9 +235,7 @@ mod tests {
             let foreign = texts.iter().filter(|text| text.origin != Origin::Embedded);
             let root = format!("{}/", self.root.path().display());
             (
-                foreign
-                    .map(|text| format!("{:?} {} {}: {}", text.kind, text.id, text.origin, text.text))
-                    .collect(),
+                foreign.map(|text| format!("{:?} {} {}: {}", text.kind, text.id, text.origin, text.text)).collect(),
                 problems.iter().map(|problem| problem.to_string().replace(&root, "")).collect(),
             )
         }
@@ -249,10 +245,7 @@ mod tests {
     fn ours_alone() {
         let world = World::new(&[]);
         let Texts { texts, problems } = in_force(&world.env, &world.project());
-        assert_eq!(
-            (texts.len(), problems),
-            (ASSETS.iter().filter(|a| a.kind() != Kind::Command).count(), vec![])
-        );
+        assert_eq!((texts.len(), problems), (ASSETS.iter().filter(|a| a.kind() != Kind::Command).count(), vec![]));
     }
 
     #[test]
@@ -286,12 +279,9 @@ mod tests {
             "Template refusals/rule user: user's",
         ];
         assert_eq!(world.foreign(), (wanted.map(str::to_owned).to_vec(), vec![]));
-        let origins: Vec<_> =
-            axioms(&world.env, &world.project()).texts.iter().map(|text| text.origin).collect();
+        let origins: Vec<_> = axioms(&world.env, &world.project()).texts.iter().map(|text| text.origin).collect();
         assert_eq!(origins, [Origin::Embedded, Origin::User, Origin::Project]);
-        for text in
-            in_force(&world.env, &world.project()).texts.iter().filter(|text| text.kind != Kind::Axioms)
-        {
+        for text in in_force(&world.env, &world.project()).texts.iter().filter(|text| text.kind != Kind::Axioms) {
             let one = find(&world.env, Some(&world.project()), text.kind, &text.id).unwrap();
             assert_eq!(one.as_ref(), Some(text), "one by one it is the same as all at once");
         }
@@ -299,10 +289,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_told() {
-        let world = World::new(&[
-            ("user/templates/refusals/rules.md", "x"),
-            ("project/.aops/workflows/good.md", "x"),
-        ]);
+        let world = World::new(&[("user/templates/refusals/rules.md", "x"), ("project/.aops/workflows/good.md", "x")]);
         let outside = world.root.path().join("secret.md");
         fs::write(&outside, "secret").unwrap();
         let folder = world.project().join(".aops/workflows");
@@ -345,10 +332,7 @@ mod tests {
         };
         let bare = digests(&[]);
         assert_eq!(bare, digests(&[]), "the same folders elsewhere give the same digests");
-        assert!(
-            bare.contains_key("workflow/tdd-cycle") && bare.contains_key("axioms/AXIOMS@embedded"),
-            "{bare:?}"
-        );
+        assert!(bare.contains_key("workflow/tdd-cycle") && bare.contains_key("axioms/AXIOMS@embedded"), "{bare:?}");
         for file in ["user/AXIOMS.md", "user/templates/refusals/rule.md", "project/.aops/workflows/x.md"] {
             assert_ne!(digests(&[(file, "x")]), bare, "{file}");
             assert_ne!(digests(&[(file, "x")]), digests(&[(file, "y")]), "{file}");

@@ -37,8 +37,7 @@ pub fn project(env: &Env, cwd: &Path) -> PathBuf {
 pub fn read_text(path: &Path, within: Option<&Path>) -> Result<Option<String>, String> {
     let Some(real) = resolve(path, within)? else { return Ok(None) };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let file =
-        rustix::fs::openat(CWD, &real, flags, Mode::empty()).map_err(|e| format!("cannot be read: {e}"))?;
+    let file = rustix::fs::openat(CWD, &real, flags, Mode::empty()).map_err(|e| format!("cannot be read: {e}"))?;
     let stat = rustix::fs::fstat(&file).map_err(|e| format!("cannot be read: {e}"))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err("is not a plain file".to_owned());
@@ -129,11 +128,7 @@ mod tests {
         assert_eq!(why("folder.md"), "is not a plain file");
         assert_eq!(why("pipe.md"), "is not a plain file");
         assert!(why("ring.md").starts_with("cannot be read: "));
-        assert_eq!(
-            read_text(&at("out.md"), None),
-            Ok(Some("secret".to_owned())),
-            "a person's own links are followed"
-        );
+        assert_eq!(read_text(&at("out.md"), None), Ok(Some("secret".to_owned())), "a person's own links are followed");
     }
 
     #[test]

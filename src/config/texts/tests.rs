@@ -7,17 +7,13 @@ use std::path::Path;
 
 fn shipped() -> Vec<Workflow> {
     let texts = ASSETS.iter().filter(|asset| asset.kind() == Kind::Workflow);
-    texts
-        .map(|asset| read(asset.path, asset.text).unwrap_or_else(|problems| panic!("{problems:?}")))
-        .collect()
+    texts.map(|asset| read(asset.path, asset.text).unwrap_or_else(|problems| panic!("{problems:?}"))).collect()
 }
 
 #[test]
 fn gates_of_the_shipped_workflows() {
-    let gates =
-        |workflow: &Workflow| workflow.gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(" ");
-    let table: Vec<_> =
-        shipped().iter().map(|workflow| format!("{}: {}", workflow.id, gates(workflow))).collect();
+    let gates = |workflow: &Workflow| workflow.gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(" ");
+    let table: Vec<_> = shipped().iter().map(|workflow| format!("{}: {}", workflow.id, gates(workflow))).collect();
     let wanted = [
         "batch-processing: critic qa",
         "build-loop: critic qa",
@@ -70,11 +66,7 @@ fn rows_of_the_canonical_phase_graph() {
             Slot::Step(step) => workflow.steps[*step].id.clone(),
             Slot::Pass(..) => "|".to_owned(),
         };
-        Layout::of(workflow)
-            .rows
-            .iter()
-            .map(|row| row.iter().map(name).collect::<Vec<_>>().join(" "))
-            .collect()
+        Layout::of(workflow).rows.iter().map(|row| row.iter().map(name).collect::<Vec<_>>().join(" ")).collect()
     };
     let wanted = [
         "intake",
@@ -148,10 +140,7 @@ fn nobody_else_can_silence_our_words() {
     }
     let said = axioms_text(&env, &project);
     assert!(said.starts_with(ours("AXIOMS.md")), "{said}");
-    assert!(
-        said.contains("AXIOMS.md` is not UTF-8") && said.contains("is a link out of the project"),
-        "{said}"
-    );
+    assert!(said.contains("AXIOMS.md` is not UTF-8") && said.contains("is a link out of the project"), "{said}");
     let said = workflows_text(&env, &project);
     assert!(said.starts_with(ours("WORKFLOWS.md")) && said.contains("is not UTF-8"), "{said}");
     let why = template(&env, "refusals/rule.md").unwrap_err().to_string();

@@ -14,9 +14,7 @@ pub fn template(env: &Env, name: &str) -> Result<String, Failure> {
     let id = name.strip_suffix(".md").unwrap_or(name);
     match find(env, None, Kind::Template, id) {
         Ok(text) => Ok(text.map(|text| text.text.into_owned()).unwrap_or_default()),
-        Err(problem) => {
-            Err(Failure::new(Code::ConfigInvalid, format!("`{}` {}", problem.file, problem.what)))
-        }
+        Err(problem) => Err(Failure::new(Code::ConfigInvalid, format!("`{}` {}", problem.file, problem.what))),
     }
 }
 
@@ -31,9 +29,10 @@ pub fn axioms_text(env: &Env, project: &Path) -> String {
 pub fn workflows_text(env: &Env, project: &Path) -> String {
     let (index, problem) = usable(find(env, None, Kind::Index, "WORKFLOWS"));
     let library = Library::read(env, project);
-    let own = library.catalogue.all().filter(|held| {
-        library.origins.get(&held.workflow.id).is_some_and(|origin| *origin != Origin::Embedded)
-    });
+    let own = library
+        .catalogue
+        .all()
+        .filter(|held| library.origins.get(&held.workflow.id).is_some_and(|origin| *origin != Origin::Embedded));
     let own: Vec<_> = own.map(|held| format!("- `{}`: {}", held.workflow.id, held.workflow.title)).collect();
     let mut parts = vec![index.trim_end().to_owned()];
     parts.extend(problem.as_ref().map(unusable));

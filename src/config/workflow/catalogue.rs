@@ -143,8 +143,7 @@ fn check_agents(held: &Held, agents: &BTreeSet<String>, problems: &mut Vec<Probl
     for (step, agent) in held.workflow.steps.iter().filter_map(|step| Some((step, step.agent.as_ref()?))) {
         if !agents.contains(&agent.to) {
             let near = meant(&agent.to, agents.iter().map(String::as_str));
-            let what =
-                format!("step `{}` names the agent `{}`, which does not exist{near}", step.id, agent.to);
+            let what = format!("step `{}` names the agent `{}`, which does not exist{near}", step.id, agent.to);
             problems.push(Problem::new(&held.file, agent.line, what));
         }
     }
@@ -154,8 +153,7 @@ fn check_gates(held: &Held, problems: &mut Vec<Problem>) {
     let Workflow { id, gates, gates_line, .. } = &held.workflow;
     for gate in held.owed.iter().filter(|gate| !gates.contains(gate)) {
         let gate = gate.name();
-        let what =
-            format!("a project's `{id}` may add gates, not drop any: `{gate}` is missing from `gates`");
+        let what = format!("a project's `{id}` may add gates, not drop any: `{gate}` is missing from `gates`");
         problems.push(Problem::new(&held.file, *gates_line, what));
     }
 }

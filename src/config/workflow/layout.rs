@@ -75,9 +75,7 @@ impl Layout {
             let pass = Slot::Pass(edge.0, edge.1);
             self.rows[row].iter().position(|slot| *slot == Slot::Step(end) || *slot == pass)
         };
-        let lines = edges
-            .iter()
-            .filter_map(|edge| Some((place(row - 1, edge.0, *edge)?, place(row, edge.1, *edge)?)));
+        let lines = edges.iter().filter_map(|edge| Some((place(row - 1, edge.0, *edge)?, place(row, edge.1, *edge)?)));
         let mut lines: Vec<_> = lines.collect();
         lines.sort_unstable();
         lines
@@ -86,11 +84,8 @@ impl Layout {
 
 /// For each step the places of those it needs.
 fn needs(workflow: &Workflow) -> Vec<Vec<usize>> {
-    let places: BTreeMap<_, _> =
-        workflow.steps.iter().enumerate().map(|(n, step)| (step.id.as_str(), n)).collect();
-    let of = |step: &super::Step| {
-        step.needs.iter().filter_map(|need| places.get(need.to.as_str()).copied()).collect()
-    };
+    let places: BTreeMap<_, _> = workflow.steps.iter().enumerate().map(|(n, step)| (step.id.as_str(), n)).collect();
+    let of = |step: &super::Step| step.needs.iter().filter_map(|need| places.get(need.to.as_str()).copied()).collect();
     workflow.steps.iter().map(of).collect()
 }
 

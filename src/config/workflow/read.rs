@@ -13,8 +13,8 @@ const NOTES: [&str; 4] = ["tags", "permalink", "created", "modified"];
 /// The workflow in `text`. Problems name it `file`, whose last part without `.md` is the id it must have.
 pub fn read(file: &str, text: &str) -> Result<Workflow, Vec<Problem>> {
     let one = |line, what: &str| vec![Problem::new(file, line, what)];
-    let (front, body, body_line) = split(text)
-        .ok_or_else(|| one(1, "no frontmatter: the file must begin with YAML between two `---` lines"))?;
+    let (front, body, body_line) =
+        split(text).ok_or_else(|| one(1, "no frontmatter: the file must begin with YAML between two `---` lines"))?;
     let root = yaml::parse(front, 2).map_err(|fault| one(fault.line, &fault.what))?;
     let report = Report::new(file);
     let workflow = whole(&report, &root, body, body_line);

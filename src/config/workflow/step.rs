@@ -123,8 +123,7 @@ fn ring(steps: &[Step]) -> Option<Vec<&str>> {
         if let Some(at) = seen {
             let mut ring = path.split_off(at);
             ring.pop();
-            let first =
-                ring.iter().enumerate().min_by_key(|(_, id)| steps.iter().position(|s| s.id == **id))?.0;
+            let first = ring.iter().enumerate().min_by_key(|(_, id)| steps.iter().position(|s| s.id == **id))?.0;
             ring.rotate_left(first);
             ring.push(ring[0]);
             return Some(ring);

@@ -85,13 +85,7 @@ fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
     }
 }
 
-pub(super) fn ended(
-    session: &Session,
-    event: &Event,
-    call: &ToolCall,
-    end: CallState,
-    context: &Context,
-) -> Vec<Fact> {
+pub(super) fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, context: &Context) -> Vec<Fact> {
     let Some(open) = session.open_call(&call.key) else {
         let repeated = context.past.is_some();
         return vec![if repeated { again(event, call, context) } else { unasked(event, call) }];
@@ -121,8 +115,7 @@ pub(super) fn ended(
 /// A call that ended before ends again: recorded, but counted once.
 fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
     let id = quoted(&call.key.id);
-    let about =
-        format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
+    let about = format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
     Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, context, None) })
 }
 

@@ -87,8 +87,7 @@ impl<'a> PlaceMap<'a> {
     fn exists(&self, target: &Target, path: &[Component]) -> bool {
         target.stands.unwrap_or_else(|| {
             let known = [&self.config, &names(&self.protected.project)];
-            let above =
-                |known: &[String]| matches!(relate(path, known), Some(Relation::At | Relation::Above));
+            let above = |known: &[String]| matches!(relate(path, known), Some(Relation::At | Relation::Above));
             target.path.bits.last() == Some(&Bit::Char('/')) || known.iter().any(|known| above(known))
         })
     }
@@ -111,9 +110,8 @@ impl<'a> PlaceMap<'a> {
             return Some(FOLDER);
         }
         by_name(path, act).or_else(|| in_config(&self.config, path)).or_else(|| {
-            let touched = |(place, names): &&(ProtectedPlace, Vec<String>)| {
-                touches(self.protected, path, place, names, act)
-            };
+            let touched =
+                |(place, names): &&(ProtectedPlace, Vec<String>)| touches(self.protected, path, place, names, act);
             self.places.iter().find(touched).map(|(place, _)| place.what)
         })
     }
@@ -127,8 +125,7 @@ fn names(path: &str) -> Vec<String> {
 fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     let last = path.last()?;
     let is = |back: usize, name: &str| path.len().checked_sub(back).is_some_and(|at| named(&path[at], name));
-    let pair =
-        |one: &str, two: &str| path.windows(2).any(|pair| named(&pair[0], one) && named(&pair[1], two));
+    let pair = |one: &str, two: &str| path.windows(2).any(|pair| named(&pair[0], one) && named(&pair[1], two));
     let ends = |begin: &str| pattern::fits_around(last, begin, ".yaml");
     let packet = is(2, "checkpoints") && ends("cp_") || is(2, "terminal") && ends("tp_");
     let managed = is(1, "managed-settings.json") && (is(2, "claude-code") || is(2, "claudecode"));
@@ -170,25 +167,15 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
     let rest = &path[config.len()..];
     match rest {
         [file] if pattern::fits_around(file, "settings", ".json") => Some(SETTINGS),
-        [projects, _] | [projects, _, _]
-            if named(projects, "projects") && rest.last().is_some_and(unnamed) =>
-        {
+        [projects, _] | [projects, _, _] if named(projects, "projects") && rest.last().is_some_and(unnamed) => {
             Some(SESSIONS)
         }
-        [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => {
-            Some(BINARY)
-        }
+        [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => Some(BINARY),
         _ => None,
     }
 }
 
-fn touches(
-    protected: &Protected,
-    path: &[Component],
-    place: &ProtectedPlace,
-    names: &[String],
-    act: Act,
-) -> bool {
+fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, names: &[String], act: Act) -> bool {
     match relate(path, names) {
         Some(Relation::At) if path.iter().any(deep) => protected.stands(&place.path),
         Some(Relation::At) => !matches!(act, Act::Into | Act::Merge) || place.tree,

@@ -123,11 +123,7 @@ fn tools_are_judged_by_what_they_write() {
         ("pass", "Write", r#"{"file_path":"/home/u/proj/a.md","content":"\ud800 a"}"#),
         ("pass", "Write", r#"{"file_path":"/home/u/.claude/plans/a.md","content":""}"#),
         ("pass", "Write", r#"{"file_path":"/home/u/proj/.claude/commands/a.md","content":""}"#),
-        (
-            "pass",
-            "Edit",
-            r#"{"file_path":"/home/u/proj/.vscode/settings.json","old_string":".aops","new_string":""}"#,
-        ),
+        ("pass", "Edit", r#"{"file_path":"/home/u/proj/.vscode/settings.json","old_string":".aops","new_string":""}"#),
         ("pass", "PowerShell", r#"{"command":"Get-Content .aops/config.toml"}"#),
         ("pass", "mcp__fs__read_file", r#"{"path":"/home/u/.claude/settings.json"}"#),
         ("pass", "mcp__fs__listDirectory", r#"{"path":"/home/u/.claude"}"#),
@@ -138,8 +134,7 @@ fn tools_are_judged_by_what_they_write() {
         ("pass", "Bash", "{}"),
         ("pass", "SomethingNew", "null"),
     ];
-    let wrong: Vec<_> =
-        rows.iter().filter(|(wanted, tool, input)| ruling(tool, input).name() != *wanted).collect();
+    let wrong: Vec<_> = rows.iter().filter(|(wanted, tool, input)| ruling(tool, input).name() != *wanted).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -236,10 +231,7 @@ fn what_is_too_long_or_too_much_is_refused_and_soon() {
         assert_eq!(path("Write", long.clone()), Ruling::Deny);
         assert_eq!(path("mcp__fs__write", long.clone()), Ruling::Deny);
         assert_eq!(bash(&format!("echo > {long}")), Ruling::Deny);
-        assert_eq!(
-            bash(&format!("cd {}; rm settings.json", long.replace("/settings.json", ""))),
-            Ruling::Deny
-        );
+        assert_eq!(bash(&format!("cd {}; rm settings.json", long.replace("/settings.json", ""))), Ruling::Deny);
     }
     assert_eq!(path("Write", "/a".repeat(4_000)), Ruling::Deny, "no system takes it");
     assert_eq!(path("mcp__fs__write", "a b ".repeat(4_000)), Ruling::Pass, "content on one line");
@@ -266,9 +258,8 @@ fn what_is_too_long_or_too_much_is_refused_and_soon() {
 fn no_text_goes_deep() {
     let rm = "rm .aops/config.toml";
     let nested = |n: usize| {
-        (0..n).fold(rm.to_owned(), |inner, _| {
-            format!("{}echo $({inner}){}", "if a; then ".repeat(30), "; fi".repeat(30))
-        })
+        (0..n)
+            .fold(rm.to_owned(), |inner, _| format!("{}echo $({inner}){}", "if a; then ".repeat(30), "; fi".repeat(30)))
     };
     let texts = [
         format!("[[ {}a ]]; {rm}", "! ".repeat(8_000)),
@@ -278,11 +269,7 @@ fn no_text_goes_deep() {
         format!("{}{rm}{}", "if echo }; then ".repeat(3_000), "; fi".repeat(3_000)),
         format!("{}{rm}{}", "while echo done; do ".repeat(3_000), "; done".repeat(3_000)),
         format!("{}{rm}{}", "case x in\nesac) ".repeat(1_000), ";; esac".repeat(1_000)),
-        format!(
-            "{}{rm}{}",
-            "case x in\nx) { case x in\n}) ".repeat(1_000),
-            ";; esac; };; esac".repeat(1_000)
-        ),
+        format!("{}{rm}{}", "case x in\nx) { case x in\n}) ".repeat(1_000), ";; esac; };; esac".repeat(1_000)),
         format!("{}{rm}{}", "{ ".repeat(47), "; }".repeat(47)),
         format!("{}{rm}{}", "if a; then ".repeat(30), "; fi".repeat(30)),
         nested(11),

@@ -15,8 +15,7 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
     let written = || run.words().iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
     let name = name(run.words().first()?);
     let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
-    let asks =
-        name == "kill" && run.words().iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
+    let asks = name == "kill" && run.words().iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
     if kills && !asks && kills_client(protected, run, &name) {
         return Some(written());
     }
@@ -116,9 +115,9 @@ fn unhooks(arguments: &[Word]) -> bool {
     let mut operands = text.iter().filter(|text| !text.starts_with('-')).map(String::as_str);
     match (operands.next(), operands.next()) {
         (Some("plugin" | "plugins"), Some(verb)) => matches!(verb, "disable" | "uninstall" | "remove" | "rm"),
-        (Some("config"), Some(_)) => text
-            .iter()
-            .any(|text| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks")),
+        (Some("config"), Some(_)) => {
+            text.iter().any(|text| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks"))
+        }
         _ => false,
     }
 }
@@ -126,8 +125,7 @@ fn unhooks(arguments: &[Word]) -> bool {
 /// By name, by a variable that holds its process, or all processes at once.
 fn kills_client(protected: &Protected, run: &CommandRun, name: &str) -> bool {
     let arguments = &run.words()[1..];
-    let by_variable =
-        |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
+    let by_variable = |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
     let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(run.arriving());
     let by_name = |word: &Word| meant(&word.lossy()) || word.starts_with("ppid");
     if given.clone().any(by_variable) {
@@ -138,8 +136,7 @@ fn kills_client(protected: &Protected, run: &CommandRun, name: &str) -> bool {
     }
     let numbers = arguments.iter().skip(1).any(|word| word.is("-1"));
     let pid = |word: &Word| {
-        word.literal()
-            .is_some_and(|text| protected.pids.iter().any(|pid| *pid == text.trim_start_matches('-')))
+        word.literal().is_some_and(|text| protected.pids.iter().any(|pid| *pid == text.trim_start_matches('-')))
     };
     let found = arguments.iter().flat_map(|word| &word.named).chain(run.arriving()).any(by_name);
     numbers || arguments.iter().any(pid) || found

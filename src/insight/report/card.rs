@@ -59,7 +59,9 @@ fn strip(out: &mut String, card: &Card) {
     if whole == 0 {
         return;
     }
-    out.push_str("<svg class=\"strip\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"phases\">");
+    out.push_str(
+        "<svg class=\"strip\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"phases\">",
+    );
     let ends = card.phases.iter().skip(1).map(|(at, _)| *at).chain([card.last_ms]);
     for ((from, phase), to) in card.phases.iter().zip(ends).take(40) {
         let at = scaled(u64::try_from(from - began).unwrap_or(0), whole, 1000);

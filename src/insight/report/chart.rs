@@ -40,11 +40,8 @@ pub(super) fn bars(out: &mut String, rows: &[(String, Vec<Part>, String)], none:
     out.push_str("<table class=\"bars\"><tbody>\n");
     for (name, parts, words) in rows {
         let name = escape(name);
-        let said: Vec<String> = parts
-            .iter()
-            .filter(|part| part.value > 0)
-            .map(|part| format!("{} {}", part.class, part.value))
-            .collect();
+        let said: Vec<String> =
+            parts.iter().filter(|part| part.value > 0).map(|part| format!("{} {}", part.class, part.value)).collect();
         let said = if parts.len() > 1 { said.join(", ") } else { words.clone() };
         let _ = write!(
             out,
@@ -111,14 +108,10 @@ pub(super) fn columns(out: &mut String, days: &[(String, [u64; 3])]) {
         }
         out.push_str("</g>");
     }
-    let ends =
-        if first == last { escape(first) } else { format!("{}</span><span>{}", escape(first), escape(last)) };
+    let ends = if first == last { escape(first) } else { format!("{}</span><span>{}", escape(first), escape(last)) };
     let share = 100 * days.len() / slots;
-    let _ = writeln!(
-        out,
-        "</svg><div class=\"axis\" style=\"width:{}%\"><span>{ends}</span></div></div>",
-        share.max(30)
-    );
+    let _ =
+        writeln!(out, "</svg><div class=\"axis\" style=\"width:{}%\"><span>{ends}</span></div></div>", share.max(30));
 }
 
 pub(super) fn scaled(value: u64, most: u64, to: u64) -> u64 {

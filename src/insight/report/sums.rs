@@ -61,8 +61,7 @@ impl Sums {
         }
         sums.cost_usd = millionths.map(from_millionths);
         sums.tokens = sums.by_model.values().map(Sum::tokens).fold(0, u64::saturating_add);
-        sums.phases =
-            PHASES.iter().filter_map(|name| Some(((*name).to_owned(), *phases.get(name)?))).collect();
+        sums.phases = PHASES.iter().filter_map(|name| Some(((*name).to_owned(), *phases.get(name)?))).collect();
         sums.days = filled(days);
         sums
     }
@@ -82,8 +81,7 @@ impl Sums {
         self.drawn += insights.audits.drawn;
         self.done += insights.audits.done;
         self.blocks += insights.custodiet_blocks;
-        for (agent, verdict) in [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)]
-        {
+        for (agent, verdict) in [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)] {
             if let Some(verdict) = verdict {
                 *self.verdicts.entry(format!("{agent} {verdict}")).or_default() += 1;
             }
@@ -111,8 +109,7 @@ impl Sums {
     /// The tools that were called most; the rest together.
     pub(super) fn top_tools(&self, most: usize) -> Vec<(String, Calls)> {
         let all = |calls: &Calls| calls.completed + calls.failed + calls.denied;
-        let mut sorted: Vec<(String, Calls)> =
-            self.tools.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        let mut sorted: Vec<(String, Calls)> = self.tools.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
         sorted.sort_by_key(|(_, calls)| std::cmp::Reverse(all(calls)));
         if sorted.len() > most {
             let mut rest = Calls::default();
@@ -149,10 +146,7 @@ fn in_millionths(dollars: f64) -> u64 {
     (dollars * 1e6).round() as u64
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a sum of money that a double cannot hold does not occur here"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a sum of money that a double cannot hold does not occur here")]
 fn from_millionths(n: u64) -> f64 {
     n as f64 / 1e6
 }

@@ -28,8 +28,7 @@ fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndCo
     let protected = tampering::protected(env, event);
     let marks = tampering::marks(&protected);
     let old = &session.memory.marks;
-    let is_changed =
-        |(path, mark): &(&String, &String)| old.get(path.as_str()).is_some_and(|was| was != *mark);
+    let is_changed = |(path, mark): &(&String, &String)| old.get(path.as_str()).is_some_and(|was| was != *mark);
     let changed: Vec<String> = marks.iter().filter(is_changed).map(|(path, _)| path.clone()).collect();
     match tampering::judge(&changed, &session.memory.held, &protected.binaries) {
         Some(Trip::Disarmed(path, why)) => {

@@ -76,8 +76,7 @@ impl Stream {
         if let (Some(id), Some(usage)) = (message.text_of("id"), message.get("usage"))
             && self.counted.insert(id)
         {
-            let names =
-                ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+            let names = ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
             self.tokens += names.iter().filter_map(|name| usage.number_of(name)).sum::<u64>();
         }
         let Some(Json::List(blocks)) = message.get("content") else { return };
@@ -145,9 +144,6 @@ mod tests {
         writeln!(file, "{result}").unwrap();
         stream.follow();
         let ended = stream.result.unwrap();
-        assert_eq!(
-            (ended.cost, ended.tokens, ended.deferred.as_deref()),
-            (Some(1050), Some(110), Some("Bash ls"))
-        );
+        assert_eq!((ended.cost, ended.tokens, ended.deferred.as_deref()), (Some(1050), Some(110), Some("Bash ls")));
     }
 }

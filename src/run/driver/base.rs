@@ -42,8 +42,7 @@ impl Driver {
     ) -> Result<Self, Failure> {
         let folder = run_folder(&env, &run.run_id);
         make_all(&folder)?;
-        let kit =
-            Kit::write(&env, &prepared.texts, &folder).map_err(|e| Failure::storage(folder.display(), e))?;
+        let kit = Kit::write(&env, &prepared.texts, &folder).map_err(|e| Failure::storage(folder.display(), e))?;
         let (approved, note) = (None, None);
         Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, _lock: lock })
     }
@@ -66,11 +65,7 @@ fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Opt
         Ok(now) if now == began_with => None,
         Ok(now) => {
             let short = |hash: &str| hash.chars().take(12).collect::<String>();
-            Some(format!(
-                "{POLICY_CHANGED}: the policy hash was {} and is {}",
-                short(began_with),
-                short(&now)
-            ))
+            Some(format!("{POLICY_CHANGED}: the policy hash was {} and is {}", short(began_with), short(&now)))
         }
         Err(failure) => Some(format!("{POLICY_CHANGED}: {}", failure.what)),
     }

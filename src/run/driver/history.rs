@@ -30,10 +30,7 @@ impl Driver {
         let read = self.ledger_file().map(|ledger| {
             collect::entries(&ledger, |_, fact| match fact {
                 Fact::Run(staged)
-                    if staged
-                        .stage
-                        .as_ref()
-                        .is_some_and(|other| other.step != step || other.run_id != *run) =>
+                    if staged.stage.as_ref().is_some_and(|other| other.step != step || other.run_id != *run) =>
                 {
                     made.clear();
                 }
@@ -52,9 +49,8 @@ impl Driver {
 
     fn ledger_file(&self) -> Option<PathBuf> {
         let (env, cwd) = (self.env.later(), self.cwd());
-        let found = [8, 16]
-            .into_iter()
-            .find_map(|width| session_folder::find(&env, self.session_key(&cwd), width).ok()?);
+        let found =
+            [8, 16].into_iter().find_map(|width| session_folder::find(&env, self.session_key(&cwd), width).ok()?);
         Some(found?.path.join(LEDGER_FILE))
     }
 }
@@ -71,9 +67,7 @@ fn add_call(made: &mut Vec<MadeCall>, step: &Step) {
     let Some(call) = made.iter_mut().rev().find(|call| call.id == step.call.id) else { return };
     call.ending = match step.to {
         CallState::Completed => "done",
-        CallState::Failed if step.reason.as_deref() == Some(NO_EFFECT) => {
-            "cut off, so look whether it took effect"
-        }
+        CallState::Failed if step.reason.as_deref() == Some(NO_EFFECT) => "cut off, so look whether it took effect",
         CallState::Failed => "failed",
         _ => "",
     };

@@ -75,8 +75,7 @@ impl Evidence<'_> {
                 StepResult::pause(Trigger::Killed, format!("the program of step `{id}` was killed"))
             }
             Some(Ending::TimedOut) => {
-                let question =
-                    format!("step `{id}` took longer than its time limit; may it have as much again?");
+                let question = format!("step `{id}` took longer than its time limit; may it have as much again?");
                 StepResult::pause(Trigger::StepTimeout, question)
             }
             Some(Ending::Exit(code)) => match &self.step.does {
@@ -100,11 +99,7 @@ impl Evidence<'_> {
         }
         if code != 0 {
             let said = self.stream.result.as_ref().map_or("", |result| result.words.as_str());
-            return failed(
-                "the client",
-                code,
-                if self.stderr.trim().is_empty() { said } else { self.stderr },
-            );
+            return failed("the client", code, if self.stderr.trim().is_empty() { said } else { self.stderr });
         }
         let rules = [
             Self::session_blocked,
@@ -168,9 +163,7 @@ impl Evidence<'_> {
         match self.run_step().and_then(|step| step.verdict.as_deref()) {
             None => {
                 let id = &self.step.id;
-                Some(StepResult::Blocked(format!(
-                    "step `{id}` owes the verdict of `{agent}`, and there is none"
-                )))
+                Some(StepResult::Blocked(format!("step `{id}` owes the verdict of `{agent}`, and there is none")))
             }
             Some(bad @ ("REVISE" | "HALT" | "ISSUES" | "BLOCK")) => {
                 Some(StepResult::Blocked(format!("{agent} says {bad}: {}", self.problems(400))))

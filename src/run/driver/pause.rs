@@ -56,8 +56,8 @@ pub(super) fn make_packet(
     index: usize,
     PauseRequest { trigger, question, tool_use_id, checks }: PauseRequest,
 ) -> Result<(Pause, Paused), Failure> {
-    let tree = git::tree(env, root)
-        .ok_or_else(|| Failure::storage(root.display(), "git cannot read the working tree"))?;
+    let tree =
+        git::tree(env, root).ok_or_else(|| Failure::storage(root.display(), "git cannot read the working tree"))?;
     let step = run.init.steps.get(index).cloned().unwrap_or_default();
     let packet = Pause {
         checkpoint_id: format!("CP_{}_{step}", run.run_id),

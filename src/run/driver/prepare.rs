@@ -94,9 +94,7 @@ pub fn plan_workflow(
     let library = Library::of(env, &in_force.texts);
     let Some(whole) = library.workflow(id) else {
         let near = meant(id, library.catalogue.ids());
-        return refused(format!(
-            "there is no workflow `{id}`{near}\nhint: `aops-hook workflow list` lists them"
-        ));
+        return refused(format!("there is no workflow `{id}`{near}\nhint: `aops-hook workflow list` lists them"));
     };
     if let Some(problem) = library.problems.first() {
         return refused(format!("{problem}\nhint: repair it, then run `aops-hook workflow check`"));

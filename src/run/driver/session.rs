@@ -45,12 +45,7 @@ impl Driver {
     }
 
     /// Records that a step begins. The hooks accept only a client that has the key.
-    pub(super) fn enter_step(
-        &self,
-        step: &PlannedStep,
-        key: &str,
-        approved: Option<String>,
-    ) -> Result<(), Failure> {
+    pub(super) fn enter_step(&self, step: &PlannedStep, key: &str, approved: Option<String>) -> Result<(), Failure> {
         let env = self.env.later();
         let run_step = RunStep {
             agent: step.verdict_of().map(str::to_owned),
@@ -72,9 +67,7 @@ impl Driver {
     /// Records that no step runs any more. Returns the newest digest of the session's ledger, if there is one.
     pub(super) fn leave_step(&self) -> Result<Option<String>, Failure> {
         match self.session() {
-            Some(session) if session.memory.run.is_some() => {
-                self.record_step(&self.env.later(), None).map(Some)
-            }
+            Some(session) if session.memory.run.is_some() => self.record_step(&self.env.later(), None).map(Some),
             Some(session) => Ok(Some(session.head)),
             None => Ok(None),
         }
@@ -99,12 +92,7 @@ impl Driver {
     }
 
     /// Takes a checkpoint before or after a step, so that a rollback works on runs.
-    pub(super) fn take_checkpoint(
-        &self,
-        kind: Kind,
-        step: &PlannedStep,
-        trigger: &str,
-    ) -> Result<(), Failure> {
+    pub(super) fn take_checkpoint(&self, kind: Kind, step: &PlannedStep, trigger: &str) -> Result<(), Failure> {
         let (env, cwd) = (self.env.later(), self.cwd());
         let mut ledger = match self.session() {
             Some(_) => Some(Ledger::lock(&env, self.session_key(&cwd), true)?),
@@ -121,8 +109,7 @@ impl Driver {
             began: Instant::now(),
         };
         let store = Store::open(&env, &self.root)?;
-        checkpoint::rollback::take(&env, &store, ledger.as_mut(), &Limits::of(&self.prepared.policy), &wanted)
-            .map(drop)
+        checkpoint::rollback::take(&env, &store, ledger.as_mut(), &Limits::of(&self.prepared.policy), &wanted).map(drop)
     }
 
     fn record_step(&self, env: &Env, stage: Option<RunStep>) -> Result<String, Failure> {

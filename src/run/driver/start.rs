@@ -28,8 +28,7 @@ impl Driver {
         let key = random_hex(16)?;
         let job = self.job(index, step, attempt, &key)?;
         let variables = self.variables(step, &begun.call.id, key);
-        let variables: Vec<(&str, &OsStr)> =
-            variables.iter().map(|(n, v)| (n.as_str(), v.as_os_str())).collect();
+        let variables: Vec<(&str, &OsStr)> = variables.iter().map(|(n, v)| (n.as_str(), v.as_os_str())).collect();
         let started = JobFiles::of(&self.folder, &begun).start(&job, &variables);
         started.map_err(|e| Failure::storage(self.folder.display(), e))?;
         Ok(begun)
@@ -64,8 +63,7 @@ impl Driver {
         self.enter_step(step, key, approved.clone())?;
         self.note = None;
         let known = self.is_known();
-        let prompt =
-            approved.is_none().then(|| self.prompt(index, step, attempt > 1 && known)).transpose()?;
+        let prompt = approved.is_none().then(|| self.prompt(index, step, attempt > 1 && known)).transpose()?;
         let mut args = self.kit.arguments(step, &self.run.init.session_id, known, prompt.as_deref());
         if let Some(left) = self.run.budget.map(|budget| budget.saturating_sub(self.run.cost)) {
             args.extend(["--max-budget-usd".to_owned(), usd(left).to_string()]);

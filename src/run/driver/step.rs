@@ -32,8 +32,7 @@ impl Driver {
         let step = self.prepared.plan[index].clone();
         let is_client = matches!(step.does, StepAction::Client { .. });
         if is_client && self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
-            let question =
-                format!("the budget is used up before step `{}`; may it cost as much again?", step.id);
+            let question = format!("the budget is used up before step `{}`; may it cost as much again?", step.id);
             return Ok(StepResult::pause(Trigger::BudgetExhausted, question));
         }
         let (clock, before) = (Instant::now(), git::baseline(&self.env, &self.root).unwrap_or_default());
@@ -50,10 +49,8 @@ impl Driver {
         let (ending, interrupted) = self.wait(reporter, index, &files, &mut stream)?;
         let stderr = String::from_utf8_lossy(&std::fs::read(files.stderr()).unwrap_or_default()).into_owned();
         let session = is_client.then(|| self.session()).flatten();
-        let (stderr, session, checks) =
-            (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
-        let evidence =
-            Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
+        let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
+        let evidence = Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
         let result = evidence.judge();
         let result = match self.take_checkpoint(Kind::Post, &step, checkpoint_trigger(&result)) {
             Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
@@ -102,10 +99,7 @@ impl Driver {
                     break None;
                 }
                 JobStatus::NotStarted if began.elapsed() > START_TIMEOUT && files.claim() => {
-                    let what = format!(
-                        "the program of step `{}` could not be started",
-                        self.prepared.plan[index].id
-                    );
+                    let what = format!("the program of step `{}` could not be started", self.prepared.plan[index].id);
                     return Err(Failure::new(Code::StorageFailed, what).into());
                 }
                 _ => {}

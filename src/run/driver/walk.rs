@@ -73,12 +73,7 @@ impl Driver {
         }
     }
 
-    fn pause(
-        mut self,
-        reporter: &mut dyn Reporter,
-        index: usize,
-        request: PauseRequest,
-    ) -> anyhow::Result<Finish> {
+    fn pause(mut self, reporter: &mut dyn Reporter, index: usize, request: PauseRequest) -> anyhow::Result<Finish> {
         let trigger = request.trigger;
         let (packet, paused) = make_packet(&self.env, &self.root, &self.run, index, request)?;
         let file = self.artifacts.keep_pause(&packet)?;

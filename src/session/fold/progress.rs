@@ -46,8 +46,7 @@ impl Session {
     /// The working directory left the project: the plan that was made there does not hold here.
     pub(super) fn apply_cwd_change(&mut self, cwd: &str) {
         let root = &self.memory.root;
-        let inside =
-            cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let inside = cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut {
             return;
         }
@@ -117,10 +116,7 @@ impl Session {
                 (self.state.phase, self.state.sandbox) = (Phase::Halted, Sandbox::Shut);
             }
             "INTERVENTION_REQUIRED"
-                if matches!(
-                    self.state.phase,
-                    Phase::Execute | Phase::Verify | Phase::Reflect | Phase::Close
-                ) =>
+                if matches!(self.state.phase, Phase::Execute | Phase::Verify | Phase::Reflect | Phase::Close) =>
             {
                 self.state.phase = Phase::Intervene;
             }

@@ -48,15 +48,13 @@ impl Session {
                     || started.prompt_count == progress.prompt_count
             }
         };
-        let same =
-            |started: &&Started| started.agent_id == agent_id && started.name == agent.name && !started.done;
+        let same = |started: &&Started| started.agent_id == agent_id && started.name == agent.name && !started.done;
         progress.agents.iter().find(|started| same(started) && in_hand(started))
     }
 
     pub(super) fn apply_report(&mut self, ts: &str, report: &Reported) {
         let progress = &mut self.memory.progress;
-        if let Some(started) = progress.agents.iter_mut().find(|started| started.agent_id == report.agent_id)
-        {
+        if let Some(started) = progress.agents.iter_mut().find(|started| started.agent_id == report.agent_id) {
             started.done = !report.sent_on;
             started.sent_on += u64::from(report.sent_on);
         }
@@ -66,9 +64,7 @@ impl Session {
         progress.auditing &= report.agent != "custodiet";
         let Some(finding) = &report.finding else { return };
         let said = finding.verdict.clone().or_else(|| finding.workflow.clone());
-        if let Some(stage) =
-            self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent))
-        {
+        if let Some(stage) = self.memory.run.as_mut().filter(|stage| stage.agent.as_ref() == Some(&report.agent)) {
             stage.verdict = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
         }
         if let Some(known) = self.state.subagents.get_mut(&report.agent) {
@@ -90,8 +86,7 @@ impl Session {
 
     fn apply_plan(&mut self, finding: &AgentReport) {
         let progress = &self.memory.progress;
-        let known =
-            self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
+        let known = self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
         if known && finding.task.as_deref() == Some("continue") {
             let before = self.memory.progress.before.take();
             self.state.state.hydration_pending = false;

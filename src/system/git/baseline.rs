@@ -36,9 +36,7 @@ pub(super) fn is_new(baseline: &BTreeMap<String, String>, root: &Path, path: &st
     let at = root.join(path);
     match baseline.get(path) {
         Some(old) => *old != stamp(&at),
-        None => {
-            baseline.get(REST).and_then(|at| at.parse().ok()).is_none_or(|newest| changed_at(&at) > newest)
-        }
+        None => baseline.get(REST).and_then(|at| at.parse().ok()).is_none_or(|newest| changed_at(&at) > newest),
     }
 }
 
@@ -48,8 +46,7 @@ pub(super) fn paths(baseline: &BTreeMap<String, String>) -> impl Iterator<Item =
 }
 
 fn stamp(path: &Path) -> String {
-    fs::symlink_metadata(path)
-        .map_or("gone".to_owned(), |m| format!("{}:{}.{}", m.len(), m.mtime(), m.mtime_nsec()))
+    fs::symlink_metadata(path).map_or("gone".to_owned(), |m| format!("{}:{}.{}", m.len(), m.mtime(), m.mtime_nsec()))
 }
 
 /// In nanoseconds; of a deleted file, that of the folder it was in.

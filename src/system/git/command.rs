@@ -64,14 +64,7 @@ fn start(
     let moved = env.folders.iter().filter(|(name, _)| name == "XDG_CONFIG_HOME");
     let moved = moved.map(|(name, value)| (name.as_str(), OsStr::new(value)));
     let variables: Vec<(&str, &OsStr)> = always.iter().chain(more).copied().chain(moved).collect();
-    let task = process::Task {
-        program: &program,
-        args: &args,
-        folder: cwd,
-        variables: &variables,
-        input: b"",
-        timeout,
-        keep,
-    };
+    let task =
+        process::Task { program: &program, args: &args, folder: cwd, variables: &variables, input: b"", timeout, keep };
     process::run(&task).ok().filter(|said| said.ending == Ending::Exit(0))
 }

@@ -8,11 +8,8 @@ use std::path::Path;
 /// The command, and what it is for; `None` where there is no remote.
 pub(super) fn advice(env: &Env, cwd: &Path, status: &Status) -> Option<(String, String)> {
     let remote = remote(env, cwd, &status.branch)?;
-    let command = if status.upstream {
-        "git push".to_owned()
-    } else {
-        format!("git push -u {remote} {}", status.branch)
-    };
+    let command =
+        if status.upstream { "git push".to_owned() } else { format!("git push -u {remote} {}", status.branch) };
     let ahead = match (status.upstream, status.ahead) {
         (true, 0) => "the commit to come is".to_owned(),
         (true, 1) => "1 commit is".to_owned(),
@@ -33,11 +30,8 @@ fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
         let mut entries = config.split('\0').filter_map(|entry| entry.split_once('\n'));
         entries.rfind(|(known, _)| *known == key).map(|(_, value)| value)
     };
-    let keys = [
-        format!("branch.{branch}.pushremote"),
-        "remote.pushdefault".to_owned(),
-        format!("branch.{branch}.remote"),
-    ];
+    let keys =
+        [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned(), format!("branch.{branch}.remote")];
     let configured = keys.into_iter().filter_map(value).find(|name| is_plain(name));
     let only = if let [only] = names.as_slice() { *only } else { "origin" };
     (!names.is_empty()).then(|| configured.unwrap_or(only).to_owned())

@@ -52,8 +52,7 @@ fn fresh(root: &Path, path: &str) -> (String, String) {
         return (format!(" {path} | new link\n"), format!("{head}+link to {}\n", to.display()));
     }
     let mut bytes = Vec::new();
-    let read =
-        meta.is_file().then(|| fs::File::open(&at).and_then(|file| file.take(BYTES).read_to_end(&mut bytes)));
+    let read = meta.is_file().then(|| fs::File::open(&at).and_then(|file| file.take(BYTES).read_to_end(&mut bytes)));
     if !matches!(read, Some(Ok(_))) {
         return (format!(" {path} | new, not readable\n"), head);
     }
@@ -62,7 +61,6 @@ fn fresh(root: &Path, path: &str) -> (String, String) {
     }
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().fold(String::new(), |lines, line| lines + "+" + line + "\n");
-    let rest =
-        if meta.len() > BYTES { format!("({} bytes in all; cut here)\n", meta.len()) } else { String::new() };
+    let rest = if meta.len() > BYTES { format!("({} bytes in all; cut here)\n", meta.len()) } else { String::new() };
     (format!(" {path} | new, {} bytes\n", meta.len()), format!("{head}{lines}{rest}"))
 }

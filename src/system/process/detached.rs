@@ -48,13 +48,8 @@ pub fn own_session() {
 /// Runs it in a process group of its own and waits. After its end the rest of the group has `grace` to end; at the timeout
 /// the group is killed at once.
 pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
-    let mut child = task
-        .command()
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut child =
+        task.command().process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let group = pid(&child);
     let status = wait(&mut child, Instant::now() + task.timeout);
     let ended = matches!(status, Ok(Some(_)));

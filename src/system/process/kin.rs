@@ -41,8 +41,7 @@ pub fn end(name: &str, value: &str) -> bool {
 fn marked(proc: &Path, mark: &[u8]) -> BTreeSet<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let pids = fs::read_dir(proc).into_iter().flatten().flatten();
-    let pids =
-        pids.filter_map(|item| item.file_name().to_str()?.parse::<i32>().ok()).filter(|pid| *pid != own);
+    let pids = pids.filter_map(|item| item.file_name().to_str()?.parse::<i32>().ok()).filter(|pid| *pid != own);
     let mut above = BTreeMap::new();
     let mut found = BTreeSet::new();
     for pid in pids {

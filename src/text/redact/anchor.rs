@@ -72,10 +72,7 @@ fn padded(rest: &[u8]) -> [u8; BLOCK + 1] {
 }
 
 /// `is_sign` and `is_pair` for a whole block.
-#[expect(
-    clippy::needless_bitwise_bool,
-    reason = "with `||` there would be jumps, and no vector instructions"
-)]
+#[expect(clippy::needless_bitwise_bool, reason = "with `||` there would be jumps, and no vector instructions")]
 fn scan(block: &[u8; BLOCK + 1]) -> u64 {
     let mut flags = [0_u8; BLOCK];
     for n in 0..BLOCK {

@@ -58,8 +58,5 @@ fn may_hold(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || byte.is_ascii_whitespace()
         || !byte.is_ascii()
-        || matches!(
-            byte,
-            b'+' | b'/' | b'=' | b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'|' | b'>' | b'#' | b'*'
-        )
+        || matches!(byte, b'+' | b'/' | b'=' | b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'|' | b'>' | b'#' | b'*')
 }

@@ -59,8 +59,7 @@ pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecr
     if !(at == 0 || at > floor && apart(bytes[at - 1])) {
         return None;
     }
-    let long =
-        rest.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).count();
+    let long = rest.iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).count();
     let kind = promise(&rest[..long]).filter(|kind| matches!(kind, Password | Secret))?;
     let value = rest[long..].starts_with(b" ").then(|| Value::at(bytes, at + 3 + long))??;
     let text = value.text(bytes);
@@ -112,9 +111,7 @@ fn bare(kind: NameKind, value: &[u8], around: &Around) -> bool {
         Password if around.tight && around.alone => true,
         Password if around.alone => value.len() >= 6 && (has_digit(value) || has_sign(value)),
         Password if around.tight => value.len() >= 6 && is_mixed(value),
-        Secret if around.alone => {
-            is_mixed(value) && (is_random(value) || has_sign(value) || is_varied(value))
-        }
+        Secret if around.alone => is_mixed(value) && (is_random(value) || has_sign(value) || is_varied(value)),
         _ => value.len() >= 12 && is_random(value),
     }
 }
@@ -123,8 +120,7 @@ fn bare(kind: NameKind, value: &[u8], around: &Around) -> bool {
 fn authorization(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
     let other = || bytes[from..].starts_with(b"token ").then_some(("token ", "authorization", from + 6));
-    let (scheme, name, from) =
-        login::scheme(bytes, from).or_else(other).unwrap_or(("", "authorization", from));
+    let (scheme, name, from) = login::scheme(bytes, from).or_else(other).unwrap_or(("", "authorization", from));
     let value = Value::bare(bytes, from, |b| b.is_ascii_whitespace() || b"\"'`,;)\\".contains(&b));
     let text = value.text(bytes);
     let fits = if scheme.is_empty() { text.len() >= 12 && is_mixed(text) } else { text.len() >= 4 };

@@ -23,15 +23,12 @@ pub(super) fn scheme_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
 /// The scheme named here and where its credential begins.
 pub(super) fn scheme(bytes: &[u8], at: usize) -> Option<(&'static str, &'static str, usize)> {
     let rest = bytes.get(at..)?;
-    let is = |scheme: &str| {
-        rest.len() > scheme.len() && rest[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
-    };
+    let is = |scheme: &str| rest.len() > scheme.len() && rest[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes());
     SCHEMES.into_iter().find(|(scheme, _)| is(scheme)).map(|(scheme, name)| (scheme, name, at + scheme.len()))
 }
 
 fn credential(rest: &[u8]) -> usize {
-    let part =
-        |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=');
+    let part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=');
     rest.iter().take_while(part).count()
 }
 
@@ -69,9 +66,8 @@ fn sextet(byte: u8) -> Option<u32> {
 /// `scheme://user:PASSWORD@host`
 pub(super) fn url_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     let start = at + 3;
-    let ends = |b: &u8| {
-        matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') || b.is_ascii_whitespace()
-    };
+    let ends =
+        |b: &u8| matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') || b.is_ascii_whitespace();
     let long = bytes[start..].iter().take_while(|b| !ends(b)).count();
     let authority = &bytes[start..start + long];
     let host = authority.iter().rposition(|b| *b == b'@')?;
@@ -102,7 +98,6 @@ pub(super) fn user_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecr
     let long = bytes[from..].iter().take_while(|b| !ends(b)).count();
     let colon = bytes[from..from + long].iter().position(|b| *b == b':')?;
     let password = &bytes[from + colon + 1..from + long];
-    let secret =
-        (is_mixed(password) || has_sign(password)) && !is_placeholder(password) && !is_code(password);
+    let secret = (is_mixed(password) || has_sign(password)) && !is_placeholder(password) && !is_code(password);
     secret.then_some(FoundSecret { name: "password", from: from + colon + 1, to: from + long })
 }

@@ -15,9 +15,8 @@ const PLACEHOLDERS: [&str; 36] = [
 
 /// Stands for a secret and is none.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    let begins = |begin: &str| {
-        value.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin.as_bytes()))
-    };
+    let begins =
+        |begin: &str| value.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin.as_bytes()));
     is_reference(value)
         || ["your_", "your-", "xxxx"].into_iter().any(begins)
         || PLACEHOLDERS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))

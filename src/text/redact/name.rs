@@ -62,9 +62,7 @@ fn ends(name: &[u8], word: &str, kind: NameKind) -> bool {
         "sig" | "pw" => name.len() == word.len(),
         "pass" => !name[..name.len() - 4].last().is_some_and(u8::is_ascii_alphabetic),
         "pwd" => !name.ends_with(b"PWD") || name.len() > 6,
-        _ => {
-            kind != Cookie || name.eq_ignore_ascii_case(b"cookie") || name.eq_ignore_ascii_case(b"set-cookie")
-        }
+        _ => kind != Cookie || name.eq_ignore_ascii_case(b"cookie") || name.eq_ignore_ascii_case(b"set-cookie"),
     }
 }
 

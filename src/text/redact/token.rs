@@ -27,9 +27,7 @@ impl Of {
         let some = |is: fn(&u8) -> bool| body.iter().any(is);
         let mixture = match self {
             MixedAlnum => some(u8::is_ascii_digit) && some(u8::is_ascii_alphabetic),
-            MixedDashed => {
-                some(u8::is_ascii_digit) && some(u8::is_ascii_lowercase) && some(u8::is_ascii_uppercase)
-            }
+            MixedDashed => some(u8::is_ascii_digit) && some(u8::is_ascii_lowercase) && some(u8::is_ascii_uppercase),
             // A longer word is some other word.
             Upper => body.len() == least,
             Hex => !next.is_some_and(u8::is_ascii_alphanumeric),

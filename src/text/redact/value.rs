@@ -21,10 +21,7 @@ pub(super) struct Value {
 /// Where the value begins; nothing for `==`, `!=`, `::` and their like.
 pub(super) fn behind_sign(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
     let before = if at == floor { 0 } else { bytes[at - 1] };
-    if matches!(
-        before,
-        b'=' | b'!' | b'<' | b'>' | b'+' | b'*' | b'/' | b'|' | b'&' | b'^' | b'~' | b':' | b'?'
-    ) {
+    if matches!(before, b'=' | b'!' | b'<' | b'>' | b'+' | b'*' | b'/' | b'|' | b'&' | b'^' | b'~' | b':' | b'?') {
         return None;
     }
     let mut from = at + 1;
@@ -43,9 +40,7 @@ impl Value {
         match bytes.get(from)? {
             b'"' | b'\'' | b'`' => Some(Self::quoted(bytes, from + 1, false)),
             b'\\' if is_quote(from + 1) => Some(Self::quoted(bytes, from + 2, true)),
-            b'b' | b'r' | b'f' | b'u' | b'@' if is_quote(from + 1) => {
-                Some(Self::quoted(bytes, from + 2, false))
-            }
+            b'b' | b'r' | b'f' | b'u' | b'@' if is_quote(from + 1) => Some(Self::quoted(bytes, from + 2, false)),
             _ => Some(Self::bare(bytes, from, |b| b.is_ascii_whitespace() || b"\"'`,;&|\\)}]".contains(&b))),
         }
     }

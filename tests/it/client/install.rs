@@ -40,15 +40,7 @@ fn platform() -> String {
 fn fetch(target: &Path, folder: &Path) {
     let scratch = tempfile::Builder::new().prefix("client-").tempdir_in(target).unwrap();
     let output = assert_cmd::Command::new("npm")
-        .args([
-            "install",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--no-update-notifier",
-            "--loglevel",
-            "error",
-        ])
+        .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error"])
         .arg("--prefix")
         .arg(scratch.path())
         .arg("--cache")

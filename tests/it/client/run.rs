@@ -34,10 +34,7 @@ impl Run {
         // Tools it left running hold the pipes open, and nobody needs them any more.
         end_group(&child);
         let (out, err) = (out.join().unwrap(), err.join().unwrap());
-        assert!(
-            status.is_some(),
-            "the client hung for {PATIENCE:?} and was ended\nstdout: {out}\nstderr: {err}"
-        );
+        assert!(status.is_some(), "the client hung for {PATIENCE:?} and was ended\nstdout: {out}\nstderr: {err}");
         let records = out.lines().map(|line| {
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in `{line}`\nstderr: {err}"))
         });
@@ -45,10 +42,7 @@ impl Run {
     }
 
     pub(crate) fn session_id(&self) -> &str {
-        self.records
-            .iter()
-            .find_map(|record| record["session_id"].as_str())
-            .unwrap_or_else(|| panic!("{self:?}"))
+        self.records.iter().find_map(|record| record["session_id"].as_str()).unwrap_or_else(|| panic!("{self:?}"))
     }
 
     /// The record that ends every run.

@@ -154,10 +154,8 @@ fn serve(stream: &TcpStream, refuses: bool, kept: &Mutex<Vec<Taken>>) {
         head.push(line.trim().to_owned());
     }
     let header = |name: &str| {
-        let found = head
-            .iter()
-            .skip(1)
-            .find_map(|line| line.split_once(':').filter(|(k, _)| k.eq_ignore_ascii_case(name)));
+        let found =
+            head.iter().skip(1).find_map(|line| line.split_once(':').filter(|(k, _)| k.eq_ignore_ascii_case(name)));
         found.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
     };
     let mut body = vec![0; header("content-length").parse().unwrap_or(0)];
@@ -206,9 +204,7 @@ fn decode(body: &[u8]) -> Result<Vec<Span>, String> {
 
 fn span(raw: RawSpan) -> Result<Span, String> {
     let hex = |text: &str, long: usize| {
-        let good = text.len() == long
-            && text.bytes().all(|b| b.is_ascii_hexdigit())
-            && text.bytes().any(|b| b != b'0');
+        let good = text.len() == long && text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b != b'0');
         if good { Ok(text.to_owned()) } else { Err(format!("`{text}` is not {long} hex digits")) }
     };
     let nanos = |text: &str| text.parse::<u64>().map_err(|e| format!("`{text}`: {e}"));

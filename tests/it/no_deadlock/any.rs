@@ -283,12 +283,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
     context.checks = seen
         .checks
         .into_iter()
-        .map(|(outcome, ending, on)| Checked {
-            outcome,
-            ending,
-            on: moments[on.index(3)],
-            ..Checked::default()
-        })
+        .map(|(outcome, ending, on)| Checked { outcome, ending, on: moments[on.index(3)], ..Checked::default() })
         .collect();
     context.past = seen.past.zip(event.call.as_ref()).map(|(reason, call)| Step {
         agent_id: None,

@@ -218,8 +218,7 @@ fn block(name: &str, lot: u8) -> Option<Value> {
     let bad = lot < 80;
     Some(match name {
         "prompt-hydrator" => {
-            let workflows =
-                ["simple-question", "feature-dev", "spec-review", "direct-skill", "batch-processing"];
+            let workflows = ["simple-question", "feature-dev", "spec-review", "direct-skill", "batch-processing"];
             let workflow = workflows.get(usize::from(lot / 8)).copied().unwrap_or("minor-edit");
             let task = if lot.is_multiple_of(2) { "continue" } else { "new" };
             json!({"workflow": workflow, "intent": "i", "task": task, "acceptance_criteria": ["c"], "steps": ["s"]})

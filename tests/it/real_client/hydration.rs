@@ -13,8 +13,7 @@ use std::fs;
 #[test]
 fn a_prompt_becomes_a_task() {
     let sandbox = Sandbox::repository("0.0");
-    fs::write(sandbox.data().join("greetings.md"), "# Greetings\nA zebra greeting is two lines long.\n")
-        .unwrap();
+    fs::write(sandbox.data().join("greetings.md"), "# Greetings\nA zebra greeting is two lines long.\n").unwrap();
     let model = Model::new([start("prompt-hydrator"), Turn::text("Planned.")])
         .reporting("prompt-hydrator", &plan("minor-edit"));
     let prompt = "make the zebra greeting in hello.txt";
@@ -59,10 +58,8 @@ fn a_projects_own_workflows_are_used() {
     let shipped = include_str!("../../../workflows/minor-edit.md");
     let stricter = shipped.replace("gates: [qa]", "gates: [critic, qa]");
     sandbox.put(".aops/workflows/minor-edit.md", &stricter);
-    let own =
-        shipped.replace("id: minor-edit", "id: house-style").replace("gates: [qa]", "gates: [critic, qa]");
-    sandbox
-        .put(".aops/workflows/house-style.md", &own.replace("title: Minor edit", "title: Our house style"));
+    let own = shipped.replace("id: minor-edit", "id: house-style").replace("gates: [qa]", "gates: [critic, qa]");
+    sandbox.put(".aops/workflows/house-style.md", &own.replace("title: Minor edit", "title: Our house style"));
     let model = Model::new([
         start("prompt-hydrator"),
         write(&sandbox, "hello\n"),

@@ -13,8 +13,7 @@ use std::sync::{Arc, Mutex};
 fn what_edit_bash_and_a_subagent_did_is_undone() {
     let sandbox = Arc::new(Sandbox::new());
     furnish(&sandbox);
-    let words =
-        "---\nname: maker\ndescription: makes files\n---\nYou are the one who makes files in this test.\n";
+    let words = "---\nname: maker\ndescription: makes files\n---\nYou are the one who makes files in this test.\n";
     sandbox.put(".claude/agents/maker.md", words);
     let (before, worked) = (picture(&sandbox.project()), Arc::new(Mutex::new(None)));
     let a = sandbox.project().join("a.txt");
@@ -36,18 +35,13 @@ fn what_edit_bash_and_a_subagent_did_is_undone() {
     ])
     .agent(
         "the one who makes files in this test",
-        [
-            Turn::call("Bash", json!({"command": "mkdir -p deep/er && echo sub > deep/er/sub.txt"})),
-            Turn::text("Made."),
-        ],
+        [Turn::call("Bash", json!({"command": "mkdir -p deep/er && echo sub > deep/er/sub.txt"})), Turn::text("Made.")],
     );
     let run = Client::guarded(&sandbox, &model).run(". change a few things");
     run.ended("All is as before.");
 
     let worked = worked.lock().unwrap().clone().expect("the rollback happened while the model thought");
-    let read = |name: &str| {
-        worked.get(name.as_bytes()).map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
-    };
+    let read = |name: &str| worked.get(name.as_bytes()).map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned());
     assert_eq!(read("a.txt").as_deref(), Some("edited\n"), "Edit did its part");
     assert_eq!(read("made.txt").as_deref(), Some("made\n"), "Bash did its part");
     assert_eq!(read("deep/er/sub.txt").as_deref(), Some("sub\n"), "the subagent did its part");
@@ -56,9 +50,7 @@ fn what_edit_bash_and_a_subagent_did_is_undone() {
     let session = Session::new(&sandbox, run.session_id());
     let heard = model.requests().last().unwrap().body["messages"].to_string();
     assert!(heard.contains("a person rolled the working tree back"), "{heard}");
-    assert!(
-        session.entries().iter().any(|entry| entry["type"] == "rollback" && entry["with"]["stage"] == "told")
-    );
+    assert!(session.entries().iter().any(|entry| entry["type"] == "rollback" && entry["with"]["stage"] == "told"));
     // Each message of the scripted model uses as much as any other.
     let told = |id: &str| told(&sandbox, &["show", id])["agents"][0]["tokens"].as_u64().unwrap();
     assert_eq!(told("PRE_execute_v1"), 0);

@@ -171,10 +171,7 @@ fn killed_at_every_change_of_a_rollback() {
     });
     let undone = seen.get();
     assert!(kills > 60, "{kills}");
-    assert!(
-        undone > 10 && undone < kills,
-        "some kills came before the plan and some after it: {undone} of {kills}"
-    );
+    assert!(undone > 10 && undone < kills, "some kills came before the plan and some after it: {undone} of {kills}");
 }
 
 fn pending(sandbox: &Sandbox) -> bool {

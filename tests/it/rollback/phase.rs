@@ -46,8 +46,7 @@ fn before_and_after_work() {
     assert_eq!(ids(&sandbox), ["PRE_execute_v1", "POST_execute_v1", "PRE_execute_v2"]);
 
     // The ledger says what each of them is.
-    let facts: Vec<Value> =
-        session.entries().into_iter().filter(|entry| entry["type"] == "checkpoint").collect();
+    let facts: Vec<Value> = session.entries().into_iter().filter(|entry| entry["type"] == "checkpoint").collect();
     assert_eq!(facts.len(), 3);
     for fact in &facts {
         let one = told(&sandbox, &["show", fact["with"]["id"].as_str().unwrap()]);
@@ -98,10 +97,7 @@ fn a_running_session_is_told_once() {
         let call = one.call("Read", json!({"file_path": "a.txt"}));
         let said = one.pre(&call);
         let context = said.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
-        assert!(
-            context.contains(&id) && context.contains(&archive) && context.contains("hint:"),
-            "{context}"
-        );
+        assert!(context.contains(&id) && context.contains(&archive) && context.contains("hint:"), "{context}");
         one.post(&call).silent();
         one.pre(&one.call("Read", json!({"file_path": "a.txt"}))).silent();
     }
@@ -124,10 +120,7 @@ fn only_the_state_goes_back() {
     let said = told(&sandbox, &["rollback", "PRE_execute_v1", "--state-only", "--yes"]);
     assert_eq!((&said["archive"], session.state()["phase"].as_str()), (&Value::Null, Some("execute")));
     same(&upset, &picture(&sandbox.project()), "the files stay");
-    assert_eq!(
-        told(&sandbox, &["show", "PRE_execute_v2"])["parent"],
-        format!("{}/PRE_execute_v1", session.id)
-    );
+    assert_eq!(told(&sandbox, &["show", "PRE_execute_v2"])["parent"], format!("{}/PRE_execute_v1", session.id));
 }
 
 /// `checkpoint.intervene`: work in which issues were found goes, our own configuration stays.
@@ -188,8 +181,7 @@ fn the_ledger_is_the_last_witness() {
     forged.artifacts.files.remove(0);
     let (forged, text) = aops_hook::checkpoint::form::text::seal(forged, None);
     fs::write(&file, text.pieces().concat()).unwrap();
-    let witness =
-        fs::read_dir(sandbox.config().join("aops/checkpoints")).unwrap().next().unwrap().unwrap().path();
+    let witness = fs::read_dir(sandbox.config().join("aops/checkpoints")).unwrap().next().unwrap().unwrap().path();
     let text = fs::read_to_string(&witness).unwrap().replace(&old, forged.digest.as_ref().unwrap());
     fs::write(&witness, text).unwrap();
     let was = picture(&sandbox.project());

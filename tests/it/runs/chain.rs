@@ -30,11 +30,7 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
 
     let run = told.last["run_id"].as_str().unwrap();
     let names = |kind: &str| -> Vec<String> {
-        world
-            .artifacts(kind)
-            .iter()
-            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
-            .collect()
+        world.artifacts(kind).iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names("terminal"), [format!("TP_{run}.yaml")]);
     let steps = ["build", "count", "design", "plan"].map(|step| format!("{run}_{step}.json"));
@@ -64,8 +60,7 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
         packet.contains("steps_executed:\n  - \"plan\"\n  - \"design\"\n  - \"build\"\n  - \"count\"\n"),
         "{packet}"
     );
-    let summary: serde_json::Value =
-        serde_json::from_slice(&fs::read(&world.artifacts("steps")[0]).unwrap()).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(&world.artifacts("steps")[0]).unwrap()).unwrap();
     assert_eq!(
         (&summary["step_name"], &summary["outcome"], &summary["artifacts"]),
         (&json!("build"), &json!("PASS"), &json!(["effects"]))
@@ -105,8 +100,7 @@ fn a_chain_comes_to_its_end_and_leaves_its_artifacts() {
 /// Before and after every step the tree was kept, and can be put back.
 fn kept_trees(world: &World, run: &str) {
     let list = world.person(&["checkpoint", "list", "--json"]).json();
-    let mut ids: Vec<_> =
-        list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    let mut ids: Vec<_> = list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
     let mut wanted: Vec<_> = ["hydrate_v1", "review_v1", "execute_v1", "execute_v2"]
         .iter()
@@ -139,8 +133,7 @@ fn what_does_not_pass_blocks_the_chain() {
     .agent("You review a plan", [review]);
     let [asks, silent, reads] = [", agent: critic", ", agent: qa-verifier", ", phase: hydrate"].map(step);
     let fails = step(", run: echo no >&2; exit 7");
-    let world =
-        World::with(&model, &[("asks", &asks), ("silent", &silent), ("reads", &reads), ("fails", &fails)]);
+    let world = World::with(&model, &[("asks", &asks), ("silent", &silent), ("reads", &reads), ("fails", &fails)]);
     world.run("asks").blocked("critic says REVISE: too vague");
     world.run("silent").blocked("owes the verdict of `qa-verifier`");
     world.run("reads").blocked("refusal left open");
@@ -196,8 +189,7 @@ pub(super) fn reflection() -> serde_json::Value {
     json!({"reflection": all})
 }
 
-pub(super) const ASKING: &str =
-    "  - {id: before, name: Before, description: first, run: echo before >> effects}
+pub(super) const ASKING: &str = "  - {id: before, name: Before, description: first, run: echo before >> effects}
   - {id: build, name: Build, description: make it}
   - {id: after, name: After, description: last, run: echo after >> effects}
 ";

@@ -69,10 +69,7 @@ fn next(request: &Request, work: Work) -> Turn {
         Some(result) if !result.text.contains("outcome is unknown") => panic!("{result:?}"),
         Some(_) if seen.as_ref().is_some_and(|seen| seen.text.contains(&step)) => Turn::text("It was done."),
         Some(_) if seen.is_none() => {
-            assert!(
-                prompt.contains(&format!("- cut off, so look whether it took effect: `Bash: {line}`")),
-                "{prompt}"
-            );
+            assert!(prompt.contains(&format!("- cut off, so look whether it took effect: `Bash: {line}`")), "{prompt}");
             bash(&look)
         }
         _ => bash(&line),

@@ -10,12 +10,12 @@ use aops_hook::model::call::{CallKey, CallState, Effect};
 use aops_hook::model::phase::Phase;
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
-    Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged,
-    Step, Taken, Unblocked, Violation,
+    Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Step,
+    Taken, Unblocked, Violation,
 };
 use aops_hook::session::state::{
-    Audit, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, RollbackState, RunStep, Sandbox, Started,
-    State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
+    Audit, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, RollbackState, RunStep, Sandbox, Started, State,
+    Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use serde_json::Value;
@@ -66,20 +66,13 @@ fn calls() -> Vec<OpenCall> {
         reason: some(),
         state: CallState::Pending,
     };
-    let least = OpenCall {
-        agent_id: None,
-        deferred: false,
-        effect: None,
-        prompt_id: None,
-        reason: None,
-        ..full.clone()
-    };
+    let least =
+        OpenCall { agent_id: None, deferred: false, effect: None, prompt_id: None, reason: None, ..full.clone() };
     vec![full, least]
 }
 
 fn course() -> TaskProgress {
-    let started =
-        Started { agent_id: text(), done: false, prompt_count: 1, name: text(), sent_on: 0, task: 1 };
+    let started = Started { agent_id: text(), done: false, prompt_count: 1, name: text(), sent_on: 0, task: 1 };
     TaskProgress {
         agents: vec![started],
         auditing: false,
@@ -376,13 +369,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         torn_file: some(),
         what: text(),
     };
-    let violation = Violation {
-        agent_id: some(),
-        call: Some(key()),
-        event: text(),
-        said: Some(said()),
-        violation: text(),
-    };
+    let violation =
+        Violation { agent_id: some(), call: Some(key()), event: text(), said: Some(said()), violation: text() };
     let unstepped = || Step {
         agent_id: None,
         deferred: None,
@@ -446,13 +434,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
 /// A checkpoint after ADR-002: identity, phase, PRE or POST, version, timing, orchestrator and agents, artifacts,
 /// governance, parent, metadata.
 pub(crate) fn checkpoints() -> Vec<Value> {
-    let agent = AgentState {
-        name: text(),
-        status: AgentStatus::Done,
-        summary: some(),
-        tokens: 1200,
-        tool_invocations: 3,
-    };
+    let agent =
+        AgentState { name: text(), status: AgentStatus::Done, summary: some(), tokens: 1200, tool_invocations: 3 };
     let idle = AgentState { status: AgentStatus::Idle, summary: None, ..agent.clone() };
     let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };
     let link = File { mode: 0o777, target: some(), ..file.clone() };

@@ -67,8 +67,7 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn post(&self, call: &Call) -> Answer {
-        let done =
-            json!({"tool_response": {"stdout": "", "stderr": "", "interrupted": false}, "duration_ms": 3});
+        let done = json!({"tool_response": {"stdout": "", "stderr": "", "interrupted": false}, "duration_ms": 3});
         self.event("PostToolUse", join(call.fields(), done))
     }
 
@@ -128,8 +127,7 @@ impl<'a> Session<'a> {
     /// Whether a folder of this name is this session's.
     pub(crate) fn owns(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.split_once('-')
-            .is_some_and(|(day, hash)| day.len() == 8 && self.hashes().iter().any(|h| h == hash))
+        name.split_once('-').is_some_and(|(day, hash)| day.len() == 8 && self.hashes().iter().any(|h| h == hash))
     }
 
     /// What stands for the id in the folder's name: the short form, and the one for when that is taken.

@@ -29,9 +29,8 @@ fn world(titles: &[&str]) -> (World, Vec<String>) {
     let command = world.command.clone();
     let world = world.with("TRACKER", &command).with("OTHER", &other);
     configure(&world, "stop");
-    let text = format!(
-        "---\nid: do\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n{STEPS}---\n\n# T\n"
-    );
+    let text =
+        format!("---\nid: do\ntitle: T\ntype: workflow\ncategory: test\ndependencies: []\nsteps:\n{STEPS}---\n\n# T\n");
     world.sandbox.put(".aops/workflows/do.md", &text);
     world.sandbox.put("work", WORK);
     for arguments in [
@@ -53,16 +52,7 @@ fn configure(world: &World, on_pause: &str) {
 }
 
 fn run(world: &World) -> Answer {
-    world.sandbox.person(&[
-        "run",
-        "--from-tracker",
-        "ready",
-        "--workflow",
-        "do",
-        "--step-timeout",
-        "1s",
-        "--json",
-    ])
+    world.sandbox.person(&["run", "--from-tracker", "ready", "--workflow", "do", "--step-timeout", "1s", "--json"])
 }
 
 /// Task, state and outcome of every run, oldest first.

@@ -27,8 +27,7 @@ impl World {
 
     /// A project with a real, empty tracker.
     pub(super) fn real() -> Self {
-        let world =
-            Self { sandbox: Sandbox::new(), command: minibeads::program().to_str().unwrap().to_owned() };
+        let world = Self { sandbox: Sandbox::new(), command: minibeads::program().to_str().unwrap().to_owned() };
         world.mb(&["init", "--prefix", "demo"]);
         world
     }
@@ -57,8 +56,7 @@ impl World {
 
     /// As a hook starts it.
     pub(super) fn start(&self) {
-        let said =
-            self.sandbox.command(BINARY).args(["__refresh-start", &self.project(), &self.command]).output();
+        let said = self.sandbox.command(BINARY).args(["__refresh-start", &self.project(), &self.command]).output();
         let said = said.unwrap();
         assert!(said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}");
     }

@@ -43,8 +43,7 @@ impl<C: Clean> Writer<'_, C> {
     }
 
     fn write_object(&self, members: &[(Cow<str>, Json)], out: &mut String) {
-        let mut sorted: Vec<_> =
-            members.iter().map(|(name, value)| (self.member_name(name), value)).collect();
+        let mut sorted: Vec<_> = members.iter().map(|(name, value)| (self.member_name(name), value)).collect();
         sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
         let mut first = true;
         out.push('{');

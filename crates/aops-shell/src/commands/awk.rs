@@ -59,8 +59,7 @@ fn only_reads(program: &str) -> bool {
     let chars: Vec<char> = program.chars().collect();
     let signs = chars.iter().rposition(|c| matches!(c, '|' | '"' | '@' | '>'));
     let tame_from = signs.max(program.rfind("system").map(|_| chars.len())).map_or(0, |at| at + 1);
-    let mut reading =
-        AwkReader { chars, at: 0, before: LastToken::Other, printing: None, goes_on: false, tame_from };
+    let mut reading = AwkReader { chars, at: 0, before: LastToken::Other, printing: None, goes_on: false, tame_from };
     while let Some(&c) = reading.chars.get(reading.at) {
         if !reading.token(c) {
             return false;

@@ -77,8 +77,7 @@ pub(super) fn mounted(command: &Invocation) -> Touched {
     let mut files = every(command.arguments);
     for word in command.arguments.iter().filter(|word| !word.lossy().ends_with(":ro")) {
         let text = word.lossy();
-        let host =
-            text.split_once(':').map(|(host, _)| host.rsplit('=').next().unwrap_or(host).chars().count());
+        let host = text.split_once(':').map(|(host, _)| host.rsplit('=').next().unwrap_or(host).chars().count());
         let bits = host.map(|length| word.bits[..length.min(word.bits.len())].to_vec());
         files.extend(bits.map(|bits| (Word { bits, ..Word::default() }, Act::Into)));
         // `--mount type=bind,src=folder,dst=…`
@@ -103,9 +102,5 @@ pub(super) fn opened(command: &Invocation) -> Touched {
     let mut programs: Vec<String> = commands.map(Word::lossy).collect();
     let looks = (command.name == "view" || sorted.has(&["-R"])) && programs.is_empty();
     programs.extend(command.simple.script.clone());
-    Touched {
-        files: if looks { Vec::new() } else { all(sorted.operands, Act::Write) },
-        programs,
-        ..Touched::default()
-    }
+    Touched { files: if looks { Vec::new() } else { all(sorted.operands, Act::Write) }, programs, ..Touched::default() }
 }

@@ -18,8 +18,7 @@ pub(super) const ARIA2C: &str = "-o= --out= -l= --log= --save-session= -d= --dir
 /// Options that name files or the folder they go to.
 const CURL_FILES: &str = "-o> -D> -c> --output> --dump-header> --cookie-jar> --trace> --trace-ascii> --stderr> \
     -O --remote-name --remote-name-all --output-dir=";
-const WGET_FILES: &str =
-    "-O> -o> -a> --output-document> --output-file> --append-output> -P= --directory-prefix=";
+const WGET_FILES: &str = "-O> -o> -a> --output-document> --output-file> --append-output> -P= --directory-prefix=";
 
 /// Prints what an address holds.
 pub(super) fn curl(command: &Invocation) -> Class {
@@ -50,8 +49,7 @@ pub(super) fn wget(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let nowhere = |word: &Word| word.is("-") || is_nowhere(word);
     let mut kept = sorted.values(&["-O", "--output-document"]).peekable();
-    let prints =
-        kept.peek().is_some() && kept.all(nowhere) || sorted.has(&["--spider", "--version", "--help"]);
+    let prints = kept.peek().is_some() && kept.all(nowhere) || sorted.has(&["--spider", "--version", "--help"]);
     let asks = sorted.values(&["--method"]).all(|word| word.is("GET") || word.is("HEAD"));
     command.reads_if(prints && asks, "")?;
     addresses(command, sorted.operands.iter().copied())

@@ -82,8 +82,7 @@ pub(super) fn fd(command: &Invocation) -> Class {
 /// With a command, every argument may be written: which files it gets is not followed.
 pub(super) fn fd_touched(command: &Invocation) -> Touched {
     let runs = |word: &Word| {
-        word.starts_with("--ex")
-            || word.is_option() && !word.starts_with("--") && word.lossy().contains(['x', 'X'])
+        word.starts_with("--ex") || word.is_option() && !word.starts_with("--") && word.lossy().contains(['x', 'X'])
     };
     if !command.arguments.iter().any(runs) {
         return Touched::nothing();

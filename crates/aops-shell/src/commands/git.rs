@@ -61,8 +61,7 @@ fn verb_at(command: &Invocation) -> Result<Option<usize>, String> {
             let text = setting.lossy().to_lowercase();
             let key = text.find('=').map_or(text.len(), |at| at + 1);
             let firm = setting.shifts.is_none_or(|from| from >= key) && !setting.splits;
-            let known =
-                SETTINGS.iter().any(|known| text.starts_with(known)) || WHOLE.contains(&text.as_str());
+            let known = SETTINGS.iter().any(|known| text.starts_with(known)) || WHOLE.contains(&text.as_str());
             if !firm || !known {
                 return Err(command.refusal(&format!("-c {text}")));
             }
@@ -99,8 +98,7 @@ fn closing(verb: &str, command: &Invocation) -> Class {
     for word in command.arguments {
         let text = word.lossy();
         // These run a program of the line's choice, here or there.
-        let runs =
-            ["--rec", "--upl", "--exe"].iter().any(|option| text.starts_with(option)) || text.contains("::");
+        let runs = ["--rec", "--upl", "--exe"].iter().any(|option| text.starts_with(option)) || text.contains("::");
         if runs && matches!(verb, "push" | "fetch") {
             return Err(command.refusal(&text));
         }
@@ -133,9 +131,7 @@ fn by_operands(verb: &str, command: &Invocation) -> Class {
         "reflog" if !matches!(sub.as_str(), "expire" | "delete" | "drop" | "write") => {
             command.sorted_by(&[DIFF, LOG]).is_ok()
         }
-        "notes" if first.is_none() || sub == "list" || sub == "show" => {
-            command.sorted_by(&["--ref="]).is_ok()
-        }
+        "notes" if first.is_none() || sub == "list" || sub == "show" => command.sorted_by(&["--ref="]).is_ok(),
         "submodule" if first.is_none() || sub == "status" || sub == "summary" => {
             command.sorted_by(&["-q --quiet --recursive --cached"]).is_ok()
         }
@@ -144,8 +140,8 @@ fn by_operands(verb: &str, command: &Invocation) -> Class {
         "clean" => command.sorted_by(&["-ndxXq -e= --dry-run --exclude="])?.has(&["-n", "--dry-run"]),
         "hash-object" => command.sorted_by(&["-t= --stdin --path= --no-filters --literally"]).is_ok(),
         "apply" => {
-            let sorted = command
-                .sorted_by(&["-p= -R --check --stat --numstat --summary --reverse --verbose --directory="])?;
+            let sorted =
+                command.sorted_by(&["-p= -R --check --stat --numstat --summary --reverse --verbose --directory="])?;
             sorted.has(&["--check", "--stat", "--numstat", "--summary"])
         }
         "bisect" => matches!(sub.as_str(), "log"),
@@ -220,8 +216,7 @@ fn written(command: &Invocation) -> Files {
     };
     // `git checkout .` puts tracked files back; only a path that names more than the whole tree is ours to judge.
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
-    let narrow =
-        paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
+    let narrow = paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
     all.extend(narrow.map(|path| (path, Act::Whole)));
     if let Some(folder) = tree.as_ref().filter(|_| filling) {
         all.push((folder.clone(), Act::Into));
@@ -248,8 +243,7 @@ fn programs(arguments: &[Word]) -> Vec<String> {
         let text = word.lossy();
         let next = arguments.get(at + 1);
         let value = word.past('=').filter(|_| text.starts_with("--"));
-        let runs =
-            text.starts_with("--ex") || text == "-x" || text.starts_with("--") && text.contains("-filter");
+        let runs = text.starts_with("--ex") || text == "-x" || text.starts_with("--") && text.contains("-filter");
         if runs {
             all.extend(value.as_ref().or(next).map(inner::code));
         }

@@ -36,8 +36,7 @@ pub(super) fn touched(command: &Invocation) -> Touched {
     let sorted = command.sort();
     let mut operands = sorted.operands.clone();
     let code = code(command);
-    let mut programs: Vec<String> =
-        code.iter().map(Word::lossy).chain(command.simple.script.clone()).collect();
+    let mut programs: Vec<String> = code.iter().map(Word::lossy).chain(command.simple.script.clone()).collect();
     if name == "deno" && operands.first().is_some_and(|word| word.is("eval")) {
         programs.extend(operands.iter().map(|word| word.lossy()));
     }
@@ -69,8 +68,6 @@ fn has_mode(program: &str) -> bool {
         && (0..bytes.len()).filter(|&at| matches!(bytes[at], b'\'' | b'"')).any(|at| {
             let mode = &bytes[at + 1..];
             let length = mode.iter().take(5).take_while(|b| b"rwaxbt+".contains(b)).count();
-            length > 0
-                && mode.get(length) == Some(&bytes[at])
-                && mode[..length].iter().any(|b| b"wax+".contains(b))
+            length > 0 && mode.get(length) == Some(&bytes[at]) && mode[..length].iter().any(|b| b"wax+".contains(b))
         })
 }

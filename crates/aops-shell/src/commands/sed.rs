@@ -137,25 +137,21 @@ fn delimited(rest: &mut Peekable<Chars>, sign: char, is_pattern: bool) -> bool {
 fn function(rest: &mut Peekable<Chars>) -> bool {
     match rest.next() {
         Some('{' | '}') => true,
-        Some('p' | 'P' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'x' | 'n' | 'N' | '=' | 'z' | 'F') => {
-            ended(rest)
-        }
+        Some('p' | 'P' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'x' | 'n' | 'N' | '=' | 'z' | 'F') => ended(rest),
         Some('q' | 'Q' | 'l') => {
             while rest.next_if(|c| c.is_ascii_digit() || *c == ' ').is_some() {}
             ended(rest)
         }
         Some(sign @ ('s' | 'y')) => {
-            let Some(mark) = rest.next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '\\')
-            else {
+            let Some(mark) = rest.next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '\\') else {
                 return false;
             };
             if !delimited(rest, mark, sign == 's') || !delimited(rest, mark, false) {
                 return false;
             }
-            while rest
-                .next_if(|c| sign == 's' && matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9'))
-                .is_some()
-            {}
+            while rest.next_if(|c| sign == 's' && matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9')).is_some()
+            {
+            }
             ended(rest)
         }
         Some('#' | 'r') => {

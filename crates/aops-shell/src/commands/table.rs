@@ -198,7 +198,8 @@ const fn runs(options: &'static str, touched: fn(&Invocation) -> Touched) -> Row
 }
 
 const BAT: &str = "-AnpPSuf -l= -r= -H= -m= --plain --number --language= --line-range= --highlight-line= --style= --color= --paging= --theme= --wrap= --show-all --decorations= --tabs= --list-languages --list-themes --version --help";
-const LESS: &str = "-eEFfgGiIJKLmMnNqQrRsSuUwWX -# -x= -z= -p= -P= --no-init --quit-if-one-screen -o> -O> --log-file> --LOG-FILE>";
+const LESS: &str =
+    "-eEFfgGiIJKLmMnNqQrRsSuUwWX -# -x= -z= -p= -P= --no-init --quit-if-one-screen -o> -O> --log-file> --LOG-FILE>";
 const RG: &str = "-abcFHhiILlnNopPqsSuUvVwx.z0 -A= -B= -C= -d= -e= -E= -f= -g= -j= -m= -M= -r= -t= -T= --after-context= --before-context= --context= --color= --colors= --column --no-column --count \
     --count-matches --crlf --debug --trace --dfa-size-limit= --encoding= --engine= --file= --files --files-with-matches \
     --files-without-match --fixed-strings --no-fixed-strings --follow --no-follow --glob= --iglob= --glob-case-insensitive \
@@ -263,8 +264,7 @@ mod tests {
     /// What a row lists as harmless is a flag, or takes a value, in the one notation.
     #[test]
     fn options_are_well_formed() {
-        for (name, row) in
-            TABLE.iter().map(|(name, row)| (name, row)).chain(GROUPS.iter().map(|(n, row)| (&n[0], row)))
+        for (name, row) in TABLE.iter().map(|(name, row)| (name, row)).chain(GROUPS.iter().map(|(n, row)| (&n[0], row)))
         {
             for option in row.options.split_ascii_whitespace() {
                 let bare = option.trim_end_matches(['=', '>', '?', '#']);

@@ -19,8 +19,7 @@ pub struct Held {
 
 impl Held {
     /// Nobody knows.
-    pub(super) const ANYTHING: Held =
-        Held { plain: false, number: false, blank: false, armed: false, set: true };
+    pub(super) const ANYTHING: Held = Held { plain: false, number: false, blank: false, armed: false, set: true };
 
     pub fn of(word: &Word) -> Self {
         let unknown = word.bits.iter().filter(|bit| **bit == Bit::Any).count();

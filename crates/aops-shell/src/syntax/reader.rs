@@ -29,15 +29,8 @@ pub(super) fn parse(text: &str) -> Option<List<'_>> {
     }
     #[cfg(any(test, debug_assertions))]
     TEXTS.with(|texts| texts.set(texts.get() + 1));
-    let mut reader = Reader {
-        text,
-        at: 0,
-        token: Token::default(),
-        depth: 0,
-        parts: Vec::new(),
-        level: 0,
-        documents: None,
-    };
+    let mut reader =
+        Reader { text, at: 0, token: Token::default(), depth: 0, parts: Vec::new(), level: 0, documents: None };
     let list = reader.list()?;
     (reader.peek().kind == Kind::End).then_some(list)
 }
@@ -183,10 +176,7 @@ impl<'a> Reader<'a> {
 
     fn at_list_end(&mut self) -> bool {
         let closes = |text| {
-            matches!(
-                text,
-                ")" | ";;" | ";&" | ";;&" | "do" | "done" | "then" | "elif" | "else" | "fi" | "}" | "esac"
-            )
+            matches!(text, ")" | ";;" | ";&" | ";;&" | "do" | "done" | "then" | "elif" | "else" | "fi" | "}" | "esac")
         };
         self.peek().kind == Kind::End || closes(self.next_text())
     }

@@ -37,12 +37,7 @@ impl Scope {
         let mut variables = vec![("HOME".to_owned(), vec![home.clone()])];
         let given = ground.variables.iter().map(|(name, value)| (name.clone(), vec![Word::of(value)]));
         variables.extend(given.filter(|(name, _)| name != "HOME"));
-        Self {
-            home: Rc::new(home),
-            folders: Rc::new(vec![cwd]),
-            variables: Rc::new(variables),
-            ..Self::default()
-        }
+        Self { home: Rc::new(home), folders: Rc::new(vec![cwd]), variables: Rc::new(variables), ..Self::default() }
     }
 
     /// What a variable may hold; `None` or nothing if we do not know.

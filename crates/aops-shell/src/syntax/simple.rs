@@ -197,8 +197,7 @@ impl Walk {
         let Some(name) = simple.name() else { return };
         match name {
             "cd" | "chdir" | "pushd" => {
-                let target =
-                    operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
+                let target = operands(simple).first().map_or_else(|| (*scope.home).clone(), |word| (*word).clone());
                 let before = Rc::clone(&scope.folders);
                 scope.enter(&target);
                 // A bare name is looked for in these first.

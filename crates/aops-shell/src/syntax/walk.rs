@@ -129,12 +129,8 @@ impl Walk {
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
         for stage in pipeline {
-            let mut own = Scope {
-                arriving: std::mem::take(&mut arriving),
-                script: script.take(),
-                sure: false,
-                ..scope.clone()
-            };
+            let mut own =
+                Scope { arriving: std::mem::take(&mut arriving), script: script.take(), sure: false, ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
             (arriving, script) = self.printed(first);

@@ -240,9 +240,8 @@ pub(super) struct Expanded<'t> {
 
 /// Most words are plain text: they stand for themselves.
 pub(super) fn is_plain(raw: &str) -> bool {
-    raw.bytes().all(|byte| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'..=b'/' | b':' | b'=' | b'%' | b'+')
-    })
+    raw.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'..=b'/' | b':' | b'=' | b'%' | b'+'))
 }
 
 /// Expand one raw word.

@@ -226,13 +226,7 @@ impl Inside {
     }
 
     /// An option whose value is the program: whether it was looked into. `None` for other options.
-    fn inner_program(
-        &mut self,
-        rest: &[Word],
-        inner: &Simple,
-        wrapper: &Wrapper,
-        scope: &Scope,
-    ) -> Option<bool> {
+    fn inner_program(&mut self, rest: &[Word], inner: &Simple, wrapper: &Wrapper, scope: &Scope) -> Option<bool> {
         let text = rest[0].lossy();
         if wrapper.name == "flock" && text == "-c" {
             return Some(self.texts(&rest[1..].iter().collect::<Vec<_>>(), apart(scope)));
@@ -261,9 +255,7 @@ impl Inside {
         let unknown = matches!(takes, Takes::Unknown) || bends || replaces && runs_code(rest);
         self.guess_if(unknown, wrapper.name);
         folder_option(&text, value.as_ref(), wrapper, scope);
-        if matches!(wrapper.name, "time" | "strace" | "ltrace")
-            && text.trim_start_matches('-').starts_with('o')
-        {
+        if matches!(wrapper.name, "time" | "strace" | "ltrace") && text.trim_start_matches('-').starts_with('o') {
             self.runs.push(Inner::Writes(value.into_iter().collect()));
         }
         1 + usize::from(matches!(takes, Takes::Next))
@@ -328,10 +320,8 @@ fn is_command_flag(word: &Word) -> bool {
 /// An option of a shell that changes nothing about what its program does.
 fn is_usual(word: &Word) -> bool {
     let plain = |text: String| {
-        matches!(
-            text.as_str(),
-            "--norc" | "--noprofile" | "--login" | "--posix" | "-" | "-o" | "pipefail" | "errexit"
-        ) || text.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| "celsuxv".contains(c)))
+        matches!(text.as_str(), "--norc" | "--noprofile" | "--login" | "--posix" | "-" | "-o" | "pipefail" | "errexit")
+            || text.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| "celsuxv".contains(c)))
     };
     word.is_firm() && word.literal().is_some_and(plain)
 }

@@ -79,10 +79,7 @@ impl Wrapper {
         let text = word.lossy();
         if let Some(long) = text.strip_prefix("--") {
             let (name, glued) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-            let row = self
-                .options
-                .split(' ')
-                .find(|row| row.trim_end_matches('=').strip_prefix("--") == Some(name));
+            let row = self.options.split(' ').find(|row| row.trim_end_matches('=').strip_prefix("--") == Some(name));
             return match row {
                 Some(_) if glued => Takes::Glued(name.chars().count() + 3),
                 Some(row) if row.ends_with('=') => Takes::Next,
@@ -91,8 +88,7 @@ impl Wrapper {
             };
         }
         for (at, letter) in text.chars().enumerate().skip(1) {
-            let row =
-                |row: &&str| row.starts_with('-') && !row.starts_with("--") && row[1..].contains(letter);
+            let row = |row: &&str| row.starts_with('-') && !row.starts_with("--") && row[1..].contains(letter);
             match self.options.split(' ').find(row) {
                 Some(row) if row.ends_with('=') && at + 1 == word.bits.len() => return Takes::Next,
                 Some(row) if row.ends_with(['=', '?']) => return Takes::Glued(at + 1),

@@ -77,8 +77,7 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
 
 #[test]
 fn a_project_may_only_tighten() {
-    let line =
-        |key: &str, value: &str| if value.is_empty() { String::new() } else { format!("{key} = {value}") };
+    let line = |key: &str, value: &str| if value.is_empty() { String::new() } else { format!("{key} = {value}") };
     for (name, of_user, of_project, want) in TIGHTENING {
         let (one, other) = (line(name, of_user), line(name, of_project));
         let project = Some(Source { file: "p.toml", text: &other });
@@ -97,11 +96,7 @@ fn a_project_may_only_tighten() {
     }
     for key in KEYS {
         let both = |ok: bool| TIGHTENING.iter().any(|row| row.0 == key.name && row.3.is_ok() == ok);
-        assert!(
-            both(true) && (both(false) || key.project == Project::Add),
-            "{} is tried both ways",
-            key.name
-        );
+        assert!(both(true) && (both(false) || key.project == Project::Add), "{} is tried both ways", key.name);
     }
 }
 
@@ -161,8 +156,7 @@ fn any_value(form: Form) -> BoxedStrategy<String> {
         Form::Whole(least, most) => (least..=most.min(least + 60)).prop_map(|n| n.to_string()).boxed(),
         Form::Share => (0_u32..=20).prop_map(|n| Share::millionths(n * 50_000).to_string()).boxed(),
         Form::Server => {
-            prop::sample::select(vec!["\"http://127.0.0.1\"".to_owned(), "\"http://localhost\"".to_owned()])
-                .boxed()
+            prop::sample::select(vec!["\"http://127.0.0.1\"".to_owned(), "\"http://localhost\"".to_owned()]).boxed()
         }
         Form::Text | Form::Id => prop::sample::select(vec!["\"bd\"".to_owned(), "\"b\"".to_owned()]).boxed(),
         Form::Names => {
@@ -177,10 +171,7 @@ fn any_file(often: f64) -> impl Strategy<Value = String> {
     let keys: Vec<_> = KEYS
         .iter()
         .map(|key| {
-            prop::option::weighted(
-                often,
-                any_value(key.form).prop_map(move |v| format!("{} = {v}\n", key.name)),
-            )
+            prop::option::weighted(often, any_value(key.form).prop_map(move |v| format!("{} = {v}\n", key.name)))
         })
         .collect();
     let entry = (any::<bool>(), 0..4, prop::sample::select(Action::WORDS)).prop_map(|(rule, id, action)| {

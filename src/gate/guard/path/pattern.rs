@@ -48,10 +48,8 @@ pub(super) fn exact(part: &Component) -> bool {
 
 /// The part may begin and end like this.
 pub(super) fn fits_around(part: &Component, begin: &str, end: &str) -> bool {
-    if let Some(text) = part
-        .iter()
-        .map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None })
-        .collect::<Option<String>>()
+    if let Some(text) =
+        part.iter().map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect::<Option<String>>()
     {
         return text.starts_with(begin) && text.ends_with(end) && text.len() >= begin.len() + end.len();
     }
@@ -95,8 +93,7 @@ fn may_match(part: &[Bit], shape: &[NameShape]) -> bool {
         }
         reached = next;
     }
-    reached[shape.len()]
-        || shape.last().is_some_and(|last| matches!(last, NameShape::Rest)) && reached[shape.len() - 1]
+    reached[shape.len()] || shape.last().is_some_and(|last| matches!(last, NameShape::Rest)) && reached[shape.len() - 1]
 }
 
 fn step(bit: Bit, at: usize, shape: &[NameShape], next: &mut [bool]) {

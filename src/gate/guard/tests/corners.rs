@@ -5,9 +5,8 @@ use super::*;
 /// Each corner that the corpus does not come by.
 #[test]
 fn corners() {
-    let mark = |text: &str| {
-        super::super::hidden::named(&protected(), &crate::tool::targets::Hidden::Program(text.to_owned()))
-    };
+    let mark =
+        |text: &str| super::super::hidden::named(&protected(), &crate::tool::targets::Hidden::Program(text.to_owned()));
     assert_eq!(mark("open('agents/Critic.md', 'w')").as_deref(), Some("agents/critic.md"));
     assert_eq!(mark("open('/home/u/.config/aops/x', 'w')").as_deref(), Some("/home/u/.config/aops"));
     assert_eq!(mark("open('/opt/bin/aops-hook', 'w')").as_deref(), Some("/opt/bin/aops-hook"));
@@ -18,12 +17,7 @@ fn corners() {
     assert_eq!(super::super::verb::refused(&protected(), &crate::tool::targets::CommandRun::default()), None);
     let standing = Protected { standing: Some(vec!["/a".to_owned()]), ..protected() };
     assert_eq!((standing.stands("/a"), standing.stands("/b")), (true, false));
-    assert!(
-        Protected { home: String::new(), ..protected() }
-            .places()
-            .iter()
-            .all(|place| place.path.starts_with('/'))
-    );
+    assert!(Protected { home: String::new(), ..protected() }.places().iter().all(|place| place.path.starts_with('/')));
     let relative = Protected { config: "relative".into(), ..protected() }.places();
     assert!(!relative.is_empty() && relative.iter().all(|place| place.path.starts_with('/')));
     let elsewhere = Protected { config: "/cfg".into(), ..protected() };

@@ -89,11 +89,7 @@ impl<'a> Reader<'a> {
             self.linebreaks();
         }
         let body = self.body()?;
-        Some(if selects {
-            Compound::Select { name, values, body }
-        } else {
-            Compound::For { name, values, body }
-        })
+        Some(if selects { Compound::Select { name, values, body } } else { Compound::For { name, values, body } })
     }
 
     fn count(&mut self) -> Option<Compound<'a>> {

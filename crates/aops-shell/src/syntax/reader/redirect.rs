@@ -50,8 +50,7 @@ impl<'a> Reader<'a> {
         let word = self.word()?;
         let is_literal = word.text.contains(['\'', '"', '\\']);
         let delimiter = unquoted(word.text)?;
-        let line_end =
-            self.documents.map_or_else(|| self.find(b'\n'), |documents| Some(documents.line_end))?;
+        let line_end = self.documents.map_or_else(|| self.find(b'\n'), |documents| Some(documents.line_end))?;
         if self.documents.is_some_and(|documents| documents.level != self.level) {
             return None;
         }
@@ -89,8 +88,7 @@ impl<'a> Reader<'a> {
             let backslashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
             if !is_literal && backslashes % 2 == 1 {
                 let next = self.text.get(self.at..self.find(b'\n').unwrap_or(self.text.len()))?;
-                if delimiter.starts_with(&own[..own.len() - 1]) || next.trim_start_matches('\t') == delimiter
-                {
+                if delimiter.starts_with(&own[..own.len() - 1]) || next.trim_start_matches('\t') == delimiter {
                     return None;
                 }
             }

@@ -50,8 +50,7 @@ impl<'a> Reader<'a> {
                 command.words.push(word);
             }
         }
-        let is_empty =
-            command.words.is_empty() && command.assignments.is_empty() && command.redirects.is_empty();
+        let is_empty = command.words.is_empty() && command.assignments.is_empty() && command.redirects.is_empty();
         (!is_empty).then_some(Command::Simple(command))
     }
 

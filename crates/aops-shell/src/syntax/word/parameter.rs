@@ -12,8 +12,7 @@ const OTHER: &str = "";
 impl Scan<'_> {
     /// Read the expansion that begins at `at`; the place after it.
     pub(super) fn dollar(&mut self, at: usize, to: usize, quoted: bool) -> usize {
-        let part =
-            self.raw.part(at).map(|(part, end)| (part.list.is_some(), end)).filter(|(_, end)| *end <= to);
+        let part = self.raw.part(at).map(|(part, end)| (part.list.is_some(), end)).filter(|(_, end)| *end <= to);
         match (self.byte(at, to), self.byte(at + 1, to), part) {
             (b'`', ..) => self.backquoted(at + 1, to, quoted),
             (_, b'(', Some((false, end))) => self.computed(at + 3, end - 2, end),

@@ -209,10 +209,8 @@ impl<'t> Scan<'t> {
                 return end;
             }
         };
-        let digits =
-            self.raw.text[begin..to].chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
-        let value =
-            u32::from_str_radix(&self.raw.text[begin..begin + digits], radix).ok().and_then(char::from_u32);
+        let digits = self.raw.text[begin..to].chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
+        let value = u32::from_str_radix(&self.raw.text[begin..begin + digits], radix).ok().and_then(char::from_u32);
         self.text(value.unwrap_or('\u{fffd}'));
         begin + digits
     }

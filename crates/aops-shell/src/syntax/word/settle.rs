@@ -34,10 +34,7 @@ pub(super) fn settle(pieces: &[Piece], scope: &Scope) -> Vec<Field> {
             Piece::Tilde => vec![tilde(pieces, at, scope)],
             Piece::OneOf(texts, _) => texts.clone(),
         };
-        let from = Source {
-            filled: matches!(piece, Piece::OneOf(..)),
-            split: matches!(piece, Piece::OneOf(_, true)),
-        };
+        let from = Source { filled: matches!(piece, Piece::OneOf(..)), split: matches!(piece, Piece::OneOf(_, true)) };
         length += choices.iter().map(Vec::len).sum::<usize>();
         if alternatives.len() * choices.len() > ALTERNATIVES || length > LONGEST {
             return vec![Field { bits: vec![Bit::Any], filled_from: Some(0) }];
