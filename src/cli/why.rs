@@ -84,7 +84,7 @@ fn print_entry(io: &mut Io, id: &str, batch: &Batch) -> anyhow::Result<u8> {
         let said = json!({"session_id": id, "seq": entry.seq, "type": entry.kind, "ruling": null, "what": what});
         writeln!(io.out, "{said}")?;
     } else {
-        writeln!(io.out, "entry {} answers nobody: {}  {}", entry.seq, entry.kind, clean(&what))?;
+        writeln!(io.out, "entry {} answers no event: {}  {}", entry.seq, entry.kind, clean(&what))?;
     }
     Ok(0)
 }

@@ -76,7 +76,7 @@ fn why_of_any_entry() {
     assert_eq!(session.write("a.txt").code, Some(0));
     let passed = session.sequence_number(|entry| entry["with"]["to"] == "AUTHORIZED").to_string();
     sandbox.person(&["why", &passed]).said(&["no gate objected, so it passed", "Write: "]);
-    sandbox.person(&["why", "1"]).said(&["entry 1 answers nobody: open"]);
+    sandbox.person(&["why", "1"]).said(&["entry 1 answers no event: open"]);
     sandbox.person(&["why", "9999"]).failed(2, &["no entry 9999", "hint: `aops-hook log`"]);
     sandbox.person(&["why", "--session", "nobody"]).failed(2, &["no session `nobody`"]);
 }
