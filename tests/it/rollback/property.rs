@@ -75,13 +75,15 @@ fn act(root: &Path, deed: &Deed) {
         let led = led.into_iter().all(|above| !above.is_symlink());
         (led && path != root.join(".claude")).then_some(path)
     };
+    // A write through a link would make the file that the link names, `.claude` too.
+    let to_write = |path: &[usize]| at(path).filter(|path| !path.is_symlink());
     let above = |path: &Path| drop(fs::create_dir_all(path.parent().unwrap()));
     match deed {
-        Deed::Write(path, byte, long) => at(path).map_or((), |path| {
+        Deed::Write(path, byte, long) => to_write(path).map_or((), |path| {
             above(&path);
             let _ = fs::write(path, vec![*byte; [0, 1, 10, 10, 5_000, 1_200_000][*long]]);
         }),
-        Deed::Sparse(path, far) => at(path).map_or((), |path| {
+        Deed::Sparse(path, far) => to_write(path).map_or((), |path| {
             above(&path);
             let _ = fs::File::create(path).map(|file| file.write_all_at(b"x", *far).unwrap());
         }),
@@ -178,4 +180,10 @@ proptest! {
     ) {
         check(&first, &then);
     }
+}
+
+/// Found by the property: `a` leads to `.claude`, and a write to `a` made a file there instead of the store's folder.
+#[test]
+fn a_deed_writes_through_no_link() {
+    check(&[Deed::Link(vec![0], 11), Deed::Write(vec![0], 1, 1), Deed::Sparse(vec![0], 5)], &[]);
 }
