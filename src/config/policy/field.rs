@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing.
 
 use super::value::{Share, Value, effect_of, effect_word};
-use super::{Interactive, Intervene, Level, OnPause};
+use super::{Interactive, Intervene, Level, ModeLevel, OnPause, Rehearse};
 use crate::model::call::Effect;
 use std::collections::BTreeMap;
 
@@ -35,6 +35,17 @@ field!(String, text => Value::Text(text.clone()), Value::Text(text) => Some(text
 field!(Option<String>, text => text.clone().map_or(Value::Nothing, Value::Text), Value::Text(text) => Some(Some(text)));
 field!(Vec<String>, names => Value::Names(names.clone()), Value::Names(names) => Some(names));
 field!(Level, level => Value::Text(level.word().to_owned()), Value::Text(word) => Level::of(&word));
+field!(
+    Option<Level>,
+    level => Value::Text(level.unwrap_or_default().word().to_owned()),
+    Value::Text(word) => Level::of(&word).map(Some)
+);
+field!(
+    Option<ModeLevel>,
+    level => Value::Text(level.unwrap_or_default().word().to_owned()),
+    Value::Text(word) => ModeLevel::of(&word).map(Some)
+);
+field!(Rehearse, mode => Value::Text(mode.word().to_owned()), Value::Text(word) => Rehearse::of(&word));
 field!(Interactive, when => Value::Text(when.word().to_owned()), Value::Text(word) => Interactive::of(&word));
 field!(OnPause, what => Value::Text(what.word().to_owned()), Value::Text(word) => OnPause::of(&word));
 field!(Intervene, what => Value::Text(what.word().to_owned()), Value::Text(word) => Intervene::of(&word));
