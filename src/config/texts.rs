@@ -6,14 +6,12 @@
 mod library;
 mod open;
 mod force;
-mod words;
 #[cfg(test)]
 mod tests;
 
 pub use force::{Text, Texts, axioms, find, in_force};
-pub use library::Library;
+pub use library::{Library, axioms_text, template, workflows_text};
 pub use open::{project, read_text};
-pub use words::{axioms_text, template, workflows_text};
 
 use serde::Serialize;
 use std::fmt;

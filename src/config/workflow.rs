@@ -4,10 +4,8 @@
 //! unique, `needs` resolve and form no ring); all problems of a text are reported at once, each with its line.
 
 mod catalogue;
-mod frontmatter;
 mod layout;
 mod link;
-mod step;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -17,10 +15,11 @@ pub use layout::{Layout, Slot};
 pub use link::{Piece, links, pieces};
 pub use read::read;
 
+pub use crate::config::problem::{Problem, meant};
+
 use crate::model::phase::Phase;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// One kind of work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -101,26 +100,6 @@ impl Serialize for Mention {
     }
 }
 
-/// Something wrong with a text.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Problem {
-    pub file: String,
-    pub line: usize,
-    pub what: String,
-}
-
-impl Problem {
-    pub fn new(file: impl Into<String>, line: usize, what: impl Into<String>) -> Self {
-        Self { file: file.into(), line, what: what.into() }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.what)
-    }
-}
-
 impl Workflow {
     /// Every other workflow it names, by the line of the first mention.
     pub fn mentions(&self) -> Vec<&Mention> {
@@ -169,17 +148,4 @@ impl Workflow {
 pub fn is_plain(id: &str) -> bool {
     let fits = (1..=64).contains(&id.len()) && !id.starts_with('-');
     fits && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-}
-
-/// The known name that was probably meant.
-pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let near = |name: &&str| strsim::jaro_winkler(given, name);
-    let best = known.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))?;
-    let one_slip = given.len() > 2 && strsim::damerau_levenshtein(given, best) == 1;
-    (one_slip || near(&best) > 0.8).then_some(best)
-}
-
-/// `; did you mean …?`, where something comes near.
-pub fn meant<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(given, known).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

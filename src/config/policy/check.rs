@@ -2,9 +2,8 @@
 //!
 //! Reads nothing, writes nothing; running it is an edge's work.
 
-use super::field::Parts;
 use super::key::EntryField;
-use super::value::Form;
+use super::value::{Form, Parts};
 use super::{glob, words};
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +63,8 @@ impl Check {
     pub(super) fn of(parts: &mut Parts) -> Self {
         Self {
             id: parts.take("id").unwrap_or_default(),
-            on: parts.word("on", Moment::of).unwrap_or_default(),
-            outcome: parts.word("outcome", Outcome::of).unwrap_or_default(),
+            on: parts.take("on").unwrap_or_default(),
+            outcome: parts.take("outcome").unwrap_or_default(),
             paths: parts.take("paths").unwrap_or_default(),
             run: parts.take("run").unwrap_or_default(),
             timeout_ms: parts.take("timeout_ms").unwrap_or(TIMEOUT_MS),
