@@ -18,10 +18,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-/// Memories asked for.
 const MOST: usize = 8;
 
-/// Something the server remembers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
     pub text: String,
@@ -76,7 +74,6 @@ pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Re
     answer::memories(&result, MOST).map_err(Trouble::Said)
 }
 
-/// Stores a text on the server.
 pub fn store(env: &Env, server: &Address, text: &str, tags: &[&str], deadline: Instant) -> Result<(), Trouble> {
     let clean = crate::text::redact::redact(text);
     let result = call(env, server, deadline, |learnt| {
@@ -117,10 +114,8 @@ fn call(
     client.call("tools/call", &json!({ "name": tool, "arguments": arguments }))
 }
 
-/// Larger settings files are not read.
 const LARGEST: u64 = 16 << 20;
 
-/// A server that a project names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     pub name: String,

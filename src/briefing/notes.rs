@@ -18,7 +18,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// The best first.
@@ -29,7 +28,6 @@ pub struct Found {
     pub indexed_ms: Option<i64>,
 }
 
-/// One note.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// Below the data folder.
@@ -47,7 +45,6 @@ pub struct Line {
     pub text: String,
 }
 
-/// What a refresh did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refreshed {
     pub notes: usize,

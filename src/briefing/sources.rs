@@ -16,7 +16,6 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Issues shown of each list, and notes and memories.
 const MOST_ISSUES: usize = 8;
 const MOST_NOTES: usize = 4;
 

@@ -20,10 +20,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The version of the stored form.
 pub const SCHEMA: u32 = 1;
 
-/// Issues kept of each list.
 const KEPT: usize = 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +30,6 @@ pub struct Snapshot {
     pub project: String,
     /// When the lists were taken; none are there otherwise.
     pub taken_ms: Option<i64>,
-    /// Name and version.
     pub tool: Option<String>,
     pub ready: Part,
     pub blocked: Part,
@@ -122,7 +119,6 @@ impl Snapshot {
 /// Our own files are under 20 KB.
 const LARGEST: usize = 256 << 10;
 
-/// The folder of snapshot and queue.
 pub fn folder(env: &Env) -> PathBuf {
     env.config.join("aops/tracker")
 }

@@ -99,7 +99,6 @@ pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadab
     Ok(survey::without_status_line(&text))
 }
 
-/// Valid JSON with an object on top.
 fn check(text: &str) -> Result<Range<usize>, Unreadable> {
     let json = text.trim_start_matches(BOM);
     if let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(json) {

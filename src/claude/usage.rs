@@ -7,7 +7,6 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What one request to a model used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub input: u64,
@@ -26,7 +25,6 @@ impl Usage {
     }
 }
 
-/// A sum over messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sum {
     pub cache_read: u64,
@@ -91,7 +89,6 @@ impl Tokens {
     }
 }
 
-/// The list we ship.
 pub const SHIPPED: &str = include_str!("../../prices.json");
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -117,7 +114,6 @@ pub struct Price {
     pub cache_read: f64,
     pub cache_write_5m: f64,
     pub cache_write_1h: f64,
-    /// Dollars per request.
     #[serde(default)]
     pub web_search: f64,
     /// Another price for prompts above a length.

@@ -37,7 +37,6 @@ pub struct Form {
     pub texts: BTreeMap<String, String>,
 }
 
-/// The policy in force for work in this folder.
 pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
     look(env, cwd).map_err(|problems| {
         let mut words: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();

@@ -21,7 +21,6 @@ pub use value::Share;
 use crate::model::call::Effect;
 use serde::{Deserialize, Serialize};
 
-/// Version of the stored form.
 pub const SCHEMA: u32 = 1;
 
 /// The effective configuration. `Policy::default()` holds where no file says otherwise.

@@ -21,7 +21,6 @@ use crate::model::phase::Phase;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// One kind of work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Workflow {
     pub id: String,
@@ -36,7 +35,6 @@ pub struct Workflow {
     pub steps: Vec<Step>,
     pub variants: Vec<Variant>,
     pub body: String,
-    /// What the body names in double brackets.
     pub links: Vec<Mention>,
 }
 
@@ -61,17 +59,14 @@ impl Gate {
     }
 }
 
-/// One step of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     pub id: String,
     pub name: String,
     pub description: String,
-    /// The workflow this step is done by.
     pub workflow: Option<Mention>,
     pub needs: Vec<Mention>,
     pub agent: Option<Mention>,
-    /// A command instead of an agent.
     pub run: Option<String>,
     /// What the step may use; `None`: as its agent says.
     pub tools: Option<Vec<String>>,

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 const LONGEST_HEAD: u64 = 16 << 10;
 const LONGEST_BODY: usize = 1 << 20;
 
-/// What came back.
 pub(super) struct Reply {
     pub(super) status: u16,
     /// Names in lower case.

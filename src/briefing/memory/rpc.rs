@@ -27,7 +27,6 @@ pub(super) struct Client<'a> {
     fresh: bool,
 }
 
-/// What one request came to.
 enum Said {
     Result(Value),
     /// No session, or one that has expired.
@@ -39,7 +38,6 @@ impl<'a> Client<'a> {
         Self { server, session, deadline, fresh: false }
     }
 
-    /// The result of one method.
     pub(super) fn call(&mut self, method: &str, params: &Value) -> Result<Value, Trouble> {
         match self.ask(method, params)? {
             Said::Result(result) => Ok(result),
@@ -175,7 +173,6 @@ pub(super) struct Store {
     pub(super) tags_apart: bool,
 }
 
-/// Asks the server, and keeps what it says.
 pub(super) fn learn(env: &Env, client: &mut Client) -> Result<Learnt, Trouble> {
     let list = client.call("tools/list", &json!({}))?;
     let tools = list["tools"].as_array().cloned().unwrap_or_default();

@@ -37,7 +37,6 @@ pub(super) struct Index {
     size: u64,
 }
 
-/// A word's row.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     word: Word,
@@ -196,7 +195,6 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<u32> {
 const UNSETTLED_MS: i64 = 2_000;
 const UNSETTLED: i64 = i64::MIN;
 
-/// Everything that will be in the new index.
 #[derive(Default)]
 struct Draft {
     notes: Vec<Stamped>,

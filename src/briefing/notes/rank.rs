@@ -12,13 +12,11 @@ use std::path::PathBuf;
 /// So many different words of a question count, the first ones.
 const MOST_WORDS: usize = 96;
 
-/// The words of a question, each once.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) words: Vec<Word>,
 }
 
-/// A note that may answer.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) path: PathBuf,
@@ -27,7 +25,6 @@ pub(super) struct Candidate {
     pub(super) weights: std::rc::Rc<[f64]>,
 }
 
-/// What is known of all notes together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Totals {
     pub(super) notes: usize,
@@ -134,7 +131,6 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// One line, without control characters.
 pub(super) fn clean(text: &str) -> String {
     let redacted = redact(text);
     cut(&redacted, LONGEST).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

@@ -13,9 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Bytes of a note that count.
 const LARGEST: u64 = 1 << 20;
-/// More notes than these are left out.
 const MOST: usize = 100_000;
 const DEEPEST: usize = 32;
 

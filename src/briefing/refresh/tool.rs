@@ -24,7 +24,6 @@ pub(super) const FEWER: usize = 500;
 
 pub(super) struct Tool {
     pub(super) dialect: Dialect,
-    /// Name and number.
     pub(super) version: String,
     program: PathBuf,
     folder: PathBuf,

@@ -8,12 +8,9 @@ use crate::text::json::{self, Json};
 use crate::text::redact::redact;
 use serde::{Deserialize, Serialize};
 
-/// A tracker we can talk to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// `bd` 1.0 and later.
     Bd,
-    /// `mb`.
     Minibeads,
 }
 
@@ -91,7 +88,6 @@ impl Dialect {
     }
 }
 
-/// One piece of work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
     pub id: String,

@@ -33,11 +33,8 @@ pub struct Queued {
     pub project: String,
     pub queued_ms: i64,
     pub item: Item,
-    /// How often the tracker refused it.
     pub tries: u32,
-    /// Not to be tried again before.
     pub next_ms: i64,
-    /// The tracker's last error.
     pub reason: Option<String>,
 }
 
@@ -69,7 +66,6 @@ impl Queued {
         format!("aops-key: {}", self.key)
     }
 
-    /// A text with its mark.
     pub fn marked(&self, body: &str) -> String {
         format!("{}\n\n{}", body.trim_end(), self.mark())
     }
@@ -136,7 +132,6 @@ pub fn finish(env: &Env, queued: &Queued, id: &str) -> Result<(), Failure> {
     remove(&path(env, "queue", queued))
 }
 
-/// The tracker refused it.
 pub fn refuse(env: &Env, queued: Queued, reason: &str) -> Result<(), Failure> {
     let queued = queued.refused(reason, env.now_ms);
     if queued.tries >= MOST_TRIES {

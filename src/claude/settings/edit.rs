@@ -96,7 +96,6 @@ fn text_end(bytes: &[u8], start: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// How a document is written.
 struct Style<'a> {
     newline: &'static str,
     /// One step of indentation; nothing if all stands on one line.

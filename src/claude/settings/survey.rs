@@ -14,22 +14,18 @@ use serde_json::Value;
 #[derive(Debug, Default)]
 pub struct Survey {
     pub ours: Vec<Registered>,
-    /// `disableAllHooks`
     pub disabled: bool,
-    /// `allowManagedHooksOnly`
     pub managed_only: bool,
     /// Ids of plugins switched on, and of those switched off.
     pub plugins: Vec<(String, bool)>,
 }
 
-/// One entry of ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registered {
     pub event: String,
     pub command: String,
     /// Exec form; without, a shell runs the command.
     pub args: Option<Vec<String>>,
-    /// Seconds.
     pub timeout: Option<f64>,
     /// The entry is what `register` would write today for this program.
     pub current: bool,
@@ -79,7 +75,6 @@ fn is_current(one: &Registered, group: &str) -> bool {
     wanted.is_some() && wanted == serde_json::from_str::<Value>(group).ok()
 }
 
-/// Reads one hook, if it is ours.
 fn read(event: &str, hook: &str) -> Option<Registered> {
     let hook: Value = serde_json::from_str(hook).ok()?;
     let command = hook.get("command")?.as_str()?.to_owned();
@@ -119,7 +114,6 @@ struct Shown {
     command: String,
 }
 
-/// The status line of a settings text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatusLine {
     None,
@@ -155,7 +149,6 @@ pub fn with_status_line(text: &str, command: &str) -> Result<String, Unreadable>
     })
 }
 
-/// The text without our status line.
 pub(super) fn without_status_line(text: &str) -> String {
     if status_line(text) != StatusLine::Ours {
         return text.to_owned();

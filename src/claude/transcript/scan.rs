@@ -17,10 +17,8 @@ use std::time::Instant;
 
 const MOST_PROMPTS: usize = 1000;
 
-/// The main thread.
 pub const MAIN: &str = "main";
 
-/// Input of a scan.
 #[derive(Debug, Default)]
 pub struct Lens<'a> {
     pub prices: Prices,
@@ -34,7 +32,6 @@ pub struct Lens<'a> {
     pub until: Option<Instant>,
 }
 
-/// What it found.
 #[derive(Debug, Default)]
 pub struct Scan {
     pub tokens: Tokens,
@@ -47,7 +44,6 @@ pub struct Scan {
     pub told: Told,
     /// The time was up before the end.
     pub cut_short: bool,
-    /// Bytes read.
     pub bytes: u64,
     seen: HashSet<u64>,
     last: Option<Pending>,

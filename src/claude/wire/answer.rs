@@ -23,7 +23,6 @@ pub struct Answer {
     pub exit: u8,
 }
 
-/// The answer to one event.
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let row = kind.row();
     let mut top = Map::new();
@@ -153,7 +152,6 @@ pub struct Heard {
     pub reason: String,
     /// For the model, beside the ruling.
     pub context: String,
-    /// For the user.
     pub notice: String,
     /// The turn ends.
     pub ends_turn: bool,

@@ -19,7 +19,6 @@ pub struct Check {
 }
 
 words! {
-    /// Before what.
     Moment {
         #[default]
         Save = "save",
@@ -29,7 +28,6 @@ words! {
 }
 
 words! {
-    /// What a failing check means.
     Outcome {
         AskUser = "ASK_USER",
         #[default]
@@ -43,7 +41,6 @@ pub const TIMEOUT_MS: u64 = 30_000;
 /// All checks before one moment together: the host waits 600 s for a hook, and what it gives up on is not guarded.
 pub const BUDGET_MS: u64 = 540_000;
 
-/// The fields of a `[[check]]`.
 pub static PARTS: &[EntryField] = &[
     EntryField::needed("id", Form::Id, "its name, in refusals and in the ledger"),
     EntryField::needed("on", Form::OneOf(Moment::WORDS), "before what it runs"),
@@ -54,12 +51,10 @@ pub static PARTS: &[EntryField] = &[
 ];
 
 impl Check {
-    /// Whether it is about this file.
     pub fn concerns(&self, path: &str, project: &str, home: &str) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|pattern| glob::covers(pattern, path, project, home))
     }
 
-    /// Made of its fields.
     pub(super) fn of(parts: &mut Parts) -> Self {
         Self {
             id: parts.take("id").unwrap_or_default(),

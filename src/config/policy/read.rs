@@ -12,7 +12,6 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Whose file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
     User,
@@ -28,7 +27,6 @@ impl Layer {
     }
 }
 
-/// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
     pub layer: Layer,
@@ -62,12 +60,10 @@ impl Origins {
     }
 }
 
-/// Limits of one configuration.
 const MOST_RULES: usize = 256;
 const MOST_CHECKS: usize = 64;
 const MOST_PROBLEMS: usize = 64;
 
-/// A configuration file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     pub file: &'a str,

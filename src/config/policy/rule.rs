@@ -31,7 +31,6 @@ words! {
     }
 }
 
-/// The fields of a `[[rule]]`.
 pub static PARTS: &[EntryField] = &[
     EntryField::needed("id", Form::Id, "its name, in refusals and in the ledger"),
     EntryField::optional("tool", Form::Names, "tools, by name or glob"),

@@ -22,7 +22,6 @@ pub enum Form {
     Flag,
     /// One of these, in rising order where there is one.
     OneOf(&'static [&'static str]),
-    /// One of these or a list of them.
     SomeOf(&'static [&'static str]),
     Whole(u64, u64),
     /// 0 to 1, in millionths.
@@ -32,7 +31,6 @@ pub enum Form {
     Id,
     /// A URL without credentials.
     Server,
-    /// A text or a list of texts.
     Names,
 }
 
@@ -111,7 +109,6 @@ impl Form {
         }
     }
 
-    /// What is wanted, in words.
     pub fn wanted(self) -> String {
         match self {
             Form::Flag => "`true` or `false`".to_owned(),

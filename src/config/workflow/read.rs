@@ -238,7 +238,6 @@ fn split(text: &str) -> Option<(&str, &str, usize)> {
     None
 }
 
-/// Everything wrong with one file.
 struct Report<'a> {
     file: &'a str,
     problems: RefCell<Vec<Problem>>,
@@ -257,7 +256,6 @@ impl<'a> Report<'a> {
         self.problems.borrow().len()
     }
 
-    /// By line.
     fn into_problems(self) -> Vec<Problem> {
         let mut problems = self.problems.into_inner();
         problems.sort();
@@ -285,7 +283,6 @@ impl<'a> Fields<'a> {
         Some(Self { of: of.to_owned(), line, report, left: pairs.iter().collect(), asked: Vec::new() })
     }
 
-    /// The node of a field; `None` where it is missing or empty.
     fn node(&mut self, name: &'static str) -> Option<&'a Node> {
         self.asked.push(name);
         let at = self.left.iter().position(|(key, _)| key.name == name)?;
@@ -293,12 +290,10 @@ impl<'a> Fields<'a> {
         (node.value != Value::Nothing).then_some(node)
     }
 
-    /// The line of a field; of the mapping, if the field is missing.
     fn line_of(&self, name: &str) -> usize {
         self.left.iter().find(|(key, _)| key.name == name).map_or(self.line, |(key, _)| key.line)
     }
 
-    /// An optional text.
     fn mention(&mut self, name: &'static str) -> Option<Mention> {
         let node = self.node(name)?;
         match &node.value {
@@ -326,7 +321,6 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// An optional list of nodes.
     fn nodes(&mut self, name: &'static str) -> Option<&'a [Node]> {
         let node = self.node(name)?;
         let Value::List(items) = &node.value else {
@@ -336,7 +330,6 @@ impl<'a> Fields<'a> {
         Some(items)
     }
 
-    /// An optional list of names, each once.
     fn list(&mut self, name: &'static str) -> Option<Vec<Mention>> {
         let mut names: Vec<Mention> = Vec::new();
         for item in self.nodes(name)? {

@@ -25,7 +25,6 @@ pub(super) const fn is_pair(one: u8, next: u8) -> bool {
     }
 }
 
-/// Walks over the anchors of a text.
 pub(super) struct Anchors<'a> {
     bytes: &'a [u8],
     base: usize,
