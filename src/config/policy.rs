@@ -6,10 +6,7 @@
 
 mod address;
 pub mod glob;
-pub mod origin;
-pub mod problem;
 pub mod value;
-mod field;
 pub mod key;
 pub mod check;
 pub mod rule;
@@ -18,17 +15,14 @@ mod read;
 
 pub use address::Address;
 pub use check::Check;
-pub use origin::{Layer, Origins};
-pub use problem::Problem;
 pub use project::Folder;
-pub use read::{Source, read, read_for};
+pub use read::{Layer, Origins, Source, SourceLine, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
 
 use crate::model::call::Effect;
 use serde::{Deserialize, Serialize};
 
-/// Version of the stored form.
 pub const SCHEMA: u32 = 1;
 
 /// The effective configuration. `Policy::default()` holds where no file says otherwise.
@@ -261,16 +255,22 @@ macro_rules! words {
         impl $name {
             pub const WORDS: &[&str] = &[$($word),+];
 
-            pub fn of(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl $crate::config::policy::value::Field for $name {
+            fn to_value(&self) -> $crate::config::policy::value::Value {
+                $crate::config::policy::value::Value::Text(self.word().to_owned())
+            }
+
+            fn from_value(value: $crate::config::policy::value::Value) -> Option<Self> {
+                match value {
+                    $($crate::config::policy::value::Value::Text(word) if word == $word => Some(Self::$variant),)+
+                    _ => None,
                 }
             }
         }
