@@ -5,9 +5,9 @@
 
 use super::reader::{PROGRAMS, parse};
 use super::scope::Scope;
-use super::tree::{Command, Compound, Join, List, Pipeline, Raw, Redirect, Statement};
-use super::word::{Expanded, Manner, Run, expand, sum};
-use super::{Bit, Ground, Held, Simple, Word, found, number};
+use super::tree::{Command, Compound, List, Pipeline, Raw, Redirect, Statement};
+use super::word::{Expanded, Run, document, expand, sum};
+use super::{Bit, Ground, Held, Simple, Word, found};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -66,6 +66,12 @@ impl Walk {
         self.guessed.get_or_insert_with(|| what.to_owned());
     }
 
+    pub(super) fn guess_if(&mut self, is_guess: bool, what: &str) {
+        if is_guess {
+            self.guess(what);
+        }
+    }
+
     /// A variable gets one of these values.
     pub(super) fn assign(&mut self, scope: &mut Scope, name: &str, values: Vec<Word>) {
         let held = values.iter().map(Held::of).reduce(Held::and).unwrap_or(Held::ANYTHING);
@@ -99,8 +105,8 @@ impl Walk {
 
     fn list(&mut self, list: &List, scope: &mut Scope, outermost: bool) {
         for statement in list {
-            let alone = statement.rest.is_empty() && statement.first.len() == 1;
-            self.outermost = outermost && alone && !statement.background;
+            let is_alone = matches!(statement.pipelines.as_slice(), [(_, pipeline)] if pipeline.len() == 1);
+            self.outermost = outermost && is_alone && !statement.background;
             if statement.background {
                 self.chain(statement, &mut scope.clone());
             } else {
@@ -111,9 +117,8 @@ impl Walk {
 
     fn chain(&mut self, statement: &Statement, scope: &mut Scope) {
         let before = Rc::clone(&scope.folders);
-        self.pipeline(&statement.first, scope);
-        for (join, pipeline) in &statement.rest {
-            if *join == Join::Or {
+        for (is_or, pipeline) in &statement.pipelines {
+            if *is_or {
                 scope.also_in(&before);
             }
             self.pipeline(pipeline, scope);
@@ -159,7 +164,6 @@ impl Walk {
                 self.functions.push(((*name).to_owned(), outermost));
                 self.function(name, body, redirects, scope);
             }
-            Command::Coprocess(command) => self.command(command, &mut scope.clone()),
         }
         self.nested -= 1;
     }
@@ -188,20 +192,15 @@ impl Walk {
         match compound {
             Compound::Lists(lists) => lists.iter().for_each(|list| self.list(list, scope, false)),
             Compound::Subshell(list) => self.list(list, &mut scope.clone(), false),
-            Compound::For { name, values, body } => {
+            Compound::Each { selects, name, values, body } => {
                 let values: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
-                self.assign(scope, name, values);
-                self.list(body, scope, false);
-            }
-            Compound::Select { name, values, body } => {
-                for word in values {
-                    self.words(word, scope);
+                self.assign(scope, name, if *selects { Vec::new() } else { values });
+                if *selects {
+                    self.assign(scope, "REPLY", Vec::new());
                 }
-                self.assign(scope, name, Vec::new());
-                self.assign(scope, "REPLY", Vec::new());
                 self.list(body, scope, false);
             }
-            Compound::Count(sum, body) => {
+            Compound::Sum(sum, body) => {
                 self.sum(sum, scope);
                 self.list(body, scope, false);
             }
@@ -214,7 +213,6 @@ impl Walk {
                     self.list(list, scope, false);
                 }
             }
-            Compound::Sum(sum) => self.sum(sum, scope),
             Compound::Test(operands) => {
                 for (word, is_computed) in operands {
                     self.document(word, scope);
@@ -231,14 +229,14 @@ impl Walk {
         if let Some(list) = raw.process() {
             return vec![self.sublist(list, scope)];
         }
-        let mut read = expand(raw, scope, Manner::Word);
+        let mut read = expand(raw, scope);
         let first = self.found.len();
         self.read(&read, scope);
         let mut words = std::mem::take(&mut read.words);
         let (names, said) = self.printed(first);
         if let ([code], [word]) = (read.runs.as_slice(), words.as_mut_slice())
             && word.bits == [Bit::Any]
-            && number::is_printed(code.text(), &self.found[first..])
+            && found::is_number(code.text(), &self.found[first..])
         {
             word.sums = 1;
         }
@@ -252,7 +250,7 @@ impl Walk {
 
     /// Text in which only substitutions count.
     pub(super) fn document(&mut self, text: &Raw, scope: &Scope) {
-        self.read(&expand(text, scope, Manner::Document), scope);
+        self.read(&document(text, scope), scope);
     }
 
     /// Text the shell computes.
@@ -262,9 +260,7 @@ impl Walk {
 
     /// What a word does beside standing for text.
     fn read(&mut self, read: &Expanded, scope: &Scope) {
-        if read.odd {
-            self.guess("an expansion that may run its text");
-        }
+        self.guess_if(read.odd, "an expansion that may run its text");
         for name in &read.sets {
             self.hold(name, Held::ANYTHING);
         }
@@ -273,9 +269,8 @@ impl Walk {
         for run in &read.counts {
             let first = self.found.len();
             self.substituted(run, scope);
-            if !number::is_printed(run.text(), &self.found[first..]) {
-                self.guess("a sum with text that may be a program");
-            }
+            let is_number = found::is_number(run.text(), &self.found[first..]);
+            self.guess_if(!is_number, "a sum with text that may be a program");
         }
     }
 

@@ -2,65 +2,46 @@
 
 use super::Word;
 
-/// A command whose arguments are another command.
+/// Commands whose arguments are another command.
 pub(super) struct Wrapper {
-    pub(super) name: &'static str,
-    /// Its options: `-ab` take nothing, `-c=` and `--long=` take a value, `-d?` may have one glued to it.
+    pub(super) names: &'static [&'static str],
+    /// Their options: `-ab` take nothing, `-c=` and `--long=` take a value, `-d?` may have one glued to it.
     options: &'static str,
     /// Operands before the command.
     pub(super) operands: usize,
-    /// It adds nothing of its own to what the command does.
+    /// They add nothing of their own to what the command does.
     pub(super) is_plain: bool,
 }
 
-const fn plain(name: &'static str, options: &'static str, operands: usize) -> Wrapper {
-    Wrapper { name, options, operands, is_plain: true }
+const fn plain(names: &'static [&'static str], options: &'static str, operands: usize) -> Wrapper {
+    Wrapper { names, options, operands, is_plain: true }
 }
 
-const fn acting(name: &'static str, options: &'static str, operands: usize) -> Wrapper {
-    Wrapper { name, options, operands, is_plain: false }
+const fn acting(names: &'static [&'static str], options: &'static str, operands: usize) -> Wrapper {
+    Wrapper { names, options, operands, is_plain: false }
 }
 
+#[rustfmt::skip]
 pub(super) static WRAPPERS: &[Wrapper] = &[
-    plain(
-        "sudo",
-        "-AbEHknPS -u= -g= -h= -p= -C= -r= -t= -T= -U= -D= -R= --user= --group= --chdir= --non-interactive --preserve-env",
-        0,
-    ),
-    plain("doas", "-n -u=", 0),
-    plain("env", "-i0v -u= -C= --ignore-environment --null --debug --unset= --chdir=", 0),
-    plain("nohup", "", 0),
-    plain("nice", "-n= -0? -1? -2? -3? -4? -5? -6? -7? -8? -9? --adjustment=", 0),
-    plain("ionice", "-t -c= -n= --class= --classdata= --ignore", 0),
-    plain("time", "-pvqla -f= -o= --format= --output= --append --portability --verbose --quiet", 0),
-    plain("timeout", "-vf -s= -k= --signal= --kill-after= --foreground --preserve-status --verbose", 1),
-    plain("gtimeout", "-vf -s= -k= --signal= --kill-after= --foreground --preserve-status --verbose", 1),
-    plain("setsid", "-cfw --ctty --fork --wait", 0),
-    plain("stdbuf", "-i= -o= -e= --input= --output= --error=", 0),
-    plain("command", "-p", 0),
-    plain("exec", "-cl -a=", 0),
-    plain("builtin", "", 0),
-    plain("busybox", "", 0),
-    plain("toybox", "", 0),
-    acting("unbuffer", "", 0),
-    acting("chronic", "", 0),
-    plain("caffeinate", "-disum -t= -w=", 0),
-    acting("taskset", "", 1),
-    acting("chrt", "", 1),
-    acting("chroot", "", 1),
-    acting("unshare", "", 0),
-    acting("setarch", "", 1),
-    acting("strace", "-e= -p= -s= -u= -o= --output=", 0),
-    acting("ltrace", "-e= -p= -s= -u= -o= --output=", 0),
-    acting("flock", "-w= -E=", 1),
-    plain(
-        "xargs",
-        "-0rtpxo -I= -n= -P= -L= -d= -s= -E= -J= -R= -a= -i? -e? -l? --null --no-run-if-empty --verbose \
-         --interactive --exit --open-tty --max-args= --max-procs= --delimiter= --max-chars= --max-lines \
-         --arg-file= --replace",
-        0,
-    ),
-    acting("parallel", "-j= --jobs= -n= -N= -a=", 0),
+    plain(&["nohup", "builtin", "busybox", "toybox"], "", 0),
+    plain(&["sudo"], "-AbEHknPS -u= -g= -h= -p= -C= -r= -t= -T= -U= -D= -R= --user= --group= --chdir= --non-interactive --preserve-env", 0),
+    plain(&["doas"], "-n -u=", 0),
+    plain(&["env"], "-i0v -u= -C= --ignore-environment --null --debug --unset= --chdir=", 0),
+    plain(&["nice"], "-n= -0? -1? -2? -3? -4? -5? -6? -7? -8? -9? --adjustment=", 0),
+    plain(&["ionice"], "-t -c= -n= --class= --classdata= --ignore", 0),
+    plain(&["time"], "-pvqla -f= -o= --format= --output= --append --portability --verbose --quiet", 0),
+    plain(&["timeout", "gtimeout"], "-vf -s= -k= --signal= --kill-after= --foreground --preserve-status --verbose", 1),
+    plain(&["setsid"], "-cfw --ctty --fork --wait", 0),
+    plain(&["stdbuf"], "-i= -o= -e= --input= --output= --error=", 0),
+    plain(&["command"], "-p", 0),
+    plain(&["exec"], "-cl -a=", 0),
+    plain(&["caffeinate"], "-disum -t= -w=", 0),
+    plain(&["xargs"], "-0rtpxo -I= -n= -P= -L= -d= -s= -E= -J= -R= -a= -i? -e? -l? --null --no-run-if-empty --verbose --interactive --exit --open-tty --max-args= --max-procs= --delimiter= --max-chars= --max-lines --arg-file= --replace", 0),
+    acting(&["unbuffer", "chronic", "unshare"], "", 0),
+    acting(&["taskset", "chrt", "chroot", "setarch"], "", 1),
+    acting(&["strace", "ltrace"], "-e= -p= -s= -u= -o= --output=", 0),
+    acting(&["flock"], "-w= -E=", 1),
+    acting(&["parallel"], "-j= --jobs= -n= -N= -a=", 0),
 ];
 
 /// What an option of a wrapper takes with it.
