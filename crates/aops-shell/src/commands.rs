@@ -6,15 +6,11 @@
 
 mod options;
 mod command;
-mod inner;
+mod programs;
 mod builtin;
-mod sed;
-mod interpreter;
-mod awk;
+mod scripts;
 mod find;
 mod git;
-mod copy;
-mod archive;
 mod files;
 mod fetch;
 mod own;
@@ -22,9 +18,10 @@ mod table;
 mod powershell;
 
 pub use builtin::{PRINTING, variables};
-pub use command::{Act, Class, Files, Touched, is_nowhere};
-pub use interpreter::writes as program_writes;
+pub use command::{Act, Class, Files, Touched, is_nowhere, unknown};
+pub use options::shown;
 pub use powershell::class as powershell_class;
+pub use programs::writes as program_writes;
 
 use super::syntax::{Line, SYSTEM_FOLDERS, Simple, Word};
 use crate::effect::Effect;
@@ -36,16 +33,6 @@ pub fn program<'a>(word: &'a str, home: &str) -> Option<&'a str> {
     let Some((folder, name)) = word.rsplit_once('/') else { return Some(word) };
     let own = || folder.strip_prefix(home).is_some_and(|rest| matches!(rest, "/.local/bin" | "/.cargo/bin"));
     (SYSTEM_FOLDERS.contains(&folder) || name == "aops-hook" && own()).then_some(name)
-}
-
-/// Why a command that is not known is a write.
-pub fn unknown(name: &str) -> String {
-    command::unknown(name)
-}
-
-/// A word in a refusal.
-pub fn shown(word: &Word) -> String {
-    options::shown(word)
 }
 
 /// What the command of this name does with its arguments.
@@ -61,7 +48,9 @@ fn class_of(known: Option<Row>, command: &Invocation) -> Class {
         ClassRule::Reads if command.options.is_empty() => Ok(Effect::Read),
         ClassRule::Reads => command.reads_if(command.written().is_empty(), command.options),
         ClassRule::Listed => command.sorted().map(|_| Effect::Read),
-        ClassRule::By(class) => class(command),
+        ClassRule::Needs(options) => command.reads_if(command.sorted()?.has(options), ""),
+        ClassRule::AtMost(operands) => command.unless(command.sorted()?.operands.get(operands).copied()),
+        ClassRule::Rule(class) => class(command),
         ClassRule::Verbs(verbs) => versioned().or_else(|_| looks(command, verbs)),
         ClassRule::Unknown => versioned(),
     }
@@ -102,7 +91,7 @@ fn reads(known: Option<Row>, command: &Invocation) -> bool {
     let program = command.simple.words[0].lossy();
     let runs = |known: Row| match known.touches {
         Touches::Runs => true,
-        Touches::RunsBy(_) => matches!(known.rule, ClassRule::Reads | ClassRule::By(_)),
+        Touches::RunsBy(_) => matches!(known.rule, ClassRule::Reads | ClassRule::Rule(_)),
         _ => false,
     };
     !known.is_some_and(runs) && self::program(&program, "\0").is_some() && class_of(known, command) == Ok(Effect::Read)
@@ -124,16 +113,16 @@ fn by_row(known: Option<Row>, command: &Invocation) -> Touched {
             Touched { programs, ..anything(command.simple) }
         }
         Touches::Remote => {
-            let words = command.arguments.iter().filter(|word| !inner::has_blanks(word));
+            let words = command.arguments.iter().filter(|word| !programs::has_blanks(word));
             Touched { programs: scripts(command.simple), ..Touched::files(every(words)) }
         }
-        Touches::By(touched) | Touches::RunsBy(touched) => touched(command),
+        Touches::ChangesBy(touched) | Touches::RunsBy(touched) => touched(command),
     }
 }
 
 /// A command that is not known: every argument, the lines in them, and a program on its standard input.
 fn anything(simple: &Simple) -> Touched {
-    let lines = inner::lines(&simple.words);
+    let lines = programs::lines(&simple.words);
     Touched { programs: scripts(simple), lines, ..Touched::files(every(&simple.words[1..])) }
 }
 
@@ -144,14 +133,14 @@ fn scripts(simple: &Simple) -> Vec<String> {
 
 /// The words among which are the files that a command changes by itself; `None` if it only reads or runs something.
 pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a, [Word]>> {
-    use Touches::{By, Every, Operands, Outputs, Second};
+    use Touches::{ChangesBy, Every, Operands, Outputs, Second};
     let known = table::find(name)?;
     let arguments = &simple.words[1..];
     let command = Invocation { name, arguments, options: known.options, simple, line };
     match known.touches {
         _ if class_of(Some(known), &command).is_ok() => None,
         Outputs => Some(Cow::Owned(command.written())),
-        Operands(_) | Second | Every | By(_) => Some(Cow::Borrowed(arguments)),
+        Operands(_) | Second | Every | ChangesBy(_) => Some(Cow::Borrowed(arguments)),
         _ => None,
     }
 }

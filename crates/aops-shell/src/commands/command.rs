@@ -69,7 +69,11 @@ pub(super) enum ClassRule {
     Listed,
     /// It reads with these verbs and the options of its row, or when asked for its version.
     Verbs(&'static [&'static str]),
-    By(fn(&Invocation) -> Class),
+    /// The same, and one of these options must be there.
+    Needs(&'static [&'static str]),
+    /// The same, with at most this many operands.
+    AtMost(usize),
+    Rule(fn(&Invocation) -> Class),
     /// A write, unless it is asked for its version.
     Unknown,
 }
@@ -92,7 +96,7 @@ pub(super) enum Touches {
     /// Its arguments are words for people or for another machine.
     Remote,
     /// It changes files by its own rule.
-    By(fn(&Invocation) -> Touched),
+    ChangesBy(fn(&Invocation) -> Touched),
     /// It runs a program by its own rule.
     RunsBy(fn(&Invocation) -> Touched),
 }
@@ -152,7 +156,7 @@ impl<'a> Invocation<'a> {
 }
 
 /// Why a command that is not known is a write.
-pub(super) fn unknown(what: &str) -> String {
+pub fn unknown(what: &str) -> String {
     format!("`{}` is not known to only read", clean(what))
 }
 

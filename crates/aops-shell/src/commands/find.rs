@@ -1,8 +1,8 @@
 //! `find` and `fd`: searching reads; what they run for each file was read on its own.
 
 use super::command::{Act, Class, Invocation, Touched, every};
-use super::inner;
 use super::options::{WordShape, shape};
+use super::programs;
 use crate::effect::Effect;
 use crate::syntax::{Word, found};
 
@@ -87,7 +87,7 @@ pub(super) fn fd_touched(command: &Invocation) -> Touched {
     if !command.arguments.iter().any(runs) {
         return Touched::nothing();
     }
-    let lines = inner::lines(&command.simple.words);
+    let lines = programs::lines(&command.simple.words);
     Touched { files: every(command.arguments), lines, ..Touched::default() }
 }
 

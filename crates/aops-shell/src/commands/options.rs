@@ -216,7 +216,7 @@ fn find_letter(lists: &[&str], letter: char) -> Option<char> {
 }
 
 /// A word in a refusal.
-pub(super) fn shown(word: &Word) -> String {
+pub fn shown(word: &Word) -> String {
     clean(&word.lossy())
 }
 
