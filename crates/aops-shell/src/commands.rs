@@ -43,6 +43,13 @@ pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
 }
 
 fn class_of(known: Option<Row>, command: &Invocation) -> Class {
+    if command.simple.name() == Some(command.name) {
+        return command.simple.class.get_or_init(|| new_class(known, command)).clone();
+    }
+    new_class(known, command)
+}
+
+fn new_class(known: Option<Row>, command: &Invocation) -> Class {
     let versioned = || command.reads_if(table::asks_version(command), "");
     match known.map_or(ClassRule::Unknown, |known| known.rule) {
         ClassRule::Reads if command.options.is_empty() => Ok(Effect::Read),

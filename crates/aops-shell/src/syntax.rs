@@ -8,18 +8,18 @@ mod tree;
 mod reader;
 mod scope;
 mod word;
-mod held;
 mod found;
-mod wrapper;
 mod walk;
 mod wrap;
 mod simple;
 
+use crate::effect::Effect;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 pub use found::{found, globbed};
-pub use held::{Held, is_armed};
+pub use scope::{Held, is_armed};
 pub use word::{Bit, Word, is_text};
 
 /// Where programs of the system live. A program of the same name elsewhere may be anything.
@@ -76,6 +76,8 @@ pub struct Simple {
     pub values: Vec<Word>,
     /// The program's name without its folder, where the line says it.
     called: Option<Rc<str>>,
+    /// What the command of this name does, or why it is a write: asked by the guard and by the sandbox.
+    pub class: OnceCell<Result<Effect, String>>,
 }
 
 impl Simple {
@@ -121,16 +123,7 @@ pub fn cut(line: &str, ground: &Ground) -> Line {
     let mut scope = scope::Scope::new(ground);
     walk.program(line, &mut scope);
     let functions = walk.sure_functions();
-    Line {
-        text: line.to_owned(),
-        commands: distinct(walk.found),
-        unclear: walk.unclear,
-        guessed: walk.guessed,
-        variables: walk.variables,
-        links: walk.links,
-        numbers: walk.numbers,
-        functions,
-    }
+    Line { text: line.to_owned(), commands: distinct(walk.found), functions, ..walk.line }
 }
 
 #[cfg(test)]

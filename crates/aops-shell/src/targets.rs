@@ -90,11 +90,15 @@ impl Targets {
 
     /// Adds a shell line, with everything it runs.
     pub fn line(&mut self, text: &str, ground: &Ground) {
-        self.lines += text.len() + 64;
-        self.over |= self.lines > LINES;
-        if !self.over {
+        if self.has_room(text) {
             self.cut(&syntax::cut(text, ground), ground);
         }
+    }
+
+    fn has_room(&mut self, text: &str) -> bool {
+        self.lines += text.len() + 64;
+        self.over |= self.lines > LINES;
+        !self.over
     }
 
     /// Adds a line that was cut before.
@@ -136,13 +140,11 @@ impl Targets {
 
     /// A line in an argument. Unlike one that surely runs, it may be prose: text that is no shell is a program.
     fn inner(&mut self, text: &str, simple: &Simple, ground: &Ground) {
-        self.lines += text.len() + 64;
-        self.over |= self.lines > LINES;
-        let cwd = simple.folders.first().and_then(Word::literal);
-        let ground = Ground { cwd: cwd.as_deref().unwrap_or(ground.cwd), ..*ground };
-        if self.over {
+        if !self.has_room(text) {
             return;
         }
+        let cwd = simple.folders.first().and_then(Word::literal);
+        let ground = Ground { cwd: cwd.as_deref().unwrap_or(ground.cwd), ..*ground };
         let line = syntax::cut(text, &ground);
         if line.unclear && commands::program_writes(text) {
             self.hidden.push(Hidden::Program(text.to_owned()));

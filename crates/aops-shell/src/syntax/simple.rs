@@ -1,7 +1,7 @@
 //! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
 
 use super::scope::Scope;
-use super::tree::{Assignment, Raw, Redirect, SimpleCommand, Value};
+use super::tree::{Assignment, Raw, Redirect, SimpleCommand};
 use super::walk::Walk;
 use super::word::is_plain;
 use super::wrap::{MADE_UP, code};
@@ -116,21 +116,13 @@ impl Walk {
     }
 
     fn assignment(&mut self, assignment: &Assignment, scope: &Scope) -> (String, Vec<Word>) {
-        if let Some(index) = &assignment.index {
-            self.sum(index, scope);
+        assignment.indexes.iter().for_each(|index| self.sum(index, scope));
+        let mut values: Vec<Word> = assignment.values.iter().flat_map(|word| self.words(word, scope)).collect();
+        // Blanks in an assigned value do not split it.
+        if !assignment.is_array && values.len() > 1 && !assignment.values[0].text.contains('{') {
+            values = vec![joined(&values)];
         }
-        let mut values = match &assignment.value {
-            Value::Scalar(word) => {
-                // Blanks in an assigned value do not split it.
-                let words = self.words(word, scope);
-                if words.len() > 1 && !word.text.contains('{') { vec![joined(&words)] } else { words }
-            }
-            Value::Array(items) => {
-                items.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| self.sum(index, scope));
-                items.iter().flat_map(|(_, word)| self.words(word, scope)).collect()
-            }
-        };
-        if assignment.index.is_some() || assignment.appends {
+        if assignment.keeps {
             let old = scope.value(assignment.name).unwrap_or_default();
             values.extend(old.iter().cloned());
             values.push(Word::any());
@@ -146,10 +138,10 @@ impl Walk {
         for link in [last.clone(), to.last_part().from_folder(&last)] {
             let link = link.from_folder(folder).tidied();
             let leads = to.from_folder(&link.folder());
-            if self.links.len() < LINKS && link != leads {
-                self.links.push((link, leads));
+            if self.line.links.len() < LINKS && link != leads {
+                self.line.links.push((link, leads));
             } else {
-                self.unclear |= self.links.len() >= LINKS;
+                self.line.unclear |= self.line.links.len() >= LINKS;
             }
         }
     }

@@ -51,16 +51,13 @@ pub(super) enum Compound<'a> {
 #[derive(Debug)]
 pub(super) struct Assignment<'a> {
     pub(super) name: &'a str,
-    pub(super) index: Option<Raw<'a>>,
-    pub(super) appends: bool,
-    pub(super) value: Value<'a>,
-}
-
-#[derive(Debug)]
-pub(super) enum Value<'a> {
-    Scalar(Raw<'a>),
-    /// Elements, each with its index if it has one.
-    Array(Vec<(Option<Raw<'a>>, Raw<'a>)>),
+    /// Of the variable, or of elements of its array.
+    pub(super) indexes: Vec<Raw<'a>>,
+    /// One, but for an array.
+    pub(super) values: Vec<Raw<'a>>,
+    pub(super) is_array: bool,
+    /// What it held before is still there.
+    pub(super) keeps: bool,
 }
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use super::reader::{PROGRAMS, parse};
 use super::scope::Scope;
 use super::tree::{Command, Compound, List, Pipeline, Raw, Redirect, Statement};
 use super::word::{Expanded, Run, document, expand, sum};
-use super::{Bit, Ground, Held, Simple, Word, found};
+use super::{Bit, Ground, Held, Line, Simple, Word, found};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -19,12 +19,8 @@ const BUDGET: usize = 20_000;
 /// The walk so far.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
+    pub(super) line: Line,
     pub(super) found: Vec<Simple>,
-    pub(super) unclear: bool,
-    pub(super) guessed: Option<String>,
-    pub(super) variables: BTreeMap<String, Held>,
-    pub(super) numbers: BTreeSet<String>,
-    pub(super) links: Vec<(Word, Word)>,
     /// Functions, and whether nothing but the line's end can keep it from being defined.
     functions: Vec<(String, bool)>,
     /// The next command is a statement of the line itself: no branch, loop or pipe around it.
@@ -40,20 +36,20 @@ impl Walk {
         let known = known.chain([("HOME", ground.home), ("PWD", ground.cwd)]);
         let held = |value: &str| Held { set: false, ..Held::of(&Word::of(value)) };
         let variables = known.map(|(name, value)| (name.to_owned(), held(value))).collect();
-        Self { variables, ..Self::default() }
+        Self { line: Line { variables, ..Line::default() }, ..Self::default() }
     }
 
     pub(super) fn program(&mut self, text: &str, scope: &mut Scope) {
         match parse(text) {
             Some(list) => self.tree(&list, scope),
-            None => self.unclear = true,
+            None => self.line.unclear = true,
         }
     }
 
     /// A program that was read.
     fn tree(&mut self, list: &List, scope: &mut Scope) {
         if scope.depth >= PROGRAMS {
-            self.unclear = true;
+            self.line.unclear = true;
             return;
         }
         scope.depth += 1;
@@ -63,7 +59,7 @@ impl Walk {
 
     /// What follows may run something else than we see.
     pub(super) fn guess(&mut self, what: &str) {
-        self.guessed.get_or_insert_with(|| what.to_owned());
+        self.line.guessed.get_or_insert_with(|| what.to_owned());
     }
 
     pub(super) fn guess_if(&mut self, is_guess: bool, what: &str) {
@@ -83,7 +79,7 @@ impl Walk {
     }
 
     pub(super) fn hold(&mut self, name: &str, held: Held) {
-        let known = self.variables.entry(name.to_owned()).or_insert(held);
+        let known = self.line.variables.entry(name.to_owned()).or_insert(held);
         *known = known.and(held);
     }
 
@@ -99,7 +95,7 @@ impl Walk {
     /// One more step; `false` when there were too many.
     pub(super) fn spend(&mut self, steps: usize) -> bool {
         self.spent += steps;
-        self.unclear |= self.spent > BUDGET;
+        self.line.unclear |= self.spent > BUDGET;
         self.spent <= BUDGET
     }
 
@@ -147,7 +143,7 @@ impl Walk {
 
     fn command(&mut self, command: &Command, scope: &mut Scope) {
         let outermost = std::mem::take(&mut self.outermost);
-        self.unclear |= self.nested >= NESTED;
+        self.line.unclear |= self.nested >= NESTED;
         if !self.spend(1) || self.nested >= NESTED {
             return;
         }
@@ -177,7 +173,7 @@ impl Walk {
         self.compound(body, &mut own);
         // A caller may stand where the function went.
         scope.also_in(&own.folders);
-        self.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
+        self.line.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
     }
 
     /// Redirections of a compound command.
@@ -264,7 +260,7 @@ impl Walk {
         for name in &read.sets {
             self.hold(name, Held::ANYTHING);
         }
-        self.numbers.extend(read.numbers.iter().cloned());
+        self.line.numbers.extend(read.numbers.iter().cloned());
         read.runs.iter().for_each(|run| self.substituted(run, scope));
         for run in &read.counts {
             let first = self.found.len();

@@ -2,7 +2,7 @@
 //! here-document is read ahead, where its redirection stands.
 
 use super::{Command, Documents, Kind, Raw, Reader, Redirect, ends_word, is_name_byte};
-use crate::syntax::tree::{Assignment, SimpleCommand, Value};
+use crate::syntax::tree::{Assignment, SimpleCommand};
 
 /// Words that begin, part or end something where a command may begin.
 #[rustfmt::skip]
@@ -80,18 +80,19 @@ impl<'a> Reader<'a> {
         let index_end = value - 1 - usize::from(appends);
         let (head, scalar) = word.split(value);
         let index = (index_end > name_end).then(|| head.split(index_end - 1).0.split(name_end + 1).1);
-        if scalar.text.is_empty() && self.byte(self.at) == Some(b'(') {
-            if index.is_some() {
-                return None;
-            }
-            return Some(Assignment { name, index, appends, value: Value::Array(self.array()?) });
+        let keeps = appends || index.is_some();
+        let is_array = scalar.text.is_empty() && self.byte(self.at) == Some(b'(');
+        let mut all = Assignment { name, indexes: Vec::from_iter(index), values: Vec::new(), is_array, keeps };
+        match is_array {
+            true if !all.indexes.is_empty() => return None,
+            true => self.array(&mut all)?,
+            false => all.values.push(scalar),
         }
-        Some(Assignment { name, index, appends, value: Value::Scalar(scalar) })
+        Some(all)
     }
 
-    fn array(&mut self) -> Option<Vec<(Option<Raw<'a>>, Raw<'a>)>> {
+    fn array(&mut self, all: &mut Assignment<'a>) -> Option<()> {
         self.expect("(")?;
-        let mut all = Vec::new();
         loop {
             self.linebreaks();
             let Some(word) = self.word() else { break };
@@ -99,14 +100,15 @@ impl<'a> Reader<'a> {
             match end.filter(|end| word.text[*end..].starts_with("]=")) {
                 Some(end) => {
                     let (head, value) = word.split(end + 2);
-                    all.push((Some(head.split(end).0.split(1).1), value));
+                    all.indexes.push(head.split(end).0.split(1).1);
+                    all.values.push(value);
                 }
-                None => all.push((None, word)),
+                None => all.values.push(word),
             }
         }
         self.expect(")")?;
         // `a=(b)c` is no word.
-        self.byte(self.at).is_none_or(ends_word).then_some(all)
+        self.byte(self.at).is_none_or(ends_word).then_some(())
     }
 
     /// What follows `name ()`.
