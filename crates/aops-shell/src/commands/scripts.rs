@@ -116,8 +116,8 @@ fn address(rest: &mut Peekable<Chars>) -> bool {
     false
 }
 
-/// Text up to an unescaped sign. In brackets the sign may or may not count, so that is not known.
-fn delimited(rest: &mut Peekable<Chars>, sign: char, is_pattern: bool) -> bool {
+/// Text up to an unescaped sign. Whether the sign ends it in brackets differs between systems.
+fn delimited(rest: &mut impl Iterator<Item = char>, sign: char, is_pattern: bool) -> bool {
     let (mut bracket, mut odd) = (false, false);
     while let Some(c) = rest.next() {
         match c {
@@ -219,52 +219,50 @@ enum LastToken {
 }
 
 /// A program being read.
-struct AwkReader {
-    chars: Vec<char>,
-    at: usize,
+struct AwkReader<'a> {
+    rest: &'a str,
     before: LastToken,
     /// Inside `print` or `printf`: brackets open since.
     printing: Option<usize>,
     /// The last sign lets the statement go on in the next line.
     goes_on: bool,
-    /// After this, nothing could be hidden by reading a `/` wrongly.
-    tame_from: usize,
+    /// When no more than this is left, nothing could be hidden by reading a `/` wrongly.
+    tame: usize,
 }
 
 fn awk_only_reads(program: &str) -> bool {
-    let chars: Vec<char> = program.chars().collect();
-    let signs = chars.iter().rposition(|c| matches!(c, '|' | '"' | '@' | '>'));
-    let tame_from = signs.max(program.rfind("system").map(|_| chars.len())).map_or(0, |at| at + 1);
-    let mut reading = AwkReader { chars, at: 0, before: LastToken::Other, printing: None, goes_on: false, tame_from };
-    while let Some(&c) = reading.chars.get(reading.at) {
-        if !reading.token(c) {
+    let tame = match program.rfind(['|', '"', '@', '>']) {
+        _ if program.contains("system") => 0,
+        Some(sign) => program.len() - sign - 1,
+        None => program.len(),
+    };
+    let mut reader = AwkReader { rest: program, before: LastToken::Other, printing: None, goes_on: false, tame };
+    while let Some(c) = reader.rest.chars().next() {
+        if !reader.token(c) {
             return false;
         }
     }
     true
 }
 
-impl AwkReader {
-    fn next(&self) -> Option<char> {
-        self.chars.get(self.at + 1).copied()
-    }
-
+impl AwkReader<'_> {
     /// Read one token; `false` if it may write or run something.
     fn token(&mut self, c: char) -> bool {
         let went_on = self.goes_on;
         if !c.is_whitespace() && c != '#' {
             self.goes_on = matches!(c, ',' | '|' | '&' | '?' | ':');
         }
+        let next = self.rest.chars().nth(1);
         match c {
             '"' => return self.quoted('"'),
-            '#' => self.at = self.find(|c| c == '\n'),
+            '#' => self.rest = &self.rest[self.rest.find('\n').unwrap_or(self.rest.len())..],
             _ if c.is_alphanumeric() || c == '_' => return self.word(),
             '/' if self.before == LastToken::Other => return self.quoted('/'),
-            '/' if self.before == LastToken::Bracket && self.at < self.tame_from => return false,
+            '/' if self.before == LastToken::Bracket && self.rest.len() > self.tame => return false,
             '@' | '\\' => return false,
-            '|' if self.next() != Some('|') => return false,
+            '|' if next != Some('|') => return false,
             '|' | '&' => self.pass(2),
-            '>' if self.printing == Some(0) && self.next() != Some('=') => return self.redirected(),
+            '>' if self.printing == Some(0) && next != Some('=') => return self.redirected(),
             '\n' if went_on => self.pass(1),
             ';' | '\n' | '{' | '}' => {
                 self.printing = None;
@@ -276,30 +274,26 @@ impl AwkReader {
             }
             ')' | ']' => {
                 self.printing = self.printing.map(|open| open.saturating_sub(1));
-                self.at += 1;
+                self.pass(1);
                 self.before = LastToken::Bracket;
             }
-            ' ' | '\t' | '\r' => self.at += 1,
+            ' ' | '\t' | '\r' => self.rest = &self.rest[1..],
             _ => self.pass(1),
         }
         true
     }
 
     fn pass(&mut self, count: usize) {
-        self.at += count;
+        self.rest = &self.rest[self.rest.chars().take(count).map(char::len_utf8).sum()..];
         self.before = LastToken::Other;
     }
 
-    fn find(&self, wanted: impl Fn(char) -> bool) -> usize {
-        (self.at..self.chars.len()).find(|&at| wanted(self.chars[at])).unwrap_or(self.chars.len())
-    }
-
     fn word(&mut self) -> bool {
-        let end = self.find(|c| !c.is_alphanumeric() && c != '_');
-        let word: String = self.chars[self.at..end].iter().collect();
-        self.at = end;
+        let end = self.rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
         self.before = LastToken::Value;
-        match word.as_str() {
+        match word {
             "system" | "extension" => return false,
             "print" | "printf" => (self.printing, self.before) = (Some(0), LastToken::Other),
             "return" | "in" | "case" | "else" | "do" | "if" | "while" => self.before = LastToken::Other,
@@ -310,34 +304,20 @@ impl AwkReader {
 
     /// A string or a pattern; one that does not end is not awk.
     fn quoted(&mut self, sign: char) -> bool {
-        self.at += 1;
-        let mut bracket = false;
-        while let Some(&c) = self.chars.get(self.at) {
-            self.at += 1;
-            match c {
-                '\\' => self.at += 1,
-                '\n' => return false,
-                '[' => bracket = sign == '/',
-                ']' => bracket = false,
-                _ if c == sign => {
-                    self.before = LastToken::Value;
-                    // Whether a `/` in brackets ends the pattern differs between awks.
-                    return !bracket;
-                }
-                _ => {}
-            }
-        }
-        false
+        let mut rest = self.rest[1..].chars();
+        let ends = delimited(&mut rest, sign, sign == '/');
+        self.rest = rest.as_str();
+        self.before = LastToken::Value;
+        ends
     }
 
     /// `print > "/dev/stderr"` leaves nothing behind.
     fn redirected(&mut self) -> bool {
-        let rest: String = self.chars[self.at + 1..].iter().collect();
         let target = ["\"/dev/stderr\"", "\"/dev/stdout\"", "\"/dev/null\""];
-        let rest = rest.trim_start();
+        let rest = self.rest[1..].trim_start();
         let Some(after) = target.iter().find_map(|target| rest.strip_prefix(target)) else { return false };
         let ends = after.trim_start_matches([' ', '\t']);
-        self.at = self.chars.len() - after.chars().count();
+        self.rest = after;
         self.before = LastToken::Value;
         ends.is_empty() || ends.starts_with([';', '}', '\n'])
     }
