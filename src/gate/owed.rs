@@ -1,8 +1,7 @@
 //! Refuses the end of a turn while the task owes verification, reflection, a commit or a push.
 //!
-//! Reads the task, its verdicts and the working tree as the context shows it; writes nothing. Invariants: one refusal with
-//! the whole list, in order; silent for tasks that changed nothing and while other agents still work; after a few refusals
-//! without progress the turn may end and the user is told. Way out: every line is a step that can be done now.
+//! Invariants: one refusal with the whole list, in order; silent for tasks that changed nothing and while other agents still
+//! work; after a few refusals without progress the turn may end and the user is told.
 
 use super::{Context, checks, is_waived};
 use crate::config::policy::Level;

@@ -1,7 +1,6 @@
 //! Commands that need a person: our admin verbs, switching the client's hooks off, killing the client.
 
-use super::path::{self, pattern};
-use super::place::Protected;
+use super::path::{self, Protected, pattern};
 use crate::model::event::EventKind;
 use crate::tool::targets::CommandRun;
 use aops_shell::syntax::{Bit, Word};
