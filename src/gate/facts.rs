@@ -21,7 +21,6 @@ use serde_json::value::RawValue;
 /// Most calls in flight; one more settles the oldest.
 const MOST_OPEN: usize = 256;
 
-/// The facts of this event.
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     let run = context.checks.iter().filter(|run| run.ending != Checked::NOT_CONCERNED);
     let checks = run.cloned().map(Fact::Check);

@@ -17,7 +17,6 @@ pub use path::{Protected, ProtectedPlace};
 /// The longest quoted text in a refusal, in characters.
 const SHOWN: usize = 200;
 
-/// What the guard says to one call.
 pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
     let path = || refused_path(protected, targets);
     let verb = || targets.runs.iter().find_map(|run| verb::refused(protected, run)).map(|line| refuse_verb(&line));

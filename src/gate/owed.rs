@@ -123,7 +123,6 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     debts
 }
 
-/// What is not committed or pushed.
 fn closing(context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
     if !context.tree.uncommitted.is_empty() {

@@ -26,18 +26,15 @@ impl<'a> InputFields<'a> {
         serde_json::from_str(input).ok()
     }
 
-    /// The paths of files it names.
     pub(super) fn paths(self) -> impl Iterator<Item = String> {
         [self.file_path, self.notebook_path, self.path].into_iter().flatten().map(Cow::into_owned)
     }
 }
 
-/// The line that the input of a tool holds.
 pub(super) fn command(input: &str) -> Option<String> {
     InputFields::read(input)?.command.map(Cow::into_owned)
 }
 
-/// The path of the file that the input of a tool names.
 pub(super) fn file_path(input: &str) -> Option<String> {
     InputFields::read(input)?.file_path.map(Cow::into_owned)
 }
@@ -191,13 +188,11 @@ pub(super) fn every_string(targets: &mut Targets, act: Act, input: &str, ground:
     }
 }
 
-/// JSON written as a string.
 fn nested(text: &str, depth: usize) -> Option<Value> {
     let begins = text.trim_start().starts_with(['{', '[']);
     (begins && depth < DEEPEST).then(|| serde_json::from_str(text).ok()).flatten()
 }
 
-/// One call of such a tool.
 struct Strings<'a> {
     targets: &'a mut Targets,
     act: Act,
@@ -233,7 +228,6 @@ impl Strings<'_> {
         }
     }
 
-    /// The words of one command.
     fn words<'v>(&mut self, items: impl Iterator<Item = &'v Value>) {
         let quoted = items.filter_map(Value::as_str).map(|word| format!("'{}'", word.replace('\'', "'\\''")));
         let line = quoted.collect::<Vec<_>>().join(" ");

@@ -16,7 +16,6 @@ pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
     Some(syntax::cut(&input::command(input).filter(|_| runs)?, ground))
 }
 
-/// What this call would touch.
 pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targets {
     let mut all = Targets::default();
     match known(tool).touches {

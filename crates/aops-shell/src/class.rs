@@ -25,7 +25,6 @@ impl CallClass {
     }
 }
 
-/// What is known around a line.
 #[derive(Clone, Copy)]
 pub struct LineSetting<'a> {
     pub ground: Ground<'a>,
@@ -35,7 +34,6 @@ pub struct LineSetting<'a> {
     pub listed: &'a dyn Fn(&str) -> Option<Effect>,
 }
 
-/// The class of a shell line.
 pub fn class(line: &Line, around: &LineSetting) -> CallClass {
     let (effect, why) = match gravest(line, around) {
         Ok(effect) if effect.is_write() => (effect, "it changes the repository".to_owned()),

@@ -38,8 +38,12 @@ pub fn program<'a>(word: &'a str, home: &str) -> Option<&'a str> {
 /// What the command of this name does with its arguments.
 pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
     let known = table::find(name);
+    class_of(known, &invocation(known, name, simple, line))
+}
+
+fn invocation<'a>(known: Option<Row>, name: &'a str, simple: &'a Simple, line: &'a Line) -> Invocation<'a> {
     let options = known.map_or("", |known| known.options);
-    class_of(known, &Invocation { name, arguments: &simple.words[1..], options, simple, line })
+    Invocation { name, arguments: &simple.words[1..], options, simple, line }
 }
 
 fn class_of(known: Option<Row>, command: &Invocation) -> Class {
@@ -76,7 +80,6 @@ fn looks(command: &Invocation, verbs: &[&str]) -> Class {
 
 /// Everything this command may touch.
 pub fn touched(simple: &Simple, line: &Line) -> Touched {
-    let arguments = &simple.words[1..];
     let Some(name) = simple.name().filter(|_| !simple.function) else { return anything(simple) };
     let lower = name.to_ascii_lowercase();
     let known = table::find(&lower).or_else(|| {
@@ -84,11 +87,10 @@ pub fn touched(simple: &Simple, line: &Line) -> Touched {
         let bare = lower.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         table::find(bare).filter(|known| bare != lower && matches!(known.touches, Touches::RunsBy(_)))
     });
-    let options = known.map_or("", |known| known.options);
-    let command = Invocation { name: &lower, arguments, options, simple, line };
+    let command = invocation(known, &lower, simple, line);
     let mut touched = if reads(known, &command) { Touched::nothing() } else { by_row(known, &command) };
     if matches!(name, "cat" | "head" | "tail" | "tac" | "pv" | "tee") && (!simple.writes.is_empty() || name == "tee") {
-        touched.files.extend(all(arguments.iter().chain(&simple.arriving), Act::Copy));
+        touched.files.extend(all(command.arguments.iter().chain(&simple.arriving), Act::Copy));
     }
     touched
 }
@@ -142,12 +144,11 @@ fn scripts(simple: &Simple) -> Vec<String> {
 pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a, [Word]>> {
     use Touches::{ChangesBy, Every, Operands, Outputs, Second};
     let known = table::find(name)?;
-    let arguments = &simple.words[1..];
-    let command = Invocation { name, arguments, options: known.options, simple, line };
+    let command = invocation(Some(known), name, simple, line);
     match known.touches {
         _ if class_of(Some(known), &command).is_ok() => None,
         Outputs => Some(Cow::Owned(command.written())),
-        Operands(_) | Second | Every | ChangesBy(_) => Some(Cow::Borrowed(arguments)),
+        Operands(_) | Second | Every | ChangesBy(_) => Some(Cow::Borrowed(&simple.words[1..])),
         _ => None,
     }
 }

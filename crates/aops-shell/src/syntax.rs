@@ -26,18 +26,15 @@ pub use word::{Bit, Word, is_text};
 pub const SYSTEM_FOLDERS: [&str; 7] =
     ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin", "/usr/xpg4/bin"];
 
-/// Where a line would run.
+/// Where a line would run. Paths are absolute.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ground<'a> {
-    /// Absolute.
     pub cwd: &'a str,
-    /// Absolute.
     pub home: &'a str,
     /// Variables whose values we know, such as `CLAUDE_CONFIG_DIR`.
     pub variables: &'a [(String, String)],
 }
 
-/// One line, cut.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
     pub text: String,

@@ -33,7 +33,6 @@ pub struct Target {
     pub stands: Option<bool>,
 }
 
-/// Everything a call touches.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
     pub paths: Vec<Target>,
@@ -64,23 +63,11 @@ pub enum Hidden {
 /// One program run with its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct CommandRun {
-    command: Rc<Simple>,
+    pub command: Rc<Simple>,
     /// It only reads.
     pub reads: bool,
     /// Variables set for it, or by the line.
     pub assigned: Vec<String>,
-}
-
-impl CommandRun {
-    /// The program and its arguments.
-    pub fn words(&self) -> &[Word] {
-        &self.command.words
-    }
-
-    /// What may arrive on its standard input.
-    pub fn arriving(&self) -> &[Word] {
-        &self.command.arriving
-    }
 }
 
 impl Targets {
@@ -101,7 +88,6 @@ impl Targets {
         !self.over
     }
 
-    /// Adds a line that was cut before.
     pub fn cut(&mut self, line: &Line, ground: &Ground) {
         self.depth += 1;
         self.links.extend(line.links.iter().cloned());

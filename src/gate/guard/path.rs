@@ -83,13 +83,11 @@ impl Protected {
         all
     }
 
-    /// This place exists, as far as is known.
-    fn stands(&self, path: &str) -> bool {
+    pub(super) fn stands(&self, path: &str) -> bool {
         self.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
     }
 }
 
-/// One component of a path.
 pub(super) type Component = Vec<Bit>;
 
 /// Where a path is, seen from a protected place.
@@ -128,7 +126,6 @@ pub(super) fn lower(part: &[Bit]) -> Component {
     all
 }
 
-/// The protected places, split into components.
 pub(super) struct PlaceMap<'a> {
     protected: &'a Protected,
     places: Vec<(ProtectedPlace, Vec<String>)>,

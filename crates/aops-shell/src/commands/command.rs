@@ -26,10 +26,8 @@ pub enum Act {
     Copy,
 }
 
-/// Files with how each is touched.
 pub type Files = Vec<(Word, Act)>;
 
-/// Everything a command may touch.
 #[derive(Debug, Default)]
 pub struct Touched {
     pub files: Files,
@@ -85,7 +83,6 @@ pub(super) enum Touches {
     /// What its writing options name.
     Outputs,
     Operands(Act),
-    /// Its second operand.
     Second,
     /// It changes files, perhaps each that an argument names, as a command that is not in the table may.
     Every,
@@ -106,7 +103,6 @@ pub(super) enum Touches {
 pub(super) struct Invocation<'a> {
     pub(super) name: &'a str,
     pub(super) arguments: &'a [Word],
-    /// The options of its row.
     pub(super) options: &'static str,
     pub(super) simple: &'a Simple,
     pub(super) line: &'a Line,
@@ -155,7 +151,6 @@ impl<'a> Invocation<'a> {
     }
 }
 
-/// Why a command that is not known is a write.
 pub fn unknown(what: &str) -> String {
     format!("`{}` is not known to only read", clean(what))
 }
@@ -166,7 +161,6 @@ pub fn is_nowhere(word: &Word) -> bool {
     word.is_firm() && nowhere.iter().any(|path| word.is(path))
 }
 
-/// Each of these words is touched like this.
 pub(super) fn all<'w>(words: impl IntoIterator<Item = &'w Word>, act: Act) -> Files {
     words.into_iter().map(|word| (word.clone(), act)).collect()
 }

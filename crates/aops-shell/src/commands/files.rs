@@ -13,13 +13,9 @@ pub(super) const COPY: &str = "-rRaTsn -t= --target-directory= --recursive --arc
 /// The same for commands that know no `-t FOLDER`: `rsync -rt a b` keeps times.
 pub(super) const NO_TARGET: &str = "-rRaTsn --recursive --archive --del --delete";
 
-/// Copies: the sources stay.
 pub(super) fn copied(command: &Invocation) -> Touched {
-    Touched::files(put(command, Act::Copy))
-}
-
-pub(super) fn moved(command: &Invocation) -> Touched {
-    Touched::files(put(command, Act::Whole))
+    let moves = matches!(command.name, "mv" | "gmv");
+    Touched::files(put(command, if moves { Act::Whole } else { Act::Copy }))
 }
 
 /// Sources and where they go: the last operand or `-t`. What lands in a folder has the source's name.

@@ -159,7 +159,6 @@ fn config(command: &Invocation, sub: &str) -> Class {
 /// Verbs that put files of the index or a commit into the tree.
 const FILLING: [&str; 6] = ["checkout", "restore", "checkout-index", "read-tree", "reset", "stash"];
 
-/// Paths a git command may write, and lines it may run.
 pub(super) fn touched(command: &Invocation) -> Touched {
     let mut files = written(command);
     files.extend(patched(command));

@@ -23,14 +23,12 @@ impl Sorted<'_> {
         self.options.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
-    /// The values given to these options.
     pub(super) fn values(&self, names: &[&str]) -> impl Iterator<Item = &Word> {
         let given = self.options.iter().filter(move |(name, _)| names.contains(&name.as_str()));
         given.filter_map(|(_, value)| value.as_ref())
     }
 }
 
-/// What a word may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordShape {
     Option,
@@ -64,7 +62,6 @@ fn is_plain(word: &Word, line: &Line) -> bool {
     only_sums || named && plain && !programs
 }
 
-/// Sort the arguments by the list.
 pub(super) fn sort<'a>(arguments: &'a [Word], lists: &[&str], line: &Line) -> Sorted<'a> {
     let mut sorted = Sorted::default();
     let mut rest = arguments.iter();
@@ -85,7 +82,6 @@ pub(super) fn sort<'a>(arguments: &'a [Word], lists: &[&str], line: &Line) -> So
     sorted
 }
 
-/// One option, with the words behind it.
 struct Sorting<'s, 'a, R> {
     lists: &'s [&'s str],
     word: &'a Word,

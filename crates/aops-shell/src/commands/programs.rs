@@ -129,7 +129,6 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
     Touched { files: all(operands, Act::Write), programs, ..Touched::default() }
 }
 
-/// This program shows a sign of writing.
 pub fn writes(program: &str) -> bool {
     let program = program.to_ascii_lowercase();
     SIGNS.iter().any(|sign| program.contains(sign)) || has_mode(&program)

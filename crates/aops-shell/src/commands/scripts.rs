@@ -134,7 +134,6 @@ fn delimited(rest: &mut impl Iterator<Item = char>, sign: char, is_pattern: bool
     false
 }
 
-/// One function with its arguments.
 fn function(rest: &mut Peekable<Chars>) -> bool {
     match rest.next() {
         Some('{' | '}') => true,
@@ -218,7 +217,6 @@ enum LastToken {
     Other,
 }
 
-/// A program being read.
 struct AwkReader<'a> {
     rest: &'a str,
     before: LastToken,

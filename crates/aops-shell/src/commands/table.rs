@@ -43,7 +43,7 @@ static GROUPS: &[(&[&str], Row)] = &[
     (&["builtin", "command", "env", "exec", "nice", "xargs"], row("", Reads, Runs)),
     (&["bun", "node", "nodejs"], row("-e= -p= --eval= --print=", Unknown, RunsBy(programs::interpreted))),
     (&["bzcat", "history", "xzcat", "zcat", "zstdcat"], row("", Listed, Outputs)),
-    (&["cp", "gcp", "install"], row(files::COPY, Unknown, ChangesBy(files::copied))),
+    (&["cp", "gcp", "gmv", "install", "mv"], row(files::COPY, Unknown, ChangesBy(files::copied))),
     (&["csplit", "emacs", "fallocate", "nano", "rename", "sd", "split", "zip", "zstd"], row("", Unknown, Every)),
     (&["declare", "local", "readonly", "typeset"], row("-aAirgpfFlu", Rule(builtin::declare), Nothing)),
     (&["ditto", "rsync", "scp"], row(files::NO_TARGET, Unknown, ChangesBy(files::copied))),
@@ -58,7 +58,6 @@ static GROUPS: &[(&[&str], Row)] = &[
     (&["deno", "tclsh"], row("", Unknown, RunsBy(programs::interpreted))),
     (&["docker", "podman"], row("-aqlsft -n= --all --quiet --latest --size --filter= --format= --no-trunc --tail= --since= --until= --timestamps --follow --digests --type=", Verbs(&["compose ls", "compose ps", "container list", "container ls", "diff", "history", "image list", "image ls", "images", "info", "inspect", "logs", "network inspect", "network list", "network ls", "port", "ps", "top", "version", "volume inspect", "volume list", "volume ls"]), RunsBy(files::mounted))),
     (&["fd", "fdfind"], row(find::FD, Rule(find::fd), RunsBy(find::fd_touched))),
-    (&["gmv", "mv"], row(files::COPY, Unknown, ChangesBy(files::moved))),
     (&["gunzip", "gzip"], row("-cdkltvqfn -# --stdout --decompress --list --test --verbose --keep --best --fast --to-stdout", Rule(files::gzip), Every)),
     (&["mapfile", "readarray"], row("-t -d= -n= -O= -s= -u=", Rule(builtin::declare), Runs)),
     (&["pip", "pip3"], row("-flov --outdated --format= --user --local --verbose --files --not-required --all --path=", Verbs(&["check", "debug", "freeze", "help", "index versions", "list", "show"]), Runs)),
@@ -178,7 +177,6 @@ const RG: &str = "-abcFHhiILlnNopPqsSuUvVwx.z0 -A= -B= -C= -d= -e= -E= -f= -g= -
     --field-context-separator= --byte-offset --hyperlink-format= \
     --pre>";
 
-/// What is known of the command of this name.
 pub(super) fn find(name: &str) -> Option<Row> {
     let row = TABLE.binary_search_by_key(&name, |(known, _)| known).ok().map(|at| TABLE[at].1);
     let group = || GROUPS.iter().find(|(names, _)| names.binary_search(&name).is_ok()).map(|(_, row)| *row);

@@ -16,17 +16,13 @@ pub fn found(simple: &Simple) -> Option<Vec<Word>> {
     let roots = if roots.is_empty() { &here } else { roots };
     let names = names(tests);
     let flat = tests.windows(2).any(|pair| pair[0].is("-maxdepth") && (pair[1].is("1") || pair[1].is("0")));
-    let mut all = Vec::new();
-    for root in roots {
-        if names.is_empty() {
-            all.push(below(root, &[&[Bit::Star, Bit::Star]]));
-        }
-        for name in &names {
-            let deep: &[Bit] = &[Bit::Star, Bit::Star];
-            all.push(if flat { below(root, &[name]) } else { below(root, &[deep, name]) });
-        }
+    let deep: &[Bit] = &[Bit::Star, Bit::Star];
+    let mut tails: Vec<Vec<&[Bit]>> =
+        names.iter().map(|name| if flat { vec![&name[..]] } else { vec![deep, name] }).collect();
+    if tails.is_empty() {
+        tails.push(vec![deep]);
     }
-    Some(all)
+    Some(roots.iter().flat_map(|root| tails.iter().map(|tail| below(root, tail))).collect())
 }
 
 /// The patterns of `-name` and `-iname`; none if one of several ways in is not bound by a name.
@@ -97,7 +93,6 @@ pub(super) fn printed(commands: &[Simple]) -> (Vec<Word>, Option<String>) {
     (names, commands.iter().filter_map(said).reduce(|all, more| all + "\n" + &more))
 }
 
-/// The text a command prints, where the line itself holds it.
 fn said(simple: &Simple) -> Option<String> {
     match simple.name()? {
         "echo" | "printf" => {
@@ -116,9 +111,6 @@ pub(super) fn is_number(code: &str, commands: &[Simple]) -> bool {
     let Some(last) = commands.last().filter(|last| one && !last.function && last.writes.is_empty()) else {
         return false;
     };
-    if !matches!(last.name(), Some("nproc" | "wc" | "seq" | "echo" | "date" | "grep")) {
-        return false;
-    }
     let firm = last.words.iter().all(Word::is_firm);
     let words: Vec<String> = last.words.iter().skip(1).map(Word::lossy).collect();
     let digits = |word: &String| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());

@@ -59,7 +59,6 @@ struct Token<'a> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
-    /// Not read yet.
     #[default]
     Unread,
     Word,
@@ -71,7 +70,6 @@ enum Kind {
     Refused,
 }
 
-/// The text, and how far it is read.
 struct Reader<'a> {
     text: &'a str,
     /// The end of `token`.
@@ -102,7 +100,6 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// The token that begins here.
     fn lex(&mut self) -> Option<Token<'a>> {
         self.skip_blanks();
         let begin = self.at;
@@ -119,7 +116,7 @@ impl<'a> Reader<'a> {
             self.at += sign.len();
             return Some(Token { kind: Kind::Sign, word: Raw::plain(sign) });
         }
-        let word = self.lex_word()?;
+        let word = self.gather(begin, Self::pass_word)?;
         let redirects = matches!(self.byte(self.at), Some(b'<' | b'>'));
         let kind = if redirects && is_descriptor(word.text) { Kind::Descriptor } else { Kind::Word };
         Some(Token { kind, word })
@@ -137,7 +134,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where this byte stands next.
     fn find(&self, byte: u8) -> Option<usize> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let found = memchr::memchr(byte, rest);
@@ -167,7 +163,6 @@ impl<'a> Reader<'a> {
         &self.token
     }
 
-    /// The text of the next token.
     fn next_text(&mut self) -> &'a str {
         self.peek().word.text
     }
@@ -202,7 +197,6 @@ impl<'a> Reader<'a> {
         any
     }
 
-    /// One level deeper.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         if self.depth >= DEEPEST {
             return None;

@@ -14,7 +14,6 @@ const STACK: usize = 16;
 const VALUES: usize = 16;
 const LONGEST: usize = 32 * 1024;
 
-/// What a command sees.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) home: Rc<Word>,

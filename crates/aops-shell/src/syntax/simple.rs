@@ -94,7 +94,6 @@ impl Walk {
         writes
     }
 
-    /// The files that one redirection to or from a file writes.
     fn file(&mut self, sign: &str, raw: &Raw, scope: &mut Scope) -> Vec<Word> {
         let copies = matches!(sign, "<&" | ">&");
         if let Some(list) = raw.process().filter(|_| !copies) {

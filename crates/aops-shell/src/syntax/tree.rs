@@ -1,8 +1,6 @@
 //! The syntax tree of a shell program. Its words are slices of the text, with their substitutions parsed in place.
 
-/// Statements in order.
 pub(super) type List<'a> = Vec<Statement<'a>>;
-/// The commands of a pipe.
 pub(super) type Pipeline<'a> = Vec<Command<'a>>;
 
 #[derive(Debug)]
@@ -91,7 +89,6 @@ pub(super) struct Raw<'a> {
 #[derive(Debug)]
 pub(super) struct Part<'a> {
     pub(super) at: usize,
-    /// The place after it.
     pub(super) end: usize,
     /// The program of a substitution.
     pub(super) list: Option<List<'a>>,

@@ -16,7 +16,6 @@ const NESTED: usize = 64;
 /// Commands and words in all.
 const BUDGET: usize = 20_000;
 
-/// The walk so far.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pub(super) line: Line,
@@ -46,7 +45,6 @@ impl Walk {
         }
     }
 
-    /// A program that was read.
     fn tree(&mut self, list: &List, scope: &mut Scope) {
         if scope.depth >= PROGRAMS {
             self.line.unclear = true;
@@ -68,7 +66,6 @@ impl Walk {
         }
     }
 
-    /// A variable gets one of these values.
     pub(super) fn assign(&mut self, scope: &mut Scope, name: &str, values: Vec<Word>) {
         let held = values.iter().map(Held::of).reduce(Held::and).unwrap_or(Held::ANYTHING);
         self.hold(name, held);
@@ -134,7 +131,7 @@ impl Walk {
                 Scope { arriving: std::mem::take(&mut arriving), script: script.take(), sure: false, ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
-            (arriving, script) = self.printed(first);
+            (arriving, script) = found::printed(&self.found[first..]);
             // Known once is enough: a long pipe of like stages stays short.
             own.arriving.retain(|word| !arriving.contains(word));
             arriving.append(&mut own.arriving);
@@ -176,7 +173,6 @@ impl Walk {
         self.line.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
     }
 
-    /// Redirections of a compound command.
     fn redirect(&mut self, redirects: &[Redirect], scope: &mut Scope) {
         let writes = self.redirects(redirects, scope);
         if !writes.is_empty() {
@@ -229,7 +225,7 @@ impl Walk {
         let first = self.found.len();
         self.read(&read, scope);
         let mut words = std::mem::take(&mut read.words);
-        let (names, said) = self.printed(first);
+        let (names, said) = found::printed(&self.found[first..]);
         if let ([code], [word]) = (read.runs.as_slice(), words.as_mut_slice())
             && word.bits == [Bit::Any]
             && found::is_number(code.text(), &self.found[first..])
@@ -249,7 +245,6 @@ impl Walk {
         self.read(&document(text, scope), scope);
     }
 
-    /// Text the shell computes.
     pub(super) fn sum(&mut self, text: &Raw, scope: &Scope) {
         self.read(&sum(text, scope), scope);
     }
@@ -281,12 +276,7 @@ impl Walk {
     pub(super) fn sublist(&mut self, list: &List, scope: &Scope) -> Word {
         let first = self.found.len();
         self.list(list, &mut scope.clone(), false);
-        let (named, said) = self.printed(first);
+        let (named, said) = found::printed(&self.found[first..]);
         Word { named, said, ..Word::any() }
-    }
-
-    /// What the commands found since `first` may print: names, and text where the line holds it.
-    fn printed(&self, first: usize) -> (Vec<Word>, Option<String>) {
-        found::printed(&self.found[first..])
     }
 }

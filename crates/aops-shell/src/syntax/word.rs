@@ -40,7 +40,6 @@ impl Bit {
     }
 }
 
-/// One word of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     pub bits: Vec<Bit>,
@@ -185,26 +184,22 @@ impl Word {
         (&self.bits[..begin], &self.bits[begin..end])
     }
 
-    /// The folder it lies in.
     #[must_use]
     pub fn folder(&self) -> Self {
         let (_slash, folder) = self.split_last().0.split_last().unzip();
         folder.map_or_else(|| Self::of("."), |bits| Self { bits: bits.to_vec(), ..Self::default() })
     }
 
-    /// Its last path component.
     #[must_use]
     pub fn last_part(&self) -> Self {
         Self { bits: self.last_bits().to_vec(), ..Self::default() }
     }
 
-    /// The bits of its last path component.
     pub fn last_bits(&self) -> &[Bit] {
         self.split_last().1
     }
 }
 
-/// These bits are this text and nothing else.
 pub fn is_text(bits: &[Bit], text: &str) -> bool {
     let mut letters = text.chars();
     bits.iter().all(|bit| letters.next().is_some_and(|c| *bit == Bit::Char(c))) && letters.next().is_none()
@@ -249,7 +244,6 @@ pub(super) fn is_plain(raw: &str) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'..=b'/' | b':' | b'=' | b'%' | b'+'))
 }
 
-/// Expand one raw word.
 pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     if is_plain(raw.text) {
         return Expanded { words: vec![Word::of(raw.text)], ..Expanded::default() };

@@ -56,14 +56,11 @@ static WRAPPERS: &[Wrapper] = &[
     acting(&["parallel"], "-j= --jobs= -n= -N= -a=", 0),
 ];
 
-/// What an option of a wrapper takes with it.
 enum Takes {
     Nothing,
     /// The rest of its own word, from this bit on.
     Glued(usize),
-    /// The word after it.
     Next,
-    /// Nobody knows this option.
     Unknown,
 }
 
@@ -194,7 +191,6 @@ impl Walk {
         true
     }
 
-    /// Take the wrapper off and run the rest.
     fn unwrap(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope, wrapper: (&str, &Wrapper)) -> bool {
         let (name, mut operands) = (wrapper.0, wrapper.1.operands);
         self.guess_if(!wrapper.1.is_plain, name);

@@ -31,12 +31,10 @@ pub(super) fn unnamed(part: &Component) -> bool {
     !part.iter().any(|bit| matches!(bit, Bit::Char(_)))
 }
 
-/// No pattern in it.
 pub(super) fn exact(part: &Component) -> bool {
     part.iter().all(|bit| matches!(bit, Bit::Char(_)))
 }
 
-/// The part may begin and end like this.
 pub(super) fn fits_around(part: &Component, begin: &str, end: &str) -> bool {
     if let Some(text) =
         part.iter().map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect::<Option<String>>()
@@ -46,7 +44,6 @@ pub(super) fn fits_around(part: &Component, begin: &str, end: &str) -> bool {
     [format!("{begin}{end}"), format!("{begin}.local{end}")].iter().any(|name| fits(part, name))
 }
 
-/// A folder of our plugin.
 pub(super) fn is_plugin(part: &Component) -> bool {
     ["aops", "aops-hook"].iter().any(|name| named(part, name))
 }

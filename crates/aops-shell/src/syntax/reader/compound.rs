@@ -22,7 +22,12 @@ impl<'a> Reader<'a> {
             }
             "for" | "select" => reader.each(opening == "select"),
             "case" => reader.case(),
-            "[[" => reader.test().map(Compound::Test),
+            "[[" => {
+                let mut operands = Vec::new();
+                reader.terms(&mut operands)?;
+                reader.expect("]]")?;
+                Some(Compound::Test(operands))
+            }
             _ => None,
         })
     }
@@ -151,15 +156,7 @@ impl<'a> Reader<'a> {
         Some(Command::Compound(Box::new(Compound::Subshell(vec![statement])), Vec::new()))
     }
 
-    /// The operands of a test behind its `[[`.
-    pub(super) fn test(&mut self) -> Option<Operands<'a>> {
-        let mut all = Vec::new();
-        self.terms(&mut all)?;
-        self.expect("]]")?;
-        Some(all)
-    }
-
-    /// Terms joined by `&&` and `||`.
+    /// Terms of a test joined by `&&` and `||`.
     fn terms(&mut self, all: &mut Operands<'a>) -> Option<()> {
         loop {
             self.linebreaks();

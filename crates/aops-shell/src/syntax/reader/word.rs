@@ -3,11 +3,6 @@
 use super::{DEEPEST, PROGRAMS, Part, Raw, Reader, ends_word, is_name_byte};
 
 impl<'a> Reader<'a> {
-    pub(super) fn lex_word(&mut self) -> Option<Raw<'a>> {
-        let begin = self.at;
-        self.gather(begin, Self::pass_word)
-    }
-
     /// Read a text with expansions; its parts are kept with it.
     pub(super) fn gather(&mut self, begin: usize, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<Raw<'a>> {
         let outer = std::mem::take(&mut self.parts);
@@ -21,7 +16,7 @@ impl<'a> Reader<'a> {
         Some(Raw::new(self.text.get(begin..self.at)?, begin, parts))
     }
 
-    fn pass_word(&mut self) -> Option<()> {
+    pub(super) fn pass_word(&mut self) -> Option<()> {
         // The place behind a sign that makes a bracket a pattern.
         let mut pattern = None;
         while let Some(byte) = self.byte(self.at) {
@@ -76,7 +71,6 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// A backslash and the character behind it.
     fn escaped(&mut self) -> Option<()> {
         // The rest of a longer character is like any other letter.
         self.byte(self.at + 1)?;
@@ -165,7 +159,6 @@ impl<'a> Reader<'a> {
         self.end_part(begin)
     }
 
-    /// Go to the closing bracket.
     pub(super) fn until(&mut self, open: u8, close: u8) -> Option<()> {
         let mut depth = 0usize;
         loop {

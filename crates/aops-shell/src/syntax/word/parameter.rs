@@ -110,7 +110,7 @@ impl Scan<'_> {
         }
         if sign == b'[' {
             // `[@]` and `[*]` count nothing.
-            let end = self.closing(begin + 1, to, b'[', b']');
+            let end = self.raw.closing(begin + 1, to, b'[', b']').unwrap_or(to);
             self.sum(begin + 1, end);
             self.inside(end, to);
             return self.variable(name, quoted);

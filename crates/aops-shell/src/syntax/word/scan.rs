@@ -195,7 +195,7 @@ impl<'t> Scan<'t> {
             return end;
         }
         // Quoted when the line was read, but text that the shell reads again: `[[ 'a[$(rm x)]' -eq 1 ]]`.
-        let end = self.closing(at + 2, to, b'(', b')');
+        let end = self.raw.closing(at + 2, to, b'(', b')').unwrap_or(to);
         self.done.runs.push(Run::Text(text[at + 2..end].to_owned()));
         (end + 1).min(to)
     }
@@ -204,7 +204,7 @@ impl<'t> Scan<'t> {
     fn extended_glob(&mut self, open: usize, to: usize) -> usize {
         self.bit(Bit::Star);
         self.done.odd = true;
-        let end = self.closing(open + 1, to, b'(', b')');
+        let end = self.raw.closing(open + 1, to, b'(', b')').unwrap_or(to);
         self.inside(open + 1, end);
         (end + 1).min(to)
     }
@@ -227,11 +227,6 @@ impl<'t> Scan<'t> {
         }
         self.text('[');
         at + 1
-    }
-
-    /// Where a bracket closes, or the end.
-    pub(super) fn closing(&self, from: usize, to: usize, open: u8, close: u8) -> usize {
-        self.raw.closing(from, to, open, close).unwrap_or(to)
     }
 }
 
