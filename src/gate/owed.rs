@@ -42,7 +42,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
         let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));
         return Verdict { gate: GATE, phrase, ..Verdict::pass() };
     }
-    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }
+    refuse(debts)
 }
 
 /// What this task still owes, in the order in which to do it.
@@ -60,10 +60,11 @@ pub fn without_git(session: &Session, context: &Context) -> bool {
 /// Debts whose gate is set to `warn`.
 fn warned(session: &Session, context: &Context) -> Verdict {
     let debts = held(session, context, Level::Warn);
-    if debts.is_empty() {
-        return Verdict::pass();
-    }
-    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }.soften()
+    if debts.is_empty() { Verdict::pass() } else { refuse(debts).soften() }
+}
+
+fn refuse(debts: Vec<Debt>) -> Verdict {
+    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }
 }
 
 /// The debts of the gates that are set to this level.

@@ -1,7 +1,5 @@
-//! The class of a shell line: the gravest of its simple commands.
-//!
-//! Reads the line as cut; writes nothing. Invariant: a part that is unknown, guessed or unreadable makes it a write, and
-//! so does a file a redirection writes or a variable that changes what other programs do.
+//! The class of a shell line: the gravest of its simple commands. Invariant: a part that is unknown, guessed or unreadable
+//! makes it a write, and so does a file a redirection writes or a variable that changes what other programs do.
 
 use crate::commands::{self, Class, PRINTING, is_nowhere};
 use crate::effect::Effect;

@@ -1,8 +1,6 @@
-//! What is known of commands: one table, one option sorter, and a file for each program that is too
-//! odd for a row (`sed`, `awk`, `find`, `git`, ...).
-//!
-//! Reads one command of a line; writes nothing. Invariants: a command that is not known is a write, and may write
-//! whatever its arguments name; what is classed as a read touches nothing.
+//! What is known of commands: one table, one option sorter, and a file for each program that is too odd for a row (`sed`,
+//! `awk`, `find`, `git`, ...). Invariants: a command that is not known is a write, and may write whatever its arguments name;
+//! what is classed as a read touches nothing.
 
 mod options;
 mod command;

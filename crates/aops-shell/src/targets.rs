@@ -1,7 +1,5 @@
-//! What a shell line would touch: files it may write, programs it runs, text it hides behind.
-//!
-//! Reads the line alone; nothing is looked up on disk. Invariant: an unknown command may write whatever its arguments
-//! name; one that only reads touches nothing.
+//! What a shell line would touch: files it may write, programs it runs, text it hides behind. Invariant: an unknown command
+//! may write whatever its arguments name; one that only reads touches nothing.
 
 pub use super::commands::Act;
 

@@ -1,7 +1,5 @@
-//! The verbs of `aops-hook`: who may use each, and what a call of it does.
-//!
-//! Plain data. The command line, the guard and the classes of shell commands all read this list. Invariant: a test holds
-//! it equal to the table of the command line.
+//! The verbs of `aops-hook`: who may use each, and what a call of it does. The command line, the guard and the classes of
+//! shell commands all read this list. Invariant: a test holds it equal to the table of the command line.
 
 use crate::effect::Effect;
 

@@ -4,7 +4,7 @@
 use crate::model::agent::AGENTS;
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::Bit;
-use std::cmp::Ordering;
+use std::cmp::Ordering::{self, Equal as At, Greater as Below, Less as Above};
 
 pub(super) mod pattern;
 
@@ -90,15 +90,6 @@ impl Protected {
 
 pub(super) type Component = Vec<Bit>;
 
-/// Where a path is, seen from a protected place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
-    At,
-    Below,
-    /// It contains the place.
-    Above,
-}
-
 /// The components, lexically normalised, in lower case.
 fn components(bits: &[Bit]) -> Vec<Component> {
     let mut all: Vec<Component> = Vec::new();
@@ -128,19 +119,15 @@ pub(super) fn lower(part: &[Bit]) -> Component {
 
 pub(super) struct PlaceMap<'a> {
     protected: &'a Protected,
-    places: Vec<(ProtectedPlace, Vec<String>)>,
+    places: Vec<(Vec<String>, ProtectedPlace)>,
     config: Vec<String>,
-    binaries: Vec<Vec<String>>,
 }
 
 impl<'a> PlaceMap<'a> {
     pub(super) fn new(protected: &'a Protected) -> Self {
-        let places = protected.places().into_iter().map(|place| {
-            let names = names(&place.path);
-            (place, names)
-        });
-        let binaries = protected.binaries.iter().map(|path| names(path)).collect();
-        Self { protected, places: places.collect(), config: names(&protected.config), binaries }
+        let named = |place: ProtectedPlace| (names(&place.path), place);
+        let places = protected.places().into_iter().map(named).collect();
+        Self { protected, places, config: names(&protected.config) }
     }
 
     /// What this target is, if touching it is refused.
@@ -161,7 +148,7 @@ impl<'a> PlaceMap<'a> {
     fn exists(&self, target: &Target, path: &[Component]) -> bool {
         target.stands.unwrap_or_else(|| {
             let known = [&self.config, &names(&self.protected.project)];
-            let above = |known: &[String]| matches!(relate(path, known), Some(Relation::At | Relation::Above));
+            let above = |known: &[String]| matches!(relate(path, known), Some(At | Above));
             target.path.bits.last() == Some(&Bit::Char('/')) || known.iter().any(|known| above(known))
         })
     }
@@ -176,17 +163,18 @@ impl<'a> PlaceMap<'a> {
     /// What this path is, if an act on it is refused.
     fn covered(&self, path: &[Component], act: Act) -> Option<&'static str> {
         if act == Act::Copy {
-            let programs = self.places.iter().filter(|(place, _)| place.what == BINARY);
-            let mut programs = programs.map(|(_, names)| names).chain(&self.binaries);
-            return programs.any(|program| relate(path, program) == Some(Relation::At)).then_some(BINARY);
+            let is = |(names, place): &(Vec<String>, ProtectedPlace)| {
+                place.what == BINARY && relate(path, names) == Some(At)
+            };
+            return self.places.iter().any(is).then_some(BINARY);
         }
         if act == Act::Merge && self.is_read_here(path) {
             return Some(FOLDER);
         }
         by_name(path, act).or_else(|| in_config(&self.config, path)).or_else(|| {
-            let touched =
-                |(place, names): &&(ProtectedPlace, Vec<String>)| touches(self.protected, path, place, names, act);
-            self.places.iter().find(touched).map(|(place, _)| place.what)
+            let mut touched =
+                self.places.iter().filter(|(names, place)| touches(self.protected, path, place, names, act));
+            touched.next().map(|(_, place)| place.what)
         })
     }
 }
@@ -235,7 +223,7 @@ fn in_session(four: &[Component]) -> bool {
 
 /// Protected by its name below Claude Code's configuration folder, wherever that is.
 fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
-    if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Relation::Below) {
+    if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Below) {
         return None;
     }
     let rest = &path[config.len()..];
@@ -251,18 +239,18 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
 
 fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, names: &[String], act: Act) -> bool {
     match relate(path, names) {
-        Some(Relation::At) if path.iter().any(deep) => protected.stands(&place.path),
-        Some(Relation::At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
+        Some(At) if path.iter().any(deep) => protected.stands(&place.path),
+        Some(At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
         // The sessions' folder itself is Claude Code's; our folders in it have names of their own.
-        Some(Relation::Below) if names.last().is_some_and(|name| name == "projects") => {
+        Some(Below) if names.last().is_some_and(|name| name == "projects") => {
             let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
             session || act == Act::Whole && path.len() == names.len() + 1
         }
-        Some(Relation::Below) => place.tree,
-        Some(Relation::Above) if act == Act::Whole => protected.stands(&place.path),
+        Some(Below) => place.tree,
+        Some(Above) if act == Act::Whole => protected.stands(&place.path),
         // The project's own places are too near to every copied folder; a check afterwards covers those.
-        Some(Relation::Above) if act == Act::Merge && !place.in_project => true,
-        Some(Relation::Above) if matches!(act, Act::Into | Act::Merge) => {
+        Some(Above) if act == Act::Merge && !place.in_project => true,
+        Some(Above) if matches!(act, Act::Into | Act::Merge) => {
             matches!(place.what, SETTINGS | BINARY)
                 && !place.path.ends_with(".claude.json")
                 && path.len() + 1 == names.len()
@@ -271,8 +259,8 @@ fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, na
     }
 }
 
-/// Where the path is, seen from the place.
-fn relate(path: &[Component], place: &[String]) -> Option<Relation> {
+/// Where the path is, seen from the place. `Above`: it contains the place.
+fn relate(path: &[Component], place: &[String]) -> Option<Ordering> {
     for (part, name) in path.iter().zip(place) {
         if !pattern::exact(part) {
             return relate_pattern(path, place);
@@ -281,15 +269,11 @@ fn relate(path: &[Component], place: &[String]) -> Option<Relation> {
             return None;
         }
     }
-    Some(match path.len().cmp(&place.len()) {
-        Ordering::Less => Relation::Above,
-        Ordering::Equal => Relation::At,
-        Ordering::Greater => Relation::Below,
-    })
+    Some(path.len().cmp(&place.len()))
 }
 
 /// Walks path and place side by side; `**` may stand for any number of components.
-fn relate_pattern(path: &[Component], place: &[String]) -> Option<Relation> {
+fn relate_pattern(path: &[Component], place: &[String]) -> Option<Ordering> {
     let end = place.len();
     let mut reached = vec![false; end + 1];
     reached[0] = true;
@@ -316,9 +300,9 @@ fn relate_pattern(path: &[Component], place: &[String]) -> Option<Relation> {
         }
     }
     match (reached[end], reached.contains(&true)) {
-        (true, _) => Some(Relation::At),
-        (false, true) => Some(Relation::Above),
-        (false, false) => below.then_some(Relation::Below),
+        (true, _) => Some(At),
+        (false, true) => Some(Above),
+        (false, false) => below.then_some(Below),
     }
 }
 

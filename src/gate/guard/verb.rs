@@ -11,10 +11,11 @@ const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-s
 
 /// The command as written, if it needs a person.
 pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String> {
-    let written = || run.command.words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
-    let name = name(run.command.words.first()?);
+    let words = &run.command.words;
+    let written = || words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+    let name = name(words.first()?);
     let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
-    let asks = name == "kill" && run.command.words.iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
+    let asks = name == "kill" && words.iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
     if kills && !asks && kills_client(protected, run, &name) {
         return Some(written());
     }
@@ -22,8 +23,8 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
         return None;
     }
     // Our program may follow one that is not known: `nsenter … aops-hook clear-block`.
-    for (at, word) in run.command.words.iter().enumerate() {
-        let rest = &run.command.words[at + 1..];
+    for (at, word) in words.iter().enumerate() {
+        let rest = &words[at + 1..];
         if is_own_program(protected, word) && needs_person(word, rest)
             || is_client(word, at) && (unhooks(rest) || moved(run))
             || word.is("claude") && is_unhooked(rest)
@@ -32,7 +33,7 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
         }
     }
     // A copy of our program under another name.
-    (run.command.words.get(1).is_some_and(|word| word.is("clear-block"))).then(written)
+    words.get(1).is_some_and(|word| word.is("clear-block")).then(written)
 }
 
 fn name(word: &Word) -> String {

@@ -1,6 +1,4 @@
 //! What the table says of a command, and one command with its arguments.
-//!
-//! Plain data, and the few functions that every command's own file needs.
 
 use super::options::{self, Sorted, clean};
 use crate::effect::Effect;

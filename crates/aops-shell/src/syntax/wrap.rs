@@ -56,37 +56,30 @@ static WRAPPERS: &[Wrapper] = &[
     acting(&["parallel"], "-j= --jobs= -n= -N= -a=", 0),
 ];
 
-enum Takes {
-    Nothing,
-    /// The rest of its own word, from this bit on.
-    Glued(usize),
-    Next,
-    Unknown,
-}
-
 impl Wrapper {
-    fn takes(&self, word: &Word) -> Takes {
-        let text = word.lossy();
+    /// The value of the option that begins these words, and how many words both take; `None` if it is not known.
+    fn value(&self, rest: &[Word]) -> Option<(Option<Word>, usize)> {
+        let (word, text) = (&rest[0], rest[0].lossy());
+        let next = || Some((rest.get(1).cloned(), 2));
+        let glued = |at: usize| Some((Some(word.after(at)), 1));
         if let Some(long) = text.strip_prefix("--") {
-            let (name, glued) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-            let row = self.options.split(' ').find(|row| row.trim_end_matches('=').strip_prefix("--") == Some(name));
-            return match row {
-                Some(_) if glued => Takes::Glued(name.chars().count() + 3),
-                Some(row) if row.ends_with('=') => Takes::Next,
-                Some(_) => Takes::Nothing,
-                None => Takes::Unknown,
+            let (name, is_glued) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+            let known = |row: &&str| row.trim_end_matches('=').strip_prefix("--") == Some(name);
+            return match self.options.split(' ').find(known)? {
+                _ if is_glued => glued(name.chars().count() + 3),
+                row if row.ends_with('=') => next(),
+                _ => Some((None, 1)),
             };
         }
         for (at, letter) in text.chars().enumerate().skip(1) {
-            let row = |row: &&str| row.starts_with('-') && !row.starts_with("--") && row[1..].contains(letter);
-            match self.options.split(' ').find(row) {
-                Some(row) if row.ends_with('=') && at + 1 == word.bits.len() => return Takes::Next,
-                Some(row) if row.ends_with(['=', '?']) => return Takes::Glued(at + 1),
-                Some(_) => {}
-                None => return Takes::Unknown,
+            let known = |row: &&str| row.starts_with('-') && !row.starts_with("--") && row[1..].contains(letter);
+            match self.options.split(' ').find(known)? {
+                row if row.ends_with('=') && at + 1 == word.bits.len() => return next(),
+                row if row.ends_with(['=', '?']) => return glued(at + 1),
+                _ => {}
             }
         }
-        Takes::Nothing
+        Some((None, 1))
     }
 }
 
@@ -268,21 +261,18 @@ impl Walk {
     fn option(&mut self, rest: &[Word], (name, wrapper): (&str, &Wrapper), scope: &mut Scope) -> usize {
         let word = &rest[0];
         let text = word.lossy();
-        let takes = wrapper.takes(word);
-        let value = match takes {
-            Takes::Next => rest.get(1).cloned(),
-            Takes::Glued(at) => Some(word.after(at)),
-            Takes::Nothing | Takes::Unknown => None,
-        };
+        let known = wrapper.value(rest);
+        let is_known = known.is_some();
+        let (value, count) = known.unwrap_or((None, 1));
         let replaces = name == "xargs" && (text.contains(['I', 'J', 'i']) || text.starts_with("--replace"));
         let bends = word.splits || value.as_ref().is_some_and(|value| value.splits);
-        self.guess_if(matches!(takes, Takes::Unknown) || bends || replaces && runs_code(rest), name);
+        self.guess_if(!is_known || bends || replaces && runs_code(rest), name);
         folder_option(&text, value.as_ref(), name, scope);
         if matches!(name, "time" | "strace" | "ltrace") && text.trim_start_matches('-').starts_with('o') {
             let (writes, folders) = (value.into_iter().collect(), Rc::clone(&scope.folders));
             self.found.push(Simple { writes, folders, ..Simple::default() });
         }
-        1 + usize::from(matches!(takes, Takes::Next))
+        count
     }
 
     /// The commands after `-exec` and its kin; what `find` found is named by its roots and patterns.

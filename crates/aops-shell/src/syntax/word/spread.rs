@@ -25,36 +25,31 @@ pub(super) fn spread(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
 fn first_group(pieces: &[Piece]) -> Option<Vec<Vec<Piece>>> {
     let opens = pieces.iter().enumerate().filter(|(_, piece)| matches!(piece, Piece::Sign('{'))).map(|(at, _)| at);
     // Groups that never close are few in real lines; looking at each once more keeps this simple.
-    for open in opens.take(ALTERNATIVES) {
-        let Some((close, commas)) = extent(pieces, open) else { continue };
+    opens.take(ALTERNATIVES).find_map(|open| {
+        let bounds = extent(pieces, open)?;
+        let close = bounds[bounds.len() - 1];
         let around = |inner: &[Piece]| [&pieces[..open], inner, &pieces[close + 1..]].concat();
-        if commas.is_empty() {
-            if is_sequence(&pieces[open + 1..close]) {
-                return Some(vec![around(&[Piece::Bit(Bit::Any)])]);
-            }
-            continue;
+        if bounds.len() == 2 {
+            return is_sequence(&pieces[open + 1..close]).then(|| vec![around(&[Piece::Bit(Bit::Any)])]);
         }
-        let mut members = Vec::new();
-        let mut begin = open + 1;
-        for end in commas.into_iter().chain([close]).take(ALTERNATIVES + 1) {
-            members.push(around(&pieces[begin..end]));
-            begin = end + 1;
-        }
-        return Some(members);
-    }
-    None
+        let members = bounds.windows(2).take(ALTERNATIVES + 1);
+        Some(members.map(|pair| around(&pieces[pair[0] + 1..pair[1]])).collect())
+    })
 }
 
-/// Where the group opened here closes, and its own commas.
-fn extent(pieces: &[Piece], open: usize) -> Option<(usize, Vec<usize>)> {
-    let (mut depth, mut commas) = (0usize, Vec::new());
+/// The group opened here: its brace, its own commas, and the brace that closes it.
+fn extent(pieces: &[Piece], open: usize) -> Option<Vec<usize>> {
+    let (mut depth, mut bounds) = (0usize, Vec::new());
     for (at, piece) in pieces.iter().enumerate().skip(open) {
-        match piece {
-            Piece::Sign('{') => depth += 1,
-            Piece::Sign(',') if depth == 1 => commas.push(at),
-            Piece::Sign('}') if depth == 1 => return Some((at, commas)),
-            Piece::Sign('}') => depth -= 1,
-            _ => {}
+        depth += usize::from(*piece == Piece::Sign('{'));
+        if depth == 1 && matches!(piece, Piece::Sign(_)) {
+            bounds.push(at);
+        }
+        if *piece == Piece::Sign('}') {
+            depth -= 1;
+            if depth == 0 {
+                return Some(bounds);
+            }
         }
     }
     None
