@@ -69,10 +69,6 @@ pub struct CommandRun {
 }
 
 impl Targets {
-    pub fn is_empty(&self) -> bool {
-        self.paths.is_empty() && self.runs.is_empty() && self.hidden.is_empty() && !self.over
-    }
-
     /// Adds a shell line, with everything it runs.
     pub fn line(&mut self, text: &str, ground: &Ground) {
         if self.has_room(text) {

@@ -240,11 +240,8 @@ fn run_lines(arguments: &[Word]) -> Vec<String> {
         if matches!(text.as_str(), "foreach" | "run") {
             let rest = arguments[at + 1..].iter().filter(|word| !word.is("--recursive"));
             let one = rest.clone().count() == 1;
-            all.push(
-                rest.map(|word| if one { programs::code(word) } else { programs::quoted(word) })
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            );
+            let words: Vec<String> = rest.map(if one { programs::code } else { programs::quoted }).collect();
+            all.push(words.join(" "));
         }
         // `-c alias.x='!…'`, `-c core.pager=…`
         let setting = if text == "-c" { next.and_then(|word| word.past('=')) } else { None };

@@ -205,7 +205,9 @@ impl Walk {
                     return looked;
                 }
                 count = self.option(rest, wrapper, &mut apart);
-            } else if let Some(assigned) = assigned.filter(|assigned| assigns && is_name(assigned)) {
+            } else if let Some(assigned) =
+                assigned.filter(|name| assigns && !name.is_empty() && name.bytes().all(is_name_byte))
+            {
                 inner.assigned.push(assigned.to_owned());
                 inner.values.push(word.past('=').unwrap_or_default());
             } else if operands > 0 {
@@ -346,10 +348,6 @@ fn folder_option(text: &str, value: Option<&Word>, name: &str, scope: &mut Scope
     let glued = || text.strip_prefix("--chdir=").map(Word::of);
     let Some(folder) = value.filter(|_| moves).cloned().or_else(glued) else { return };
     scope.folders = Rc::new(scope.folders.iter().map(|from| folder.from_folder(from)).collect());
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(is_name_byte)
 }
 
 /// `{}` is whatever was found.

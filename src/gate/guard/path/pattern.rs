@@ -36,9 +36,8 @@ pub(super) fn exact(part: &Component) -> bool {
 }
 
 pub(super) fn fits_around(part: &Component, begin: &str, end: &str) -> bool {
-    if let Some(text) =
-        part.iter().map(|bit| if let Bit::Char(c) = bit { Some(*c) } else { None }).collect::<Option<String>>()
-    {
+    let letter = |bit: &Bit| if let Bit::Char(c) = bit { Some(*c) } else { None };
+    if let Some(text) = part.iter().map(letter).collect::<Option<String>>() {
         return text.starts_with(begin) && text.ends_with(end) && text.len() >= begin.len() + end.len();
     }
     [format!("{begin}{end}"), format!("{begin}.local{end}")].iter().any(|name| fits(part, name))

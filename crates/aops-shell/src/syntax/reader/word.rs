@@ -67,13 +67,11 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn skip(&mut self, count: usize) -> Option<()> {
-        self.at += count;
-        Some(())
+        (self.at + count <= self.text.len()).then(|| self.at += count)
     }
 
     fn escaped(&mut self) -> Option<()> {
         // The rest of a longer character is like any other letter.
-        self.byte(self.at + 1)?;
         self.skip(2)
     }
 

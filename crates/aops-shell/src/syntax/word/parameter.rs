@@ -116,20 +116,16 @@ impl Scan<'_> {
             return self.variable(name, quoted);
         }
         match rest.as_bytes().get(colon) {
-            Some(&sign @ (b'-' | b'=')) if !name.is_empty() => {
+            Some(&sign @ (b'-' | b'=' | b'+')) if !name.is_empty() => {
                 if sign == b'=' {
                     self.done.sets.push(name.to_owned());
                 }
-                if known {
+                if known && sign != b'+' {
                     // It may be empty by then.
                     self.inside(begin, to);
                     self.word.unknown.push(OTHER.to_owned());
                     return self.variable(name, quoted);
                 }
-                self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
-                self.default(begin + colon + 1, to, quoted);
-            }
-            Some(b'+') if !name.is_empty() => {
                 self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
                 self.default(begin + colon + 1, to, quoted);
             }
