@@ -203,11 +203,7 @@ impl Walk {
                     scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
                 }
             }
-            "unset" => {
-                for word in operands(simple) {
-                    self.assign(scope, &word.lossy(), Vec::new());
-                }
-            }
+            "unset" => operands(simple).iter().for_each(|word| self.assign(scope, &word.lossy(), Vec::new())),
             _ => {}
         }
     }

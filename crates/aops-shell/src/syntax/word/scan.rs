@@ -5,6 +5,9 @@ use crate::syntax::scope::Scope;
 use crate::syntax::tree::{Raw, is_name_byte};
 use crate::syntax::{Bit, Word};
 
+/// The letters behind a backslash in `$'…'`, and what each stands for.
+const ESCAPES: (&str, &str) = ("ntreEabfv", "\n\t\r\u{1b}\u{1b}\u{7}\u{8}\u{c}\u{b}");
+
 /// A part of a word before braces are spread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
@@ -164,17 +167,8 @@ impl<'t> Scan<'t> {
             'U' => (16, end, 8),
             '0'..='7' => (8, at, 3),
             _ => {
-                self.text(match letter {
-                    'n' => '\n',
-                    't' => '\t',
-                    'r' => '\r',
-                    'e' | 'E' => '\u{1b}',
-                    'a' => '\u{7}',
-                    'b' => '\u{8}',
-                    'f' => '\u{c}',
-                    'v' => '\u{b}',
-                    other => other,
-                });
+                let mut known = ESCAPES.0.chars().zip(ESCAPES.1.chars());
+                self.text(known.find(|(name, _)| *name == letter).map_or(letter, |(_, c)| c));
                 return end;
             }
         };
