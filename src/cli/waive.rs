@@ -31,7 +31,7 @@ pub const COMMAND: Command = Command {
 };
 
 /// Gates that can be waived; a prompt that begins with a dot waives them all.
-pub const GATES: [&str; 6] = ["sandbox", "audit", "checks", "qa", "reflect", "close"];
+pub const GATES: [&str; 8] = ["sandbox", "audit", "checks", "qa", "reflect", "close", "commit", "push"];
 
 /// Gates that cannot be waived, and why.
 const NEVER: [(&str, &str); 3] = [
