@@ -14,6 +14,7 @@ use crate::system::env::Env;
 use crate::system::git;
 use crate::text::time;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The session's working directory: the current one or a parent of it, if it belongs to that project; else the recorded
@@ -25,12 +26,13 @@ pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<P
     here.or(Some(root).filter(|root| root.is_absolute() && root.is_dir())).map(Path::to_path_buf)
 }
 
-/// What the task owes now. Without a folder to look at, commit and push are as the last Stop found them.
-pub fn owed(env: &Env, session: &Session, folder: Option<&Path>) -> Vec<String> {
+/// What the task owes now. Without a folder and what was uncommitted in it when the session began, commit and push are as
+/// the last Stop found them.
+pub fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, String>)>) -> Vec<String> {
     let last = |name: &str| session.state.stop.owed.iter().any(|owed| owed == name);
-    let tree = match folder {
-        Some(folder) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {
-            git::owed(env, folder, &session.memory.baseline)
+    let tree = match tree {
+        Some((folder, baseline)) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {
+            git::owed(env, folder, baseline)
         }
         _ => Worktree {
             uncommitted: last("commit").then(String::new).into_iter().collect(),

@@ -34,7 +34,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         None => rebuilt(io, &shelved)?,
     };
     let project = standing::folder(io.env, &shelved, &session);
-    let owed = standing::owed(io.env, &session, project.as_deref());
+    let baseline = sessions::baseline(&shelved, &session);
+    let owed = standing::owed(io.env, &session, project.as_deref().zip(baseline.as_ref()));
     if io.json {
         writeln!(io.out, "{}", standing::value(io.env, &session, &owed))?;
         return Ok(0);

@@ -7,7 +7,7 @@ use crate::ledger::chain::{Ready, Walk, end_of_last_batch, is_tear, prepare};
 use crate::ledger::entry::Line;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
-use crate::ledger::recover::{LEDGER_FILE, SessionFiles};
+use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
 use crate::ledger::state_file::StateFile;
 use crate::model::error::{Code, Failure};
@@ -18,6 +18,7 @@ use crate::system::folder;
 use crate::text::json;
 use crate::text::sha256::trace_id;
 use rustix::fs::OFlags;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -125,6 +126,13 @@ pub fn state(found: &SessionOnDisk) -> Option<State> {
 /// The same, with the memory of the gates.
 pub fn session(found: &SessionOnDisk) -> Option<Session> {
     in_place(&session_folder::open(found.path.clone()).ok()??)
+}
+
+/// Uncommitted files when this session began.
+pub fn baseline(found: &SessionOnDisk, session: &Session) -> Option<BTreeMap<String, String>> {
+    let place = session_folder::open(found.path.clone()).ok()??;
+    let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
+    recover::baseline(&session.memory, &file, long).ok()
 }
 
 /// The session that a hook with these fields would find. Lists no folder of other sessions.

@@ -45,7 +45,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => context.report = report(env, session, event),
         EventKind::Stop if !event.busy && (wrote(session) || closes(&context)) => {
-            context.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+            context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
         }
         _ => {}
     }

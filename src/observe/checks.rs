@@ -10,9 +10,10 @@ use crate::config::policy::Check;
 use crate::config::policy::check::Moment;
 use crate::config::texts;
 use crate::gate::Context;
-use crate::model::event::Event;
+use crate::ledger::open::Ledger;
+use crate::model::error::Failure;
+use crate::model::event::{Event, EventKind};
 use crate::session::fact::Checked;
-use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::git;
 use crate::system::process::{self, Ending};
@@ -39,21 +40,22 @@ pub struct About {
 }
 
 impl About {
-    pub fn of(session: &Session, event: &Event, context: &Context) -> Self {
+    pub fn of(ledger: &Ledger, event: &Event, context: &Context) -> Result<Self, Failure> {
         let saves = context.call.as_ref().and_then(|call| call.saves.clone());
         let text = |path: &str| {
             let call = event.call.as_ref()?;
             proposed::text(&call.key.tool, &call.input, Path::new(path))
         };
-        Self {
+        let stops = event.kind == EventKind::Stop;
+        Ok(Self {
             cwd: PathBuf::from(&event.cwd),
-            root: session.memory.root.clone(),
-            baseline: session.memory.baseline.clone(),
+            root: ledger.session().memory.root.clone(),
+            baseline: if stops { ledger.baseline()? } else { BTreeMap::new() },
             saves: saves.map(|path| {
                 let text = text(&path).unwrap_or_default();
                 (path, text)
             }),
-        }
+        })
     }
 
     /// The files that a check's `paths` are matched with; nothing where they are not known, and then the check is run.

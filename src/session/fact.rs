@@ -102,6 +102,9 @@ pub struct Seen {
     /// `SessionStart` only: what was uncommitted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeMap<String, String>>,
+    /// Its digest; older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_sha256: Option<String>,
     /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,

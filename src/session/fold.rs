@@ -149,8 +149,9 @@ impl Session {
         self.state.ended_at = None;
         let memory = &mut self.memory;
         memory.boot = seen.boot.clone().unwrap_or_default();
-        if memory.baseline.is_empty() {
-            renew(&mut memory.baseline, seen.baseline.as_ref());
+        if memory.baseline.is_empty() && memory.baseline_sha256.is_none() {
+            memory.baseline_sha256.clone_from(&seen.baseline_sha256);
+            renew(&mut memory.baseline, seen.baseline.as_ref().filter(|_| seen.baseline_sha256.is_none()));
         }
         if memory.root.is_empty() {
             renew(&mut memory.root, seen.root.as_ref());

@@ -119,8 +119,11 @@ pub struct Witness {
 /// What the gates need and other programs do not read. The ledger commits to it by `working_digest`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Uncommitted files when the session began.
+    /// Uncommitted files when the session began, if an older version recorded them: they are in its digests.
     pub baseline: BTreeMap<String, String>,
+    /// Their digest. They themselves are in the entry that recorded them, so that no event carries them along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_sha256: Option<String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
     pub calls: Vec<OpenCall>,

@@ -5,7 +5,7 @@
 //! head is skipped; the file holds at most about twice the newest heads.
 
 use crate::failure::Failure;
-use crate::folder;
+use crate::folder::{self, each_line};
 use crate::index::{Indexed, Keys};
 use crate::lock;
 use crate::sha256::short;
@@ -86,10 +86,9 @@ impl Heads {
 
     /// Heads of ledgers that are blocked.
     pub fn blocked(&self) -> Result<Vec<Head>, Failure> {
-        let Some((dir, lines, long)) = self.open()? else { return Ok(Vec::new()) };
-        let heads = Indexed { keys: &KEYS, dir: &dir, lines: &lines, long, tag: 0 };
+        let Some((_, lines, long)) = self.open()? else { return Ok(Vec::new()) };
         let mut found: Vec<Head> = Vec::new();
-        heads.each(0, |_, line| {
+        each_line(&lines, 0, long, |_, line| {
             let marked = memchr::memmem::find(line, b"\"blocked\":true").map(|_| line);
             if let Some(head) = marked.and_then(read) {
                 found.retain(|old| old.session_id != head.session_id);
@@ -154,7 +153,7 @@ impl Heads {
 fn compact(heads: &Indexed) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(FILE, e);
     let (mut newest, mut n) = (HashMap::new(), 0_u64);
-    heads.each(0, |_, line| {
+    each_line(heads.lines, 0, heads.long, |_, line| {
         if let Some(head) = read(line) {
             n += 1;
             newest.insert(head.session_id, (n, line.to_vec()));

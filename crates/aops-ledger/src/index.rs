@@ -5,9 +5,9 @@
 //! Readers need no lock: slots change in place, but a larger table is a new file.
 
 use crate::failure::Failure;
-use crate::folder;
+use crate::folder::{self, each_line};
 use crate::sha256::short;
-use memchr::{memchr, memrchr};
+use memchr::memchr;
 use rustix::fs::{AtFlags, OFlags};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -79,7 +79,7 @@ impl<'a> Indexed<'a> {
     /// The newest line without a table.
     pub fn scan(&self, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Failure> {
         let mut newest = None;
-        self.each(0, |_, line| {
+        each_line(self.lines, 0, self.long, |_, line| {
             if is(line) {
                 newest = Some(line.to_vec());
             }
@@ -105,32 +105,6 @@ impl<'a> Indexed<'a> {
 
     fn read(&self, from: u64) -> Result<Vec<u8>, Failure> {
         folder::read_at(self.lines, "lines", from, self.long - from)
-    }
-
-    /// Shows every complete line after `from`, with its offset, until `visit` gives up. Returns where it came to.
-    pub fn each(&self, from: u64, mut visit: impl FnMut(u64, &[u8]) -> Option<()>) -> Result<Option<u64>, Failure> {
-        const CHUNK: u64 = 1 << 20;
-        let (mut from, mut window) = (from, CHUNK);
-        while from < self.long {
-            let want = (self.long - from).min(window);
-            let bytes = folder::read_at(self.lines, "lines", from, want)?;
-            let Some(end) = memrchr(b'\n', &bytes).map(|end| end + 1) else {
-                if want < window {
-                    break; // a torn last line
-                }
-                window *= 2; // a line longer than the window
-                continue;
-            };
-            let mut at = from;
-            for line in bytes[..end].split_inclusive(|b| *b == b'\n') {
-                if visit(at, line).is_none() {
-                    return Ok(None);
-                }
-                at += line.len() as u64;
-            }
-            from += end as u64;
-        }
-        Ok(Some(from))
     }
 }
 
@@ -217,7 +191,7 @@ impl<'a> Table<'a> {
             return None;
         }
         let of = self.of;
-        let came = of.each(self.covered, |at, line| match (of.keys.hash)(line) {
+        let came = each_line(of.lines, self.covered, of.long, |at, line| match (of.keys.hash)(line) {
             Some(hash) => self.insert(hash, at, line),
             None => Some(()),
         });
