@@ -27,7 +27,6 @@ use std::path::Path;
 /// Contexts of one kind that stay in `context/`.
 const CONTEXTS_KEPT: usize = 8;
 
-/// The locked ledger of a session.
 #[derive(Debug)]
 pub struct Ledger {
     pub(super) place: SessionFolder,
@@ -43,7 +42,6 @@ pub struct Ledger {
     pub(super) unexported: Option<Failure>,
 }
 
-/// An entry with its fact.
 #[derive(Clone, Debug)]
 pub struct Recent {
     pub seq: u64,
@@ -71,7 +69,6 @@ impl Ledger {
         made.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
     }
 
-    /// The ledger in this folder.
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
         let gone = || Failure::storage(path.display(), "is gone");
         let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
@@ -116,7 +113,6 @@ impl Ledger {
         &self.place
     }
 
-    /// The name of the project's folder.
     pub fn project(&self) -> String {
         let folder = self.place.path.parent().and_then(|path| path.file_name()).unwrap_or_default();
         folder.to_string_lossy().into_owned()

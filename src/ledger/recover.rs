@@ -94,7 +94,6 @@ impl SessionFiles<'_> {
         Ok((walk, rest))
     }
 
-    /// A walk that continues after this state.
     pub fn resume(&self, session: &Session, witness: &Witness) -> Walk {
         let mut walk = Walk::new(session.clone(), self.trace, witness.bytes);
         (walk.last, walk.snapshot) = (witness.last, witness.snapshot);

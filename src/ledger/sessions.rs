@@ -25,7 +25,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::SystemTime;
 
-/// A session folder and its session.
 #[derive(Clone, Debug)]
 pub struct SessionOnDisk {
     pub session_id: String,
@@ -33,7 +32,6 @@ pub struct SessionOnDisk {
     pub changed: SystemTime,
 }
 
-/// The result of a full check.
 #[derive(Debug)]
 pub struct Checked {
     pub session: Session,
@@ -51,7 +49,6 @@ pub fn all(env: &Env) -> Vec<SessionOnDisk> {
     found
 }
 
-/// The sessions of one project's folder.
 pub fn in_project(project: PathBuf) -> Vec<SessionOnDisk> {
     let names = std::fs::read_dir(project).into_iter().flatten().flatten();
     let ours = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder));

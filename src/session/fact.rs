@@ -62,10 +62,8 @@ facts! {
     "snapshot": Snapshot(Box<Snapshot>),
 }
 
-/// The first entry.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Opened {
-    /// Version of the program.
     pub binary: String,
     pub boot: String,
     pub folders: BTreeMap<String, String>,
@@ -78,7 +76,6 @@ pub struct Opened {
     /// The ledger this one continues: set aside by a person, or lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
-    /// Name of the project's folder.
     pub project: String,
 }
 
@@ -163,7 +160,6 @@ pub struct Said {
     pub ruling: String,
 }
 
-/// One step of a call through its machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -46,7 +46,6 @@ impl Session {
         flags.custodiet_blocked.then(|| flags.custodiet_block_reason.as_deref().unwrap_or("no reason given"))
     }
 
-    /// The configuration in force.
     pub fn policy(&self) -> &Policy {
         static SHIPPED: LazyLock<Policy> = LazyLock::new(Policy::default);
         self.memory.policy.as_deref().unwrap_or_else(|| &SHIPPED)

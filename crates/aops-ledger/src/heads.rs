@@ -60,7 +60,6 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     read(one).zip(read(other)).is_some_and(|(one, other)| one.session_id == other.session_id)
 }
 
-/// The folder with the heads.
 #[derive(Debug)]
 pub struct Heads {
     path: PathBuf,
@@ -73,7 +72,6 @@ impl Heads {
         Self { path: path.to_owned(), read_only }
     }
 
-    /// The last head of one ledger.
     pub fn newest(&self, id: &str) -> Result<Option<Head>, Failure> {
         let Some((dir, file, long)) = self.open()? else { return Ok(None) };
         let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
@@ -84,7 +82,6 @@ impl Heads {
         Ok(found.as_deref().and_then(read))
     }
 
-    /// Heads of ledgers that are blocked.
     pub fn blocked(&self) -> Result<Vec<Head>, Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok(Vec::new()) };
         let mut found: Vec<Head> = Vec::new();
@@ -118,7 +115,7 @@ impl Heads {
         if long > KEYS.lag {
             let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
             let table = heads.up_to_date().or_else(|| heads.rebuild());
-            if table.is_some_and(|table| long > COMPACT_AT && table.live * 2 < table.covered()) {
+            if table.is_some_and(|table| long > COMPACT_AT && table.live * 2 < table.covered) {
                 let _ = compact(&heads); // the head is exported; a larger file does no harm
             }
         }

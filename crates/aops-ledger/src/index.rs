@@ -18,7 +18,6 @@ const HEADER_LONG: usize = 56;
 const HEADER: u64 = HEADER_LONG as u64;
 const SLOT: u64 = 16;
 const SMALLEST: u64 = 1024;
-/// Slots read at once.
 const PROBE: u64 = 64;
 const LONGEST_LINE: usize = 64 << 10;
 /// So many bytes before the end of the covered part identify it.
@@ -27,7 +26,6 @@ const END: u64 = 48;
 /// Which lines have a key, and how the table is kept.
 #[derive(Debug)]
 pub struct Keys {
-    /// File name of the table.
     pub file: &'static str,
     /// The hash of a line's key, `None` where it has no key. Gets the line with its line feed.
     pub hash: fn(&[u8]) -> Option<u64>,
@@ -39,7 +37,6 @@ pub struct Keys {
     pub synced: bool,
 }
 
-/// The lines and their table.
 #[derive(Clone, Copy, Debug)]
 pub struct Indexed<'a> {
     pub keys: &'static Keys,
@@ -108,7 +105,6 @@ impl<'a> Indexed<'a> {
     }
 }
 
-/// The newest of some lines.
 fn newest_in(bytes: &[u8], is: &dyn Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
     let mut lines = bytes.split_inclusive(|b| *b == b'\n').rev().filter(|line| line.ends_with(b"\n"));
     lines.find(|line| is(line)).map(<[u8]>::to_vec)
@@ -122,7 +118,7 @@ pub struct Table<'a> {
     slots: u64,
     used: u64,
     /// The lines up to here are in the table.
-    covered: u64,
+    pub covered: u64,
     /// Identifies the end of the covered part.
     end: u64,
     /// Bytes of the lines that are the newest of their key. A hint: it can be too small after a kill.
@@ -150,11 +146,6 @@ impl<'a> Table<'a> {
         let (file, _) = folder::open_or_make(of.dir, &spare, OFlags::RDWR).ok()?;
         file.set_len(HEADER + slots * SLOT).ok()?;
         Some(Self { file, of, slots, used: 0, covered: 0, end: 0, live: 0, placed: false })
-    }
-
-    /// Bytes of the lines that the table covers.
-    pub fn covered(&self) -> u64 {
-        self.covered
     }
 
     /// The newest line of this key.
