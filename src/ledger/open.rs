@@ -63,10 +63,9 @@ impl Ledger {
                 }
             }
         }
-        let make = if env.dry_run { session_folder::imagine } else { session_folder::create };
-        let place = make(env, key, width)?;
-        let made = Self::enter(env, key, place, thorough)?;
-        made.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
+        let create = if env.dry_run { session_folder::imagine } else { session_folder::create };
+        let created = Self::enter(env, key, create(env, key, width)?, thorough)?;
+        created.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
     }
 
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
