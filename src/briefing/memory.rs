@@ -20,13 +20,6 @@ use std::time::Instant;
 
 const MOST: usize = 8;
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Memory {
-    pub text: String,
-    /// As the server gives it; servers differ in what it means.
-    pub score: Option<f64>,
-}
-
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
@@ -59,7 +52,7 @@ pub fn post(server: &Address, body: &str, deadline: Instant) -> Result<(u16, Vec
 }
 
 /// What the server remembers about this, the best first.
-pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Result<Vec<Memory>, Trouble> {
+pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Result<Vec<String>, Trouble> {
     // Servers log what they are asked.
     let query = crate::text::redact::redact(query);
     let query = crate::text::json::cut(&query, 4_000);

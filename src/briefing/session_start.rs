@@ -10,9 +10,9 @@ use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::session::fold::Session;
-use crate::session::state::RunStep;
+use crate::session::state::{RunStep, Sandbox};
 use crate::system::env::Env;
-use crate::system::files::make_all;
+use crate::system::files::{find, make_all};
 use crate::text::json::cut;
 use crate::text::template::{Phrase, one_line, quote};
 use rustix::fs::OFlags;
@@ -55,14 +55,14 @@ fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
     cut(&text, LONGEST).to_owned()
 }
 
+pub(super) fn sandbox_name(session: &Session) -> &'static str {
+    if session.state.sandbox == Sandbox::Open { "open" } else { "shut" }
+}
+
 /// One line with phase, sandbox and task; `None` before the first task.
 fn standing(session: &Session) -> Option<String> {
     let task = session.state.task.as_ref()?;
-    let word = |value: serde_json::Result<serde_json::Value>| {
-        value.ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
-    };
-    let (phase, sandbox) =
-        (word(serde_json::to_value(session.state.phase)), word(serde_json::to_value(session.state.sandbox)));
+    let (phase, sandbox) = (session.state.phase.name(), sandbox_name(session));
     let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
     let owed = if session.state.stop.owed.is_empty() {
         String::new()
@@ -113,8 +113,7 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
         let current = plain && fs::read(&path).is_ok_and(|bytes| bytes == asset.text.as_bytes());
         if !current {
             make_all(path.parent().unwrap_or(&folder))?;
-            let written =
-                crate::system::files::find(&path).and_then(|found| found.replace(asset.text.as_bytes(), 0o600));
+            let written = find(&path).and_then(|found| found.replace(asset.text.as_bytes(), 0o600));
             written.map_err(|e| Failure::storage(path.display(), e))?;
         }
     }

@@ -79,7 +79,7 @@ fn asked(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver
     let (env, query) = (env.clone(), query.to_owned());
     aside(move || match memory::recall(&env, &server, &query, deadline) {
         Ok(memories) => {
-            quote(&memories.iter().map(|m| format!("- {}", one_line(&m.text, 400))).collect::<Vec<_>>().join("\n"))
+            quote(&memories.iter().map(|m| format!("- {}", one_line(m, 400))).collect::<Vec<_>>().join("\n"))
         }
         Err(trouble) => quote(&format!("the memory server {trouble}")),
     })

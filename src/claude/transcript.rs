@@ -8,10 +8,8 @@ pub mod entry;
 pub mod scan;
 
 use crate::text::json::{self, Json, cut};
-use rustix::fs::OFlags;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const TAIL: u64 = 128 << 10;
@@ -34,12 +32,10 @@ pub fn last_turns(path: &str, most: usize) -> String {
 }
 
 fn tail(path: &str) -> Option<String> {
-    // Do not block on a pipe.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
-    let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let from = meta.len().saturating_sub(TAIL);
-    let mut bytes = vec![0; usize::try_from(meta.len() - from).ok()?];
+    let file = entry::open_plain(Path::new(path)).ok()?;
+    let long = file.metadata().ok()?.len();
+    let from = long.saturating_sub(TAIL);
+    let mut bytes = vec![0; usize::try_from(long - from).ok()?];
     file.read_exact_at(&mut bytes, from).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // The first line is cut unless we began at the beginning.

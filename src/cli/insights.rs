@@ -83,7 +83,7 @@ fn written(io: &Io, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
     collect::write(env, &insights)?;
     let root = crate::ledger::sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
     if analyse && !root.is_empty() {
-        reflections::observed(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
+        reflections::queue_learnings(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
     }
     if analyse || current != insights.ledger_head {
         let mut ledger = Ledger::at(env, &shelved.path, &shelved.session_id)?;

@@ -27,11 +27,8 @@ pub(super) struct Client<'a> {
     fresh: bool,
 }
 
-enum Said {
-    Result(Value),
-    /// No session, or one that has expired.
-    Refused(Trouble),
-}
+/// The result of one request, or why the server refused it: no session, or one that has expired.
+type Said = Result<Value, Trouble>;
 
 impl<'a> Client<'a> {
     pub(super) fn new(server: &'a Address, session: Option<String>, deadline: Instant) -> Self {
@@ -39,17 +36,12 @@ impl<'a> Client<'a> {
     }
 
     pub(super) fn call(&mut self, method: &str, params: &Value) -> Result<Value, Trouble> {
-        match self.ask(method, params)? {
-            Said::Result(result) => Ok(result),
-            Said::Refused(trouble) if self.fresh => Err(trouble),
-            Said::Refused(trouble) => {
-                self.open().map_err(|other| if other == Trouble::Late { other } else { trouble })?;
-                match self.ask(method, params)? {
-                    Said::Result(result) => Ok(result),
-                    Said::Refused(trouble) => Err(trouble),
-                }
-            }
-        }
+        let trouble = match self.ask(method, params)? {
+            Err(trouble) if !self.fresh => trouble,
+            said => return said,
+        };
+        self.open().map_err(|other| if other == Trouble::Late { other } else { trouble })?;
+        self.ask(method, params)?
     }
 
     /// `initialize`, then the note that we are ready.
@@ -60,9 +52,7 @@ impl<'a> Client<'a> {
         let reply = self.post(&request("initialize", &params))?;
         let id = reply.header("mcp-session-id").filter(|id| id.len() <= 256 && is_printable(id)).unwrap_or_default();
         let id = id.to_owned();
-        if let Said::Refused(trouble) = understand(reply)? {
-            return Err(trouble);
-        }
+        understand(reply)??;
         self.session = Some(id);
         self.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
         Ok(())
@@ -99,7 +89,7 @@ fn understand(reply: Reply) -> Result<Said, Trouble> {
             let status = reply.status;
             let trouble =
                 if status == 404 { Trouble::Missing } else { Trouble::Said(format!("answered with HTTP {status}")) };
-            return Ok(Said::Refused(trouble));
+            return Ok(Err(trouble));
         }
         401 | 403 => return Err(Trouble::Said("wants a login, which we do not have".to_owned())),
         300..400 => return Err(Trouble::Said("points to another address, which is not followed".to_owned())),
@@ -114,10 +104,10 @@ fn understand(reply: Reply) -> Result<Said, Trouble> {
     };
     let message = message.ok_or_else(|| Trouble::Said("sent no MCP answer".to_owned()))?;
     match message.get("error") {
-        None => Ok(Said::Result(message["result"].clone())),
+        None => Ok(Ok(message["result"].clone())),
         Some(error) => {
             let words = error["message"].as_str().unwrap_or("an error without words");
-            Ok(Said::Refused(Trouble::Said(format!("refused: {}", plain(words)))))
+            Ok(Err(Trouble::Said(format!("refused: {}", plain(words)))))
         }
     }
 }
