@@ -132,7 +132,7 @@ pub fn is_approved(env: &Env, project: &Path, name: &str) -> bool {
     let own = [
         read(&env.config.join("settings.json")),
         read(&project.join(".claude/settings.local.json")),
-        remembered(env, project),
+        read_project_state(env, project),
     ];
     let lists = |settings: &Value, key: &str| {
         settings[key].as_array().is_some_and(|names| names.iter().any(|listed| *listed == name))
@@ -146,7 +146,7 @@ pub fn is_approved(env: &Env, project: &Path, name: &str) -> bool {
 }
 
 /// What the client itself remembers about this project.
-fn remembered(env: &Env, project: &Path) -> Value {
+fn read_project_state(env: &Env, project: &Path) -> Value {
     let beside = env.config == env.home.join(".claude");
     let file = if beside { env.home.join(".claude.json") } else { env.config.join(".claude.json") };
     let known = read(&file);

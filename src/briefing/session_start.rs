@@ -10,7 +10,7 @@ use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::session::fold::Session;
-use crate::session::state::{RunStep, Sandbox};
+use crate::session::state::Sandbox;
 use crate::system::env::Env;
 use crate::system::files::{find, make_all};
 use crate::text::json::cut;
@@ -25,34 +25,27 @@ use std::path::{Path, PathBuf};
 const LONGEST: usize = 6_000;
 const CORE: usize = 1_800;
 
+/// The context for the start of a session. The prompt of a run's step holds the step; its context adds the axioms and the
+/// note of the person who resumed it.
 pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -> Result<String, Failure> {
-    if let Some(stage) = &context.stage {
-        return Ok(step(env, stage, event));
-    }
-    let standing = standing(session);
-    if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
-        return Ok(standing.unwrap_or_default());
-    }
-    let names = AGENTS.iter().map(|agent| context.agent(agent.name));
-    let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
-    let guide =
-        Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect()).fill(&texts::template(env, "AGENTS.md")?);
-    let core = core(Path::new(&event.cwd));
-    let parts =
-        [Some(guide), Some(texts::axioms_text(env, &texts::project(env, Path::new(&event.cwd)))), core, standing];
-    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    let (stage, cwd) = (context.stage.as_ref(), Path::new(&event.cwd));
+    let first = matches!(event.source.as_str(), "startup" | "compact") || event.source == "clear" && stage.is_none();
+    let guide = if first && stage.is_none() { Some(guide(env, context)?) } else { None };
+    let axioms = first.then(|| texts::axioms_text(env, &texts::project(env, cwd)));
+    let core = first.then(|| core(cwd)).flatten();
+    let last = match stage.map(|stage| &stage.note) {
+        Some(note) => note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note))),
+        None => standing(session),
+    };
+    let text = [guide, axioms, core, last].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     Ok(cut(&text, LONGEST).to_owned())
 }
 
-/// The prompt of a run's step holds the step; the context adds the axioms and the note of the person who resumed it.
-fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
-    let note = stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
-    let first = event.source == "startup" || event.source == "compact";
-    let cwd = Path::new(&event.cwd);
-    let axioms = first.then(|| texts::axioms_text(env, &texts::project(env, cwd)));
-    let core = first.then(|| core(cwd)).flatten();
-    let text = [axioms, core, note].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-    cut(&text, LONGEST).to_owned()
+/// How work goes here, with the names our agents have here.
+fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
+    let names = AGENTS.iter().map(|agent| context.agent(agent.name));
+    let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
+    Ok(Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect()).fill(&texts::template(env, "AGENTS.md")?))
 }
 
 pub(super) fn sandbox_name(session: &Session) -> &'static str {

@@ -76,20 +76,16 @@ pub fn used(transcript: &Path, names: &[(&str, &str)]) -> BTreeMap<String, u64> 
 
 /// Of each message its last line counts: while it is written, its usage grows.
 fn in_transcript(text: &str) -> u64 {
+    let counts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
     let mut messages: BTreeMap<String, u64> = BTreeMap::new();
     for line in text.lines().filter(|line| line.contains("\"usage\":")) {
         let Ok(record) = json::read(line) else { continue };
         let Some(message) = record.get("message") else { continue };
         if let (Some(id), Some(usage)) = (message.text_of("id"), message.get("usage")) {
-            messages.insert(id, sum(usage));
+            messages.insert(id, counts.iter().filter_map(|name| usage.number_of(name)).sum());
         }
     }
     messages.values().sum()
-}
-
-fn sum(usage: &Json) -> u64 {
-    let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
-    parts.iter().filter_map(|name| usage.number_of(name)).sum()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) fn memories(result: &Value, most: usize) -> Result<Vec<String>, Strin
     }
     let text = text(result);
     let parsed = result.get("structuredContent").cloned().or_else(|| serde_json::from_str(&text).ok());
-    let found = parsed.as_ref().and_then(listed).unwrap_or_else(|| numbered(&text));
+    let found = parsed.as_ref().and_then(read_list).unwrap_or_else(|| read_numbered(&text));
     Ok(found.into_iter().filter(|memory| !memory.is_empty()).take(most).collect())
 }
 
@@ -46,18 +46,18 @@ fn text(result: &Value) -> String {
 }
 
 /// `{"memories": [{"content": …, "similarity_score": …}]}`, the memory itself perhaps one level down.
-fn listed(value: &Value) -> Option<Vec<String>> {
+fn read_list(value: &Value) -> Option<Vec<String>> {
     let value = value.get("result").unwrap_or(value);
     let list = value.as_array().or_else(|| LISTS.iter().find_map(|name| value[name].as_array()))?;
     let one = |item: &Value| {
         let text = TEXTS.iter().find_map(|name| item[name].as_str().or_else(|| item[name]["content"].as_str()));
-        text.or(item.as_str()).map(shown)
+        text.or(item.as_str()).map(clean)
     };
     Some(list.iter().filter_map(one).collect())
 }
 
 /// `1. text`, `Memory 1:` and the like; each goes on to the next number, without the lines about itself.
-fn numbered(text: &str) -> Vec<String> {
+fn read_numbered(text: &str) -> Vec<String> {
     let mut found: Vec<Vec<&str>> = Vec::new();
     for line in text.lines() {
         if let Some(first) = begins(line) {
@@ -75,7 +75,7 @@ fn numbered(text: &str) -> Vec<String> {
     if found.is_empty() && !text.to_ascii_lowercase().starts_with("no ") {
         found.push(text.lines().collect());
     }
-    found.into_iter().map(|lines| shown(lines.join("\n").trim().trim_matches('-').trim())).collect()
+    found.into_iter().map(|lines| clean(lines.join("\n").trim().trim_matches('-').trim())).collect()
 }
 
 /// What follows the number on the first line of a memory.
@@ -87,7 +87,7 @@ fn begins(line: &str) -> Option<&str> {
     line[after(line)?..].strip_prefix(". ")
 }
 
-fn shown(text: &str) -> String {
+fn clean(text: &str) -> String {
     let clean = redact(text);
     cut(&clean, LONGEST).chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }

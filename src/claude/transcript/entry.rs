@@ -241,7 +241,7 @@ pub fn beside(transcript: &Path) -> Vec<Beside> {
         .filter_map(|item| {
             let name = item.file_name().into_string().ok()?;
             let agent_id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?.to_owned();
-            let (kind, call) = described(&folder.join(format!("agent-{agent_id}.meta.json")));
+            let (kind, call) = read_description(&folder.join(format!("agent-{agent_id}.meta.json")));
             Some(Beside { agent_id, path: item.path(), kind, call })
         })
         .collect();
@@ -249,7 +249,7 @@ pub fn beside(transcript: &Path) -> Vec<Beside> {
     found
 }
 
-fn described(path: &Path) -> (String, String) {
+fn read_description(path: &Path) -> (String, String) {
     let text = std::fs::symlink_metadata(path)
         .ok()
         .filter(|meta| meta.is_file() && meta.len() < 1 << 20)
