@@ -158,12 +158,16 @@ fn rings<'a>(nodes: impl Iterator<Item = &'a str>, next: &dyn Fn(&'a str) -> Vec
             found.push(path[at..].to_vec());
         } else if !done.contains(node) {
             path.push(node);
-            next(node).into_iter().for_each(|other| follow(other, next, path, done, found));
+            for other in next(node) {
+                follow(other, next, path, done, found);
+            }
             path.pop();
             done.insert(node);
         }
     }
     let (mut done, mut found) = (BTreeSet::new(), Vec::new());
-    nodes.for_each(|node| follow(node, next, &mut Vec::new(), &mut done, &mut found));
+    for node in nodes {
+        follow(node, next, &mut Vec::new(), &mut done, &mut found);
+    }
     found
 }
