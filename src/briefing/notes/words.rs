@@ -240,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_are_in_order() {
-        assert!(STOPS.is_sorted() && is_stop_word(b"the") && is_stop_word(b"your") && !is_stop_word(b"deploy"));
+    fn stop_words_are_known() {
+        assert!(STOP_WORDS.split(' ').all(|word| is_stop_word(word.as_bytes())) && !is_stop_word(b"deploy"));
     }
 
     #[test]
