@@ -3,18 +3,17 @@
 //! Reads nothing, writes nothing. Stored type, version `schema`: fields in sorted order, so that the plain serialisation
 //! is the canonical form its digest is over.
 
-pub mod compare;
 pub mod text;
-pub mod id;
 pub mod standing;
-
-pub use id::{Id, Kind};
 
 use crate::checkpoint::tree::Artifacts;
 use crate::model::phase::Phase;
 use crate::session::state::Sandbox;
+use crate::text::time;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Version of this form.
 pub const SCHEMA: u32 = 1;
@@ -127,5 +126,149 @@ impl Checkpoint {
 
     pub fn trigger(&self) -> &str {
         self.metadata.get("trigger").map(String::as_str).unwrap_or_default()
+    }
+
+    /// Tokens of all agents.
+    pub fn tokens(&self) -> u64 {
+        self.agents.iter().map(|agent| agent.tokens).sum()
+    }
+
+    pub fn created_ms(&self) -> i64 {
+        time::parse(&self.timing.created_at).unwrap_or_default()
+    }
+}
+
+/// Before or after a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Kind {
+    Pre,
+    #[default]
+    Post,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Pre => "PRE",
+            Kind::Post => "POST",
+        }
+    }
+}
+
+/// The run of checkpoints that a person takes.
+pub const BY_HAND: &str = "manual";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id {
+    pub run: String,
+    pub kind: Kind,
+    pub phase: Phase,
+    pub version: u64,
+}
+
+impl Id {
+    /// `None` where the run's name has other characters than `[A-Za-z0-9_-]`, or more than 64.
+    pub fn new(run: &str, kind: Kind, phase: Phase, version: u64) -> Option<Self> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let sound = (1..=64).contains(&run.len()) && run.chars().all(plain) && version > 0;
+        sound.then(|| Self { run: run.to_owned(), kind, phase, version })
+    }
+
+    pub fn read(text: &str) -> Option<Self> {
+        let (run, file) = text.split_once('/')?;
+        let (kind, rest) = file.split_once('_')?;
+        let (phase, version) = rest.rsplit_once("_v")?;
+        let kind = [Kind::Pre, Kind::Post].into_iter().find(|known| known.name() == kind)?;
+        let phase = Phase::ALL.into_iter().find(|known| known.name() == phase)?;
+        let id = Self::new(run, kind, phase, version.parse().ok()?)?;
+        (id.to_string() == text).then_some(id)
+    }
+
+    pub fn folder(&self) -> String {
+        format!("run-{}", self.run)
+    }
+
+    pub fn file(&self) -> String {
+        format!("{}_{}_v{}.json", self.kind.name(), self.phase.name(), self.version)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}/{}_{}_v{}", self.run, self.kind.name(), self.phase.name(), self.version)
+    }
+}
+
+/// One value that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// `orchestrator.sandbox`, `agents.critic.status`.
+    pub at: String,
+    pub old: Value,
+    pub new: Value,
+}
+
+/// All differences in order of their paths. [`diff`](crate::checkpoint::tree::diff) compares the files.
+pub fn compare(old: &Checkpoint, new: &Checkpoint) -> Vec<Difference> {
+    let parts = |one: &Checkpoint| {
+        let Checkpoint { agents, governance, orchestrator, phase, kind, version, .. } = one;
+        [json!(agents), json!(governance), json!(orchestrator), json!(phase), json!(kind), json!(version)]
+    };
+    let mut found = Vec::new();
+    let names = ["agents", "governance", "orchestrator", "phase", "type", "version"];
+    for ((name, old), new) in names.iter().zip(parts(old)).zip(parts(new)) {
+        walk((*name).to_owned(), &old, &new, &mut found);
+    }
+    found
+}
+
+fn walk(at: String, old: &Value, new: &Value, found: &mut Vec<Difference>) {
+    // Lists of named objects are compared by name.
+    let named = |list: &[Value]| list.iter().all(|one| one["name"].is_string());
+    match (old, new) {
+        (old, new) if old == new => {}
+        (Value::Object(a), Value::Object(b)) => {
+            let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for name in names {
+                let of = |map: &serde_json::Map<String, Value>| map.get(name).cloned().unwrap_or_default();
+                walk(format!("{at}.{name}"), &of(a), &of(b), found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if named(a) && named(b) => {
+            let map = |list: &[Value]| {
+                let name = |one: &Value| one["name"].as_str().unwrap_or_default().to_owned();
+                Value::Object(list.iter().map(|one| (name(one), one.clone())).collect())
+            };
+            walk(at, &map(a), &map(b), found);
+        }
+        _ => found.push(Difference { at, old: old.clone(), new: new.clone() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_and_lead_nowhere_else() {
+        for text in ["manual/POST_execute_v2", "5f0c1f3a-0000-4000-8000-00000000cafe/PRE_hydrate_v13"] {
+            assert_eq!(Id::read(text).unwrap().to_string(), text);
+        }
+        for bad in [
+            "",
+            "manual",
+            "../POST_execute_v1",
+            "a/b/POST_execute_v1",
+            "m/POST_execute_v0",
+            "m/POST_execute_v01",
+            "m/MID_execute_v1",
+            "m/POST_lunch_v1",
+            "m/POST_execute",
+            "/POST_execute_v1",
+            "m/POST_execute_v1.json",
+        ] {
+            assert_eq!(Id::read(bad), None, "{bad}");
+        }
     }
 }

@@ -7,7 +7,6 @@ pub mod blob;
 pub mod cache;
 pub mod hide;
 pub mod index;
-pub mod witness;
 
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::ledger::lock::Lock;
@@ -33,12 +32,16 @@ pub struct Store {
     blobs: OwnedFd,
     /// Where files are written before they are renamed into place.
     pub spare: OwnedFd,
-    lock: Option<Lock>,
+    _lock: Option<Lock>,
     made: AtomicU64,
 }
 
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
-const PRIVATE: Mode = Mode::RWXU;
+pub const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+pub const NEW_FILE: OFlags =
+    OFlags::RDWR.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+pub const PRIVATE: Mode = Mode::RWXU;
+
+type Unseal = fn(&[u8]) -> Result<Checkpoint, String>;
 
 impl Store {
     /// Opens it for writing, locked until dropped; creates it where it is missing.
@@ -46,10 +49,13 @@ impl Store {
         let tree = tree(root)?;
         let claude = make(&tree, ".claude", Mode::from_raw_mode(0o755))?;
         let dir = make(&claude, "checkpoints", PRIVATE)?;
-        let lock = Some(Lock::acquire(&dir)?);
+        let _lock = Some(Lock::acquire(&dir)?);
         let (blobs, spare) = (make(&dir, "blobs", PRIVATE)?, make(&dir, "spare", PRIVATE)?);
-        let store = Self { root: root.to_owned(), tree, dir, blobs, spare, lock, made: AtomicU64::new(0) };
-        store.sweep()?;
+        let store = Self { root: root.to_owned(), tree, dir, blobs, spare, _lock, made: AtomicU64::new(0) };
+        // What a killed process left.
+        for name in names(&store.spare)? {
+            let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());
+        }
         hide::from_git(root);
         store.adopt(env)?;
         Ok(store)
@@ -60,26 +66,14 @@ impl Store {
         let Ok(tree) = tree(root) else { return Ok(None) };
         let Some(claude) = enter(&tree, ".claude")? else { return Ok(None) };
         let Some(dir) = enter(&claude, "checkpoints")? else { return Ok(None) };
-        let (Some(blobs), Some(spare)) = (enter(&dir, "blobs")?, enter(&dir, "spare")?) else {
-            return Ok(None);
-        };
-        Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, lock: None, made: AtomicU64::new(0) }))
-    }
-
-    /// Deletes the files that a killed process left in the spare folder.
-    fn sweep(&self) -> Result<(), Failure> {
-        debug_assert!(self.lock.is_some(), "only the holder of the lock may sweep");
-        for name in names(&self.spare)? {
-            let _ = rustix::fs::unlinkat(&self.spare, name, AtFlags::empty());
-        }
-        Ok(())
+        let (Some(blobs), Some(spare)) = (enter(&dir, "blobs")?, enter(&dir, "spare")?) else { return Ok(None) };
+        Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: None, made: AtomicU64::new(0) }))
     }
 
     /// A new file in the spare folder, with its name there.
     pub fn spare_file(&self) -> Result<(String, File), Failure> {
         let name = self.spare_name();
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(&self.spare, &name, flags, Mode::RUSR | Mode::WUSR);
+        let file = rustix::fs::openat(&self.spare, &name, NEW_FILE, Mode::RUSR | Mode::WUSR);
         file.map(|file| (name, file.into())).map_err(|e| Failure::storage("spare", e))
     }
 
@@ -135,9 +129,9 @@ impl Store {
         })
     }
 
-    /// Reads a checkpoint; only [`witness`] can tell whether it is the one that was taken.
+    /// Reads a checkpoint; only its witness can tell whether it is the one that was taken.
     pub fn read(&self, id: &Id) -> Result<Checkpoint, Failure> {
-        self.read_text(id).map(|(checkpoint, _)| checkpoint)
+        self.read_by(id, text::unseal).map(|(checkpoint, _)| checkpoint)
     }
 
     /// The session that it names; not verified.
@@ -159,33 +153,19 @@ impl Store {
         Ok(folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))?)
     }
 
-    /// The same, with its text.
-    pub fn read_text(&self, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
-        self.read_by(id, text::unseal)
-    }
-
-    /// The same, parsed by a function of [`text`].
-    pub fn read_by(
-        &self,
-        id: &Id,
-        unseal: impl Fn(&[u8]) -> Result<Checkpoint, String>,
-    ) -> Result<(Checkpoint, Vec<u8>), Failure> {
+    /// The checkpoint, parsed by this function of [`text`], and its text.
+    fn read_by(&self, id: &Id, unseal: Unseal) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let broken = |why: String| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
         let bytes = self.text(id, u64::MAX)?;
-        let checkpoint = unseal(&bytes).map_err(broken)?;
-        if checkpoint.id().as_ref() == Some(id) {
-            Ok((checkpoint, bytes))
-        } else {
-            Err(broken("its content has another id".to_owned()))
+        match unseal(&bytes).map_err(broken)? {
+            checkpoint if checkpoint.id().as_ref() == Some(id) => Ok((checkpoint, bytes)),
+            _ => Err(broken("its content has another id".to_owned())),
         }
     }
 
     pub fn remove(&self, id: &Id) -> Result<(), Failure> {
         let Some(run) = enter(&self.dir, &id.folder())? else { return Ok(()) };
-        match rustix::fs::unlinkat(&run, id.file(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(Failure::storage(id, error)),
-        }
+        unless(Errno::NOENT, rustix::fs::unlinkat(&run, id.file(), AtFlags::empty()), id)?;
         // Fails unless it was the last one in its folder.
         let _ = rustix::fs::unlinkat(&self.dir, id.folder(), AtFlags::REMOVEDIR);
         Ok(())
@@ -220,15 +200,22 @@ pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {
     }
 }
 
-fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
+pub fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
     if let Some(found) = enter(dir, name)? {
         return Ok(found);
     }
-    match rustix::fs::mkdirat(dir, name, mode) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(error) => return Err(Failure::storage(name, error)),
-    }
+    unless(Errno::EXIST, rustix::fs::mkdirat(dir, name, mode), name)?;
     enter(dir, name)?.ok_or_else(|| Failure::storage(name, "disappeared while it was made"))
+}
+
+/// The content of a file of the store; `None` where there is none.
+pub fn read_file(dir: &OwnedFd, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+    let Some((file, long)) = folder::open(dir, name, OFlags::RDONLY)? else { return Ok(None) };
+    Ok(Some(folder::read_at(&file, name, 0, long)?))
+}
+
+fn unless(allowed: Errno, done: Result<(), Errno>, name: impl std::fmt::Display) -> Result<(), Failure> {
+    done.or_else(|error| if error == allowed { Ok(()) } else { Err(Failure::storage(name, error)) })
 }
 
 /// The names in a folder; one that is not UTF-8 is not of the store.

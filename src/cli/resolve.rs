@@ -5,10 +5,10 @@
 
 use super::{Command, Io, Who, refused};
 use crate::run::artifacts::Artifacts;
+use crate::run::attempt::{Decision, RunStatus};
 use crate::run::attempt::{Deed, Resolved};
 use crate::run::driver::{describe_next_step, project_root};
 use crate::run::state::{RunState, pick};
-use crate::run::status::{Decision, RunStatus};
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches};

@@ -1,6 +1,5 @@
 //! What a session came to, derived from its ledger and transcript; and the report over many sessions.
 
-pub mod fields;
 pub mod document;
 pub mod timeline;
 pub mod tally;

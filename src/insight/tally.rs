@@ -8,6 +8,7 @@ use super::timeline::{TimelineEntry, timeline_entry, words};
 use crate::ledger::entry::Line;
 use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::event::EventKind;
 use crate::model::phase::Phase;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Fact, Reported, Seen, Step};
@@ -82,14 +83,13 @@ impl Tally {
         }
         match fact {
             Fact::Open(open) => self.insights.project.clone_from(&open.project),
-            Fact::Event(seen) => self.saw(seen),
-            Fact::Call(step) => self.stepped(step),
+            Fact::Event(seen) => self.count_event(seen),
+            Fact::Call(step) => self.count_call(step),
             Fact::Block(block) if block.by == "custodiet" => self.insights.custodiet_blocks += 1,
-            Fact::Verdict(report) => self.reported(report),
+            Fact::Verdict(report) => self.count_report(report),
             Fact::Violation(second) => {
-                if let Some(said) = second.said.as_ref().filter(|said| said.ruling == "deny") {
-                    self.refused(&said.gate);
-                }
+                let said = second.said.iter().filter(|said| said.ruling == "deny");
+                said.for_each(|said| self.count_refusal(&said.gate));
             }
             _ => {}
         }
@@ -102,23 +102,23 @@ impl Tally {
         }
     }
 
-    fn saw(&mut self, seen: &Seen) {
+    fn count_event(&mut self, seen: &Seen) {
         let refused = seen.said.as_ref().filter(|said| said.ruling == "deny");
         if let Some(said) = refused {
             let gate = match (said.gate.as_str(), seen.owed.as_ref().and_then(|owed| owed.first())) {
                 ("owed", Some(first)) => gate_of_debt(first),
                 (gate, _) => gate,
             };
-            self.refused(gate);
+            self.count_refusal(gate);
         }
-        match seen.event.as_str() {
-            "SessionStart" => {
+        match EventKind::of(&seen.event) {
+            EventKind::SessionStart => {
                 self.ended = None;
                 if let Some(root) = &seen.root {
                     self.root.clone_from(root);
                 }
             }
-            "UserPromptSubmit" => {
+            EventKind::UserPromptSubmit => {
                 let prompt = words(seen, "prompt").unwrap_or_default();
                 if Prompt::of(&prompt) != Prompt::Machine {
                     push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
@@ -127,11 +127,11 @@ impl Tally {
                     push_new(&mut self.insights.workflows_used, "direct-skill");
                 }
             }
-            "SubagentStart" => {
-                if seen.agent_type.as_deref().is_some_and(|kind| ours(kind).is_some()) {
+            EventKind::SubagentStart => {
+                let kind = seen.agent_type.as_deref().unwrap_or_default();
+                if ours(kind).is_some() {
                     self.follow(|next| &mut next.agent);
                 }
-                let kind = seen.agent_type.as_deref().unwrap_or_default();
                 let kind = kind.strip_prefix("aops:").unwrap_or(kind);
                 self.insights.subagent_count += 1;
                 push_new(&mut self.insights.subagents_invoked, kind);
@@ -139,13 +139,13 @@ impl Tally {
                     self.agents.insert(id.clone(), kind.to_owned());
                 }
             }
-            "Stop" if refused.is_none() => {
+            EventKind::Stop if refused.is_none() => {
                 self.follow(|next| &mut next.ended);
                 self.let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
                 self.ended = Some(if self.let_go { "let_go" } else { "end_turn" }.to_owned());
             }
-            "StopFailure" => self.ended = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
-            "SessionEnd" => {
+            EventKind::StopFailure => self.ended = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
+            EventKind::SessionEnd => {
                 self.follow(|next| &mut next.ended);
                 self.ended = Some(words(seen, "reason").unwrap_or_else(|| "other".to_owned()));
             }
@@ -153,50 +153,37 @@ impl Tally {
         }
     }
 
-    fn stepped(&mut self, step: &Step) {
+    fn count_call(&mut self, step: &Step) {
         let at = self.open.iter().position(|(key, _)| *key == step.call);
         if step.to == CallState::Pending {
             if self.open.len() >= MOST {
                 self.open.remove(0);
             }
             self.open.push((step.call.clone(), changed_file(step)));
-            return;
         }
-        if !step.to.is_terminal() {
-            return;
-        }
+        let count: fn(&mut Calls) -> &mut u64 = match step.to {
+            CallState::Completed => |calls| &mut calls.completed,
+            CallState::Failed => |calls| &mut calls.failed,
+            state if state.is_terminal() => |calls| &mut calls.denied,
+            _ => return,
+        };
         let path = at.and_then(|at| self.open.remove(at).1);
         let name = cut(&step.call.tool, 64);
-        if !self.tools.contains_key(name) && self.tools.len() < MOST {
-            self.tools.insert(name.to_owned(), Calls::default());
+        *count(&mut self.insights.tool_calls) += 1;
+        if let Some(calls) = self.tools.get_mut(name) {
+            *count(calls) += 1;
+        } else if self.tools.len() < MOST {
+            *count(self.tools.entry(name.to_owned()).or_default()) += 1;
         }
-        let mut other = Calls::default();
-        let by_tool = self.tools.get_mut(name).unwrap_or(&mut other);
-        let calls = &mut self.insights.tool_calls;
-        let spawns = matches!(name, "Agent" | "Task");
-        match step.to {
-            CallState::Completed => {
-                calls.completed += 1;
-                by_tool.completed += 1;
-                if let Some(path) = path {
-                    let inside = path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
-                    push_new(&mut self.insights.files_changed, inside.unwrap_or(&path));
-                }
-            }
-            CallState::Failed => {
-                calls.failed += 1;
-                by_tool.failed += 1;
-            }
-            _ => {
-                calls.denied += 1;
-                by_tool.denied += 1;
-                if let Some(gate) = &step.gate {
-                    self.refused(gate);
-                }
-                return;
-            }
+        if !matches!(step.to, CallState::Completed | CallState::Failed) {
+            step.gate.iter().for_each(|gate| self.count_refusal(gate));
+            return;
         }
-        if !spawns {
+        if let Some(path) = path.filter(|_| step.to == CallState::Completed) {
+            let inside = path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
+            push_new(&mut self.insights.files_changed, inside.unwrap_or(&path));
+        }
+        if !matches!(name, "Agent" | "Task") {
             self.follow(|next| &mut next.worked);
         }
     }
@@ -208,23 +195,21 @@ impl Tally {
         }
     }
 
-    fn refused(&mut self, gate: &str) {
+    fn count_refusal(&mut self, gate: &str) {
         self.follow(|next| &mut next.again);
         self.waiting.push(cut(gate, 64).to_owned());
         *self.insights.gates.entry(cut(gate, 64).to_owned()).or_default() += 1;
     }
 
-    fn reported(&mut self, report: &Reported) {
+    fn count_report(&mut self, report: &Reported) {
         let Some(finding) = report.finding.as_ref().filter(|_| !report.sent_on) else { return };
         match report.agent.as_str() {
             "prompt-hydrator" => {
-                if let Some(workflow) = &finding.workflow {
-                    push_new(&mut self.insights.workflows_used, workflow);
-                }
+                finding.workflow.iter().for_each(|workflow| push_new(&mut self.insights.workflows_used, workflow));
             }
             "critic" => self.insights.critic_verdict.clone_from(&finding.verdict),
             "qa-verifier" => self.insights.qa_verdict.clone_from(&finding.verdict),
-            "framework" => self.reflected(finding),
+            "framework" => self.count_reflection(finding),
             _ => {}
         }
         if matches!(report.agent.as_str(), "qa-verifier" | "custodiet") {
@@ -232,16 +217,14 @@ impl Tally {
         }
     }
 
-    fn reflected(&mut self, finding: &AgentReport) {
-        let said = |name: &str| finding.reflection.get(name).filter(|text| says_something(text));
+    fn count_reflection(&mut self, finding: &AgentReport) {
         for (list, name) in [
             (&mut self.insights.accomplishments, "accomplishment"),
             (&mut self.insights.friction_points, "root_cause"),
             (&mut self.insights.proposed_changes, "proposed_change"),
         ] {
-            if let Some(text) = said(name) {
-                push_new(list, text);
-            }
+            let said = finding.reflection.get(name).filter(|text| says_something(text));
+            said.iter().for_each(|text| push_new(list, text));
         }
         self.insights.reflection = Some(finding.reflection.clone());
     }

@@ -4,6 +4,7 @@
 //! one has.
 
 use crate::model::call::CallState;
+use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Seen};
 use crate::session::prompt::Prompt;
 use crate::text::json::{self, Json};
@@ -13,33 +14,9 @@ use crate::text::template::one_line;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEntry {
     pub at_ms: i64,
-    pub kind: Kind,
+    /// `prompt`, `verdict`, `refusal`, `failure`, `audit`, `block` or `end`.
+    pub kind: &'static str,
     pub text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Prompt,
-    Verdict,
-    Refusal,
-    Failure,
-    Audit,
-    Block,
-    End,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Prompt => "prompt",
-            Kind::Verdict => "verdict",
-            Kind::Refusal => "refusal",
-            Kind::Failure => "failure",
-            Kind::Audit => "audit",
-            Kind::Block => "block",
-            Kind::End => "end",
-        }
-    }
 }
 
 const LONGEST: usize = 160;
@@ -53,34 +30,30 @@ pub fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
     let (kind, text) = match fact {
         Fact::Event(seen) => match &seen.said {
             Some(said) if said.ruling == "deny" => {
-                (Kind::Refusal, format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))
+                ("refusal", format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))
             }
-            _ => match seen.event.as_str() {
-                "UserPromptSubmit" => {
-                    let prompt = words(seen, "prompt")?;
-                    if Prompt::of(&prompt) == Prompt::Machine {
-                        return None;
-                    }
-                    (Kind::Prompt, prompt)
+            _ => match EventKind::of(&seen.event) {
+                EventKind::UserPromptSubmit => {
+                    ("prompt", words(seen, "prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine)?)
                 }
-                "Stop" => (Kind::End, "the turn ended".to_owned()),
-                "StopFailure" => {
-                    (Kind::Failure, format!("the turn broke off: {}", words(seen, "error").unwrap_or_default()))
+                EventKind::Stop => ("end", "the turn ended".to_owned()),
+                EventKind::StopFailure => {
+                    ("failure", format!("the turn broke off: {}", words(seen, "error").unwrap_or_default()))
                 }
-                "SessionEnd" => (Kind::End, "the session ended".to_owned()),
+                EventKind::SessionEnd => ("end", "the session ended".to_owned()),
                 _ => return None,
             },
         },
         Fact::Call(step) => match (step.to, &step.gate) {
             (CallState::Denied, Some(gate)) => {
                 let reason = first(step.reason.as_deref().unwrap_or_default());
-                (Kind::Refusal, format!("{gate}: {}: {reason}", step.call.tool))
+                ("refusal", format!("{gate}: {}: {reason}", step.call.tool))
             }
             (CallState::Failed, _) => {
                 let reason = step.reason.as_deref().unwrap_or_default();
-                (Kind::Failure, format!("{}: {reason}", step.call.tool))
+                ("failure", format!("{}: {reason}", step.call.tool))
             }
-            _ if step.drawn == Some(true) => (Kind::Audit, "an audit was drawn".to_owned()),
+            _ if step.drawn == Some(true) => ("audit", "an audit was drawn".to_owned()),
             _ => return None,
         },
         Fact::Verdict(report) if !report.sent_on => {
@@ -89,11 +62,11 @@ pub fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
             let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
             let more = finding.problems.first().or(finding.intent.as_ref());
             let more = more.map(|more| format!(": {more}")).unwrap_or_default();
-            (Kind::Verdict, format!("{} {said}{more}", report.agent))
+            ("verdict", format!("{} {said}{more}", report.agent))
         }
-        Fact::Block(block) => (Kind::Block, format!("blocked by {}: {}", block.by, block.reason)),
-        Fact::Unblock(by) => (Kind::Block, format!("block lifted by {}", by.by)),
-        Fact::Waive(waiver) => (Kind::Block, format!("{} waived: {}", waiver.gate, waiver.reason)),
+        Fact::Block(block) => ("block", format!("blocked by {}: {}", block.by, block.reason)),
+        Fact::Unblock(by) => ("block", format!("block lifted by {}", by.by)),
+        Fact::Waive(waiver) => ("block", format!("{} waived: {}", waiver.gate, waiver.reason)),
         _ => return None,
     };
     Some(TimelineEntry { at_ms, kind, text: one_line(&text, LONGEST) })

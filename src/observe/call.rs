@@ -1,25 +1,23 @@
 //! Gathers the context of one event before any gate decides.
 //!
 //! Reads heads, the call index, the working tree and agent files, each only for the events that need it. Invariant: a plain
-//! tool call costs one look into the index and nothing else.
+//! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
 
-mod ended;
-
+use crate::config::policy::Level;
 use crate::config::texts::{self, Library};
 use crate::config::workflow::Held;
-use crate::gate::{CallContext, Context, StartContext};
+use crate::gate::{CallContext, Context, EndContext, StartContext, is_waived};
 use crate::ledger::heads;
 use crate::ledger::open::Ledger;
 use crate::model::agent::ours;
-use crate::model::call::ToolCall;
+use crate::model::call::{Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::observe::foreign_agents;
-use crate::observe::real_paths;
-use crate::observe::tampering;
+use crate::observe::tampering::{self, Trip};
+use crate::observe::{foreign_agents, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
-use crate::session::state::RunStep;
+use crate::session::state::{OpenCall, RunStep};
 use crate::system::env::Env;
 use crate::system::git;
 use crate::text::json;
@@ -39,7 +37,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.call = call(env, session, event).map(Box::new);
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
-            context.ended = ended::look(env, session, event, &context);
+            context.ended = look_at_end(env, session, event, &context);
         }
         EventKind::SessionStart | EventKind::SubagentStart => context.start = start(env, ledger, event)?,
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
@@ -227,6 +225,61 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
 fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
     let beside = heads::blocked_in(env, &ledger.project())?.into_iter();
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
+}
+
+fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -> EndContext {
+    let mut ended = EndContext::default();
+    let call = event.call.as_ref();
+    let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
+    ended.drawn = draw(session, event, open, context);
+    ended.tracked = open.effect == Some(Effect::Tracker);
+    if open.effect.is_some_and(Effect::is_write) && !session.memory.marks.is_empty() {
+        find_tampering(env, session, event, &mut ended);
+    }
+    ended
+}
+
+fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndContext) {
+    let protected = tampering::protected(env, event);
+    let marks = tampering::marks(&protected);
+    let old = &session.memory.marks;
+    let is_changed = |(path, mark): &(&String, &String)| old.get(path.as_str()).is_some_and(|was| was != *mark);
+    let changed: Vec<String> = marks.iter().filter(is_changed).map(|(path, _)| path.clone()).collect();
+    match tampering::judge(&changed, &session.memory.held, &protected.binaries) {
+        Some(Trip::Disarmed(path, why)) => {
+            ended.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
+        }
+        Some(Trip::Changed(paths)) => ended.changed = paths,
+        None => {}
+    }
+    ended.marks = Some(marks);
+}
+
+/// Whether an audit is drawn for this write; nothing where none can be.
+fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
+    let policy = session.policy();
+    if event.by_our_agent().is_some()
+        || !open.effect.is_some_and(Effect::is_write)
+        || policy.gates.audit == Level::Off
+        || session.state.audit.due
+        || is_waived(session, context, "audit")
+    {
+        return None;
+    }
+    let late = session.memory.progress.writes_since_draw + 1 >= policy.audit.at_least_every;
+    Some(is_drawn(random(), policy.audit.rate.in_millionths(), late))
+}
+
+/// `rate`: draws in a million writes. A write that is `late` is drawn at any rate but zero.
+fn is_drawn(random: Option<u32>, rate: u32, late: bool) -> bool {
+    let by_lot = random.is_none_or(|random| (u64::from(random) * 1_000_000) >> 32 < u64::from(rate));
+    rate > 0 && (late || by_lot)
+}
+
+fn random() -> Option<u32> {
+    let mut bytes = [0_u8; 4];
+    crate::system::random::fill(&mut bytes).ok()?;
+    Some(u32::from_ne_bytes(bytes))
 }
 
 #[cfg(test)]

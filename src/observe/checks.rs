@@ -4,8 +4,6 @@
 //! check that times out is killed with everything it started; only the end of its output is kept, redacted and clipped; a
 //! check that cannot be started has failed. The session is not locked meanwhile.
 
-mod proposed;
-
 use crate::config::policy::Check;
 use crate::config::policy::check::Moment;
 use crate::config::texts;
@@ -16,10 +14,12 @@ use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::system::git;
 use crate::system::process::{self, Ending};
+use crate::text::json::{self, Json};
 use crate::text::redact::redact;
 use crate::text::template::one_line;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ impl About {
         let saves = context.call.as_ref().and_then(|call| call.saves.clone());
         let text = |path: &str| {
             let call = event.call.as_ref()?;
-            proposed::text(&call.key.tool, &call.input, Path::new(path))
+            proposed_text(&call.key.tool, &call.input, Path::new(path))
         };
         Self {
             cwd: PathBuf::from(&event.cwd),
@@ -170,6 +170,51 @@ fn without_escapes(text: &str) -> String {
         }
     }
     out
+}
+
+/// Larger files are not read for a check.
+const LARGEST: u64 = 8 << 20;
+
+/// The whole new text; nothing where the tool would fail too, or is not known.
+fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<u8>> {
+    let input = json::read(input).ok()?;
+    match tool {
+        "Write" => input.text_of("content").map(String::into_bytes),
+        "Edit" => edited(&current(path)?, &input),
+        "MultiEdit" => {
+            let Json::List(edits) = input.get("edits")? else { return None };
+            edits.iter().try_fold(current(path)?, |text, edit| {
+                edited(&text, edit).and_then(|text| String::from_utf8(text).ok())
+            })
+        }
+        .map(String::into_bytes),
+        _ => None,
+    }
+}
+
+fn current(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(text),
+        Err(_) => return None,
+    };
+    let plain = file.metadata().is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
+    (plain && file.take(LARGEST).read_to_string(&mut text).is_ok()).then_some(text)
+}
+
+/// One replacement, under the rules of the tool: the old text is there, and only once unless all are meant.
+fn edited(text: &str, edit: &Json) -> Option<Vec<u8>> {
+    let (old, new) = (edit.text_of("old_string")?, edit.text_of("new_string")?);
+    if old.is_empty() {
+        return text.is_empty().then_some(new.into_bytes());
+    }
+    let all = matches!(edit.get("replace_all"), Some(Json::Bool(true)));
+    match text.matches(&old).count() {
+        0 => None,
+        1 => Some(text.replacen(&old, &new, 1).into_bytes()),
+        _ => all.then(|| text.replace(&old, &new).into_bytes()),
+    }
 }
 
 #[cfg(test)]

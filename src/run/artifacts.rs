@@ -5,7 +5,7 @@
 
 use crate::model::error::{Code, Failure};
 use crate::run::attempt::{Attempts, Deed, Told};
-use crate::run::packet::{End, Pause, Summary};
+use crate::run::packet::{End, Pause, Summary, to_yaml};
 use crate::run::state::{RunState, fold};
 use crate::system::env::{Env, now_ms};
 use crate::system::files;
@@ -37,11 +37,10 @@ impl Artifacts {
     pub fn prepare(&self, env: &Env, project: &Path) -> Result<(), Failure> {
         let hidden = git::exclude(env, project, FOLDER);
         hidden.ok_or_else(|| Failure::storage(".git/info/exclude", "cannot be written"))?;
-        let made = |name: &str| {
-            let path = self.folder.join(name);
-            fs::create_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))
-        };
-        ["terminal", "checkpoints", "steps", "loop_state"].iter().try_for_each(|name| made(name))
+        for path in ["terminal", "checkpoints", "steps", "loop_state"].map(|name| self.folder.join(name)) {
+            fs::create_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))?;
+        }
+        Ok(())
     }
 
     pub fn pause_file(&self, checkpoint_id: &str) -> PathBuf {
@@ -53,35 +52,32 @@ impl Artifacts {
     }
 
     pub fn keep_pause(&self, pause: &Pause) -> Result<PathBuf, Failure> {
-        keep(self.pause_file(&pause.checkpoint_id), &pause.text())
+        keep(self.pause_file(&pause.checkpoint_id), &to_yaml(pause))
     }
 
     pub fn keep_end(&self, end: &End) -> Result<PathBuf, Failure> {
-        keep(self.end_file(&end.run_id), &end.text())
+        keep(self.end_file(&end.run_id), &to_yaml(end))
     }
 
     pub fn keep_summary(&self, run_id: &str, summary: &Summary) -> Result<PathBuf, Failure> {
         let name = format!("{run_id}_{}.json", summary.step_name);
-        keep(self.folder.join("steps").join(name), &summary.text())
+        let text = serde_json::to_string_pretty(summary).unwrap_or_default() + "\n";
+        keep(self.folder.join("steps").join(name), &text)
     }
 
     /// The packet of a pause. Only the members that a person may edit can differ from what was written.
     pub fn pause(&self, record: &RunState) -> Result<Pause, Failure> {
-        let odd = |code, what: String| Failure::new(code, what);
         let Some(paused) = &record.paused else {
-            return Err(odd(Code::RecoveryFailed, format!("run {} has no packet", record.run_id)));
+            return Err(Failure::new(Code::RecoveryFailed, format!("run {} has no packet", record.run_id)));
         };
         let path = self.pause_file(&paused.checkpoint_id);
-        let shown = path.display();
-        let text = fs::read_to_string(&path)
-            .map_err(|e| odd(Code::RecoveryFailed, format!("the packet `{shown}` cannot be read: {e}")))?;
-        let packet = Pause::read(&text)
-            .map_err(|e| odd(Code::ChecksumMismatch, format!("the packet `{shown}` is damaged: {e}")))?;
+        let odd = |code, what: String| Failure::new(code, format!("the packet `{}` {what}", path.display()));
+        let text = fs::read_to_string(&path);
+        let text = text.map_err(|e| odd(Code::RecoveryFailed, format!("cannot be read: {e}")))?;
+        let packet = Pause::read(&text).map_err(|e| odd(Code::ChecksumMismatch, format!("is damaged: {e}")))?;
         if packet.digest_with(&paused.tree) != paused.digest || packet.digest != paused.digest {
-            let what = format!(
-                "the packet `{shown}` was changed; only `resolved` and `resolution_decision` are a person's to edit"
-            );
-            return Err(odd(Code::ChecksumMismatch, what));
+            let what = "was changed; only `resolved` and `resolution_decision` are a person's to edit";
+            return Err(odd(Code::ChecksumMismatch, what.to_owned()));
         }
         Ok(packet)
     }
@@ -143,8 +139,7 @@ impl Artifacts {
     fn tidy(&self) {
         let folders = ["terminal", "checkpoints", "steps"].map(|name| self.folder.join(name));
         for item in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
-            let name = item.file_name();
-            if files::is_unfinished(&name.to_string_lossy()) {
+            if files::is_unfinished(&item.file_name().to_string_lossy()) {
                 let _ = fs::remove_file(item.path());
             }
         }

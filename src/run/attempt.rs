@@ -1,9 +1,8 @@
-//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`.
+//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`; and the words for how runs stand.
 //!
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a line commits to all lines before it;
-//! a torn last line is not taken for a damaged one.
+//! a torn last line is not taken for a damaged one; every status of a run but `Terminal` can be continued.
 
-use super::status::{Decision, Outcome, Trigger};
 use crate::model::call::CallKey;
 use crate::text::json;
 use crate::text::sha256::NO_DIGEST;
@@ -11,11 +10,127 @@ use crate::text::stored::canonical;
 use aops_ledger::chain::{Damage, Fold, Walk};
 use aops_ledger::entry::{Frame, Layout, Line, Part};
 use aops_ledger::failure::Kind;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What a driver did. A new kind is a variant here, a row in each `match` below and an arm in the fold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum RunStatus {
+    #[default]
+    Init,
+    Running,
+    /// Paused; a packet says why.
+    Checkpoint,
+    Resumed,
+    Terminal,
+    /// Its driver died. A person must resume it.
+    Terminated,
+}
+
+/// How a run or a step ended, or what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Outcome {
+    Pass,
+    Blocked,
+    /// A person must allow a call, or waive a failed check.
+    WaiverRequested,
+    /// A person must look: budget or time ran out, or a process was killed.
+    EscalationRequested,
+}
+
+/// Why a run paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Trigger {
+    #[default]
+    AskUser,
+    BudgetExhausted,
+    /// A step ended with a failed check of the user.
+    CheckFailed,
+    StepTimeout,
+    /// The step's program was killed.
+    Killed,
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+    /// The driver itself was killed.
+    Terminated,
+}
+
+/// A person's decision on a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Decision {
+    Approved,
+    Rejected,
+}
+
+/// The reason of a run that ended because the policy changed.
+pub const POLICY_CHANGED: &str = "POLICY_CHANGED_MID_RUN";
+
+impl RunStatus {
+    pub fn name(self) -> &'static str {
+        match self {
+            RunStatus::Init => "INIT",
+            RunStatus::Running => "RUNNING",
+            RunStatus::Checkpoint => "CHECKPOINT",
+            RunStatus::Resumed => "RESUMED",
+            RunStatus::Terminal => "TERMINAL",
+            RunStatus::Terminated => "TERMINATED",
+        }
+    }
+
+    /// A driver should be working on it.
+    pub fn is_driven(self) -> bool {
+        matches!(self, RunStatus::Init | RunStatus::Running | RunStatus::Resumed)
+    }
+}
+
+impl Outcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Pass => "PASS",
+            Outcome::Blocked => "BLOCKED",
+            Outcome::WaiverRequested => "WAIVER_REQUESTED",
+            Outcome::EscalationRequested => "ESCALATION_REQUESTED",
+        }
+    }
+
+    pub fn exit(self) -> u8 {
+        match self {
+            Outcome::Pass => 0,
+            Outcome::Blocked => 1,
+            Outcome::WaiverRequested | Outcome::EscalationRequested => 3,
+        }
+    }
+}
+
+impl Trigger {
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Trigger::AskUser | Trigger::CheckFailed => Outcome::WaiverRequested,
+            _ => Outcome::EscalationRequested,
+        }
+    }
+
+    /// A person must decide before `resume`; for the others `resume` itself is the decision.
+    pub fn wants_decision(self) -> bool {
+        use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout};
+        matches!(self, AskUser | BudgetExhausted | CheckFailed | StepTimeout)
+    }
+}
+
+impl Decision {
+    pub fn name(self) -> &'static str {
+        match self {
+            Decision::Approved => "APPROVED",
+            Decision::Rejected => "REJECTED",
+        }
+    }
+}
+
+/// What a driver did. A new kind is a variant here and an arm in the fold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "with", rename_all = "UPPERCASE")]
 pub enum Deed {
     Init(Init),
     Step(Begun),
@@ -121,36 +236,6 @@ static LAYOUT: Layout = Layout {
     marked: false,
 };
 
-impl Deed {
-    fn stored(&self) -> (&'static str, String) {
-        match self {
-            Deed::Init(deed) => ("INIT", canonical(deed)),
-            Deed::Step(deed) => ("STEP", canonical(deed)),
-            Deed::Done(deed) => ("DONE", canonical(deed)),
-            Deed::Checkpoint(deed) => ("CHECKPOINT", canonical(deed)),
-            Deed::Resolved(deed) => ("RESOLVED", canonical(deed)),
-            Deed::Resumed(deed) => ("RESUMED", canonical(deed)),
-            Deed::Terminal(deed) => ("TERMINAL", canonical(deed)),
-        }
-    }
-
-    fn read(kind: &str, with: &str) -> Option<Self> {
-        fn of<T: DeserializeOwned>(with: &str) -> Option<T> {
-            serde_json::from_str(with).ok()
-        }
-        Some(match kind {
-            "INIT" => Deed::Init(of(with)?),
-            "STEP" => Deed::Step(of(with)?),
-            "DONE" => Deed::Done(of(with)?),
-            "CHECKPOINT" => Deed::Checkpoint(of(with)?),
-            "RESOLVED" => Deed::Resolved(of(with)?),
-            "RESUMED" => Deed::Resumed(of(with)?),
-            "TERMINAL" => Deed::Terminal(of(with)?),
-            _ => return None,
-        })
-    }
-}
-
 /// One deed, with its run and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
@@ -180,7 +265,7 @@ impl Fold for Attempts {
     const ONE_TRACE: bool = false;
 
     fn read(kind: &str, with: &str) -> Option<Deed> {
-        Deed::read(kind, with)
+        serde_json::from_str(&format!("{{\"kind\":{},\"with\":{with}}}", json::quoted(kind))).ok()
     }
 
     fn tip(&self) -> (u64, &str) {
@@ -206,7 +291,8 @@ impl Attempts {
 
     /// The next line, with its line feed.
     pub fn line(&self, run_id: &str, ts: &str, deed: &Deed) -> String {
-        let (kind, with) = deed.stored();
+        let stored = serde_json::to_value(deed).unwrap_or_default();
+        let (kind, with) = (stored["kind"].as_str().unwrap_or_default(), canonical(&stored["with"]));
         let (prev, seq) = (&self.head, self.seq + 1);
         Frame { prev, seq, mark: None, trace_id: run_id, ts, kind, with: &with }.write_as(&LAYOUT).0
     }

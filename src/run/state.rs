@@ -3,8 +3,7 @@
 //! Reads nothing, writes nothing. Invariants: the same lines give the same state; a step that passed stays passed, so it
 //! is not started again.
 
-use super::attempt::{Begun, Deed, Done, Init, Paused, Resolved, Told};
-use super::status::{Outcome, RunStatus, Trigger};
+use super::attempt::{Begun, Deed, Done, Init, Outcome, Paused, Resolved, RunStatus, Told, Trigger};
 use std::collections::BTreeMap;
 use std::path::Path;
 

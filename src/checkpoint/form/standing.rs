@@ -82,33 +82,29 @@ pub fn governance(session: &Session) -> Governance {
         outcome: outcome.to_owned(),
         reason: reason.filter(|reason| !reason.is_empty()),
     };
+    let or_pass = |name: &str, outcome: &str, reason: Option<String>| match reason {
+        Some(_) => gate(name, outcome, reason),
+        None => gate(name, "PASS", None),
+    };
+    const MENDS: &str = "INTERVENTION_REQUIRED";
     let problems = || Some(cut(&course.problems.join("; "), 500).to_owned());
-    let open = if state.sandbox == Sandbox::Open { "PASS" } else { "INTERVENTION_REQUIRED" };
-    let shut = (open != "PASS").then(|| "no plan is in force".to_owned());
-    let mut gates = vec![match session.blocked() {
-        Some(reason) => gate("block", "HALT", Some(reason.to_owned())),
-        None => gate("block", "PASS", None),
-    }];
-    gates.push(gate("sandbox", open, shut));
-    match state.hydration.critic_verdict.as_deref() {
-        Some("PROCEED") => gates.push(gate("critic", "PASS", None)),
-        Some("HALT") => gates.push(gate("critic", "HALT", problems())),
-        Some(_) => gates.push(gate("critic", "INTERVENTION_REQUIRED", problems())),
-        None => {}
-    }
-    let due = state.audit.due.then(|| "an audit is due".to_owned());
-    gates.push(gate("audit", if due.is_some() { "INTERVENTION_REQUIRED" } else { "PASS" }, due));
+    let shut = (state.sandbox != Sandbox::Open).then(|| "no plan is in force".to_owned());
+    let mut gates =
+        vec![or_pass("block", "HALT", session.blocked().map(str::to_owned)), or_pass("sandbox", MENDS, shut)];
+    gates.extend(state.hydration.critic_verdict.as_deref().map(|verdict| match verdict {
+        "PROCEED" => gate("critic", "PASS", None),
+        "HALT" => gate("critic", "HALT", problems()),
+        _ => gate("critic", MENDS, problems()),
+    }));
+    gates.push(or_pass("audit", MENDS, state.audit.due.then(|| "an audit is due".to_owned())));
     if session.owes_qa() {
-        let asks = course.rounds >= 3 && !course.verified;
-        let open = if asks { "ASK_USER" } else { "INTERVENTION_REQUIRED" };
         let reason = if course.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
-        gates.push(if course.verified { gate("qa", "PASS", None) } else { gate("qa", open, reason) });
+        let open = if course.rounds >= 3 { "ASK_USER" } else { MENDS };
+        gates.push(or_pass("qa", open, reason.filter(|_| !course.verified)));
     }
     // Only checks that ran in this task.
-    let check = |(name, run): (&String, &LastRun)| {
-        gate(name, &run.outcome, (run.outcome != "PASS").then(|| run.ending.clone()))
-    };
-    let checks: Vec<Outcome> = course.checks.iter().map(check).collect();
+    let ending = |run: &LastRun| (run.outcome != "PASS").then(|| run.ending.clone());
+    let checks: Vec<Outcome> = course.checks.iter().map(|(name, run)| gate(name, &run.outcome, ending(run))).collect();
     let passed = gates.iter().chain(&checks).all(|one| one.outcome == "PASS");
     Governance { checks, gates, passed }
 }

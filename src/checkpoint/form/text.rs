@@ -153,7 +153,7 @@ fn in_common(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
     use crate::checkpoint::form::SCHEMA;
-    use crate::checkpoint::tree::delta::diff;
+    use crate::checkpoint::tree::diff;
     use crate::text::sha256::Sum;
     use proptest::prelude::*;
     use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! Compares the state of the loop before and after an event. Invariants: a plain tool call changes no phase and costs
 //! nothing here; a failed checkpoint becomes a notice and does not stop the work.
 
-use super::{Order, Wanted, fact, roll_back, run_of, running, tokens, write};
+use super::{Order, Wanted, fact, roll_back, run_of, sessions_in, tokens, write};
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{Id, Kind};
 use crate::checkpoint::store::Store;
@@ -93,15 +93,13 @@ fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
 fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant) -> Result<(), Failure> {
     let began = Instant::now();
     let store = Store::open(env, root)?;
-    let limits = Limits::of(ledger.session().policy());
-    let limits = Limits { sync: false, until: Some(until), ..limits };
+    let limits = Limits { sync: false, until: Some(until), ..Limits::of(ledger.session().policy()) };
     let artifacts = capture(env, &store, &limits, &[], &[])?;
     let (run, tokens) = (run_of(ledger.session()), tokens(ledger));
     let mut facts = Vec::new();
     for (kind, phase, trigger) in due.iter().copied() {
-        let tokens = tokens.clone();
-        let wanted = Wanted { run: &run, kind, phase, trigger, about: Vec::new(), tokens, parent: None, began };
-        facts.push(fact(&write(env, &store, Some(ledger.session()), &wanted, artifacts.clone().into())?));
+        let wanted = Wanted { tokens: tokens.clone(), began, ..Wanted::new(&run, kind, phase, trigger) };
+        facts.push(fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?));
     }
     ledger.append(env, facts)
 }
@@ -111,7 +109,7 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant
 fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Failure> {
     let own = ledger.session().state.session_id.clone();
     let word = |text: String| Ok(Verdict::notice("checkpoint", text));
-    if running(env, root, "").iter().any(|on_disk| on_disk.session_id != own) {
+    if sessions_in(env, root, "").iter().any(|on_disk| on_disk.session_id != own) {
         return word("issues were found; the tree was not rolled back, since another session works in it".to_owned());
     }
     let run = run_of(ledger.session());

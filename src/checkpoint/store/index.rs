@@ -1,17 +1,26 @@
-//! `index.json`: one row per checkpoint, so that listing reads one file.
+//! `index.json`: one row per checkpoint, so that listing reads one file; and the witness of their digests.
 //!
-//! Reads and writes that file. Derived: a missing or damaged one is made again from the checkpoints.
+//! The index is derived: a missing or damaged one is made again. The witness is one file per tree below
+//! `<config>/aops/checkpoints/`, where no tool call may write: an edited checkpoint is found, also one without a session. A
+//! copy of the tree has no witness.
 
-use super::Store;
-use crate::checkpoint::form::{Checkpoint, Id, Kind};
-use crate::model::error::Failure;
+use super::{Store, Unseal, read_file};
+use crate::checkpoint::form::{Checkpoint, Id, Kind, text};
+use crate::ledger::session_folder;
+use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
 use crate::system::env::Env;
-use crate::system::folder;
+use crate::system::{files, folder};
+use crate::text::sha256::sha256;
+use crate::text::stored::canonical;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 const FILE: &str = "index.json";
 
@@ -69,8 +78,8 @@ impl Store {
     }
 
     fn index(&self) -> Result<Option<Index>, Failure> {
-        let Some((file, long)) = folder::open(&self.dir, FILE, OFlags::RDONLY)? else { return Ok(None) };
-        let index = serde_json::from_slice::<Index>(&folder::read_at(&file, FILE, 0, long)?).ok();
+        let Some(bytes) = read_file(&self.dir, FILE)? else { return Ok(None) };
+        let index = serde_json::from_slice::<Index>(&bytes).ok();
         let sound = |index: &Index| index.checkpoints.iter().all(|row| Id::read(&row.id).is_some());
         Ok(index.filter(|index| index.schema == 1).filter(sound))
     }
@@ -111,21 +120,79 @@ impl Store {
 
     /// Finds a checkpoint by its id, a unique beginning of it, or its id without the run.
     pub fn pick(rows: &[Row], given: &str) -> Result<Id, String> {
-        let list = "hint: `aops-hook checkpoint list` shows them all";
-        let read = |row: &Row| Id::read(&row.id).ok_or_else(|| format!("`{}` is not an id", row.id));
-        if let Some(row) = rows.iter().find(|row| row.id == given) {
-            return read(row);
-        }
-        let meant =
-            |row: &&Row| row.id.starts_with(given) || row.id.split_once('/').is_some_and(|(_, name)| name == given);
-        let found: Vec<&Row> = rows.iter().filter(meant).filter(|_| !given.is_empty()).collect();
+        let list = "`aops-hook checkpoint list` shows them all";
+        let name = |row: &Row| row.id.split_once('/').is_some_and(|(_, name)| name == given);
+        let meant = |row: &&Row| !given.is_empty() && (row.id.starts_with(given) || name(row));
+        let exact = rows.iter().find(|row| row.id == given);
+        let found: Vec<&Row> = exact.map_or_else(|| rows.iter().filter(meant).collect(), |row| vec![row]);
         match found.as_slice() {
-            [one] => read(one),
-            [] => Err(format!("no checkpoint `{given}`\n{list}")),
-            many => Err(format!(
-                "`{given}` matches {} checkpoints\nhint: type more of it; `aops-hook checkpoint list` shows them all",
-                many.len()
-            )),
+            [row] => Id::read(&row.id).ok_or_else(|| format!("`{}` is not an id", row.id)),
+            [] => Err(format!("no checkpoint `{given}`\nhint: {list}")),
+            many => Err(format!("`{given}` matches {} checkpoints\nhint: type more of it; {list}", many.len())),
+        }
+    }
+}
+
+/// One line of the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Witness {
+    digest: String,
+    id: String,
+}
+
+fn name(root: &Path) -> String {
+    format!("{}.jsonl", &sha256(&[root.as_os_str().as_bytes()])[..16])
+}
+
+fn dir(env: &Env) -> Result<Option<OwnedFd>, Failure> {
+    Ok(session_folder::open(env.config.join("aops/checkpoints"))?.map(|place| place.dir))
+}
+
+impl Store {
+    /// All digests, by id.
+    pub fn witnessed(&self, env: &Env) -> Result<BTreeMap<String, String>, Failure> {
+        let Some(dir) = dir(env)? else { return Ok(BTreeMap::new()) };
+        let bytes = read_file(&dir, &name(&self.root))?.unwrap_or_default();
+        let lines = bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Witness>(line).ok());
+        Ok(lines.map(|line| (line.id, line.digest)).collect())
+    }
+
+    /// Appends the digest of a checkpoint; the caller syncs the file.
+    pub fn witness(&self, env: &Env, checkpoint: &Checkpoint) -> Result<Option<File>, Failure> {
+        files::make_all(&env.config.join("aops/checkpoints"))?;
+        let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
+        let (mut file, long) = folder::open_or_make(&dir, &name, OFlags::RDWR | OFlags::APPEND)?;
+        let id = checkpoint.identity.checkpoint_id.clone();
+        let mut line = canonical(&Witness { digest: checkpoint.digest.clone().unwrap_or_default(), id }) + "\n";
+        // End a line that a power loss tore.
+        if long > 0 && folder::read_at(&file, &name, long - 1, 1)? != b"\n" {
+            line.insert(0, '\n');
+        }
+        file.write_all(line.as_bytes()).map_err(|e| Failure::storage(name, e))?;
+        Ok(Some(file))
+    }
+
+    /// Deletes all but these.
+    pub fn witness_only(&self, env: &Env, kept: &[String]) -> Result<(), Failure> {
+        let Some(dir) = dir(env)? else { return Ok(()) };
+        let lines = self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id));
+        let text: String = lines.map(|(id, digest)| canonical(&Witness { digest, id }) + "\n").collect();
+        Ok(folder::replace(&dir, &name(&self.root), ".new", text.as_bytes())?)
+    }
+
+    /// Reads a checkpoint and checks it against its witnessed digest.
+    pub fn vouched(&self, env: &Env, id: &Id) -> Result<Checkpoint, Failure> {
+        self.vouched_by(env, id, text::unseal).map(|(checkpoint, _)| checkpoint)
+    }
+
+    /// The same, parsed by this function of [`text`], and its text.
+    pub fn vouched_by(&self, env: &Env, id: &Id, unseal: Unseal) -> Result<(Checkpoint, Vec<u8>), Failure> {
+        let (checkpoint, text) = self.read_by(id, unseal)?;
+        let wrong = |why: &str| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
+        match self.witnessed(env)?.get(&id.to_string()) {
+            None => Err(wrong("it was not taken in this folder: a copy, or a forgery")),
+            Some(digest) if checkpoint.digest.as_ref() == Some(digest) => Ok((checkpoint, text)),
+            Some(_) => Err(wrong("it was edited after it was taken")),
         }
     }
 }

@@ -51,7 +51,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = Store::open(env, &root)?;
     let rows = store.rows()?;
     let held: Vec<String> =
-        checkpoint::rollback::running(env, &root, "").into_iter().map(|on_disk| on_disk.session_id).collect();
+        checkpoint::rollback::sessions_in(env, &root, "").into_iter().map(|on_disk| on_disk.session_id).collect();
     let old = |row: &Row| time::parse(&row.created_at).is_none_or(|at| env.now_ms - at >= age);
     let beyond = rows.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     let goes = |at: usize, row: &Row| at < beyond && old(row) && !is_way_back(&rows, at, &held);

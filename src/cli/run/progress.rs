@@ -5,11 +5,11 @@
 
 use super::super::Io;
 use super::super::table::{Tone, clean};
+use crate::run::attempt::Outcome;
 use crate::run::client::usd;
 use crate::run::driver::{Finish, Reporter, StepProgress};
 use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
-use crate::run::status::Outcome;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

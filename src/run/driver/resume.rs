@@ -3,17 +3,17 @@
 //! Reads the packet and the attempt ledger, then drives. Invariants: packet, tree, policy and decision are checked before
 //! anything is started; a finished run stays finished.
 
+use super::Reporter;
 use super::base::Driver;
-use super::finish::{Finish, describe_next_step};
-use super::pause::mark_terminated;
 use super::prepare::{Prepared, lock_project, project_root};
-use super::reporter::Reporter;
+use super::walk::mark_terminated;
+use super::{Finish, describe_next_step};
 use crate::config::in_force;
 use crate::model::refusal::{Refused, refused};
 use crate::run::artifacts::Artifacts;
+use crate::run::attempt::{Decision, Outcome, RunStatus, Trigger};
 use crate::run::attempt::{Deed, Paused, Resolved, Resumed};
 use crate::run::state::{RunState, pick};
-use crate::run::status::{Decision, Outcome, RunStatus, Trigger};
 use crate::system::env::Env;
 use crate::system::git;
 use std::path::Path;
