@@ -36,7 +36,7 @@ pub struct Checkpoint {
     pub schema: u32,
     pub timing: Timing,
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: CheckpointKind,
     pub version: u64,
 }
 
@@ -62,14 +62,14 @@ pub enum AgentStatus {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Governance {
-    pub checks: Vec<Outcome>,
-    pub gates: Vec<Outcome>,
+    pub checks: Vec<GateOutcome>,
+    pub gates: Vec<GateOutcome>,
     pub passed: bool,
 }
 
 /// `PASS`, `ASK_USER`, `INTERVENTION_REQUIRED` or `HALT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct GateOutcome {
     pub name: String,
     pub outcome: String,
     pub reason: Option<String>,
@@ -141,17 +141,17 @@ impl Checkpoint {
 /// Before or after a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Kind {
+pub enum CheckpointKind {
     Pre,
     #[default]
     Post,
 }
 
-impl Kind {
+impl CheckpointKind {
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Pre => "PRE",
-            Kind::Post => "POST",
+            CheckpointKind::Pre => "PRE",
+            CheckpointKind::Post => "POST",
         }
     }
 }
@@ -162,14 +162,14 @@ pub const BY_HAND: &str = "manual";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id {
     pub run: String,
-    pub kind: Kind,
+    pub kind: CheckpointKind,
     pub phase: Phase,
     pub version: u64,
 }
 
 impl Id {
     /// `None` where the run's name has other characters than `[A-Za-z0-9_-]`, or more than 64.
-    pub fn new(run: &str, kind: Kind, phase: Phase, version: u64) -> Option<Self> {
+    pub fn new(run: &str, kind: CheckpointKind, phase: Phase, version: u64) -> Option<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let sound = (1..=64).contains(&run.len()) && run.chars().all(plain) && version > 0;
         sound.then(|| Self { run: run.to_owned(), kind, phase, version })
@@ -179,7 +179,7 @@ impl Id {
         let (run, file) = text.split_once('/')?;
         let (kind, rest) = file.split_once('_')?;
         let (phase, version) = rest.rsplit_once("_v")?;
-        let kind = [Kind::Pre, Kind::Post].into_iter().find(|known| known.name() == kind)?;
+        let kind = [CheckpointKind::Pre, CheckpointKind::Post].into_iter().find(|known| known.name() == kind)?;
         let phase = Phase::ALL.into_iter().find(|known| known.name() == phase)?;
         let id = Self::new(run, kind, phase, version.parse().ok()?)?;
         (id.to_string() == text).then_some(id)

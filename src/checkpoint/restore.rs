@@ -5,8 +5,7 @@
 //! after a part of them, gives the same tree; a path that is in neither tree is left alone.
 
 use crate::checkpoint::store::{FOLDER, NEW_FILE, Store};
-use crate::checkpoint::tree::Delta;
-use crate::checkpoint::tree::{File, Folder, name};
+use crate::checkpoint::tree::{Delta, File, Folder, name};
 use crate::model::error::Failure;
 use crate::system::files::mode_of;
 use rustix::fs::{AtFlags, Mode, OFlags, unlinkat};

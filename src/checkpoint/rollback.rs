@@ -13,8 +13,8 @@ pub use finish::{finish_pending, resume};
 pub use phase::{Before, at_phase_change, tell};
 
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{Checkpoint, Id, Identity, Kind, SCHEMA, Timing, standing, text};
-use crate::checkpoint::store::index::Row;
+use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, standing, text};
+use crate::checkpoint::store::index::IndexRow;
 use crate::checkpoint::store::{Store, read_file};
 use crate::checkpoint::tree::Artifacts;
 use crate::claude::transcript::tokens::used;
@@ -42,7 +42,7 @@ pub const BRIEF: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub run: &'a str,
-    pub kind: Kind,
+    pub kind: CheckpointKind,
     pub phase: Phase,
     pub trigger: &'a str,
     /// Metadata besides the trigger.
@@ -55,7 +55,7 @@ pub struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub fn new(run: &'a str, kind: Kind, phase: Phase, trigger: &'a str) -> Self {
+    pub fn new(run: &'a str, kind: CheckpointKind, phase: Phase, trigger: &'a str) -> Self {
         let (about, tokens) = (Vec::new(), BTreeMap::new());
         Self { run, kind, phase, trigger, about, tokens, parent: None, began: Instant::now() }
     }
@@ -63,7 +63,7 @@ impl<'a> Wanted<'a> {
     /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target.
     fn archive(target: &'a Checkpoint, session: Option<&Session>, trigger: &'a str) -> Self {
         let phase = session.map_or(target.phase, |session| session.state.phase);
-        Self::new(&target.identity.run_id, Kind::Pre, phase, trigger)
+        Self::new(&target.identity.run_id, CheckpointKind::Pre, phase, trigger)
     }
 }
 
@@ -126,7 +126,7 @@ fn write(
     // Only both together make a valid checkpoint, so they are synced at the same time.
     let witness = store.witness(env, &checkpoint)?;
     store.write(&id, &text, witness.as_ref())?;
-    rows.push(Row::of(&checkpoint));
+    rows.push(IndexRow::of(&checkpoint));
     store.set_rows(rows)?;
     Ok(checkpoint)
 }

@@ -25,7 +25,6 @@ use std::thread;
 /// The open store of a tree.
 #[derive(Debug)]
 pub struct Store {
-    /// The tree's root.
     pub root: PathBuf,
     pub tree: OwnedFd,
     pub dir: OwnedFd,
@@ -77,7 +76,6 @@ impl Store {
         file.map(|file| (name, file.into())).map_err(|e| Failure::storage("spare", e))
     }
 
-    /// A new name in the spare folder.
     pub fn spare_name(&self) -> String {
         format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed))
     }
@@ -115,7 +113,7 @@ impl Store {
     }
 
     /// Writes a sealed checkpoint; `witness` is synced at the same time.
-    pub fn write(&self, id: &Id, text: &text::Text, witness: Option<&File>) -> Result<(), Failure> {
+    pub fn write(&self, id: &Id, text: &text::CheckpointText, witness: Option<&File>) -> Result<(), Failure> {
         let run = make(&self.dir, &id.folder(), PRIVATE)?;
         self.put(&run, &id.file(), |file| {
             text.pieces().iter().try_for_each(|piece| file.write_all(piece.as_bytes()))?;

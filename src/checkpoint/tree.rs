@@ -42,30 +42,30 @@ pub struct LeftOut {
     pub size: u64,
 }
 
-pub trait Placed {
+pub trait HasPath {
     fn path(&self) -> &str;
 }
 
-impl Placed for File {
+impl HasPath for File {
     fn path(&self) -> &str {
         &self.path
     }
 }
 
-impl Placed for Folder {
+impl HasPath for Folder {
     fn path(&self) -> &str {
         &self.path
     }
 }
 
-impl Placed for LeftOut {
+impl HasPath for LeftOut {
     fn path(&self) -> &str {
         &self.path
     }
 }
 
 /// Finds a path in a sorted list.
-pub fn find<'a, T: Placed>(all: &'a [T], path: &str) -> Option<&'a T> {
+pub fn find<'a, T: HasPath>(all: &'a [T], path: &str) -> Option<&'a T> {
     all.binary_search_by(|one| one.path().cmp(path)).ok().map(|at| &all[at])
 }
 
@@ -94,7 +94,7 @@ impl Artifacts {
 
     /// The first path that is out of order or leads out of the tree.
     pub fn problem(&self) -> Option<String> {
-        fn of<T: Placed>(all: &[T]) -> Option<String> {
+        fn of<T: HasPath>(all: &[T]) -> Option<String> {
             let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
             let odd = all.iter().find(|one| !one.path().split('/').all(plain) || is_foreign(one.path()));
             let unsorted = all.windows(2).find(|two| two[0].path() >= two[1].path()).map(|two| &two[1]);
@@ -130,7 +130,7 @@ pub fn diff<'a>(old: &'a Artifacts, new: &'a Artifacts) -> Delta<'a> {
 type Changes<'a, T> = (Vec<&'a T>, Vec<&'a T>, Vec<(&'a T, &'a T)>);
 
 /// Added, removed, changed.
-fn compare_lists<'a, T: Placed + PartialEq>(old: &'a [T], new: &'a [T], out: impl Fn(&str) -> bool) -> Changes<'a, T> {
+fn compare_lists<'a, T: HasPath + PartialEq>(old: &'a [T], new: &'a [T], out: impl Fn(&str) -> bool) -> Changes<'a, T> {
     let (mut added, mut removed, mut changed) = <Changes<T>>::default();
     for pair in pairs(old, new) {
         match pair {
@@ -176,7 +176,7 @@ impl<'a> Delta<'a> {
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let changed = self.changed_folders.iter().map(|(folder, _)| *folder);
         let folders = self.new_folders.iter().chain(&self.gone_folders).copied().chain(changed);
-        self.touched().map(Placed::path).chain(folders.map(Placed::path))
+        self.touched().map(HasPath::path).chain(folders.map(HasPath::path))
     }
 
     /// The number of files that change.
@@ -186,12 +186,12 @@ impl<'a> Delta<'a> {
 }
 
 /// The items of the second list whose path is not in the first.
-pub fn missing<'a, T: Placed>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = &'a T> {
+pub fn missing<'a, T: HasPath>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = &'a T> {
     pairs(old, new).filter_map(|(was, is)| if was.is_none() { is } else { None })
 }
 
 /// Pairs the items of two sorted lists by path.
-fn pairs<'a, T: Placed>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = (Option<&'a T>, Option<&'a T>)> {
+fn pairs<'a, T: HasPath>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = (Option<&'a T>, Option<&'a T>)> {
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
     std::iter::from_fn(move || {
         let order = match (old.peek(), new.peek()) {

@@ -30,12 +30,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// A session idle for this long will not write its own insights.
 const QUIET: Duration = Duration::from_mins(2);
-/// Longest insights file.
 const LARGEST: u64 = 16 << 20;
-/// Sessions looked at in one sweep.
 const MOST_SWEPT: usize = 50;
 
-/// Where the insights of all sessions are.
 pub fn folder(env: &Env) -> PathBuf {
     env.data.join("sessions/insights")
 }
@@ -173,7 +170,6 @@ pub fn conclude(
     Ok(insights)
 }
 
-/// What the state is to say.
 pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(), Failure> {
     let short = RawValue::from_string(insights.short().text());
     let insights = short.map_err(|e| Failure::new(Code::InputInvalid, format!("insights: {e}")))?;

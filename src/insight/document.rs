@@ -148,16 +148,16 @@ fn redact_all(value: &Value) -> Value {
     }
 }
 
-pub struct Field {
+pub struct InsightField {
     pub name: &'static str,
-    pub form: Form,
+    pub form: FieldForm,
     /// Filled by an analysis, not from the ledger.
     pub rich: bool,
     pub about: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FieldForm {
     Text,
     MaybeText,
     Day,
@@ -183,50 +183,50 @@ pub enum Form {
 
 const TOKENS: [&str; 3] = ["by_model", "by_agent", "by_phase"];
 
-const fn field(name: &'static str, form: Form, about: &'static str) -> Field {
-    Field { name, form, rich: false, about }
+const fn field(name: &'static str, form: FieldForm, about: &'static str) -> InsightField {
+    InsightField { name, form, rich: false, about }
 }
 
-const fn rich(name: &'static str, form: Form, about: &'static str) -> Field {
-    Field { name, form, rich: true, about }
+const fn rich(name: &'static str, form: FieldForm, about: &'static str) -> InsightField {
+    InsightField { name, form, rich: true, about }
 }
 
 /// In the order of the contract.
-pub static FIELDS: &[Field] = &[
-    field("session_id", Form::Text, "the session"),
-    field("date", Form::Day, "its first day, UTC"),
-    field("project", Form::Text, "the last part of the project's folder"),
-    field("summary", Form::MaybeText, "what was accomplished, else what was wanted, in one line"),
-    field("outcome", Form::Outcome, "success only when verified and closed; failure when halted; else partial"),
-    field("accomplishments", Form::Texts, "as the reflections tell them"),
-    field("friction_points", Form::Texts, "root causes, the verifier's issues, violations"),
-    field("proposed_changes", Form::Texts, "as the reflections propose them"),
-    field("workflows_used", Form::Texts, "in the order of their first use"),
-    field("subagents_invoked", Form::Texts, "kinds of agents, in the order of their first start"),
-    field("subagent_count", Form::Count, "how many agents were started"),
-    field("custodiet_blocks", Form::Count, "how often custodiet said BLOCK"),
-    field("stop_reason", Form::MaybeText, "why the last turn or the session ended"),
-    field("critic_verdict", Form::Verdict(&["PROCEED", "REVISE", "HALT"]), "the critic's last"),
-    field("acceptance_criteria_count", Form::Count, "of the last task"),
-    rich("learning_observations", Form::Remarks, "what can be learnt, each with its evidence"),
-    rich("skill_compliance", Form::Facts, "skills that were suggested and used"),
-    rich("context_gaps", Form::Remarks, "what the agent would have needed to know"),
-    rich("user_mood", Form::Mood, "-1 to 1, or a word"),
-    rich("conversation_flow", Form::Remarks, "the turns that mattered"),
-    field("user_prompts", Form::Texts, "a person's prompts, redacted"),
-    field("schema", Form::Count, "version of this form"),
-    field("qa_verdict", Form::Verdict(&["VERIFIED", "ISSUES"]), "the verifier's last"),
-    field("reflection", Form::Reflection, "the framework agent's last"),
-    field("gates", Form::Counts, "refusals by gate"),
-    field("audits", Form::Named(&["drawn", "done"]), "random audits"),
-    field("tool_calls", Form::Named(&["completed", "failed", "denied"]), "calls by outcome"),
-    field("files_changed", Form::Texts, "by the edit tools"),
-    field("tokens", Form::Tokens, "usage once per message, by model, agent and phase"),
-    field("cost_usd", Form::Money, "of the models that have a price"),
-    field("phase_ms", Form::Counts, "milliseconds in each phase"),
-    field("started_at", Form::Time, "the first entry"),
-    field("ended_at", Form::Time, "the session's end, once it has ended"),
-    field("ledger_head", Form::MaybeText, "digest of the last entry this is made of"),
+pub static FIELDS: &[InsightField] = &[
+    field("session_id", FieldForm::Text, "the session"),
+    field("date", FieldForm::Day, "its first day, UTC"),
+    field("project", FieldForm::Text, "the last part of the project's folder"),
+    field("summary", FieldForm::MaybeText, "what was accomplished, else what was wanted, in one line"),
+    field("outcome", FieldForm::Outcome, "success only when verified and closed; failure when halted; else partial"),
+    field("accomplishments", FieldForm::Texts, "as the reflections tell them"),
+    field("friction_points", FieldForm::Texts, "root causes, the verifier's issues, violations"),
+    field("proposed_changes", FieldForm::Texts, "as the reflections propose them"),
+    field("workflows_used", FieldForm::Texts, "in the order of their first use"),
+    field("subagents_invoked", FieldForm::Texts, "kinds of agents, in the order of their first start"),
+    field("subagent_count", FieldForm::Count, "how many agents were started"),
+    field("custodiet_blocks", FieldForm::Count, "how often custodiet said BLOCK"),
+    field("stop_reason", FieldForm::MaybeText, "why the last turn or the session ended"),
+    field("critic_verdict", FieldForm::Verdict(&["PROCEED", "REVISE", "HALT"]), "the critic's last"),
+    field("acceptance_criteria_count", FieldForm::Count, "of the last task"),
+    rich("learning_observations", FieldForm::Remarks, "what can be learnt, each with its evidence"),
+    rich("skill_compliance", FieldForm::Facts, "skills that were suggested and used"),
+    rich("context_gaps", FieldForm::Remarks, "what the agent would have needed to know"),
+    rich("user_mood", FieldForm::Mood, "-1 to 1, or a word"),
+    rich("conversation_flow", FieldForm::Remarks, "the turns that mattered"),
+    field("user_prompts", FieldForm::Texts, "a person's prompts, redacted"),
+    field("schema", FieldForm::Count, "version of this form"),
+    field("qa_verdict", FieldForm::Verdict(&["VERIFIED", "ISSUES"]), "the verifier's last"),
+    field("reflection", FieldForm::Reflection, "the framework agent's last"),
+    field("gates", FieldForm::Counts, "refusals by gate"),
+    field("audits", FieldForm::Named(&["drawn", "done"]), "random audits"),
+    field("tool_calls", FieldForm::Named(&["completed", "failed", "denied"]), "calls by outcome"),
+    field("files_changed", FieldForm::Texts, "by the edit tools"),
+    field("tokens", FieldForm::Tokens, "usage once per message, by model, agent and phase"),
+    field("cost_usd", FieldForm::Money, "of the models that have a price"),
+    field("phase_ms", FieldForm::Counts, "milliseconds in each phase"),
+    field("started_at", FieldForm::Time, "the first entry"),
+    field("ended_at", FieldForm::Time, "the session's end, once it has ended"),
+    field("ledger_head", FieldForm::MaybeText, "digest of the last entry this is made of"),
 ];
 
 /// The rich fields of an analysis: all of them, each in its form, and nothing that only the ledger may say.
@@ -238,7 +238,7 @@ pub fn check_rich(value: &Value) -> Result<(), String> {
     check_fields(value, |field| field.rich)
 }
 
-fn check_fields(value: &Value, wanted: impl Fn(&Field) -> bool) -> Result<(), String> {
+fn check_fields(value: &Value, wanted: impl Fn(&InsightField) -> bool) -> Result<(), String> {
     if !value.is_object() {
         return Err("not a JSON object".to_owned());
     }
@@ -254,34 +254,36 @@ fn check_fields(value: &Value, wanted: impl Fn(&Field) -> bool) -> Result<(), St
     Ok(())
 }
 
-impl Form {
+impl FieldForm {
     pub fn accepts(self, value: &Value) -> bool {
         let texts = |value: &Value| value.as_array().is_some_and(|items| items.iter().all(Value::is_string));
         let counts = |value: &Value| value.as_object().is_some_and(|map| map.values().all(Value::is_u64));
         let word = |words: &[&str]| value.as_str().is_some_and(|text| words.contains(&text));
         match self {
-            Form::Text => value.is_string(),
-            Form::MaybeText => value.is_string() || value.is_null(),
-            Form::Day => value.as_str().is_some_and(|day| day.len() == 10 && day.is_ascii()),
-            Form::Time => value.is_null() || value.as_str().is_some_and(|at| crate::text::time::parse(at).is_some()),
-            Form::Outcome => word(&["success", "partial", "failure"]),
-            Form::Verdict(words) => value.is_null() || word(words),
-            Form::Count => value.is_u64(),
-            Form::Money => value.is_null() || value.as_f64().is_some_and(|n| n >= 0.0),
-            Form::Texts => texts(value),
-            Form::Remarks => value
+            FieldForm::Text => value.is_string(),
+            FieldForm::MaybeText => value.is_string() || value.is_null(),
+            FieldForm::Day => value.as_str().is_some_and(|day| day.len() == 10 && day.is_ascii()),
+            FieldForm::Time => {
+                value.is_null() || value.as_str().is_some_and(|at| crate::text::time::parse(at).is_some())
+            }
+            FieldForm::Outcome => word(&["success", "partial", "failure"]),
+            FieldForm::Verdict(words) => value.is_null() || word(words),
+            FieldForm::Count => value.is_u64(),
+            FieldForm::Money => value.is_null() || value.as_f64().is_some_and(|n| n >= 0.0),
+            FieldForm::Texts => texts(value),
+            FieldForm::Remarks => value
                 .as_array()
                 .is_some_and(|items| items.iter().all(|item| item.is_string() || item.is_object() || texts(item))),
-            Form::Facts => value.is_object() || value.is_null(),
-            Form::Mood => {
+            FieldForm::Facts => value.is_object() || value.is_null(),
+            FieldForm::Mood => {
                 value.is_null() || value.is_string() || value.as_f64().is_some_and(|n| (-1.0..=1.0).contains(&n))
             }
-            Form::Counts => counts(value),
-            Form::Named(names) => counts(value) && names.iter().all(|name| value.get(name).is_some()),
-            Form::Tokens => TOKENS.iter().all(|name| {
+            FieldForm::Counts => counts(value),
+            FieldForm::Named(names) => counts(value) && names.iter().all(|name| value.get(name).is_some()),
+            FieldForm::Tokens => TOKENS.iter().all(|name| {
                 value.get(name).and_then(Value::as_object).is_some_and(|sums| sums.values().all(Value::is_object))
             }),
-            Form::Reflection => {
+            FieldForm::Reflection => {
                 value.is_null() || value.as_object().is_some_and(|map| map.values().all(Value::is_string))
             }
         }
@@ -291,46 +293,48 @@ impl Form {
     fn describe(self) -> (String, Value) {
         let (text, count) = (json!({"type": "string"}), json!({"type": "integer", "minimum": 0}));
         let (words, schema) = match self {
-            Form::Text => ("a text", text),
-            Form::MaybeText => ("a text or null", json!({"type": ["string", "null"]})),
-            Form::Day => {
+            FieldForm::Text => ("a text", text),
+            FieldForm::MaybeText => ("a text or null", json!({"type": ["string", "null"]})),
+            FieldForm::Day => {
                 let pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
                 ("a day such as 2026-01-13", json!({"type": "string", "pattern": pattern}))
             }
-            Form::Time => {
+            FieldForm::Time => {
                 let pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$";
                 let schema = json!({"type": ["string", "null"], "pattern": pattern});
                 ("a time such as 2026-01-13T10:00:00Z, or null", schema)
             }
-            Form::Outcome => ("success, partial or failure", json!({"enum": ["success", "partial", "failure"]})),
-            Form::Verdict(words) => {
+            FieldForm::Outcome => ("success, partial or failure", json!({"enum": ["success", "partial", "failure"]})),
+            FieldForm::Verdict(words) => {
                 let all: Vec<Value> = words.iter().map(|word| json!(word)).chain([Value::Null]).collect();
                 return (format!("{} or null", words.join(", ")), json!({"enum": all}));
             }
-            Form::Count => ("a whole number", count),
-            Form::Money => ("a number or null", json!({"type": ["number", "null"], "minimum": 0})),
-            Form::Texts => ("a list of texts", json!({"type": "array", "items": text})),
-            Form::Remarks => {
+            FieldForm::Count => ("a whole number", count),
+            FieldForm::Money => ("a number or null", json!({"type": ["number", "null"], "minimum": 0})),
+            FieldForm::Texts => ("a list of texts", json!({"type": "array", "items": text})),
+            FieldForm::Remarks => {
                 let schema = json!({"type": "array", "items": {"type": ["string", "object", "array"]}});
                 ("a list of texts or objects", schema)
             }
-            Form::Facts => ("an object or null", json!({"type": ["object", "null"]})),
-            Form::Mood => {
+            FieldForm::Facts => ("an object or null", json!({"type": ["object", "null"]})),
+            FieldForm::Mood => {
                 let schema = json!({"type": ["number", "string", "null"], "minimum": -1, "maximum": 1});
                 ("a number from -1 to 1, a word, or null", schema)
             }
-            Form::Counts => ("an object of whole numbers", json!({"type": "object", "additionalProperties": count})),
-            Form::Named(names) => {
+            FieldForm::Counts => {
+                ("an object of whole numbers", json!({"type": "object", "additionalProperties": count}))
+            }
+            FieldForm::Named(names) => {
                 let schema = json!({"type": "object", "required": names, "additionalProperties": count});
                 return (format!("an object with {}", names.join(", ")), schema);
             }
-            Form::Tokens => {
+            FieldForm::Tokens => {
                 let sums = json!({"type": "object", "additionalProperties": {"type": "object"}});
                 let sums = json!({"by_model": sums, "by_agent": sums, "by_phase": sums});
                 let schema = json!({"type": "object", "required": TOKENS, "properties": sums});
                 ("an object with by_model, by_agent, by_phase", schema)
             }
-            Form::Reflection => {
+            FieldForm::Reflection => {
                 ("an object of texts, or null", json!({"type": ["object", "null"], "additionalProperties": text}))
             }
         };
@@ -340,7 +344,7 @@ impl Form {
 
 /// `schemas/insights.schema.json`.
 pub fn schema() -> Value {
-    let property = |field: &Field| {
+    let property = |field: &InsightField| {
         let (_, mut schema) = field.form.describe();
         schema["description"] = json!(field.about);
         (field.name.to_owned(), schema)

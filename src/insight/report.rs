@@ -28,7 +28,6 @@ const LARGEST: usize = 2_500_000;
 pub struct Card {
     pub insights: Insights,
     pub moments: Vec<TimelineEntry>,
-    /// Timeline entries that were left out.
     pub left_out: u64,
     /// When which phase began, and when the last one ended.
     pub phases: Vec<(i64, &'static str)>,
@@ -43,7 +42,6 @@ pub struct Heading {
     pub made_at: String,
     pub since: Option<String>,
     pub prices: String,
-    /// Sessions that could not be read.
     pub unreadable: usize,
 }
 

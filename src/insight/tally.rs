@@ -30,12 +30,10 @@ pub struct Tally {
     pub insights: Insights,
     /// When which phase began.
     pub phases: Vec<(i64, &'static str)>,
-    /// Kinds of agents by id.
     pub agents: BTreeMap<String, String>,
     /// What is worth a line in a timeline.
     pub moments: Vec<TimelineEntry>,
     pub moments_left_out: u64,
-    /// Calls by tool.
     pub tools: BTreeMap<String, Calls>,
     /// What came after a refusal, by gate.
     pub followed: BTreeMap<String, Followed>,
@@ -49,7 +47,6 @@ pub struct Tally {
     root: String,
 }
 
-/// What came next after refusals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Followed {
     /// One of our agents was started.
@@ -67,7 +64,6 @@ impl Tally {
         Self { insights: Insights::new(), ..Self::default() }
     }
 
-    /// One more entry.
     pub fn add(&mut self, trace: &str, line: &Line, fact: &Fact) {
         let ts = line.ts;
         let before = self.session.state.phase;
@@ -275,7 +271,6 @@ fn spent(phases: &[(i64, &'static str)], last_ms: i64) -> BTreeMap<String, u64> 
     spent
 }
 
-/// The gate that wants this.
 fn gate_of_debt(debt: &str) -> &'static str {
     match debt {
         "qa-verifier" => "qa",

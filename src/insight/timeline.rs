@@ -10,7 +10,6 @@ use crate::session::prompt::Prompt;
 use crate::text::json::{self, Json};
 use crate::text::template::one_line;
 
-/// One line of a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEntry {
     pub at_ms: i64,

@@ -28,7 +28,6 @@ use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The context of this event.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
     let mut context = shared(env, session, event);
@@ -112,7 +111,6 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     context
 }
 
-/// What every context has.
 fn shared(env: &Env, session: &Session, event: &Event) -> Context {
     let stage = stage(env, session);
     let prefixed = stage.is_some() || env.is_plugin || session.memory.shadowed.is_some();

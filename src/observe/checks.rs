@@ -172,7 +172,6 @@ fn without_escapes(text: &str) -> String {
     out
 }
 
-/// Larger files are not read for a check.
 const LARGEST: u64 = 8 << 20;
 
 /// The whole new text; nothing where the tool would fail too, or is not known.

@@ -18,12 +18,10 @@ const LARGEST: u64 = 8 * 1024 * 1024;
 /// Settings files that register our hooks, with the events they do it for.
 type Held = BTreeMap<String, Vec<String>>;
 
-/// What a change means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trip {
     /// Our hooks are off, or will be: path and why.
     Disarmed(String, String),
-    /// Something else changed.
     Changed(Vec<String>),
 }
 

@@ -4,12 +4,11 @@
 //! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
 
 use crate::model::error::{Code, Failure};
-use crate::run::attempt::{Attempts, Deed, Told};
-use crate::run::packet::{End, Pause, Summary, to_yaml};
+use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts};
+use crate::run::packet::{End, Pause, StepSummary, to_yaml};
 use crate::run::state::{RunState, fold};
 use crate::system::env::{Env, now_ms};
-use crate::system::files;
-use crate::system::git;
+use crate::system::{files, git};
 use crate::text::time::timestamp;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -24,11 +23,11 @@ const LOCK: &str = "loop_state/driver.lock";
 const PATIENCE: Duration = Duration::from_millis(600);
 
 #[derive(Clone, Debug)]
-pub struct Artifacts {
+pub struct RunArtifacts {
     folder: PathBuf,
 }
 
-impl Artifacts {
+impl RunArtifacts {
     pub fn of(project: &Path) -> Self {
         Self { folder: project.join(FOLDER) }
     }
@@ -59,7 +58,7 @@ impl Artifacts {
         keep(self.end_file(&end.run_id), &to_yaml(end))
     }
 
-    pub fn keep_summary(&self, run_id: &str, summary: &Summary) -> Result<PathBuf, Failure> {
+    pub fn keep_summary(&self, run_id: &str, summary: &StepSummary) -> Result<PathBuf, Failure> {
         let name = format!("{run_id}_{}.json", summary.step_name);
         let text = serde_json::to_string_pretty(summary).unwrap_or_default() + "\n";
         keep(self.folder.join("steps").join(name), &text)
@@ -93,7 +92,7 @@ impl Artifacts {
     }
 
     /// One more line. A torn line that a killed driver left is cut off: it was never acknowledged.
-    pub fn append(&self, run_id: &str, deed: Deed) -> Result<Told, Failure> {
+    pub fn append(&self, run_id: &str, deed: AttemptFact) -> Result<AttemptEntry, Failure> {
         let path = self.folder.join(LEDGER);
         let storage = |e| Failure::storage(path.display(), e);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -107,10 +106,9 @@ impl Artifacts {
         let end = (bytes.len() - torn) as u64;
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(storage)?;
         file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
-        Ok(Told { run_id: run_id.to_owned(), ts: now, deed })
+        Ok(AttemptEntry { run_id: run_id.to_owned(), ts: now, deed })
     }
 
-    /// The newest digest of the ledger.
     pub fn head(&self) -> String {
         let bytes = fs::read(self.folder.join(LEDGER)).unwrap_or_default();
         Attempts::read(&bytes).unwrap_or_default().0.head
@@ -152,7 +150,6 @@ impl Artifacts {
     }
 }
 
-/// Whether `is_true` becomes true in time.
 fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
     let end = Instant::now() + patience;
     loop {

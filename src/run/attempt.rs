@@ -26,10 +26,9 @@ pub enum RunStatus {
     Terminated,
 }
 
-/// How a run or a step ended, or what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Outcome {
+pub enum RunOutcome {
     Pass,
     Blocked,
     /// A person must allow a call, or waive a failed check.
@@ -38,17 +37,14 @@ pub enum Outcome {
     EscalationRequested,
 }
 
-/// Why a run paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Trigger {
     #[default]
     AskUser,
     BudgetExhausted,
-    /// A step ended with a failed check of the user.
     CheckFailed,
     StepTimeout,
-    /// The step's program was killed.
     Killed,
     /// Ctrl-C or SIGTERM.
     Interrupted,
@@ -56,7 +52,6 @@ pub enum Trigger {
     Terminated,
 }
 
-/// A person's decision on a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Decision {
@@ -64,7 +59,6 @@ pub enum Decision {
     Rejected,
 }
 
-/// The reason of a run that ended because the policy changed.
 pub const POLICY_CHANGED: &str = "POLICY_CHANGED_MID_RUN";
 
 impl RunStatus {
@@ -79,36 +73,35 @@ impl RunStatus {
         }
     }
 
-    /// A driver should be working on it.
     pub fn is_driven(self) -> bool {
         matches!(self, RunStatus::Init | RunStatus::Running | RunStatus::Resumed)
     }
 }
 
-impl Outcome {
+impl RunOutcome {
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Pass => "PASS",
-            Outcome::Blocked => "BLOCKED",
-            Outcome::WaiverRequested => "WAIVER_REQUESTED",
-            Outcome::EscalationRequested => "ESCALATION_REQUESTED",
+            RunOutcome::Pass => "PASS",
+            RunOutcome::Blocked => "BLOCKED",
+            RunOutcome::WaiverRequested => "WAIVER_REQUESTED",
+            RunOutcome::EscalationRequested => "ESCALATION_REQUESTED",
         }
     }
 
     pub fn exit(self) -> u8 {
         match self {
-            Outcome::Pass => 0,
-            Outcome::Blocked => 1,
-            Outcome::WaiverRequested | Outcome::EscalationRequested => 3,
+            RunOutcome::Pass => 0,
+            RunOutcome::Blocked => 1,
+            RunOutcome::WaiverRequested | RunOutcome::EscalationRequested => 3,
         }
     }
 }
 
 impl Trigger {
-    pub fn outcome(self) -> Outcome {
+    pub fn outcome(self) -> RunOutcome {
         match self {
-            Trigger::AskUser | Trigger::CheckFailed => Outcome::WaiverRequested,
-            _ => Outcome::EscalationRequested,
+            Trigger::AskUser | Trigger::CheckFailed => RunOutcome::WaiverRequested,
+            _ => RunOutcome::EscalationRequested,
         }
     }
 
@@ -131,7 +124,7 @@ impl Decision {
 /// What a driver did. A new kind is a variant here and an arm in the fold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "with", rename_all = "UPPERCASE")]
-pub enum Deed {
+pub enum AttemptFact {
     Init(Init),
     Step(Begun),
     Done(Done),
@@ -141,7 +134,6 @@ pub enum Deed {
     Terminal(Ended),
 }
 
-/// What the run is for, and what it may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
     /// Millionths of a dollar.
@@ -163,24 +155,21 @@ pub struct Begun {
     /// Idempotency key, server, tool.
     pub call: CallKey,
     pub step: String,
-    /// The working tree before it.
     pub tree: String,
 }
 
-/// A step has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub call: CallKey,
     /// Of the whole run so far, in millionths of a dollar.
     pub cost: u64,
     pub duration_ms: u64,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub reason: String,
     pub step: String,
     pub tokens: u64,
 }
 
-/// The run pauses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     pub checkpoint_id: String,
@@ -189,7 +178,7 @@ pub struct Paused {
     pub checks: Vec<String>,
     pub cost: u64,
     pub digest: String,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub question: String,
     pub step: String,
     pub tokens: u64,
@@ -199,7 +188,6 @@ pub struct Paused {
     pub trigger: Trigger,
 }
 
-/// A person decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolved {
     pub checkpoint_id: String,
@@ -217,7 +205,7 @@ pub struct Resumed {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub reason: String,
 }
 
@@ -238,16 +226,15 @@ static LAYOUT: Layout = Layout {
 
 /// One deed, with its run and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct AttemptEntry {
     pub run_id: String,
     pub ts: String,
-    pub deed: Deed,
+    pub deed: AttemptFact,
 }
 
-/// The deeds of all runs, in order.
 #[derive(Debug)]
 pub struct Attempts {
-    pub told: Vec<Told>,
+    pub told: Vec<AttemptEntry>,
     seq: u64,
     pub head: String,
 }
@@ -259,12 +246,12 @@ impl Default for Attempts {
 }
 
 impl Fold for Attempts {
-    type Fact = Deed;
+    type Fact = AttemptFact;
 
     const LAYOUT: &'static Layout = &LAYOUT;
     const ONE_TRACE: bool = false;
 
-    fn read(kind: &str, with: &str) -> Option<Deed> {
+    fn read(kind: &str, with: &str) -> Option<AttemptFact> {
         serde_json::from_str(&format!("{{\"kind\":{},\"with\":{with}}}", json::quoted(kind))).ok()
     }
 
@@ -272,10 +259,10 @@ impl Fold for Attempts {
         (self.seq, &self.head)
     }
 
-    fn apply(&mut self, _trace: &str, line: &Line, deed: &Deed) -> Result<(), Kind> {
+    fn apply(&mut self, _trace: &str, line: &Line, deed: &AttemptFact) -> Result<(), Kind> {
         let run_id = json::read(line.trace_id).ok().and_then(|id| Some(id.text()?.into_owned()));
         let run_id = run_id.ok_or(Kind::ChecksumMismatch)?;
-        self.told.push(Told { run_id, ts: line.ts.to_owned(), deed: deed.clone() });
+        self.told.push(AttemptEntry { run_id, ts: line.ts.to_owned(), deed: deed.clone() });
         (self.seq, self.head) = (line.seq, line.digest.to_owned());
         Ok(())
     }
@@ -290,7 +277,7 @@ impl Attempts {
     }
 
     /// The next line, with its line feed.
-    pub fn line(&self, run_id: &str, ts: &str, deed: &Deed) -> String {
+    pub fn line(&self, run_id: &str, ts: &str, deed: &AttemptFact) -> String {
         let stored = serde_json::to_value(deed).unwrap_or_default();
         let (kind, with) = (stored["kind"].as_str().unwrap_or_default(), canonical(&stored["with"]));
         let (prev, seq) = (&self.head, self.seq + 1);
@@ -305,9 +292,9 @@ mod tests {
 
     fn ledger() -> String {
         let deeds = [
-            Deed::Init(Init { task: "ä".to_owned(), ..Init::default() }),
-            Deed::Step(Begun { attempt: 1, step: "a".to_owned(), ..Begun::default() }),
-            Deed::Terminal(Ended { outcome: Outcome::Pass, reason: "größer".to_owned() }),
+            AttemptFact::Init(Init { task: "ä".to_owned(), ..Init::default() }),
+            AttemptFact::Step(Begun { attempt: 1, step: "a".to_owned(), ..Begun::default() }),
+            AttemptFact::Terminal(Ended { outcome: RunOutcome::Pass, reason: "größer".to_owned() }),
         ];
         deeds.iter().fold(String::new(), |text, deed| {
             let line = Attempts::read(text.as_bytes()).unwrap().0.line("r\"1", "t", deed);

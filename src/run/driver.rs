@@ -12,28 +12,26 @@ mod walk;
 mod resume;
 
 pub use prepare::{RunRequest, plan_workflow, project_root};
-pub use resume::{Limits, resume};
+pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
 
-use crate::run::attempt::{Decision, Outcome};
+use crate::run::attempt::{Decision, RunOutcome};
 use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub trait Reporter {
-    /// A run begins or is resumed.
     fn run_began(&mut self, run: &RunState);
     fn step_began(&mut self, step: &PlannedStep, index: usize);
     /// Called about thirty times a second while a step runs.
     fn step_runs(&mut self, now: &StepProgress);
     /// `cost`: of the whole run so far, in millionths of a dollar.
-    fn step_ended(&mut self, step: &str, outcome: Outcome, duration_ms: u64, cost: u64);
+    fn step_ended(&mut self, step: &str, outcome: RunOutcome, duration_ms: u64, cost: u64);
     /// One line for a person at a terminal.
     fn note(&mut self, line: &str);
 }
 
-/// A step that is running.
 pub struct StepProgress<'a> {
     pub step: &'a str,
     pub index: usize,
@@ -42,7 +40,6 @@ pub struct StepProgress<'a> {
     pub tokens: u64,
     /// Millionths of a dollar.
     pub cost: u64,
-    /// The tool that the client called last.
     pub tool: Option<&'a str>,
 }
 
@@ -50,10 +47,9 @@ pub struct StepProgress<'a> {
 #[derive(Clone, Debug)]
 pub struct Finish {
     pub run_id: String,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub reason: String,
     pub packet: PathBuf,
-    /// What to do next.
     pub hint: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a pause's digest covers everything but
 //! the two fields a person may edit, and the working tree; the same packet has the same bytes.
 
-use super::attempt::{Decision, Outcome, Trigger};
+use super::attempt::{Decision, RunOutcome, Trigger};
 use crate::text::json::quoted;
 use crate::text::sha256::sha256;
 use crate::text::stored::canonical;
@@ -17,7 +17,6 @@ pub struct Pause {
     pub checkpoint_id: String,
     pub digest: String,
     pub policy_hash: String,
-    /// What a person decides.
     pub question: String,
     pub resolution_decision: Option<Decision>,
     pub resolved: bool,
@@ -26,7 +25,6 @@ pub struct Pause {
     pub step_index: u64,
     pub task_spec: String,
     pub timestamp: String,
-    /// The deferred call.
     pub tool_use_id: Option<String>,
     pub trigger: Trigger,
 }
@@ -36,7 +34,7 @@ pub struct Pause {
 pub struct End {
     pub commit_hash: String,
     pub ledger_head: String,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub policy_hash: String,
     pub reason: String,
     pub run_id: String,
@@ -47,11 +45,11 @@ pub struct End {
 
 /// `<run_id>_<step>.json`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct StepSummary {
     /// Files that the step changed.
     pub artifacts: Vec<String>,
     pub duration_ms: u64,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub step_name: String,
 }
 
@@ -212,7 +210,7 @@ mod tests {
         let end = End {
             commit_hash: "c".to_owned(),
             ledger_head: "l".to_owned(),
-            outcome: Outcome::Pass,
+            outcome: RunOutcome::Pass,
             policy_hash: "p".to_owned(),
             reason: "all steps passed".to_owned(),
             run_id: "r".to_owned(),

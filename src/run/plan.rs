@@ -26,7 +26,6 @@ pub struct PlannedStep {
     pub verifies: bool,
 }
 
-/// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepAction {

@@ -5,8 +5,7 @@
 //! without a repository those of all folders above do.
 
 use crate::checkpoint::store::{Store, hide};
-use crate::checkpoint::tree::Delta;
-use crate::checkpoint::tree::{Artifacts, File, name};
+use crate::checkpoint::tree::{Artifacts, Delta, File, name};
 use crate::model::error::Failure;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::BTreeMap;
@@ -50,12 +49,9 @@ impl Rules {
         rules
     }
 
-    /// Adds the rules of a folder of the tree. `path` is empty for the root.
-    pub(super) fn of(above: &Arc<Self>, root: &Path, path: &[u8], has: Has) -> Arc<Self> {
-        if !has.ignore && !has.repository {
-            return Arc::clone(above);
-        }
-        let (ignore, exclude) = read(&root.join(OsStr::from_bytes(path)), has.ignore, has.repository);
+    /// Adds the rules of a folder of the tree, from the two sources that it has. `path` is empty for the root.
+    pub(super) fn of(above: &Arc<Self>, root: &Path, path: &[u8], ignore: bool, repository: bool) -> Arc<Self> {
+        let (ignore, exclude) = read(&root.join(OsStr::from_bytes(path)), ignore, repository);
         if ignore.is_empty() && exclude.is_empty() {
             return Arc::clone(above);
         }
@@ -81,13 +77,6 @@ impl Rules {
         let lists: [fn(&Self) -> &Gitignore; 3] = [|own| &own.ignore, |own| &own.exclude, |own| &own.everywhere];
         lists.iter().find_map(|list| all().find_map(|rules| said(list(rules), rules))).unwrap_or(false)
     }
-}
-
-/// Which sources of rules a folder has.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Has {
-    pub(super) ignore: bool,
-    pub(super) repository: bool,
 }
 
 fn read(folder: &Path, ignore: bool, repository: bool) -> (Gitignore, Gitignore) {

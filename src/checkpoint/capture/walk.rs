@@ -4,7 +4,7 @@
 //! only when its index has changed. Invariants: no symlink is followed; no `.git` and no folder of checkpoints or runs is
 //! entered; the list is sorted and has no duplicates.
 
-use super::rules::{Has, Rules};
+use super::rules::Rules;
 use super::{Limits, TreeEntry, in_threads};
 use crate::checkpoint::store::cache::FileStamp;
 use crate::checkpoint::store::{FOLDER, Store, hide};
@@ -165,8 +165,10 @@ impl<'a> Walker<'a> {
             }
         };
         let has = |wanted: &CStr| names.binary_search_by(|(name, _)| name.as_c_str().cmp(wanted)).is_ok();
-        let has = Has { ignore: has(c".gitignore"), repository: has(c".git") };
-        let rules = Rules::of(&pending.rules, &self.store.root, &pending.path, has);
+        let rules = match (has(c".gitignore"), has(c".git")) {
+            (false, false) => Arc::clone(&pending.rules),
+            (ignore, repository) => Rules::of(&pending.rules, &self.store.root, &pending.path, ignore, repository),
+        };
         let (mut below, mut entries) = (Vec::new(), Vec::with_capacity(names.len()));
         let mut path = pending.path.clone();
         if !path.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Pure.
 
-use super::{AgentState, AgentStatus, Governance, Orchestrator, Outcome};
+use super::{AgentState, AgentStatus, GateOutcome, Governance, Orchestrator};
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
 use crate::session::state::{LastRun, Sandbox, Subagent};
@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 /// The phases of a task, in order; `review` and `verify` only where the workflow asks for them.
 const WALK: [Phase; 6] = [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
 
-/// The state of the loop.
 pub fn orchestrator(session: &Session) -> Orchestrator {
     let state = &session.state;
     let gates = &session.memory.progress.gates;
@@ -77,7 +76,7 @@ fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
 /// The outcome of each gate of the task and of each of the user's checks.
 pub fn governance(session: &Session) -> Governance {
     let (state, course) = (&session.state, &session.memory.progress);
-    let gate = |name: &str, outcome: &str, reason: Option<String>| Outcome {
+    let gate = |name: &str, outcome: &str, reason: Option<String>| GateOutcome {
         name: name.to_owned(),
         outcome: outcome.to_owned(),
         reason: reason.filter(|reason| !reason.is_empty()),
@@ -104,7 +103,8 @@ pub fn governance(session: &Session) -> Governance {
     }
     // Only checks that ran in this task.
     let ending = |run: &LastRun| (run.outcome != "PASS").then(|| run.ending.clone());
-    let checks: Vec<Outcome> = course.checks.iter().map(|(name, run)| gate(name, &run.outcome, ending(run))).collect();
+    let checks: Vec<GateOutcome> =
+        course.checks.iter().map(|(name, run)| gate(name, &run.outcome, ending(run))).collect();
     let passed = gates.iter().chain(&checks).all(|one| one.outcome == "PASS");
     Governance { checks, gates, passed }
 }

@@ -3,7 +3,7 @@
 //! Reads the tree; writes store, ledgers and, through [`finish`](super::finish), the tree. Invariant: every file that will
 //! be overwritten or removed is in the archive, ignored or not.
 
-use super::finish::{Plan, Trees, finish, finish_again, steps};
+use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
 use super::{BRIEF, Wanted, fact, lock_ledgers, write};
 use crate::checkpoint::capture::{self, Limits};
 use crate::checkpoint::form::{Checkpoint, Id, text};
@@ -21,7 +21,6 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-/// A rollback as it was ordered.
 #[derive(Debug)]
 pub struct Order<'a> {
     pub id: &'a Id,
@@ -53,7 +52,6 @@ impl Preview {
     }
 }
 
-/// The result of a rollback.
 #[derive(Debug)]
 pub struct RolledBack {
     pub archive: String,
@@ -214,7 +212,7 @@ fn carry_out(
     }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
     let said = [env.now_ms.to_string(), order.id.to_string(), archived.clone()];
-    let plan = Plan {
+    let plan = RollbackPlan {
         alone,
         id: sha256(&said.each_ref().map(String::as_bytes))[..16].to_owned(),
         archive: archived.clone(),

@@ -32,7 +32,8 @@ pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
     finish_again(env, &store, &mut [ledger])?;
     // Another process finished it.
     if ledger.session().memory.undoing.is_some() {
-        let stage = if Plan::was_done(&store, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
+        let stage =
+            if RollbackPlan::was_done(&store, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
         ledger.append(env, vec![Fact::Rollback(Undone { stage, ..*undoing })])?;
     }
     Ok(())
@@ -41,7 +42,7 @@ pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
 /// For a command: finishes the interrupted rollback of this tree. Returns whether there was one.
 pub fn finish_pending(env: &Env, root: &Path) -> Result<bool, Failure> {
     let Some(store) = Store::look(root)? else { return Ok(false) };
-    if Plan::read(&store)?.is_none() {
+    if RollbackPlan::read(&store)?.is_none() {
         return Ok(false);
     }
     let mut ledgers = lock_ledgers(env, root, "")?;
@@ -58,11 +59,11 @@ pub(super) struct Trees {
 
 /// Applies the plan that was interrupted, if there is one: the tree may be in any state.
 pub(super) fn finish_again(env: &Env, store: &Store, ledgers: &mut [&mut Ledger]) -> Result<bool, Failure> {
-    let Some(plan) = Plan::read(store)? else { return Ok(false) };
-    let (target, text) = Plan::checkpoint(env, store, &plan.target)?;
+    let Some(plan) = RollbackPlan::read(store)? else { return Ok(false) };
+    let (target, text) = RollbackPlan::checkpoint(env, store, &plan.target)?;
     let archive = match plan.archive.as_str() {
         "" => None,
-        archive => Some(Plan::checkpoint(env, store, archive)?.0.artifacts),
+        archive => Some(RollbackPlan::checkpoint(env, store, archive)?.0.artifacts),
     };
     finish(env, store, &plan, ledgers, Trees { archive, target, text }, true)?;
     Ok(true)
@@ -72,7 +73,7 @@ pub(super) fn finish_again(env: &Env, store: &Store, ledgers: &mut [&mut Ledger]
 pub(super) fn finish(
     env: &Env,
     store: &Store,
-    plan: &Plan,
+    plan: &RollbackPlan,
     ledgers: &mut [&mut Ledger],
     Trees { archive, mut target, text }: Trees,
     again: bool,
@@ -122,7 +123,7 @@ pub(super) fn finish(
 fn result(
     env: &Env,
     store: &Store,
-    plan: &Plan,
+    plan: &RollbackPlan,
     own: Option<&Ledger>,
     target: &Checkpoint,
     files: FilesAndText,
@@ -139,7 +140,7 @@ fn result(
 }
 
 /// The folders whose mode is checked: parents of changed paths; in a plan that was begun before, all.
-fn folders_on_the_way<'a>(plan: &Plan, delta: &Delta, target: &'a Artifacts, again: bool) -> Vec<&'a Folder> {
+fn folders_on_the_way<'a>(plan: &RollbackPlan, delta: &Delta, target: &'a Artifacts, again: bool) -> Vec<&'a Folder> {
     let mut on_the_way = BTreeSet::new();
     for mut path in delta.paths() {
         while on_the_way.insert(path) {
@@ -197,7 +198,7 @@ fn is_in(path: &str, folders: &[String]) -> bool {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct RollbackPlan {
     /// Folders that are not touched.
     pub alone: Vec<String>,
     /// Checkpoint of the present; empty where only the loop goes back.
@@ -211,7 +212,7 @@ pub(super) struct Plan {
     pub target: String,
 }
 
-impl Plan {
+impl RollbackPlan {
     /// The plan that has not been finished, if any.
     pub(super) fn read(store: &Store) -> Result<Option<Self>, Failure> {
         let Some(bytes) = read_file(&store.dir, FILE)? else { return Ok(None) };
@@ -228,7 +229,6 @@ impl Plan {
         rustix::fs::fsync(&store.dir).map_err(|e| Failure::storage(FILE, e))
     }
 
-    /// Marks it as done.
     pub(super) fn close(&self, store: &Store) -> Result<(), Failure> {
         let storage = |e: Errno| Failure::storage(DONE, e);
         let done = make(&store.dir, DONE, PRIVATE)?;
@@ -236,7 +236,6 @@ impl Plan {
         rustix::fs::fsync(&store.dir).map_err(storage)
     }
 
-    /// Whether this rollback was finished.
     pub(super) fn was_done(store: &Store, id: &str) -> Result<bool, Failure> {
         let Some(done) = enter(&store.dir, DONE)? else { return Ok(false) };
         Ok(names(&done)?.contains(&format!("{id}.json")))
@@ -248,7 +247,6 @@ impl Plan {
         store.vouched_by(env, &Id::read(id).ok_or_else(odd)?, text::unseal)
     }
 
-    /// The ledger's fact of it.
     pub(super) fn fact(&self, target: &Checkpoint, result: &str, own: bool, stage: RollbackState) -> Undone {
         Undone {
             archive: self.archive.clone(),

@@ -5,9 +5,9 @@
 
 use super::{Order, Wanted, fact, roll_back, run_of, sessions_in, tokens, write};
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{Id, Kind};
+use crate::checkpoint::form::{CheckpointKind, Id};
 use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::Row;
+use crate::checkpoint::store::index::IndexRow;
 use crate::config::policy::{Interactive, Intervene};
 use crate::config::texts;
 use crate::ledger::open::Ledger;
@@ -58,7 +58,7 @@ pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Be
     }
 }
 
-type Due = (Kind, Phase, &'static str);
+type Due = (CheckpointKind, Phase, &'static str);
 
 fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     let (was, is) = (before.phase, now.phase);
@@ -71,11 +71,11 @@ fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     let of_work = |phase: Phase, sandbox| phase == Phase::Execute && sandbox == Sandbox::Open;
     let failed = matches!(is, Phase::Intervene | Phase::Halted);
     if walked(was) && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
-        due.push((Kind::Post, was, if failed { "failure" } else { "phase" }));
+        due.push((CheckpointKind::Post, was, if failed { "failure" } else { "phase" }));
     }
     if walked(is) && (when == Interactive::All || of_work(is, now.sandbox)) {
         let approved = was == Phase::Review && is == Phase::Execute;
-        due.push((Kind::Pre, is, if approved { "approval" } else { "phase" }));
+        due.push((CheckpointKind::Pre, is, if approved { "approval" } else { "phase" }));
     }
     due
 }
@@ -114,9 +114,9 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     }
     let run = run_of(ledger.session());
     let rows = Store::open(env, root)?.rows()?;
-    let began = |row: &&Row| {
+    let began = |row: &&IndexRow| {
         let by_loop = matches!(row.trigger.as_str(), "phase" | "approval");
-        row.run() == run && row.kind == Kind::Pre && row.phase == Phase::Execute && by_loop
+        row.run() == run && row.kind == CheckpointKind::Pre && row.phase == Phase::Execute && by_loop
     };
     let Some(id) = rows.iter().rfind(began).and_then(|row| Id::read(&row.id)) else {
         return Ok(Verdict::pass());
@@ -167,19 +167,19 @@ mod tests {
             assert_eq!(due(when, work, work), []);
             assert_eq!(due(when, plan, plan), []);
         }
-        assert_eq!(due(Execute, plan, work), [(Kind::Pre, Phase::Execute, "phase")]);
-        assert_eq!(due(Execute, at(Phase::Review, shut, 1), work), [(Kind::Pre, Phase::Execute, "approval")]);
-        assert_eq!(due(Execute, work, at(Phase::Verify, open, 1)), [(Kind::Post, Phase::Execute, "phase")]);
+        assert_eq!(due(Execute, plan, work), [(CheckpointKind::Pre, Phase::Execute, "phase")]);
+        assert_eq!(due(Execute, at(Phase::Review, shut, 1), work), [(CheckpointKind::Pre, Phase::Execute, "approval")]);
+        assert_eq!(due(Execute, work, at(Phase::Verify, open, 1)), [(CheckpointKind::Post, Phase::Execute, "phase")]);
         assert_eq!(
             due(Execute, at(Phase::Verify, open, 1), at(Phase::Intervene, open, 1)),
-            [(Kind::Post, Phase::Verify, "failure")]
+            [(CheckpointKind::Post, Phase::Verify, "failure")]
         );
         assert_eq!(due(Execute, plan, at(Phase::Execute, shut, 1)), [], "a question changes nothing");
         assert_eq!(
             due(Execute, work, at(Phase::Execute, open, 2)),
-            [(Kind::Post, Phase::Execute, "phase"), (Kind::Pre, Phase::Execute, "phase")]
+            [(CheckpointKind::Post, Phase::Execute, "phase"), (CheckpointKind::Pre, Phase::Execute, "phase")]
         );
-        assert_eq!(due(All, at(Phase::Idle, shut, 0), plan), [(Kind::Pre, Phase::Hydrate, "phase")]);
+        assert_eq!(due(All, at(Phase::Idle, shut, 0), plan), [(CheckpointKind::Pre, Phase::Hydrate, "phase")]);
         assert_eq!(due(Off, plan, work), []);
     }
 }

@@ -46,7 +46,6 @@ impl FileStamp {
     }
 }
 
-/// One file of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<'a> {
     pub path: &'a str,

@@ -4,7 +4,7 @@ use super::{Command, Io, Who, root, size};
 use crate::checkpoint;
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::BY_HAND;
-use crate::checkpoint::form::Kind;
+use crate::checkpoint::form::CheckpointKind;
 use crate::checkpoint::rollback::{BRIEF, Wanted};
 use crate::checkpoint::store::Store;
 use crate::config::in_force;
@@ -47,7 +47,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
         let tokens = ledger.as_ref().map(checkpoint::rollback::tokens).unwrap_or_default();
         let about = note.clone().into_iter().collect();
-        let wanted = Wanted { about, tokens, began, ..Wanted::new(BY_HAND, Kind::Post, phase, "by hand") };
+        let wanted = Wanted { about, tokens, began, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase, "by hand") };
         let until = brief.then(|| Instant::now() + BRIEF);
         let limits = Limits { until, ..limits.clone() };
         match checkpoint::rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {

@@ -15,7 +15,6 @@ pub(super) fn plain_bar(name: &str, value: u64) -> Bar {
     (name.to_owned(), vec![("plain", value)], value.to_string())
 }
 
-/// A figure of bars.
 pub(super) fn figure(out: &mut String, id: &str, title: &str, colours: &[(&str, &str)], rows: &[Bar], none: &str) {
     let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
     legend(out, colours);

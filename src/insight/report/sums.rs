@@ -6,6 +6,7 @@ use super::Card;
 use crate::claude::usage::Sum;
 use crate::insight::document::Calls;
 use crate::insight::tally::Followed;
+use crate::model::phase::Phase;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -32,8 +33,6 @@ pub struct Sums {
     pub files: BTreeMap<String, u64>,
 }
 
-const PHASES: [&str; 10] =
-    ["idle", "hydrate", "review", "execute", "verify", "intervene", "reflect", "close", "done", "halted"];
 const OUTCOMES: [&str; 3] = ["success", "partial", "failure"];
 /// More columns are no longer seen.
 const MOST_DAYS: u64 = 366;
@@ -49,19 +48,17 @@ impl Sums {
             let outcome = OUTCOMES.iter().position(|name| *name == insights.outcome).unwrap_or(1);
             days.entry(insights.date.clone()).or_default()[outcome] += 1;
             for (name, ms) in &insights.phase_ms {
-                if let Some(phase) = PHASES.iter().find(|phase| *phase == name) {
-                    *phases.entry(phase).or_default() += ms;
-                }
+                *phases.entry(name.as_str()).or_default() += ms;
             }
             sums.count(card);
-            millionths = match (millionths, insights.cost_usd) {
-                (known, None) => known,
-                (known, Some(cost)) => Some(known.unwrap_or(0) + in_millionths(cost)),
-            };
+            if let Some(cost) = insights.cost_usd {
+                *millionths.get_or_insert(0) += in_millionths(cost);
+            }
         }
         sums.cost_usd = millionths.map(from_millionths);
         sums.tokens = sums.by_model.values().map(Sum::tokens).fold(0, u64::saturating_add);
-        sums.phases = PHASES.iter().filter_map(|name| Some(((*name).to_owned(), *phases.get(name)?))).collect();
+        let phase = |phase: &Phase| Some((phase.name().to_owned(), *phases.get(phase.name())?));
+        sums.phases = Phase::ALL.iter().filter_map(phase).collect();
         sums.days = filled(days);
         sums
     }
@@ -81,10 +78,9 @@ impl Sums {
         self.drawn += insights.audits.drawn;
         self.done += insights.audits.done;
         self.blocks += insights.custodiet_blocks;
-        for (agent, verdict) in [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)] {
-            if let Some(verdict) = verdict {
-                *self.verdicts.entry(format!("{agent} {verdict}")).or_default() += 1;
-            }
+        let critic = insights.critic_verdict.iter().map(|verdict| format!("critic {verdict}"));
+        for said in critic.chain(insights.qa_verdict.iter().map(|verdict| format!("qa-verifier {verdict}"))) {
+            *self.verdicts.entry(said).or_default() += 1;
         }
         for (tool, calls) in &card.tools {
             add_calls(self.tools.entry(tool.clone()).or_default(), calls);

@@ -5,7 +5,7 @@
 
 use super::prepare::Prepared;
 use crate::checkpoint::capture::Limits;
-use crate::checkpoint::form::Kind;
+use crate::checkpoint::form::CheckpointKind;
 use crate::checkpoint::rollback::{self, Wanted};
 use crate::checkpoint::store::Store;
 use crate::config::in_force;
@@ -16,9 +16,8 @@ use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::sessions;
 use crate::model::call::CallState;
 use crate::model::error::Failure;
-use crate::run::artifacts::Artifacts;
-use crate::run::attempt::Deed;
-use crate::run::attempt::POLICY_CHANGED;
+use crate::run::artifacts::RunArtifacts;
+use crate::run::attempt::{AttemptFact, POLICY_CHANGED};
 use crate::run::client::Kit;
 use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
@@ -34,10 +33,9 @@ use std::path::PathBuf;
 pub(super) struct Driver {
     pub(super) env: Env,
     pub(super) root: PathBuf,
-    pub(super) artifacts: Artifacts,
+    pub(super) artifacts: RunArtifacts,
     pub(super) run: RunState,
     pub(super) prepared: Prepared,
-    /// The run's folder, below the client's.
     pub(super) folder: PathBuf,
     pub(super) kit: Kit,
     /// The call that a person approved, and their note: for the first step after a resume.
@@ -50,7 +48,7 @@ impl Driver {
     pub(super) fn new(
         env: Env,
         root: PathBuf,
-        (artifacts, lock): (Artifacts, File),
+        (artifacts, lock): (RunArtifacts, File),
         run: RunState,
         prepared: Prepared,
     ) -> Result<Self, Failure> {
@@ -61,7 +59,7 @@ impl Driver {
         Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, _lock: lock })
     }
 
-    pub(super) fn append(&mut self, deed: Deed) -> Result<(), Failure> {
+    pub(super) fn append(&mut self, deed: AttemptFact) -> Result<(), Failure> {
         let told = self.artifacts.append(&self.run.run_id, deed)?;
         self.run.apply(&told);
         Ok(())
@@ -154,7 +152,6 @@ impl Driver {
         self.deferred_call().is_some_and(|open| open.call.id == id && open.state == CallState::Pending)
     }
 
-    /// Records that a person rejected the deferred call.
     pub(super) fn reject_deferred_call(&self, note: Option<&str>) -> Result<(), Failure> {
         let Some(open) = self.deferred_call() else { return Ok(()) };
         let env = self.env.later();
@@ -164,7 +161,12 @@ impl Driver {
     }
 
     /// Takes a checkpoint before or after a step, so that a rollback works on runs.
-    pub(super) fn take_checkpoint(&self, kind: Kind, step: &PlannedStep, trigger: &str) -> Result<(), Failure> {
+    pub(super) fn take_checkpoint(
+        &self,
+        kind: CheckpointKind,
+        step: &PlannedStep,
+        trigger: &str,
+    ) -> Result<(), Failure> {
         let env = self.env.later();
         let mut ledger = self.session().map(|_| self.lock_ledger(&env)).transpose()?;
         let tokens = ledger.as_ref().map(rollback::tokens).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::config::policy::Check;
 use crate::config::policy::check::{Moment, Outcome as OnFailure};
 use crate::gate::checks::GATE;
 use crate::model::phase::Phase;
-use crate::run::attempt::{Outcome, Trigger};
+use crate::run::attempt::{RunOutcome, Trigger};
 use crate::run::client::Stream;
 use crate::run::plan::{PlannedStep, StepAction};
 use crate::session::fold::Session;
@@ -21,14 +21,11 @@ pub(super) enum StepResult {
     Pause(PauseRequest),
 }
 
-/// What a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PauseRequest {
     pub(super) trigger: Trigger,
     pub(super) question: String,
-    /// The call that waits.
     pub(super) tool_use_id: Option<String>,
-    /// The checks that failed.
     pub(super) checks: Vec<String>,
 }
 
@@ -43,10 +40,10 @@ impl StepResult {
         Self::Pause(PauseRequest::new(trigger, question))
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> RunOutcome {
         match self {
-            Self::Passed => Outcome::Pass,
-            Self::Blocked(_) => Outcome::Blocked,
+            Self::Passed => RunOutcome::Pass,
+            Self::Blocked(_) => RunOutcome::Blocked,
             Self::Pause(request) => request.trigger.outcome(),
         }
     }

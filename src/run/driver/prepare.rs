@@ -9,7 +9,7 @@ use crate::config::texts::{self, Library, Origin, Texts};
 use crate::config::workflow::{Workflow, meant};
 use crate::model::error::Code;
 use crate::model::refusal::refused;
-use crate::run::artifacts::Artifacts;
+use crate::run::artifacts::RunArtifacts;
 use crate::run::client;
 use crate::run::plan::{PlannedStep, StepAction, plan};
 use crate::system::env::Env;
@@ -17,7 +17,6 @@ use crate::system::git;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The run a person asked for.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
     pub task: String,
@@ -28,7 +27,6 @@ pub struct RunRequest {
     pub step_timeout_ms: u64,
 }
 
-/// What a run is driven with.
 #[derive(Default)]
 pub(super) struct Prepared {
     pub(super) plan: Vec<PlannedStep>,
@@ -54,7 +52,7 @@ pub fn project_root(env: &Env) -> PathBuf {
 }
 
 /// The project's driver lock. A second driver is refused; that is no failure of ours.
-pub(super) fn lock_project(artifacts: &Artifacts) -> anyhow::Result<File> {
+pub(super) fn lock_project(artifacts: &RunArtifacts) -> anyhow::Result<File> {
     match artifacts.drive() {
         Err(failure) if failure.code == Code::ConcurrentExecution => {
             refused(format!("{failure}\nhint: `aops-hook runs` shows it; wait for it, or end it with Ctrl-C"))

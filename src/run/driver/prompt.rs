@@ -19,7 +19,6 @@ use crate::text::json::cut;
 use crate::text::template::{Phrase, quote};
 use std::path::PathBuf;
 
-/// Longest text of an inner workflow, in bytes.
 const INNER: usize = 6_000;
 
 impl Driver {
@@ -68,7 +67,6 @@ impl Driver {
 /// The newest calls are listed, at most so many.
 const MOST: usize = 20;
 
-/// One call of a step.
 struct MadeCall {
     id: String,
     shown: String,

@@ -7,14 +7,13 @@
 use super::base::{Driver, random_hex};
 use super::judge::{Evidence, StepResult};
 use super::{Reporter, StepProgress};
-use crate::checkpoint::form::Kind;
+use crate::checkpoint::form::CheckpointKind;
 use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
-use crate::run::attempt::Trigger;
-use crate::run::attempt::{Begun, Deed, Done};
+use crate::run::attempt::{AttemptFact, Begun, Done, Trigger};
 use crate::run::client::{Stream, usd};
 use crate::run::job::{Job, JobFiles, JobStatus};
-use crate::run::packet::Summary;
+use crate::run::packet::StepSummary;
 use crate::run::plan::{PlannedStep, StepAction};
 use crate::system::env::{RUN, RUN_KEY};
 use crate::system::process::Ending;
@@ -44,20 +43,20 @@ impl Driver {
         reporter.step_began(&step, index);
         let begun = match self.take_over(&step) {
             Some(begun) => begun,
-            None => match self.take_checkpoint(Kind::Pre, &step, "run") {
+            None => match self.take_checkpoint(CheckpointKind::Pre, &step, "run") {
                 Ok(()) => self.start_step(index, &step)?,
                 Err(failure) => return Ok(no_checkpoint(&failure)),
             },
         };
         let files = JobFiles::of(&self.folder, &begun);
-        let mut stream = Stream::of(files.stdout());
+        let mut stream = Stream::of(files.file("out"));
         let (ending, interrupted) = self.wait(reporter, index, &files, &mut stream)?;
-        let stderr = String::from_utf8_lossy(&std::fs::read(files.stderr()).unwrap_or_default()).into_owned();
+        let stderr = String::from_utf8_lossy(&std::fs::read(files.file("err")).unwrap_or_default()).into_owned();
         let session = is_client.then(|| self.session()).flatten();
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
         let evidence = Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
         let result = evidence.judge();
-        let result = match self.take_checkpoint(Kind::Post, &step, checkpoint_trigger(&result)) {
+        let result = match self.take_checkpoint(CheckpointKind::Post, &step, checkpoint_trigger(&result)) {
             Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
             _ => result,
         };
@@ -151,7 +150,7 @@ impl Driver {
         artifacts: Vec<String>,
     ) -> Result<(), Failure> {
         let outcome = result.outcome();
-        let summary = Summary { artifacts, duration_ms, outcome, step_name: step.clone() };
+        let summary = StepSummary { artifacts, duration_ms, outcome, step_name: step.clone() };
         self.artifacts.keep_summary(&self.run.run_id, &summary)?;
         let reason = match result {
             StepResult::Pause(_) => return Ok(()),
@@ -159,11 +158,10 @@ impl Driver {
             StepResult::Blocked(reason) => reason.clone(),
         };
         let (cost, tokens) = (self.run.cost, self.run.tokens);
-        self.append(Deed::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
+        self.append(AttemptFact::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
     }
 }
 
-/// A step without a checkpoint could not be rolled back.
 fn no_checkpoint(failure: &Failure) -> StepResult {
     StepResult::Blocked(format!("no checkpoint could be taken: {failure}"))
 }
@@ -185,7 +183,7 @@ impl Driver {
         let call = CallKey { id, server: "aops-hook".to_owned(), tool: tool.to_owned() };
         let tree = git::tree(&self.env, &self.root).unwrap_or_default();
         let begun = Begun { attempt, call, step: step.id.clone(), tree };
-        self.append(Deed::Step(begun.clone()))?;
+        self.append(AttemptFact::Step(begun.clone()))?;
         let key = random_hex(16)?;
         let job = self.job(index, step, attempt, &key)?;
         let variables = self.variables(step, &begun.call.id, key);
@@ -195,7 +193,6 @@ impl Driver {
         Ok(begun)
     }
 
-    /// The environment of a step's program.
     fn variables(&self, step: &PlannedStep, idempotency_key: &str, key: String) -> Vec<(String, OsString)> {
         let mut own: Vec<(&str, OsString)> = vec![
             (RUN, self.run.run_id.clone().into()),

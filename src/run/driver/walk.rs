@@ -3,16 +3,14 @@
 //! Writes packets and the attempt ledger; starts the command under `[run] notify`. Invariants: a packet is on disk before the ledger says so; a driver that dies in
 //! between ends the run once more, with the same words.
 
-use super::Reporter;
 use super::base::{Driver, random_hex, run_folder};
 use super::judge::{PauseRequest, StepResult};
 use super::prepare::{Prepared, RunRequest, check_clean, lock_project, project_root};
-use super::{Finish, describe_next_step};
+use super::{Finish, Reporter, describe_next_step};
 use crate::model::error::Failure;
 use crate::model::refusal::refused;
-use crate::run::artifacts::Artifacts;
-use crate::run::attempt::{Deed, Ended, Init, Paused};
-use crate::run::attempt::{Outcome, Trigger};
+use crate::run::artifacts::RunArtifacts;
+use crate::run::attempt::{AttemptFact, Ended, Init, Paused, RunOutcome, Trigger};
 use crate::run::job::{JobFiles, JobStatus};
 use crate::run::packet::{End, Pause};
 use crate::run::state::RunState;
@@ -24,13 +22,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-/// Begins a run and drives it.
 pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyhow::Result<Finish> {
     let env = env.later();
     let root = project_root(&env);
     check_clean(&env, &root)?;
     let prepared = Prepared::of(&env, &root, &request.workflow, request.project_type.as_deref())?;
-    let artifacts = Artifacts::of(&root);
+    let artifacts = RunArtifacts::of(&root);
     artifacts.prepare(&env, &root)?;
     let lock = lock_project(&artifacts)?;
     for dead in artifacts.runs()?.into_iter().filter(|run| run.status.is_driven()) {
@@ -49,7 +46,7 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
     let run_id = format!("{}-{}", day(env.now_ms), random_hex(4)?);
     let run = RunState { run_id, ..RunState::default() };
     let mut driver = Driver::new(env, root, (artifacts, lock), run, prepared)?;
-    driver.append(Deed::Init(init))?;
+    driver.append(AttemptFact::Init(init))?;
     driver.walk(reporter)
 }
 
@@ -58,10 +55,10 @@ impl Driver {
         reporter.run_began(&self.run);
         loop {
             if let Some(reason) = self.policy_changed() {
-                return self.finish(reporter, Outcome::Blocked, reason);
+                return self.finish(reporter, RunOutcome::Blocked, reason);
             }
             let Some((index, _)) = self.run.next_step() else {
-                return self.finish(reporter, Outcome::Pass, "every step passed".to_owned());
+                return self.finish(reporter, RunOutcome::Pass, "every step passed".to_owned());
             };
             let result = if signal::interrupted() {
                 StepResult::pause(Trigger::Interrupted, "the run was interrupted between two steps")
@@ -70,7 +67,7 @@ impl Driver {
             };
             match result {
                 StepResult::Passed => {}
-                StepResult::Blocked(reason) => return self.finish(reporter, Outcome::Blocked, reason),
+                StepResult::Blocked(reason) => return self.finish(reporter, RunOutcome::Blocked, reason),
                 StepResult::Pause(request) => return self.pause(reporter, index, request),
             }
         }
@@ -80,7 +77,7 @@ impl Driver {
         let trigger = request.trigger;
         let (packet, paused) = make_packet(&self.env, &self.root, &self.run, index, request)?;
         let file = self.artifacts.keep_pause(&packet)?;
-        self.append(Deed::Checkpoint(paused))?;
+        self.append(AttemptFact::Checkpoint(paused))?;
         self.leave_step()?;
         let hint = describe_next_step(&packet.checkpoint_id, trigger.wants_decision(), None);
         let (run_id, reason) = (packet.run_id, packet.question);
@@ -92,7 +89,7 @@ impl Driver {
     pub(super) fn finish(
         mut self,
         reporter: &mut dyn Reporter,
-        outcome: Outcome,
+        outcome: RunOutcome,
         reason: String,
     ) -> anyhow::Result<Finish> {
         let head = self.leave_step()?.unwrap_or_else(|| self.artifacts.head());
@@ -109,8 +106,8 @@ impl Driver {
             workflow: self.run.init.workflow.clone(),
         };
         let packet = self.artifacts.keep_end(&end)?;
-        self.append(Deed::Terminal(Ended { outcome, reason: reason.clone() }))?;
-        if outcome == Outcome::Pass {
+        self.append(AttemptFact::Terminal(Ended { outcome, reason: reason.clone() }))?;
+        if outcome == RunOutcome::Pass {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
         let finish = Finish { run_id, outcome, reason, packet, hint: None };
@@ -155,7 +152,7 @@ pub fn mark_terminated(
     env: &Env,
     reporter: &mut dyn Reporter,
     root: &Path,
-    artifacts: &Artifacts,
+    artifacts: &RunArtifacts,
     mut run: RunState,
 ) -> anyhow::Result<RunState> {
     let folder = run_folder(env, &run.run_id);
@@ -166,7 +163,7 @@ pub fn mark_terminated(
     let why = PauseRequest::new(Trigger::Terminated, "the driver ended before the run did");
     let (packet, paused) = make_packet(env, root, &run, index, why)?;
     artifacts.keep_pause(&packet)?;
-    run.apply(&artifacts.append(&run.run_id, Deed::Checkpoint(paused))?);
+    run.apply(&artifacts.append(&run.run_id, AttemptFact::Checkpoint(paused))?);
     let hint = describe_next_step(&packet.checkpoint_id, false, None);
     reporter.note(&format!("run {} was TERMINATED: its driver is gone; {hint}", run.run_id));
     if running {
