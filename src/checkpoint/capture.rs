@@ -9,10 +9,9 @@ mod walk;
 pub use rules::hidden_by_rules;
 pub use walk::{Walked, everything_below, walk};
 
-use crate::checkpoint::store::Store;
-use crate::checkpoint::store::blob::Put;
 use crate::checkpoint::store::cache::{FileStamp, Known};
 use crate::checkpoint::tree::{Artifacts, File, Folder, LeftOut, find, name};
+use crate::checkpoint::{store::Store, store::blob::Put};
 use crate::config::policy::Policy;
 use crate::model::error::{Code, Failure};
 use crate::system::env::{Env, boot_id};
@@ -28,7 +27,6 @@ use std::thread;
 use std::time::Instant;
 use walk::on_disk;
 
-/// How much may be kept, and by when.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of one file, and of all together.
@@ -42,12 +40,8 @@ pub struct Limits {
 
 impl Limits {
     pub fn of(policy: &Policy) -> Self {
-        Self {
-            file: policy.checkpoint.max_file_mb << 20,
-            tree: policy.checkpoint.max_tree_mb << 20,
-            until: None,
-            sync: true,
-        }
+        let (file, tree) = (policy.checkpoint.max_file_mb << 20, policy.checkpoint.max_tree_mb << 20);
+        Self { file, tree, ..Self::none() }
     }
 
     /// For an archive: everything is kept.
@@ -63,7 +57,6 @@ impl Limits {
     }
 }
 
-/// A path of the tree with its stat.
 #[derive(Clone, Debug)]
 pub struct TreeEntry {
     pub path: String,
@@ -183,7 +176,7 @@ fn keep_contents(
         let file = &mut files[at];
         match now {
             Ok((put, stamp)) => {
-                (file.sha256, file.size, stamps[at], stays[at]) = (Sum(put.sha256), put.size, stamp, true);
+                (file.sha256, file.size, stamps[at], stays[at]) = (Sum(put.0), put.1, stamp, true);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {} // gone since
             Err(error) => {
@@ -243,7 +236,6 @@ fn in_threads(most: usize, work: impl Fn() + Sync) {
     });
 }
 
-/// Puts the content of one file into the store.
 fn read(store: &Store, path: &str, sync: bool) -> ReadContent {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(on_disk(&store.root, path))?;
@@ -255,7 +247,7 @@ fn read(store: &Store, path: &str, sync: bool) -> ReadContent {
     for last in (0..TRIES).rev() {
         let put = store.keep(&mut file, before.size, sync)?;
         let after = FileStamp::of(&fstat(&file)?);
-        let steady = before == after && put.size == after.size;
+        let steady = before == after && put.1 == after.size;
         if steady || last == 0 {
             return Ok((put, steady.then_some(after)));
         }

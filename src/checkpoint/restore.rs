@@ -18,7 +18,6 @@ use std::{fs, thread};
 /// Up to so many files are synced one by one; more by one `syncfs`.
 const FEW: usize = 64;
 
-/// The result of applied steps.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// Folders that could not be removed: they hold files that are in neither tree.
@@ -36,7 +35,6 @@ pub fn check_contents(store: &Store, delta: &Delta) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Changes to a tree.
 #[derive(Debug)]
 pub struct Steps<'a> {
     pub delta: Delta<'a>,
@@ -46,7 +44,6 @@ pub struct Steps<'a> {
     pub fresh: bool,
 }
 
-/// Applies these steps to the tree at `root`.
 pub fn apply(store: &Store, root: &OwnedFd, steps: &Steps) -> Result<Applied, Failure> {
     // Without its parent folder there is nothing to remove.
     const GONE: [Errno; 3] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
@@ -244,7 +241,6 @@ impl<'a> Opener<'a> {
     }
 }
 
-/// Gives the owner all permissions.
 fn open_up(dir: impl AsFd) -> Result<(), Errno> {
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&dir)?.st_mode);
     if mode.contains(Mode::RWXU) {

@@ -13,16 +13,13 @@ pub use finish::{finish_pending, resume};
 pub use phase::{Before, at_phase_change, tell};
 
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, standing, text};
-use crate::checkpoint::store::index::IndexRow;
+use crate::checkpoint::form::{self, Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, text};
 use crate::checkpoint::store::{Store, read_file};
-use crate::checkpoint::tree::Artifacts;
+use crate::checkpoint::{store::index::IndexRow, tree::Artifacts};
 use crate::claude::transcript::tokens::used;
-use crate::ledger::entry::Line;
-use crate::ledger::open::Ledger;
-use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::session_folder::{self, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE};
 use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
 use crate::session::fact::{Fact, Taken};
@@ -38,7 +35,6 @@ use std::time::{Duration, Instant};
 /// How long sessions are locked for a capture of their tree; their hooks wait a few seconds.
 pub const BRIEF: Duration = Duration::from_secs(1);
 
-/// A checkpoint to be written.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub run: &'a str,
@@ -84,24 +80,26 @@ fn write(
     (artifacts, text): FilesAndText,
 ) -> Result<Checkpoint, Failure> {
     let mut rows = store.rows()?;
-    let version = Store::next_version(&rows, wanted.run, wanted.kind, wanted.phase);
+    let of_run = |row: &&IndexRow| row.run() == wanted.run;
+    let same = |row: &&IndexRow| of_run(row) && row.kind == wanted.kind && row.phase == wanted.phase;
+    let version = rows.iter().filter(same).map(|row| row.version).max().unwrap_or(0) + 1;
     let id = Id::new(wanted.run, wanted.kind, wanted.phase, version);
     let id = id.ok_or_else(|| Failure::new(Code::InputInvalid, format!("`{}` is not a name of a run", wanted.run)))?;
-    let last = || rows.iter().rfind(|row| row.run() == wanted.run).map(|row| row.id.clone());
+    let last = || rows.iter().rfind(of_run).map(|row| row.id.clone());
     let empty = Session::default();
     let known = session.unwrap_or(&empty);
     let created_at = timestamp(env.now_ms);
-    let mut orchestrator = standing::orchestrator(known);
+    let mut orchestrator = form::describe_loop(known);
     if orchestrator.policy_hash.is_empty() {
         NO_DIGEST.clone_into(&mut orchestrator.policy_hash);
     }
     let started = Some(&known.state.started_at).filter(|at| !at.is_empty());
     let about = wanted.about.iter().map(|(name, text)| (*name, text.as_str())).chain([("trigger", wanted.trigger)]);
     let checkpoint = Checkpoint {
-        agents: standing::agents(known, &wanted.tokens),
+        agents: form::describe_agents(known, &wanted.tokens),
         artifacts,
         digest: None,
-        governance: standing::governance(known),
+        governance: form::describe_gates(known),
         identity: Identity {
             checkpoint_id: id.to_string(),
             ledger_head: known.head.clone(),
@@ -140,7 +138,6 @@ pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
     used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names)
 }
 
-/// The ledger's fact of a checkpoint.
 pub fn fact(checkpoint: &Checkpoint) -> Fact {
     Fact::Checkpoint(Taken {
         digest: checkpoint.digest.clone().unwrap_or_default(),

@@ -5,24 +5,21 @@
 
 pub mod blob;
 pub mod cache;
-pub mod hide;
 pub mod index;
 
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::ledger::lock::Lock;
 use crate::model::error::{Code, Failure};
-use crate::system::env::Env;
-use crate::system::folder;
+use crate::system::{env::Env, folder};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// The open store of a tree.
 #[derive(Debug)]
 pub struct Store {
     pub root: PathBuf,
@@ -55,7 +52,7 @@ impl Store {
         for name in names(&store.spare)? {
             let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());
         }
-        hide::from_git(root);
+        hide_from_git(root);
         store.adopt(env)?;
         Ok(store)
     }
@@ -169,7 +166,6 @@ impl Store {
         Ok(())
     }
 
-    /// Every checkpoint that has a file.
     pub fn files(&self) -> Result<Vec<Id>, Failure> {
         let mut found = Vec::new();
         for folder in names(&self.dir)? {
@@ -222,4 +218,41 @@ pub fn names(dir: &OwnedFd) -> Result<Vec<String>, Failure> {
     let items = rustix::fs::Dir::read_from(dir).map_err(failed)?;
     let names = items.filter_map(|item| item.ok()?.file_name().to_str().ok().map(str::to_owned));
     Ok(names.filter(|name| name != "." && name != "..").collect())
+}
+
+/// Anywhere in the repository: a project can begin below its root.
+pub const HIDDEN: &str = "**/.claude/checkpoints/";
+
+/// Makes git ignore the store, by a line in the repository's own list. A read-only repository is left as it is.
+fn hide_from_git(root: &Path) {
+    let Some(folder) = root.ancestors().find_map(git_common_folder) else { return };
+    let path = folder.join("info/exclude");
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    if known.lines().any(|line| line.trim_end() == HIDDEN) {
+        return;
+    }
+    let gap = if known.is_empty() || known.ends_with('\n') { "" } else { "\n" };
+    let _ = fs::create_dir_all(folder.join("info"));
+    if let Ok(found) = crate::system::files::find(&path) {
+        let _ = found.replace(format!("{known}{gap}{HIDDEN}\n").as_bytes(), 0o644);
+    }
+}
+
+/// The `.git` folder of the repository or worktree here; `None` where there is none.
+pub fn git_folder(folder: &Path) -> Option<PathBuf> {
+    let git = folder.join(".git");
+    let about = fs::symlink_metadata(&git).ok()?;
+    if about.is_file() {
+        let text = fs::read_to_string(&git).ok()?;
+        Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
+    } else {
+        Some(git)
+    }
+}
+
+/// The folder that all worktrees of the repository here share; `None` where there is no repository.
+pub fn git_common_folder(folder: &Path) -> Option<PathBuf> {
+    let own = git_folder(folder)?;
+    let shared = fs::read_to_string(own.join("commondir")).ok().map(|text| own.join(text.trim()));
+    Some(shared.unwrap_or(own)).filter(|folder| folder.join("HEAD").exists())
 }

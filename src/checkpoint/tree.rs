@@ -64,14 +64,12 @@ impl HasPath for LeftOut {
     }
 }
 
-/// Finds a path in a sorted list.
 pub fn find<'a, T: HasPath>(all: &'a [T], path: &str) -> Option<&'a T> {
     all.binary_search_by(|one| one.path().cmp(path)).ok().map(|at| &all[at])
 }
 
 /// The store's folder in a tree.
 pub const OURS: &str = ".claude/checkpoints";
-/// The records of runs in a tree.
 const OF_RUNS: [&str; 4] = ["artifacts/checkpoints", "artifacts/loop_state", "artifacts/steps", "artifacts/terminal"];
 
 /// Never captured and never changed: a `.git` folder, the store, the records of runs.
@@ -172,14 +170,12 @@ impl<'a> Delta<'a> {
         self.added.iter().chain(&self.removed).copied().chain(self.changed.iter().map(|(old, _)| *old))
     }
 
-    /// All paths that change.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let changed = self.changed_folders.iter().map(|(folder, _)| *folder);
         let folders = self.new_folders.iter().chain(&self.gone_folders).copied().chain(changed);
         self.touched().map(HasPath::path).chain(folders.map(HasPath::path))
     }
 
-    /// The number of files that change.
     pub fn files(&self) -> usize {
         self.touched().count()
     }

@@ -4,22 +4,16 @@
 //! appears whole or not at all; what an analysis found is never lost to a later write; a session whose transcript is too
 //! long for the time there is keeps the tokens it was last known to have used.
 
-use crate::claude::prices::Prices;
 use crate::claude::transcript::scan::{Lens, Scan, scan};
-use crate::claude::usage::Tokens;
-use crate::insight::document::Insights;
-use crate::insight::tally::Tally;
-use crate::ledger::entry::Line;
-use crate::ledger::open::Ledger;
-use crate::ledger::recover::LEDGER_FILE;
-use crate::ledger::session_folder::dashed;
+use crate::claude::{prices::Prices, usage::Tokens};
+use crate::insight::{document::Insights, tally::Tally};
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Concluded, Fact};
 use crate::system::env::Env;
 use crate::system::files::{self, make_all};
-use crate::text::json;
-use crate::text::sha256::file_name;
+use crate::text::{json, sha256::file_name};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fs::{self, File};
@@ -45,10 +39,8 @@ pub fn file(env: &Env, date: &str, session_id: &str) -> PathBuf {
 pub fn prices(env: &Env) -> Result<Prices, Failure> {
     let path = env.user_config.join("prices.json");
     let bad = |words: String| Failure::new(Code::ConfigInvalid, format!("`{}`: {words}", path.display()));
-    let own = match files::find(&path) {
-        Ok(found) => found.bytes.map(String::from_utf8).transpose().map_err(|e| bad(e.to_string()))?,
-        Err(error) => return Err(bad(error.to_string())),
-    };
+    let own = files::find(&path).map_err(|e| bad(e.to_string()))?.bytes;
+    let own = own.map(String::from_utf8).transpose().map_err(|e| bad(e.to_string()))?;
     Prices::read(own.as_deref()).map_err(bad)
 }
 
@@ -70,11 +62,10 @@ pub fn entries(ledger: &Path, mut visit: impl FnMut(&Line, &Fact)) -> io::Result
     Ok(())
 }
 
-/// All of a session's ledger, counted.
-pub fn tally(folder: &Path, trace: &str) -> io::Result<Tally> {
+pub fn tally(folder: &Path, trace: &str) -> Result<Tally, Failure> {
     let mut tally = Tally::new();
-    entries(&folder.join(LEDGER_FILE), |line, fact| tally.add(trace, line, fact))?;
-    Ok(tally)
+    let read = entries(&folder.join(LEDGER_FILE), |line, fact| tally.add(trace, line, fact));
+    read.map(|()| tally).map_err(|e| Failure::storage(folder.display(), e))
 }
 
 /// A session's transcript, where the host keeps it.
@@ -84,18 +75,6 @@ pub fn transcript_of(shelved: &SessionOnDisk) -> PathBuf {
 }
 
 /// What this session came to. `until`: when the transcript must be done.
-pub fn gather(
-    env: &Env,
-    folder: &Path,
-    trace: &str,
-    transcript: &Path,
-    until: Option<Instant>,
-) -> Result<Insights, Failure> {
-    let tally = tally(folder, trace).map_err(|e| Failure::storage(folder.display(), e))?;
-    finish(env, tally, transcript, until)
-}
-
-/// The same from a ledger that was counted before.
 pub fn finish(env: &Env, tally: Tally, transcript: &Path, until: Option<Instant>) -> Result<Insights, Failure> {
     let (mut insights, phases, agents) = tally.conclude();
     let old = kept(&file(env, &insights.date, &insights.session_id));
@@ -164,7 +143,7 @@ pub fn conclude(
     until: Option<Instant>,
 ) -> Result<Insights, Failure> {
     let trace = ledger.session().state.session_id.clone();
-    let insights = gather(env, &ledger.place().path, &trace, transcript, until)?;
+    let insights = finish(env, tally(&ledger.place().path, &trace)?, transcript, until)?;
     write(env, &insights)?;
     record(env, ledger, &insights)?;
     Ok(insights)

@@ -1,8 +1,7 @@
 //! The insights document of a session, filled from ledger and transcript; and `FIELDS`, from which its schema follows.
 //!
-//! Reads nothing, writes nothing. Stored type, version `schema`: fields in sorted order. Invariants: no value is invented, so
-//! an unknown field is empty or null; a check is about forms, not about words: an unknown field is kept, and `"followed":
-//! "Partial - the tests were late"` is as good as `"Partial"`.
+//! Pure. Stored type, version `schema`: fields in sorted order. Invariants: no value is invented, so an unknown field is
+//! empty or null; a check is about forms, not about words, and an unknown field is kept.
 
 use crate::claude::usage::Tokens;
 use crate::text::json::{self, cut};
@@ -133,6 +132,17 @@ impl Insights {
         let plain = serde_json::to_string(self).unwrap_or_default();
         json::read(&plain).map(|json| json.canonical(&Unchanged)).unwrap_or_default()
     }
+}
+
+/// Dollars as millionths.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded before")]
+pub fn micros(dollars: f64) -> u64 {
+    (dollars.clamp(0.0, 1e9) * 1e6).round() as u64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no run costs a billion dollars")]
+pub fn usd(micros: u64) -> f64 {
+    micros as f64 / 1e6
 }
 
 /// A model's words, as deep as they go.

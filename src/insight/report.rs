@@ -1,8 +1,7 @@
 //! The report page over many sessions: outcomes, time, cost, refusals.
 //!
-//! Reads what it is given, gives back HTML; touches nothing. Invariants: the page needs nothing but itself (no script from
-//! elsewhere, no font, no picture); every text from outside is escaped; its length is bounded by `LARGEST`, whatever the
-//! sessions hold.
+//! Pure. Invariants: the page needs nothing but itself (no script from elsewhere, no font, no picture); every text from
+//! outside is escaped; its length is bounded by `LARGEST`, whatever the sessions hold.
 
 mod chart;
 mod sums;
@@ -11,8 +10,7 @@ pub use sums::Sums;
 
 use crate::claude::usage::Sum;
 use crate::insight::document::{Calls, Insights};
-use crate::insight::tally::Followed;
-use crate::insight::timeline::TimelineEntry;
+use crate::insight::tally::{Followed, TimelineEntry};
 use chart::{Bar, columns, escape, figure, plain_bar, write_card};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -36,7 +34,6 @@ pub struct Card {
     pub followed: BTreeMap<String, Followed>,
 }
 
-/// What the page says of itself.
 #[derive(Debug, Default)]
 pub struct Heading {
     pub made_at: String,
@@ -45,7 +42,6 @@ pub struct Heading {
     pub unreadable: usize,
 }
 
-/// The whole page; cards newest first.
 pub fn page(cards: &[Card], heading: &Heading) -> String {
     let sums = Sums::of(cards);
     let mut out = String::with_capacity(64 << 10);

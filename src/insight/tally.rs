@@ -1,20 +1,15 @@
 //! Counts a session's entries one after another: what its insights and its timeline are made of.
 //!
-//! Reads the facts it is given, writes nothing. Invariant: an entry that does not fold (a damaged ledger, looked at by a
-//! person) is left out of the state and counted all the same.
+//! Pure. Invariants: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
+//! counted all the same; in the timeline a call that succeeded has no entry, a refused one has.
 
 use super::document::{Audits, Calls, Insights};
-use super::timeline::{TimelineEntry, timeline_entry, words};
 use crate::ledger::entry::Line;
-use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect};
-use crate::model::event::EventKind;
-use crate::model::phase::Phase;
-use crate::session::agent_report::AgentReport;
+use crate::model::{agent::ours, event::EventKind, phase::Phase};
 use crate::session::fact::{Fact, Reported, Seen, Step};
-use crate::session::fold::Session;
-use crate::session::prompt::Prompt;
-use crate::text::json::{self, cut};
+use crate::session::{agent_report::AgentReport, fold::Session, prompt::Prompt};
+use crate::text::json::{self, Json, cut};
 use crate::text::template::one_line;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -304,5 +299,70 @@ fn push_new(list: &mut Vec<String>, text: &str) {
     let text = cut(text, LONGEST);
     if !text.is_empty() && !list.iter().any(|known| known == text) {
         push(list, text);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimelineEntry {
+    pub at_ms: i64,
+    /// `prompt`, `verdict`, `refusal`, `failure`, `audit`, `block` or `end`.
+    pub kind: &'static str,
+    pub text: String,
+}
+
+fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
+    // The reason without the way out.
+    let first = |reason: &str| reason.lines().next().unwrap_or_default().to_owned();
+    let (kind, text) = match fact {
+        Fact::Event(seen) => match &seen.said {
+            Some(said) if said.ruling == "deny" => {
+                ("refusal", format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))
+            }
+            _ => match EventKind::of(&seen.event) {
+                EventKind::UserPromptSubmit => {
+                    ("prompt", words(seen, "prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine)?)
+                }
+                EventKind::Stop => ("end", "the turn ended".to_owned()),
+                EventKind::StopFailure => {
+                    ("failure", format!("the turn broke off: {}", words(seen, "error").unwrap_or_default()))
+                }
+                EventKind::SessionEnd => ("end", "the session ended".to_owned()),
+                _ => return None,
+            },
+        },
+        Fact::Call(step) => match (step.to, &step.gate) {
+            (CallState::Denied, Some(gate)) => {
+                let reason = first(step.reason.as_deref().unwrap_or_default());
+                ("refusal", format!("{gate}: {}: {reason}", step.call.tool))
+            }
+            (CallState::Failed, _) => {
+                let reason = step.reason.as_deref().unwrap_or_default();
+                ("failure", format!("{}: {reason}", step.call.tool))
+            }
+            _ if step.drawn == Some(true) => ("audit", "an audit was drawn".to_owned()),
+            _ => return None,
+        },
+        Fact::Verdict(report) if !report.sent_on => {
+            let finding = report.finding.as_ref()?;
+            let said = finding.verdict.as_deref().or(finding.workflow.as_deref());
+            let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
+            let more = finding.problems.first().or(finding.intent.as_ref());
+            let more = more.map(|more| format!(": {more}")).unwrap_or_default();
+            ("verdict", format!("{} {said}{more}", report.agent))
+        }
+        Fact::Block(block) => ("block", format!("blocked by {}: {}", block.by, block.reason)),
+        Fact::Unblock(by) => ("block", format!("block lifted by {}", by.by)),
+        Fact::Waive(waiver) => ("block", format!("{} waived: {}", waiver.gate, waiver.reason)),
+        _ => return None,
+    };
+    Some(TimelineEntry { at_ms, kind, text: one_line(&text, 160) })
+}
+
+/// A text of the event; of a clipped one its beginning.
+pub fn words(seen: &Seen, name: &str) -> Option<String> {
+    let about = json::read(seen.about.get()).ok()?;
+    match about.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
     }
 }

@@ -3,25 +3,20 @@
 //! Reads heads, the call index, the working tree and agent files, each only for the events that need it. Invariant: a plain
 //! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
 
-use crate::config::policy::Level;
 use crate::config::texts::{self, Library};
-use crate::config::workflow::Held;
+use crate::config::{policy::Level, workflow::Held};
 use crate::gate::{CallContext, Context, EndContext, StartContext, is_waived};
-use crate::ledger::heads;
-use crate::ledger::open::Ledger;
-use crate::model::agent::ours;
+use crate::ledger::{heads, open::Ledger};
 use crate::model::call::{Effect, ToolCall};
-use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::{agent::ours, error::Failure};
 use crate::observe::tampering::{self, Trip};
 use crate::observe::{foreign_agents, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::state::{OpenCall, RunStep};
-use crate::system::env::Env;
-use crate::system::git;
-use crate::text::json;
-use crate::text::sha256::sha256;
+use crate::system::{env::Env, git};
+use crate::text::{json, sha256::sha256};
 use crate::tool::effect;
 use crate::tool::targets::{self, CommandRun, Targets};
 use aops_shell::syntax::{Ground, Word};
@@ -30,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
-    let mut context = shared(env, session, event);
+    let mut context = shared_context(env, session, event);
     match event.kind {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
@@ -41,8 +36,11 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::SessionStart | EventKind::SubagentStart => context.start = start(env, ledger, event)?,
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => context.report = report(env, session, event),
-        EventKind::Stop if !event.busy && (wrote(session) || closes(&context)) => {
-            context.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+        EventKind::Stop if !event.busy => {
+            let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+            if wrote || context.stage.as_ref().is_some_and(|stage| stage.closes) {
+                context.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+            }
         }
         _ => {}
     }
@@ -54,14 +52,6 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         context.past = ledger.past_call(&call.key)?;
     }
     Ok(context)
-}
-
-fn wrote(session: &Session) -> bool {
-    session.state.task.as_ref().is_some_and(|task| task.writes > 0)
-}
-
-fn closes(context: &Context) -> bool {
-    context.stage.as_ref().is_some_and(|stage| stage.closes)
 }
 
 /// The step under way, if the client was started for it: only the driver and the client it started know the key.
@@ -100,7 +90,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     let folders = session.memory.folders.clone();
     let stage = session.memory.run.clone();
     let defers = stage.is_some();
-    let mut context = Context { folders, now_ms: then_ms, defers, stage, ..shared(env, session, event) };
+    let mut context = Context { folders, now_ms: then_ms, defers, stage, ..shared_context(env, session, event) };
     match event.kind {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
@@ -111,7 +101,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     context
 }
 
-fn shared(env: &Env, session: &Session, event: &Event) -> Context {
+fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let stage = stage(env, session);
     let prefixed = stage.is_some() || env.is_plugin || session.memory.shadowed.is_some();
     Context {
@@ -139,7 +129,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     real_paths::settle(&mut reach, &mut protected);
     let (saves, commits) =
         if policy.checks.is_empty() { (None, false) } else { (saves(event, call), reach.runs.iter().any(commits)) };
-    let (paths, commands) = if policy.rules.is_empty() { Default::default() } else { named(event, call, &reach) };
+    let (paths, commands) = if policy.rules.is_empty() { Default::default() } else { list_named(event, call, &reach) };
     let planning = event.permission_mode.as_deref() == Some("plan");
     let plans = env.config.join("plans");
     let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
@@ -190,7 +180,7 @@ fn leaves(folder: &Path, reach: &Targets) -> bool {
 }
 
 /// What the user's rules match: every path that the call names or touches, and its simple commands.
-fn named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<Vec<String>>) {
+fn list_named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<Vec<String>>) {
     let reached = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
     let input = json::read(&call.input).ok();
     let fields = ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));

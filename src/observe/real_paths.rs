@@ -10,7 +10,6 @@ use aops_shell::syntax::{Bit, Word};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// A chain of links longer than this is a trap.
 const LINKS: usize = 16;
 
 /// The variables of a call whose values we know.

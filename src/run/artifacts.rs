@@ -32,7 +32,6 @@ impl RunArtifacts {
         Self { folder: project.join(FOLDER) }
     }
 
-    /// Makes the folders, and excludes them from git.
     pub fn prepare(&self, env: &Env, project: &Path) -> Result<(), Failure> {
         let hidden = git::exclude(env, project, FOLDER);
         hidden.ok_or_else(|| Failure::storage(".git/info/exclude", "cannot be written"))?;
@@ -46,16 +45,12 @@ impl RunArtifacts {
         self.folder.join("checkpoints").join(format!("{checkpoint_id}.yaml"))
     }
 
-    pub fn end_file(&self, run_id: &str) -> PathBuf {
-        self.folder.join("terminal").join(format!("TP_{run_id}.yaml"))
-    }
-
     pub fn keep_pause(&self, pause: &Pause) -> Result<PathBuf, Failure> {
         keep(self.pause_file(&pause.checkpoint_id), &to_yaml(pause))
     }
 
     pub fn keep_end(&self, end: &End) -> Result<PathBuf, Failure> {
-        keep(self.end_file(&end.run_id), &to_yaml(end))
+        keep(self.folder.join("terminal").join(format!("TP_{}.yaml", end.run_id)), &to_yaml(end))
     }
 
     pub fn keep_summary(&self, run_id: &str, summary: &StepSummary) -> Result<PathBuf, Failure> {

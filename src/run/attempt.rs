@@ -4,9 +4,7 @@
 //! a torn last line is not taken for a damaged one; every status of a run but `Terminal` can be continued.
 
 use crate::model::call::CallKey;
-use crate::text::json;
-use crate::text::sha256::NO_DIGEST;
-use crate::text::stored::canonical;
+use crate::text::{json, sha256::NO_DIGEST, stored::canonical};
 use aops_ledger::chain::{Damage, Fold, Walk};
 use aops_ledger::entry::{Frame, Layout, Line, Part};
 use aops_ledger::failure::Kind;

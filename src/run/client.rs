@@ -3,14 +3,15 @@
 //! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every start has our
 //! hooks, installed or not; our agents have our prefix, so that a project's file cannot replace them.
 
+pub use crate::insight::document::{micros, usd};
+
 use crate::claude::settings;
 use crate::config::policy::Policy;
 use crate::config::texts::{Kind, Texts};
 use crate::model::agent::ours;
 use crate::run::plan::{PlannedStep, StepAction};
 use crate::session::state::Sandbox;
-use crate::system::env::Env;
-use crate::system::files;
+use crate::system::{env::Env, files};
 use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value as Yaml};
 use serde_json::{Map, Value, json};
@@ -124,7 +125,6 @@ pub struct Stream {
     pub result: Option<ClientResult>,
 }
 
-/// The record that ends one start of the client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientResult {
     pub subtype: String,
@@ -211,17 +211,6 @@ fn shown(call: &Json) -> String {
     let input = call.get("input");
     let what = ["command", "file_path"].iter().find_map(|name| input?.text_of(name)).unwrap_or_default();
     format!("{} {what}", call.text_of("name").unwrap_or_default()).trim_end().to_owned()
-}
-
-/// Dollars as millionths.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded before")]
-pub fn micros(dollars: f64) -> u64 {
-    (dollars.clamp(0.0, 1e9) * 1e6).round() as u64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no run costs a billion dollars")]
-pub fn usd(micros: u64) -> f64 {
-    micros as f64 / 1e6
 }
 
 #[cfg(test)]

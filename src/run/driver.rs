@@ -16,8 +16,7 @@ pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
 
 use crate::run::attempt::{Decision, RunOutcome};
-use crate::run::plan::PlannedStep;
-use crate::run::state::RunState;
+use crate::run::{plan::PlannedStep, state::RunState};
 use std::path::PathBuf;
 use std::time::Duration;
 

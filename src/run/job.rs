@@ -1,9 +1,8 @@
 //! The program of one step, watched by a process of its own that survives the driver.
 //!
-//! Starts processes; reads and writes the job's files. The driver writes the job and polls its status; the watcher starts
-//! the program, enforces its time limit, and writes how it ended. Invariants: a job is started at most once; its end is
-//! written atomically; a dead watcher is told from a live one by its lock; a program that did not end well has no process
-//! left when its end is written.
+//! The driver writes the job and polls its status; the watcher starts the program, enforces its time limit, and writes how
+//! it ended. Invariants: a job is started at most once; its end is written atomically; a dead watcher is told from a live
+//! one by its lock; a program that did not end well has no process left when its end is written.
 
 use crate::run::attempt::Begun;
 use crate::system::files;

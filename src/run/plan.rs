@@ -5,8 +5,7 @@
 
 use crate::config::policy::{Gates, Level};
 use crate::config::workflow::{Gate, Step, Workflow};
-use crate::model::agent::ours;
-use crate::model::phase::Phase;
+use crate::model::{agent::ours, phase::Phase};
 use crate::session::state::Sandbox;
 use serde::Serialize;
 

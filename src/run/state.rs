@@ -1,7 +1,6 @@
 //! The state of one run, folded from its lines in the attempt ledger.
 //!
-//! Reads nothing, writes nothing. Invariants: the same lines give the same state; a step that passed stays passed, so it
-//! is not started again.
+//! Pure. Invariant: a step that passed stays passed, so it is not started again.
 
 use super::attempt::{AttemptEntry, AttemptFact, Begun, Done, Init, Paused, Resolved, RunOutcome, RunStatus, Trigger};
 use std::collections::BTreeMap;
@@ -39,7 +38,6 @@ impl RunState {
         self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::Pass)
     }
 
-    /// Steps that were started, in the plan's order.
     pub fn executed(&self) -> Vec<String> {
         self.init.steps.iter().filter(|step| self.begun.contains_key(*step)).cloned().collect()
     }

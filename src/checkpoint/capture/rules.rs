@@ -4,7 +4,7 @@
 //! list (`info/exclude`) comes after all ignore files, the user's list last. Rules above a repository do not apply to it;
 //! without a repository those of all folders above do.
 
-use crate::checkpoint::store::{Store, hide};
+use crate::checkpoint::store::{HIDDEN, Store, git_common_folder};
 use crate::checkpoint::tree::{Artifacts, Delta, File, name};
 use crate::model::error::Failure;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -60,7 +60,6 @@ impl Rules {
         Arc::new(Self { above, prefix: Vec::new(), at, ignore, exclude, everywhere })
     }
 
-    /// Whether git ignores this path.
     pub(super) fn hide(&self, path: &[u8], is_folder: bool) -> bool {
         let said = |by: &Gitignore, rules: &Self| {
             if by.is_empty() {
@@ -84,7 +83,7 @@ fn read(folder: &Path, ignore: bool, repository: bool) -> (Gitignore, Gitignore)
     let own = folder.join(".gitignore");
     // git does not read a symlinked ignore file.
     let own = Some(own).filter(|own| ignore && fs::symlink_metadata(own).is_ok_and(|about| about.is_file()));
-    let list = if repository { hide::common(folder).map(|common| common.join("info/exclude")) } else { None };
+    let list = if repository { git_common_folder(folder).map(|common| common.join("info/exclude")) } else { None };
     [own, list].map(|path| path.map_or_else(Gitignore::empty, |path| rules(&path))).into()
 }
 
@@ -94,7 +93,7 @@ fn parse(text: &[u8]) -> Gitignore {
     for line in text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).split(|b| *b == b'\n') {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
         // The store is never walked anyway, and one rule less makes every match faster.
-        if line != hide::LINE {
+        if line != HIDDEN {
             let _ = builder.add_line(None, &line); // git skips an invalid line, too
         }
     }

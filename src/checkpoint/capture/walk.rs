@@ -7,12 +7,10 @@
 use super::rules::Rules;
 use super::{Limits, TreeEntry, in_threads};
 use crate::checkpoint::store::cache::FileStamp;
-use crate::checkpoint::store::{FOLDER, Store, hide};
+use crate::checkpoint::store::{FOLDER, Store, git_folder};
 use crate::checkpoint::tree::{self, LeftOut, name};
 use crate::model::error::{Code, Failure};
-use crate::system::env::Env;
-use crate::system::files::mode_bits;
-use crate::system::git;
+use crate::system::{env::Env, files::mode_bits, git};
 use ignore::WalkBuilder;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
 use std::borrow::Cow;
@@ -35,7 +33,8 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
     let root = &store.root;
     let (mut walked, tracked) = thread::scope(|scope| {
         let tracked = scope.spawn(|| list_tracked(env, store));
-        let walked = Walker::new(store, limits).walk_all();
+        let first = PendingFolder { path: Vec::new(), rules: Rules::above(root) };
+        let walked = Walker { store, limits, open: Mutex::new((vec![first], 0)), more: Condvar::new() }.walk_all();
         (walked, tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))))
     });
     limits.check()?;
@@ -79,25 +78,15 @@ struct PendingFolder {
     rules: Arc<Rules>,
 }
 
-/// The folders that wait, and the number of those being listed.
-struct Queue {
-    pending: Vec<PendingFolder>,
-    busy: usize,
-}
-
 struct Walker<'a> {
     store: &'a Store,
     limits: &'a Limits,
-    open: Mutex<Queue>,
+    /// The folders that wait, and the number of those being listed.
+    open: Mutex<(Vec<PendingFolder>, usize)>,
     more: Condvar,
 }
 
-impl<'a> Walker<'a> {
-    fn new(store: &'a Store, limits: &'a Limits) -> Self {
-        let first = PendingFolder { path: Vec::new(), rules: Rules::above(&store.root) };
-        Self { store, limits, open: Mutex::new(Queue { pending: vec![first], busy: 0 }), more: Condvar::new() }
-    }
-
+impl Walker<'_> {
     fn walk_all(&self) -> Walked {
         let all = Mutex::new(Vec::new());
         in_threads(usize::MAX, || {
@@ -128,11 +117,11 @@ impl<'a> Walker<'a> {
     fn next(&self) -> Option<PendingFolder> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(pending) = open.pending.pop() {
-                open.busy += 1;
+            if let Some(pending) = open.0.pop() {
+                open.1 += 1;
                 return Some(pending);
             }
-            if open.busy == 0 {
+            if open.1 == 0 {
                 return None;
             }
             open = self.more.wait(open).unwrap_or_else(PoisonError::into_inner);
@@ -141,11 +130,11 @@ impl<'a> Walker<'a> {
 
     fn done(&self, below: Vec<PendingFolder>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.busy -= 1;
-        if !below.is_empty() || open.busy == 0 {
+        open.1 -= 1;
+        if !below.is_empty() || open.1 == 0 {
             self.more.notify_all();
         }
-        open.pending.extend(below);
+        open.0.extend(below);
     }
 
     /// Lists one folder; returns the folders in it.
@@ -255,7 +244,7 @@ pub fn everything_below(root: &Path, path: &str) -> Vec<String> {
 /// The tracked paths, each followed by a zero byte; empty where there is no repository, or git does not answer. git replaces
 /// its index by a rename: with the same size, times and inode it has the same content.
 fn list_tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
-    let Some(own) = store.root.ancestors().find_map(hide::own) else { return Ok(Vec::new()) };
+    let Some(own) = store.root.ancestors().find_map(git_folder) else { return Ok(Vec::new()) };
     let index = rustix::fs::stat(own.join("index")).map(|stat| FileStamp::of(&stat));
     if let Some(known) = index.ok().and_then(|index| store.tracked(&index)) {
         return Ok(known);

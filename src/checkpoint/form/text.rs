@@ -5,8 +5,7 @@
 
 use super::{Checkpoint, Identity};
 use crate::checkpoint::tree::{Artifacts, File};
-use crate::text::sha256::sha256;
-use crate::text::stored::canonical;
+use crate::text::{sha256::sha256, stored::canonical};
 use memchr::memmem;
 use serde::Deserialize;
 use std::borrow::Cow;

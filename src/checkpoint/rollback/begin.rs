@@ -7,16 +7,13 @@ use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
 use super::{BRIEF, Wanted, fact, lock_ledgers, write};
 use crate::checkpoint::capture::{self, Limits};
 use crate::checkpoint::form::{Checkpoint, Id, text};
-use crate::checkpoint::restore;
-use crate::checkpoint::store::Store;
 use crate::checkpoint::tree::{Artifacts, Delta, find, is_below, is_foreign, missing, name};
+use crate::checkpoint::{restore, store::Store};
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
-use crate::session::fact::Fact;
-use crate::session::state::RollbackState;
+use crate::session::{fact::Fact, state::RollbackState};
 use crate::system::env::Env;
-use crate::text::sha256::sha256;
-use crate::text::stored::canonical;
+use crate::text::{sha256::sha256, stored::canonical};
 use std::path::Path;
 use std::thread;
 use std::time::Instant;
@@ -24,7 +21,6 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Order<'a> {
     pub id: &'a Id,
-    /// Folders that are not touched.
     pub alone: &'a [String],
     pub by: &'a str,
     /// Only the loop goes back; the tree stays.
@@ -42,7 +38,6 @@ pub struct Preview {
     /// Files that stay although the checkpoint does not have them: its ignore rules hide them.
     pub leave: Vec<String>,
     alone: Vec<String>,
-    /// The target's text.
     text: Vec<u8>,
 }
 

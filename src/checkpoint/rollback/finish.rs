@@ -1,8 +1,8 @@
 //! Applies the plan of a rollback: of the one that runs, or of one that was interrupted.
 //!
-//! The plan is `rollback.json` while it runs, and `rollbacks/<id>.json` afterwards. Its steps follow from the two checkpoints
-//! that it names, which never change. Writes the tree, the store and ledgers. Invariants: before the plan is committed the tree is not touched; after it, the
-//! next command or event finishes; changes that were made in between are archived before they are overwritten.
+//! The plan is `rollback.json` while it runs, and `rollbacks/<id>.json` afterwards. Its steps follow from the two
+//! checkpoints that it names. Invariants: before the plan is committed the tree is not touched; after it, the next command
+//! or event finishes; changes that were made in between are archived before they are overwritten.
 
 use super::{FilesAndText, Wanted, fact, lock_ledgers, tokens, write};
 use crate::checkpoint::capture::{Limits, capture};
@@ -12,9 +12,8 @@ use crate::checkpoint::store::{PRIVATE, Store, enter, make, names, read_file};
 use crate::checkpoint::tree::{Artifacts, Delta, Folder, diff, find, is_below};
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
-use crate::session::fact::Fact;
-use crate::session::fold::Session;
 use crate::session::state::{RollbackState, Undone};
+use crate::session::{fact::Fact, fold::Session};
 use crate::system::env::Env;
 use crate::text::stored::canonical;
 use rustix::io::Errno;

@@ -6,23 +6,18 @@
 use super::{Order, Wanted, fact, roll_back, run_of, sessions_in, tokens, write};
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{CheckpointKind, Id};
-use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::IndexRow;
+use crate::checkpoint::{store::Store, store::index::IndexRow};
 use crate::config::policy::{Interactive, Intervene};
 use crate::config::texts;
 use crate::ledger::open::Ledger;
-use crate::model::error::Failure;
-use crate::model::event::Event;
-use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::fact::Fact;
-use crate::session::fold::Session;
+use crate::model::{error::Failure, event::Event, phase::Phase};
 use crate::session::state::{RollbackState, Sandbox, Undone};
+use crate::session::{fact::Fact, fold::Session};
 use crate::system::env::Env;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The state of the loop before an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Before {
     phase: Phase,

@@ -20,11 +20,8 @@ const PIECE: usize = 256 << 10;
 /// Files up to this size are read into memory at once.
 const SMALL: u64 = 1 << 20;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Put {
-    pub sha256: [u8; 32],
-    pub size: u64,
-}
+/// Digest and size of a stored content.
+pub type Put = ([u8; 32], u64);
 
 impl Store {
     /// Stores the rest of this file; with `sync` it is forced to the disk.
@@ -34,11 +31,11 @@ impl Store {
             // A file that grows while it is read is read again by the caller.
             Read::take(&mut *file, 2 * SMALL).read_to_end(&mut bytes)?;
             let (sha256, size) = (Sha256::digest(&bytes).into(), bytes.len() as u64);
-            return if self.holds(&sha256) { Ok(Put { sha256, size }) } else { self.pack(&mut &bytes[..], size, sync) };
+            return if self.holds(&sha256) { Ok((sha256, size)) } else { self.pack(&mut &bytes[..], size, sync) };
         }
         let (sha256, size) = hash(file, PIECE, |_| Ok(()))?;
         if self.holds(&sha256) {
-            return Ok(Put { sha256, size });
+            return Ok((sha256, size));
         }
         file.seek(SeekFrom::Start(0))?;
         self.pack(file, size, sync)
@@ -70,7 +67,7 @@ impl Store {
             }
             done => done?,
         }
-        Ok(Put { sha256, size })
+        Ok((sha256, size))
     }
 
     /// Whether it can be read. A power loss can leave a name without its content.

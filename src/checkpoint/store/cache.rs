@@ -53,7 +53,6 @@ pub struct Known<'a> {
     pub sha256: [u8; 32],
 }
 
-/// The whole cache.
 #[derive(Debug, Default)]
 pub struct Cached {
     bytes: Vec<u8>,

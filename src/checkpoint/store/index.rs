@@ -1,8 +1,7 @@
 //! `index.json`: one row per checkpoint, so that listing reads one file; and the witness of their digests.
 //!
-//! The index is derived: a missing or damaged one is made again. The witness is one file per tree below
-//! `<config>/aops/checkpoints/`, where no tool call may write: an edited checkpoint is found, also one without a session. A
-//! copy of the tree has no witness.
+//! The index is derived. The witness is one file per tree below `<config>/aops/checkpoints/`, where no tool call may write:
+//! an edited checkpoint is found, also one without a session. A copy of the tree has no witness.
 
 use super::{Store, Unseal, read_file};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
@@ -11,8 +10,7 @@ use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
 use crate::system::env::Env;
 use crate::system::{files, folder};
-use crate::text::sha256::sha256;
-use crate::text::stored::canonical;
+use crate::text::{sha256::sha256, stored::canonical};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +64,6 @@ impl IndexRow {
 }
 
 impl Store {
-    /// All checkpoints, oldest first.
     pub fn rows(&self) -> Result<Vec<IndexRow>, Failure> {
         if let Some(index) = self.index()? {
             return Ok(index.checkpoints);
@@ -110,12 +107,6 @@ impl Store {
             }
         }
         self.set_rows(rows)
-    }
-
-    /// The version the next one of this name gets.
-    pub fn next_version(rows: &[IndexRow], run: &str, kind: CheckpointKind, phase: Phase) -> u64 {
-        let same = |row: &&IndexRow| row.run() == run && row.kind == kind && row.phase == phase;
-        rows.iter().filter(same).map(|row| row.version).max().unwrap_or(0) + 1
     }
 
     /// Finds a checkpoint by its id, a unique beginning of it, or its id without the run.
@@ -171,7 +162,6 @@ impl Store {
         Ok(Some(file))
     }
 
-    /// Deletes all but these.
     pub fn witness_only(&self, env: &Env, kept: &[String]) -> Result<(), Failure> {
         let Some(dir) = dir(env)? else { return Ok(()) };
         let lines = self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id));

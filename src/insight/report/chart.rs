@@ -3,8 +3,7 @@
 //! Writes to a text. Invariant: every bar says its number in words, for a pointer and for a reader.
 
 use super::{Card, short, span};
-use crate::text::template::one_line;
-use crate::text::time;
+use crate::text::{template::one_line, time};
 use std::fmt::Write;
 
 /// Label, pieces and words of a bar; the class of a piece is its colour.

@@ -4,28 +4,20 @@
 //! hooks read it and no tool call can write it. Invariant: a session has a step only while its driver works on it.
 
 use super::prepare::Prepared;
-use crate::checkpoint::capture::Limits;
-use crate::checkpoint::form::CheckpointKind;
 use crate::checkpoint::rollback::{self, Wanted};
-use crate::checkpoint::store::Store;
+use crate::checkpoint::{capture::Limits, form::CheckpointKind, store::Store};
 use crate::config::in_force;
 use crate::gate::facts;
 use crate::hook;
-use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::{SessionKey, dashed};
-use crate::ledger::sessions;
-use crate::model::call::CallState;
-use crate::model::error::Failure;
-use crate::run::artifacts::RunArtifacts;
+use crate::ledger::{open::Ledger, sessions};
+use crate::model::{call::CallState, error::Failure};
 use crate::run::attempt::{AttemptFact, POLICY_CHANGED};
-use crate::run::client::Kit;
-use crate::run::plan::PlannedStep;
-use crate::run::state::RunState;
+use crate::run::{artifacts::RunArtifacts, client::Kit, plan::PlannedStep, state::RunState};
 use crate::session::fact::{Fact, Staged};
 use crate::session::fold::Session;
 use crate::session::state::{OpenCall, RunStep};
-use crate::system::env::Env;
-use crate::system::files::make_all;
+use crate::system::{env::Env, files::make_all};
 use crate::text::sha256::sha256;
 use std::fs::File;
 use std::path::PathBuf;

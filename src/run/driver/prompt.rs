@@ -1,15 +1,13 @@
-//! The prompt of a client step.
+//! The prompt of a client step, with the calls of an earlier attempt from the session's ledger.
 //!
-//! Reads templates and workflows in force, and the calls of an earlier attempt from the session's ledger: a client that was
-//! killed may not have stored how a call ended. Invariants: the task is quoted, so that it cannot end its own quotation; of
-//! earlier calls only those that change something are listed, each once, oldest first.
+//! Invariants: the task is quoted, so that it cannot end its own quotation; of earlier calls only those that change
+//! something are listed, each once, oldest first, also where a killed client did not store how they ended.
 
 use super::base::Driver;
 use crate::config::texts::{self, Library};
 use crate::gate::sandbox;
 use crate::insight::collect;
-use crate::ledger::recover::LEDGER_FILE;
-use crate::ledger::session_folder;
+use crate::ledger::{recover::LEDGER_FILE, session_folder};
 use crate::model::call::{CallState, Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::run::plan::PlannedStep;

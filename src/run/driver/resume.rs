@@ -12,8 +12,7 @@ use crate::model::refusal::{Refused, refused};
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{AttemptFact, Decision, Paused, Resolved, Resumed, RunOutcome, RunStatus, Trigger};
 use crate::run::state::{RunState, pick};
-use crate::system::env::Env;
-use crate::system::git;
+use crate::system::{env::Env, git};
 use std::path::Path;
 
 /// What a resumed run may use from now on; `None` leaves it as it was.
@@ -56,7 +55,12 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Resume
         return driver.finish(reporter, RunOutcome::Blocked, reason);
     }
     match decision {
-        None if paused.trigger.wants_decision() => return Err(wants_decision(&paused).into()),
+        None if paused.trigger.wants_decision() => {
+            let Paused { checkpoint_id, question, .. } = paused;
+            let hint = describe_next_step(&checkpoint_id, true, None);
+            let words = format!("`{checkpoint_id}` waits for a decision: {question}\nhint: {hint}");
+            return Err(Refused { code: 3, words }.into());
+        }
         Some(Decision::Rejected) => return driver.reject(reporter, &paused),
         Some(Decision::Approved) => driver.note = driver.take_note(Decision::Approved)?,
         None => {}
@@ -74,12 +78,6 @@ fn prepare(env: &Env, root: &Path, run: &RunState) -> anyhow::Result<Prepared> {
         }
         prepared => prepared,
     }
-}
-
-fn wants_decision(paused: &Paused) -> Refused {
-    let Paused { checkpoint_id, question, .. } = paused;
-    let hint = describe_next_step(checkpoint_id, true, None);
-    Refused { code: 3, words: format!("`{checkpoint_id}` waits for a decision: {question}\nhint: {hint}") }
 }
 
 impl Driver {

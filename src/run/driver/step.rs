@@ -26,7 +26,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_millis(30);
-/// A watcher that did not start its program in this time is given up.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// From the polite signal until a program is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,7 +55,12 @@ impl Driver {
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
         let evidence = Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
         let result = evidence.judge();
-        let result = match self.take_checkpoint(CheckpointKind::Post, &step, checkpoint_trigger(&result)) {
+        let trigger = match &result {
+            StepResult::Passed => "run",
+            StepResult::Blocked(_) => "failure",
+            StepResult::Pause(_) => "pause",
+        };
+        let result = match self.take_checkpoint(CheckpointKind::Post, &step, trigger) {
             Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
             _ => result,
         };
@@ -95,7 +99,15 @@ impl Driver {
         let ending = loop {
             let status = files.status();
             stream.follow();
-            reporter.step_runs(&self.progress(index, began.elapsed(), stream));
+            reporter.step_runs(&StepProgress {
+                step: &self.prepared.plan[index].id,
+                index,
+                count: self.prepared.plan.len(),
+                elapsed: began.elapsed(),
+                tokens: self.run.tokens.max(stream.tokens),
+                cost: self.run.cost,
+                tool: stream.last_tool.as_deref(),
+            });
             match status {
                 JobStatus::Ended(ending) => break Some(ending),
                 JobStatus::Lost => {
@@ -119,18 +131,6 @@ impl Driver {
         };
         stream.follow();
         Ok((ending, asked.is_some()))
-    }
-
-    fn progress<'a>(&'a self, index: usize, elapsed: Duration, stream: &'a Stream) -> StepProgress<'a> {
-        StepProgress {
-            step: &self.prepared.plan[index].id,
-            index,
-            count: self.prepared.plan.len(),
-            elapsed,
-            tokens: self.run.tokens.max(stream.tokens),
-            cost: self.run.cost,
-            tool: stream.last_tool.as_deref(),
-        }
     }
 
     /// Adds what the step used to the run. The client counts over its whole session.
@@ -164,15 +164,6 @@ impl Driver {
 
 fn no_checkpoint(failure: &Failure) -> StepResult {
     StepResult::Blocked(format!("no checkpoint could be taken: {failure}"))
-}
-
-/// The trigger that the checkpoint after a step is stored with.
-fn checkpoint_trigger(result: &StepResult) -> &'static str {
-    match result {
-        StepResult::Passed => "run",
-        StepResult::Blocked(_) => "failure",
-        StepResult::Pause(_) => "pause",
-    }
 }
 
 impl Driver {

@@ -1,19 +1,17 @@
 //! A run from its first step to its end or its next pause, with the packets that it leaves there.
 //!
-//! Writes packets and the attempt ledger; starts the command under `[run] notify`. Invariants: a packet is on disk before the ledger says so; a driver that dies in
-//! between ends the run once more, with the same words.
+//! Writes packets and the attempt ledger, starts the command under `[run] notify`. Invariants: a packet is on disk before
+//! the ledger says so; a driver that dies in between ends the run once more, with the same words.
 
 use super::base::{Driver, random_hex, run_folder};
 use super::judge::{PauseRequest, StepResult};
 use super::prepare::{Prepared, RunRequest, check_clean, lock_project, project_root};
 use super::{Finish, Reporter, describe_next_step};
-use crate::model::error::Failure;
-use crate::model::refusal::refused;
-use crate::run::artifacts::RunArtifacts;
+use crate::model::{error::Failure, refusal::refused};
 use crate::run::attempt::{AttemptFact, Ended, Init, Paused, RunOutcome, Trigger};
 use crate::run::job::{JobFiles, JobStatus};
 use crate::run::packet::{End, Pause};
-use crate::run::state::RunState;
+use crate::run::{artifacts::RunArtifacts, state::RunState};
 use crate::system::env::{Env, RUN, now_ms};
 use crate::system::process::{self, Ending, Task};
 use crate::system::{git, signal};
