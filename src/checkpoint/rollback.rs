@@ -16,7 +16,7 @@ use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{self, Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, text};
 use crate::checkpoint::store::{Store, read_file};
 use crate::checkpoint::{store::index::IndexRow, tree::Artifacts};
-use crate::claude::transcript::tokens::used;
+use crate::claude::transcript::used;
 use crate::ledger::session_folder::{self, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE};

@@ -5,7 +5,7 @@
 //! long for the time there is keeps the tokens it was last known to have used.
 
 use crate::claude::transcript::scan::{Lens, Scan, scan};
-use crate::claude::{prices::Prices, usage::Tokens};
+use crate::claude::usage::{Prices, Tokens};
 use crate::insight::{document::Insights, tally::Tally};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};
