@@ -171,7 +171,9 @@ fn keep_contents(
     // Blobs that an earlier capture did not sync are synced by one that has the time.
     let synced = few && cached.synced || limits.sync && store.sync();
     let mut stays = vec![true; files.len()];
-    missing.iter().for_each(|at| stays[*at] = false);
+    for at in &missing {
+        stays[*at] = false;
+    }
     for (at, now) in read {
         let file = &mut files[at];
         match now {

@@ -220,17 +220,17 @@ pub fn compare(old: &Checkpoint, new: &Checkpoint) -> Vec<Difference> {
 
 fn walk(at: String, old: &Value, new: &Value, found: &mut Vec<Difference>) {
     // Lists of named objects are compared by name.
-    let named = |list: &[Value]| list.iter().all(|one| one["name"].is_string());
+    let all_named = |list: &[Value]| list.iter().all(|one| one["name"].is_string());
     match (old, new) {
         (old, new) if old == new => {}
         (Value::Object(a), Value::Object(b)) => {
-            let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-            for name in names {
+            let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for name in keys {
                 let of = |map: &serde_json::Map<String, Value>| map.get(name).cloned().unwrap_or_default();
                 walk(format!("{at}.{name}"), &of(a), &of(b), found);
             }
         }
-        (Value::Array(a), Value::Array(b)) if named(a) && named(b) => {
+        (Value::Array(a), Value::Array(b)) if all_named(a) && all_named(b) => {
             let map = |list: &[Value]| {
                 let name = |one: &Value| one["name"].as_str().unwrap_or_default().to_owned();
                 Value::Object(list.iter().map(|one| (name(one), one.clone())).collect())
@@ -307,6 +307,7 @@ fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
 
 /// The outcome of each gate of the task and of each of the user's checks.
 pub fn describe_gates(session: &Session) -> Governance {
+    const MENDS: &str = "INTERVENTION_REQUIRED";
     let (state, course) = (&session.state, &session.memory.progress);
     let gate = |name: &str, outcome: &str, reason: Option<String>| GateOutcome {
         name: name.to_owned(),
@@ -317,7 +318,6 @@ pub fn describe_gates(session: &Session) -> Governance {
         Some(_) => gate(name, outcome, reason),
         None => gate(name, "PASS", None),
     };
-    const MENDS: &str = "INTERVENTION_REQUIRED";
     let problems = || Some(cut(&course.problems.join("; "), 500).to_owned());
     let shut = (state.sandbox != Sandbox::Open).then(|| "no plan is in force".to_owned());
     let mut gates =

@@ -187,7 +187,7 @@ struct Opener<'a> {
     last: Option<(String, OwnedFd)>,
 }
 
-impl<'a> Opener<'a> {
+impl Opener<'_> {
     /// The same as [`at`](Self::at); an error that is not `allowed` is a failure.
     fn try_at<T, A>(&mut self, path: &str, allowed: &[Errno], act: A) -> Result<Result<T, Errno>, Failure>
     where

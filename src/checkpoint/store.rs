@@ -45,9 +45,9 @@ impl Store {
         let tree = tree(root)?;
         let claude = make(&tree, ".claude", Mode::from_raw_mode(0o755))?;
         let dir = make(&claude, "checkpoints", PRIVATE)?;
-        let _lock = Some(Lock::acquire(&dir)?);
+        let lock = Some(Lock::acquire(&dir)?);
         let (blobs, spare) = (make(&dir, "blobs", PRIVATE)?, make(&dir, "spare", PRIVATE)?);
-        let store = Self { root: root.to_owned(), tree, dir, blobs, spare, _lock, made: AtomicU64::new(0) };
+        let store = Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: lock, made: AtomicU64::new(0) };
         // What a killed process left.
         for name in names(&store.spare)? {
             let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());

@@ -215,7 +215,9 @@ impl Tally {
             (&mut self.insights.proposed_changes, "proposed_change"),
         ] {
             let said = finding.reflection.get(name).filter(|text| says_something(text));
-            said.iter().for_each(|text| push_new(list, text));
+            if let Some(text) = said {
+                push_new(list, text);
+            }
         }
         self.insights.reflection = Some(finding.reflection.clone());
     }

@@ -92,8 +92,8 @@ fn to_map<T: Serialize>(packet: &T) -> Map<String, Value> {
 pub fn to_yaml<T: Serialize>(packet: &T) -> String {
     let line = |(key, value): (&String, &Value)| match value {
         Value::Array(items) if !items.is_empty() => {
-            let items: String = items.iter().map(|item| format!("  - {}\n", scalar(item))).collect();
-            format!("{key}:\n{items}")
+            let items: Vec<String> = items.iter().map(|item| format!("  - {}\n", scalar(item))).collect();
+            format!("{key}:\n{}", items.concat())
         }
         value => format!("{key}: {}\n", scalar(value)),
     };

@@ -219,8 +219,8 @@ fn carry_out(
     };
     for (n, ledger) in ledgers.iter_mut().enumerate() {
         let mine = at == Some(n);
-        let begun = Fact::Rollback(plan.fact(&target, "", mine, RollbackState::Begun));
-        ledger.append(env, archive.iter().filter(|_| mine).map(fact).chain([begun]).collect())?;
+        let first = Fact::Rollback(plan.fact(&target, "", mine, RollbackState::Begun));
+        ledger.append(env, archive.iter().filter(|_| mine).map(fact).chain([first]).collect())?;
     }
     plan.commit(store)?;
     let trees = Trees { archive: archive.map(|_| present), target, text };
