@@ -71,7 +71,8 @@ fn written(io: &Io, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
         collect::write(env, &insights)?;
         return Ok(insights);
     };
-    let gather = || collect::gather(env, &shelved.path, &found.session_id, &found.transcript, None);
+    let tally = || collect::tally(&shelved.path, &found.session_id);
+    let gather = || collect::finish(env, tally()?, &found.transcript, None);
     let mut insights = gather()?;
     if analyse {
         let answer = analyse::analyse(io, found, &insights)?;
