@@ -79,7 +79,6 @@ pub struct Identity {
     pub checkpoint_id: String,
     /// The ledger's head when it was taken.
     pub ledger_head: String,
-    /// Name of the project's folder.
     pub project: String,
     pub run_id: String,
     /// Empty without a session.
@@ -134,7 +133,6 @@ impl Checkpoint {
     }
 }
 
-/// Before or after a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum CheckpointKind {

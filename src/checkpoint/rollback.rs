@@ -63,7 +63,6 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The run of an interactive session.
 pub fn run_of(session: &Session) -> String {
     file_name(&session.state.session_id)
 }

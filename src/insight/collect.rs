@@ -68,7 +68,6 @@ pub fn tally(folder: &Path, trace: &str) -> Result<Tally, Failure> {
     read.map(|()| tally).map_err(|e| Failure::storage(folder.display(), e))
 }
 
-/// A session's transcript, where the host keeps it.
 pub fn transcript_of(shelved: &SessionOnDisk) -> PathBuf {
     let project = shelved.path.parent().unwrap_or(Path::new("/"));
     project.join(format!("{}.jsonl", shelved.session_id))

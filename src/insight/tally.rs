@@ -222,7 +222,6 @@ impl Tally {
         self.insights.reflection = Some(finding.reflection.clone());
     }
 
-    /// The document of everything counted so far.
     pub fn conclude(mut self) -> (Insights, Vec<(i64, &'static str)>, BTreeMap<String, String>) {
         let state = &self.session.state;
         let insights = &mut self.insights;
@@ -246,7 +245,6 @@ impl Tally {
     }
 }
 
-/// Success only when verified and closed.
 pub fn outcome(session: &Session) -> &'static str {
     match session.state.phase {
         Phase::Halted => "failure",

@@ -27,7 +27,6 @@ pub trait Reporter {
     fn step_runs(&mut self, now: &StepProgress);
     /// `cost`: of the whole run so far, in millionths of a dollar.
     fn step_ended(&mut self, step: &str, outcome: RunOutcome, duration_ms: u64, cost: u64);
-    /// One line for a person at a terminal.
     fn note(&mut self, line: &str);
 }
 

@@ -149,7 +149,6 @@ impl JobFiles {
     }
 }
 
-/// The word is the watcher's command.
 pub fn is_verb(word: &str) -> bool {
     word == WATCH
 }

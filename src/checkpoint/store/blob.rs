@@ -96,7 +96,6 @@ impl Store {
         }
     }
 
-    /// Every blob, by its digest.
     pub fn blobs(&self) -> Result<Vec<[u8; 32]>, Failure> {
         let mut all = Vec::new();
         for folder in super::names(&self.blobs)? {

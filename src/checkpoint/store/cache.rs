@@ -61,7 +61,6 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// Sorted by path.
     pub fn known(&self) -> impl Iterator<Item = Known<'_>> {
         let mut rest = &self.bytes[..];
         std::iter::from_fn(move || read(&mut rest))
@@ -69,7 +68,6 @@ impl Cached {
 }
 
 impl Store {
-    /// `boot`: the present one.
     pub fn cached(&self, boot: &str) -> Cached {
         let bytes = read_file(&self.dir, FILE).unwrap_or_default();
         bytes.and_then(|bytes| open(bytes, boot)).unwrap_or(Cached { bytes: Vec::new(), synced: true })

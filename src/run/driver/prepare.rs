@@ -42,7 +42,6 @@ impl Prepared {
     }
 }
 
-/// The folder that the project's runs are driven from.
 pub fn project_root(env: &Env) -> PathBuf {
     let project = texts::project(env, &env.cwd);
     project.canonicalize().unwrap_or(project)
