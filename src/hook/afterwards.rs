@@ -72,7 +72,7 @@ fn queue_reflection(turn: &mut Turn) -> Verdict {
         if let Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) = fact
             && !finding.reflection.is_empty()
         {
-            let _ = reflections::reflected(turn.env, &project, &turn.session().state.session_id, finding);
+            let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, finding);
         }
     }
     Verdict::pass()
