@@ -3,22 +3,16 @@
 //! Reads and writes the store of the project in the working directory. Invariants: an interrupted rollback is finished
 //! before anything else is done; verbs that change the tree or delete checkpoints need a person.
 
-mod create;
-mod diff;
-mod export;
-mod gc;
-mod list;
-mod rollback;
-mod show;
-mod verify;
+mod look;
+mod change;
 
-use super::{Command, Io, Refused, Who, allowed, refused};
-use crate::checkpoint;
+use super::{Command, Io, allowed, operand, refused, text, who_may, yes};
 use crate::checkpoint::form::Id;
+use crate::checkpoint::rollback::finish_pending;
 use crate::checkpoint::store::Store;
 use crate::config::texts;
 use crate::model::error::{Code, Failure};
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgMatches};
 use std::path::PathBuf;
 
 pub const COMMAND: Command = Command {
@@ -31,33 +25,26 @@ pub const COMMAND: Command = Command {
         ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what a rollback would do"),
         ("aops-hook checkpoint rollback manual/POST_idle_v1", "roll back; the present tree is archived first"),
     ],
-    who: Who::Anyone,
-    arguments,
+    arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
     run,
 };
 
 pub(super) static VERBS: &[Command] =
-    &[create::VERB, list::VERB, show::VERB, diff::VERB, rollback::VERB, verify::VERB, gc::VERB, export::VERB];
-
-fn arguments(row: clap::Command) -> clap::Command {
-    let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).global(true);
-    Command::verbs(VERBS, row.arg(yes.help("Run without a terminal, from your own script")))
-}
+    &[change::CREATE, look::LIST, look::SHOW, look::DIFF, change::ROLLBACK, look::VERIFY, change::GC, change::EXPORT];
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (verb, given) = Command::asked(VERBS, given)?;
-    allowed(&format!("checkpoint {}", verb.name), verb.who, io)?;
-    if checkpoint::rollback::finish_pending(io.env, &root(io))? && !io.json {
+    let Some((verb, given)) = Command::find(VERBS, given) else { return refused("say what to do") };
+    let name = format!("checkpoint {}", verb.name);
+    allowed(&name, who_may(&name), io)?;
+    if finish_pending(io.env, &root(io))? && !io.json {
         writeln!(io.out, "an interrupted rollback was finished now")?;
     }
-    match (verb.run)(given, io) {
-        Err(error) => match error.downcast_ref::<Failure>() {
-            Some(failure) if failure.code == Code::InTheWay => {
-                refused(format!("{}\nhint: {}", failure.what, failure.code.way_out()))
-            }
-            _ => Err(error),
-        },
-        done => done,
+    let done = (verb.run)(given, io);
+    match done.as_ref().map_err(|error| error.downcast_ref::<Failure>()) {
+        Err(Some(failure)) if failure.code == Code::InTheWay => {
+            refused(format!("{}\nhint: {}", failure.what, failure.code.way_out()))
+        }
+        _ => done,
     }
 }
 
@@ -72,15 +59,13 @@ fn store(io: &Io) -> anyhow::Result<Store> {
     Store::look(&root(io))?.map_or_else(|| refused(none), Ok)
 }
 
-fn id_argument(row: clap::Command) -> clap::Command {
-    let help = "A checkpoint's id as `checkpoint list` shows it, or the beginning of one";
-    row.arg(Arg::new("id").value_name("ID").required(true).help(help))
+fn id_operand() -> Arg {
+    operand("id", "ID", "A checkpoint's id as `checkpoint list` shows it, or the beginning of one").required(true)
 }
 
 /// The id of the checkpoint that this argument names.
 fn pick_id(given: &ArgMatches, name: &str, store: &Store) -> anyhow::Result<Id> {
-    let text = given.get_one::<String>(name).map(String::as_str).unwrap_or_default();
-    Store::pick(&store.rows()?, text).map_err(|words| Refused { code: 2, words }.into())
+    Store::pick(&store.rows()?, text(given, name).unwrap_or_default()).or_else(refused)
 }
 
 /// `1.2 MB`, for people.

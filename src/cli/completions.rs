@@ -1,10 +1,9 @@
 //! Prints the completions of a shell, made from the same table as `--help`.
-//!
-//! Writes to the output, nothing else.
 
-use super::{Command, Io, Who, parser};
-use clap::{Arg, ArgMatches, value_parser};
+use super::{Command, Io, operand, parser};
+use clap::{ArgMatches, value_parser};
 use clap_complete::Shell;
+use serde_json::json;
 
 pub const COMMAND: Command = Command {
     name: "completions",
@@ -13,14 +12,9 @@ pub const COMMAND: Command = Command {
         ("aops-hook completions bash > ~/.local/share/bash-completion/completions/aops-hook", "For bash"),
         ("aops-hook completions fish > ~/.config/fish/completions/aops-hook.fish", "For fish"),
     ],
-    who: Who::Anyone,
-    arguments,
+    arguments: |row| row.arg(operand("shell", "shell", "The shell").required(true).value_parser(value_parser!(Shell))),
     run,
 };
-
-fn arguments(row: clap::Command) -> clap::Command {
-    row.arg(Arg::new("shell").required(true).value_parser(value_parser!(Shell)).help("The shell"))
-}
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Some(shell) = given.get_one::<Shell>("shell") else { return Ok(2) };
@@ -28,10 +22,5 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     clap_complete::generate(*shell, &mut parser(), "aops-hook", &mut script);
     // The generator spells a hyphen in the program's name in two ways for bash, and then finds no command.
     let script = String::from_utf8_lossy(&script).replace("aops__subcmd__hook", "aops__hook");
-    if io.json {
-        writeln!(io.out, "{}", serde_json::json!({"shell": shell.to_string(), "script": script}))?;
-    } else {
-        io.out.write_all(script.as_bytes())?;
-    }
-    Ok(0)
+    io.answer(&json!({"shell": shell.to_string(), "script": script}), script.trim_end())
 }

@@ -8,12 +8,10 @@ mod scene;
 mod registration;
 mod folder;
 mod program;
-mod client;
 mod probe;
-mod texts;
 
 use super::table::{Tone, clean};
-use super::{Command, Io, Who};
+use super::{Command, Io};
 use clap::ArgMatches;
 use scene::Scene;
 use serde::Serialize;
@@ -25,7 +23,6 @@ pub const COMMAND: Command = Command {
         ("aops-hook doctor", "Look at everything; exit code 1 if something is wrong"),
         ("aops-hook doctor --json", "The same for programs"),
     ],
-    who: Who::Anyone,
     arguments: |row| row,
     run,
 };
@@ -61,10 +58,10 @@ static CHECKS: &[fn(&Scene) -> Vec<Finding>] = &[
     program::programs,
     program::texts,
     probe::hooks,
-    client::version,
+    program::client,
     folder::private,
     folder::lock,
-    texts::in_force,
+    folder::in_force,
 ];
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

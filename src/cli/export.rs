@@ -4,15 +4,14 @@
 //! person names the address; no hook calls this.
 
 mod csv;
-mod trace;
 mod otlp;
 
-use super::range::{self, Found, since, since_argument};
-use super::{Command, Io, Who, refused};
+use super::range::{self, FoundSession, since_option};
+use super::{Command, Io, operand, option, refused, text};
 use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::ledger::recover::LEDGER_FILE;
-use clap::{Arg, ArgMatches};
+use clap::ArgMatches;
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -25,44 +24,32 @@ pub const COMMAND: Command = Command {
         ("aops-hook export --format csv --since 30d > sessions.csv", "one row per session"),
         ("aops-hook export --format otlp --endpoint http://127.0.0.1:4318", "spans to a collector on this machine"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let format = Arg::new("format").long("format").value_name("FORMAT").required(true);
-        let endpoint = Arg::new("endpoint").long("endpoint").value_name("URL");
-        since_argument(
-            command
-                .arg(
-                    Arg::new("session")
-                        .value_name("SESSION")
-                        .help("A session's id or the beginning of one; default: all"),
-                )
-                .arg(format.value_parser(["jsonl", "csv", "otlp"]).help("The output format"))
-                .arg(endpoint.help("The collector (OTLP over HTTP); default: $OTEL_EXPORTER_OTLP_ENDPOINT")),
-        )
+    arguments: |row| {
+        let format = option("format", "FORMAT", "The output format").required(true);
+        let endpoint = "The collector (OTLP over HTTP); default: $OTEL_EXPORTER_OTLP_ENDPOINT";
+        row.arg(operand("session", "SESSION", "A session's id or the beginning of one; default: all"))
+            .arg(format.value_parser(["jsonl", "csv", "otlp"]))
+            .arg(option("endpoint", "URL", endpoint))
+            .arg(since_option())
     },
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let since = since(given, io)?;
-    let found = match given.get_one::<String>("session") {
-        Some(name) => vec![range::pick(io.env, Some(name))?],
-        None => range::all(io.env, since),
-    };
-    let format = given.get_one::<String>("format").map_or("jsonl", String::as_str);
-    let endpoint = given.get_one::<String>("endpoint").cloned();
-    if endpoint.is_some() && format != "otlp" {
+    let found = range::wanted(given, io)?;
+    let (format, endpoint) = (text(given, "format"), text(given, "endpoint").map(str::to_owned));
+    if endpoint.is_some() && format != Some("otlp") {
         return refused("`--endpoint` works only with spans\nhint: add `--format otlp`");
     }
     match format {
-        "csv" => {
+        Some("csv") => {
             writeln!(io.out, "{}", csv::header())?;
             for found in &found {
                 let row = csv::row(&insights(io, found)?);
                 writeln!(io.out, "{row}")?;
             }
         }
-        "otlp" => {
+        Some("otlp") => {
             let named = || io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_ENDPOINT").pop();
             let endpoint = endpoint.or_else(|| named().map(|(_, url)| url.to_string_lossy().into_owned()));
             let Some(endpoint) = endpoint else {
@@ -70,16 +57,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             };
             return otlp::send(io, &found, &endpoint);
         }
-        _ => {
-            for found in &found {
-                print_lines(io, found)?;
-            }
-        }
+        _ => found.iter().try_for_each(|found| print_lines(io, found))?,
     }
     Ok(0)
 }
 
-fn insights(io: &Io, found: &Found) -> anyhow::Result<Insights> {
+fn insights(io: &Io, found: &FoundSession) -> anyhow::Result<Insights> {
     Ok(match &found.shelved {
         Some(shelved) => collect::gather(io.env, &shelved.path, &found.session_id, &found.transcript, None)?,
         None => collect::of_transcript(io.env, &found.transcript, &found.session_id)?,
@@ -87,7 +70,7 @@ fn insights(io: &Io, found: &Found) -> anyhow::Result<Insights> {
 }
 
 /// The insights, then every entry as it stands in the ledger.
-fn print_lines(io: &mut Io, found: &Found) -> anyhow::Result<()> {
+fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
     let insights = serde_json::to_value(insights(io, found)?)?;
     writeln!(io.out, "{}", json!({"kind": "insights", "session_id": found.session_id, "insights": insights}))?;
     let Some(shelved) = &found.shelved else { return Ok(()) };

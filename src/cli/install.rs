@@ -1,21 +1,20 @@
 //! Registers this program for every event in a settings file, and places our agents and commands beside it.
 //!
-//! Reads and writes what `Plan` names. Invariants: installing twice changes nothing; `uninstall` undoes it byte for byte.
+//! Reads and writes what `Plan` names. The project's file is below the working directory, not git's root: the client looks
+//! only where it was started. Invariants: installing twice changes nothing; `uninstall` undoes it byte for byte.
 
 pub mod receipt;
-mod level;
 pub mod plan;
 
-pub use level::Level;
-
-use super::{Command, Io, Who};
+use super::{Command, Io, flag};
 use crate::claude::settings::{StatusLine, status_line};
 use crate::model::event::EVENTS;
+use crate::system::env::Env;
 use crate::text::diff::unified;
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgGroup, ArgMatches};
 use plan::Plan;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub const COMMAND: Command = Command {
     name: "install",
@@ -26,105 +25,93 @@ pub const COMMAND: Command = Command {
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
-    who: Who::OutsideClient,
-    arguments,
+    arguments: |row| {
+        let statusline = flag("statusline", "Show the session's phase and sandbox in the status line");
+        Level::arguments(row).args([statusline, dry_run()])
+    },
     run,
 };
 
-fn arguments(row: clap::Command) -> clap::Command {
-    let statusline = Arg::new("statusline").long("statusline").action(ArgAction::SetTrue);
-    Level::arguments(row).arg(statusline.help("Show the session's phase and sandbox in the status line")).arg(dry_run())
+/// The settings files in which hooks can be registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    User,
+    Project,
+    Local,
+}
+
+impl Level {
+    pub const ALL: [Level; 3] = [Level::User, Level::Project, Level::Local];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::User => "user",
+            Level::Project => "project",
+            Level::Local => "local",
+        }
+    }
+
+    pub fn path(self, env: &Env) -> PathBuf {
+        match self {
+            Level::User => env.config.join("settings.json"),
+            Level::Project => env.from_here(".claude/settings.json".as_ref()),
+            Level::Local => env.from_here(".claude/settings.local.json".as_ref()),
+        }
+    }
+
+    /// The level asked for; the user's if none.
+    pub fn given(given: &ArgMatches) -> Self {
+        Self::ALL.into_iter().find(|level| given.get_flag(level.name())).unwrap_or(Level::User)
+    }
+
+    /// The options `--user`, `--project`, `--local`, one at most.
+    pub fn arguments(row: clap::Command) -> clap::Command {
+        let help = [
+            "Settings of this user (default)",
+            "`.claude/settings.json` of this folder, shared with others",
+            "`.claude/settings.local.json` of this folder, yours alone",
+        ];
+        let options = Self::ALL.into_iter().zip(help).map(|(level, help)| flag(level.name(), help));
+        row.args(options).group(ArgGroup::new("level").args(Self::ALL.map(Level::name)))
+    }
 }
 
 pub(super) fn dry_run() -> Arg {
-    Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help("Show what would change, change nothing")
+    flag("dry-run", "Show what would change, change nothing")
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
-    let summary = Summary::of(&plan);
-    if given.get_flag("dry-run") {
-        summary.dry_run(io)?;
+    let dry_run = given.get_flag("dry-run");
+    let settings = plan.settings.path.display().to_string();
+    let before = if plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
+    let diff = unified(before, &settings, &plan.old, &plan.new);
+    let events = EVENTS.iter().filter(|kind| kind.timeout > 0).count();
+    let texts: Vec<_> = plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect();
+    let stale: Vec<_> = plan.stale.iter().map(|found| found.path.display().to_string()).collect();
+    let (registers, changes) = (plan.new != plan.old, plan.changes());
+    let (statusline, command) = (status_line(&plan.new) == StatusLine::Ours, plan.command.clone());
+    let backup = if dry_run { None } else { plan.carry_out(io.env)? };
+    if io.json {
+        return io.print(json!({
+            "settings": settings, "command": command, "events": events, "changed": changes, "statusline": statusline,
+            "written": texts, "removed": stale, "backup": backup, "dry_run": dry_run, "diff": diff,
+        }));
+    }
+    let mut lines = Vec::new();
+    if dry_run {
+        write!(io.out, "{diff}")?;
+        lines.extend(texts.iter().map(|path| format!("would write `{path}`")));
+        lines.extend(stale.iter().map(|path| format!("would remove `{path}`")));
+        lines.extend((!changes).then(|| format!("nothing to change: registered in `{settings}`")));
     } else {
-        let kept = plan.carry_out(io.env)?;
-        summary.done(kept, io)?;
+        let registered = if registers { "registered" } else { "already registered" };
+        lines.push(format!("{registered} for {events} events in `{settings}`"));
+        lines.extend(statusline.then(|| "the status line there shows the session's phase and sandbox".to_owned()));
+        let wrote = || format!("wrote {} agents and commands beside it", texts.len());
+        lines.extend((!texts.is_empty()).then(wrote));
+        lines.extend(backup.map(|backup| format!("the original is kept in `{}`", backup.display())));
     }
+    lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
     Ok(0)
-}
-
-/// The report on a plan, which `carry_out` consumes.
-struct Summary {
-    settings: String,
-    command: String,
-    events: usize,
-    registers: bool,
-    changes: bool,
-    /// The status line is ours.
-    statusline: bool,
-    diff: String,
-    texts: Vec<String>,
-    stale: Vec<String>,
-}
-
-impl Summary {
-    fn of(plan: &Plan) -> Self {
-        let settings = plan.settings.path.display().to_string();
-        let before = if plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
-        Self {
-            command: plan.command.clone(),
-            events: EVENTS.iter().filter(|kind| kind.timeout > 0).count(),
-            registers: plan.new != plan.old,
-            changes: plan.changes(),
-            statusline: status_line(&plan.new) == StatusLine::Ours,
-            diff: unified(before, &settings, &plan.old, &plan.new),
-            texts: plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect(),
-            stale: plan.stale.iter().map(|found| found.path.display().to_string()).collect(),
-            settings,
-        }
-    }
-
-    fn json(&self, dry_run: bool, backup: Option<&Path>) -> serde_json::Value {
-        json!({
-            "settings": self.settings, "command": self.command, "events": self.events, "changed": self.changes,
-            "statusline": self.statusline,
-            "written": self.texts, "removed": self.stale, "backup": backup, "dry_run": dry_run, "diff": self.diff,
-        })
-    }
-
-    fn dry_run(&self, io: &mut Io) -> anyhow::Result<()> {
-        if io.json {
-            writeln!(io.out, "{}", self.json(true, None))?;
-            return Ok(());
-        }
-        write!(io.out, "{}", self.diff)?;
-        for path in &self.texts {
-            writeln!(io.out, "would write `{path}`")?;
-        }
-        for path in &self.stale {
-            writeln!(io.out, "would remove `{path}`")?;
-        }
-        if !self.changes {
-            writeln!(io.out, "nothing to change: registered in `{}`", self.settings)?;
-        }
-        Ok(())
-    }
-
-    fn done(&self, backup: Option<PathBuf>, io: &mut Io) -> anyhow::Result<()> {
-        if io.json {
-            writeln!(io.out, "{}", self.json(false, backup.as_deref()))?;
-            return Ok(());
-        }
-        let registered = if self.registers { "registered" } else { "already registered" };
-        writeln!(io.out, "{registered} for {} events in `{}`", self.events, self.settings)?;
-        if self.statusline {
-            writeln!(io.out, "the status line there shows the session's phase and sandbox")?;
-        }
-        if !self.texts.is_empty() {
-            writeln!(io.out, "wrote {} agents and commands beside it", self.texts.len())?;
-        }
-        if let Some(backup) = backup {
-            writeln!(io.out, "the original is kept in `{}`", backup.display())?;
-        }
-        Ok(())
-    }
 }

@@ -3,17 +3,16 @@
 //! Reads one ledger, writes nothing. Invariant: shows whole lines only; what is being written is shown when it is there.
 
 use super::table::{Tone, clean};
-use super::{Command, Io, Who, session, session_argument};
+use super::{Command, Io, flag, option, past, session, session_operand};
 use crate::ledger::entry::Line;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
 use crate::session::describe::describe_fact;
 use crate::session::fact::Fact;
 use crate::text::json::cut;
-use clap::{Arg, ArgAction, ArgMatches};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::OpenOptionsExt;
+use clap::{ArgMatches, value_parser};
+use std::io::BufRead;
+use std::path::Path;
 use std::time::Duration;
 
 pub const COMMAND: Command = Command {
@@ -25,22 +24,17 @@ pub const COMMAND: Command = Command {
         ("aops-hook log 3f2a -n 20", "the last twenty of the session whose id begins with 3f2a"),
         ("aops-hook log --json | jq -r .type", "for programs: an entry a line"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let follow = Arg::new("follow").short('f').long("follow").action(ArgAction::SetTrue);
-        let lines = Arg::new("lines").short('n').long("lines").value_name("N").value_parser(clap::value_parser!(usize));
-        session_argument(command)
-            .arg(follow.help("Go on as entries come, until interrupted"))
-            .arg(lines.help("Only the last N entries"))
+    arguments: |row| {
+        row.arg(session_operand())
+            .arg(flag("follow", "Go on as entries come, until interrupted").short('f'))
+            .arg(option("lines", "N", "Only the last N entries").short('n').value_parser(value_parser!(usize)))
     },
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = session(given, io)?;
-    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let file = File::options().read(true).custom_flags(no_follow).open(found.path.join(LEDGER_FILE))?;
-    let mut reader = BufReader::new(file);
+    let mut reader = past::open(&found)?;
     let skip = match given.get_one::<usize>("lines") {
         Some(wanted) => count(&found.path.join(LEDGER_FILE))?.saturating_sub(*wanted),
         None => 0,
@@ -64,9 +58,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-fn count(path: &std::path::Path) -> anyhow::Result<usize> {
-    let bytes = std::fs::read(path)?;
-    Ok(memchr::memchr_iter(b'\n', &bytes).count())
+fn count(path: &Path) -> anyhow::Result<usize> {
+    Ok(memchr::memchr_iter(b'\n', &std::fs::read(path)?).count())
 }
 
 fn show(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {
@@ -78,14 +71,13 @@ fn show(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {
     };
     let fact = Fact::read(entry.kind, entry.with);
     let (tone, words) = fact.map_or((Tone::Bad, String::new()), |fact| (tone(&fact), describe_fact(&fact, 500)));
-    let time = entry.ts.get(11..19).unwrap_or(entry.ts).to_owned();
-    let words = clean(&words).into_owned();
+    let time = entry.ts.get(11..19).unwrap_or(entry.ts);
+    let words = clean(&words);
     let room = io.width.map_or(words.len(), |width| width.saturating_sub(28).max(20));
-    let words = tone.paint(cut(&words, room), io).into_owned();
+    let words = tone.paint(cut(&words, room), io);
     Ok(writeln!(io.out, "{:>6}  {time}  {:9} {words}", entry.seq, entry.kind)?)
 }
 
-/// The colour of a fact.
 fn tone(fact: &Fact) -> Tone {
     match fact {
         Fact::Event(seen) => match seen.said.as_ref().map(|said| said.ruling.as_str()) {
@@ -98,17 +90,11 @@ fn tone(fact: &Fact) -> Tone {
             CallState::Completed => Tone::Good,
             _ => Tone::Quiet,
         },
+        Fact::Check(run) if run.failed() => Tone::Bad,
         Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
-        Fact::Unblock(_) => Tone::Good,
+        Fact::Unblock(_) | Fact::Check(_) => Tone::Good,
         Fact::Verdict(_) => Tone::Strong,
         Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
-        Fact::Check(run) => {
-            if run.failed() {
-                Tone::Bad
-            } else {
-                Tone::Good
-            }
-        }
         Fact::Open(_) | Fact::Checkpoint(_) => Tone::Plain,
         Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
     }

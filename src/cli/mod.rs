@@ -3,13 +3,14 @@
 //! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
 //! command speaks JSON when asked.
 
-pub mod block;
-pub mod clear_block;
+pub mod table;
 pub mod completions;
 pub mod install;
+pub mod uninstall;
 pub mod past;
-pub mod standing;
-pub mod table;
+pub mod control;
+pub mod status;
+mod world;
 pub mod demo;
 pub mod doctor;
 pub mod log;
@@ -17,18 +18,12 @@ pub mod policy;
 pub mod replay;
 pub mod sessions;
 pub mod simulate;
-pub mod status;
-pub mod statusline;
-pub mod uninstall;
 pub mod verify;
-pub mod waive;
 pub mod checkpoint;
 pub mod range;
 pub mod export;
 pub mod report;
 pub mod run;
-pub mod resolve;
-pub mod resume;
 pub mod runs;
 pub mod transcript;
 pub mod insights;
@@ -41,8 +36,10 @@ use crate::ledger;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-pub use aops_shell::verbs::Who;
+use aops_shell::verbs::{VERBS, Who};
 use clap::{Arg, ArgAction, ArgMatches};
+use serde_json::Value;
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 /// One command for people, or one verb of a command that has several.
@@ -51,7 +48,6 @@ pub struct Command {
     pub about: &'static str,
     /// Shown under EXAMPLES in `--help`: command line, what it does.
     pub examples: &'static [(&'static str, &'static str)],
-    pub who: Who,
     pub arguments: fn(clap::Command) -> clap::Command,
     pub run: fn(&ArgMatches, &mut Io) -> anyhow::Result<u8>,
 }
@@ -70,13 +66,10 @@ impl Command {
         row.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
     }
 
-    /// The verb that was asked for, and its arguments.
-    fn asked<'a>(verbs: &'static [Command], given: &'a ArgMatches) -> anyhow::Result<(&'static Self, &'a ArgMatches)> {
-        let asked = given.subcommand().and_then(|(name, given)| {
-            let verb = verbs.iter().find(|verb| verb.name == name)?;
-            Some((verb, given))
-        });
-        asked.map_or_else(|| refused("say what to do"), Ok)
+    /// The one that was asked for, and its arguments.
+    fn find<'a>(commands: &'static [Command], given: &'a ArgMatches) -> Option<(&'static Self, &'a ArgMatches)> {
+        let (name, given) = given.subcommand()?;
+        Some((commands.iter().find(|command| command.name == name)?, given))
     }
 }
 
@@ -92,18 +85,31 @@ pub struct Io<'a> {
     pub yes: bool,
 }
 
+impl Io<'_> {
+    /// Prints this, and the command is done.
+    pub fn print(&mut self, line: impl Display) -> anyhow::Result<u8> {
+        writeln!(self.out, "{line}")?;
+        Ok(0)
+    }
+
+    /// Prints the value for a program or the words for a person, and the command is done.
+    pub fn answer(&mut self, value: &Value, words: impl Display) -> anyhow::Result<u8> {
+        if self.json { self.print(value) } else { self.print(words) }
+    }
+}
+
 /// Every command, in the order of `--help`.
 pub static COMMANDS: &[Command] = &[
-    status::COMMAND,
+    status::STATUS,
     sessions::COMMAND,
     log::COMMAND,
     verify::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
     replay::COMMAND,
-    block::COMMAND,
-    clear_block::COMMAND,
-    waive::COMMAND,
+    control::BLOCK,
+    control::CLEAR_BLOCK,
+    control::WAIVE,
     insights::COMMAND,
     transcript::COMMAND,
     report::COMMAND,
@@ -111,15 +117,15 @@ pub static COMMANDS: &[Command] = &[
     workflow::COMMAND,
     policy::COMMAND,
     checkpoint::COMMAND,
-    run::COMMAND,
-    resume::COMMAND,
-    resolve::COMMAND,
-    runs::COMMAND,
+    run::RUN,
+    run::RESUME,
+    runs::RESOLVE,
+    runs::RUNS,
     install::COMMAND,
     uninstall::COMMAND,
     doctor::COMMAND,
     demo::COMMAND,
-    statusline::COMMAND,
+    status::STATUS_LINE,
     completions::COMMAND,
 ];
 
@@ -132,8 +138,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let Some((name, given)) = matches.subcommand() else { return 2 };
-    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else { return 2 };
+    let Some((command, given)) = Command::find(COMMANDS, &matches) else { return 2 };
     let terminal = io::stdout().is_terminal();
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut io = Io {
@@ -145,7 +150,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         color: terminal && !env.no_color,
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
-    let said = allowed(command.name, command.who, &io).and_then(|()| (command.run)(given, &mut io));
+    let said = allowed(command.name, who_may(command.name), &io).and_then(|()| (command.run)(given, &mut io));
     let flushed = out.flush();
     match (said, flushed) {
         (Err(error), _) if is_broken_pipe(&error) => 0,
@@ -168,6 +173,11 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
+/// Who may run a command or a verb; the guard reads the same list.
+pub fn who_may(name: &str) -> Who {
+    VERBS.iter().find(|verb| verb.name == name).map_or(Who::AtTerminal, |verb| verb.who)
+}
+
 /// Checks who may run this. Also called for a single flag that only a person may use.
 pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     if who == Who::Anyone {
@@ -184,16 +194,45 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The argument of every command about one session.
-pub fn session_argument(command: clap::Command) -> clap::Command {
-    let help = "A session's id, the beginning of one, or nothing for the newest in this project";
-    command.arg(Arg::new("session").value_name("SESSION").help(help))
+/// `--name`
+pub fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-/// The session that argument means.
+/// `--name VALUE`
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    operand(name, value, help).long(name)
+}
+
+/// `VALUE`
+pub fn operand(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).value_name(value).help(help)
+}
+
+/// What was given for an option or an operand.
+pub fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    given.get_one::<String>(name).map(String::as_str)
+}
+
+/// For every command that needs a terminal.
+pub fn yes() -> Arg {
+    flag("yes", "Run without a terminal, from your own script")
+}
+
+/// For every command about one session.
+pub fn session_operand() -> Arg {
+    let help = "A session's id, the beginning of one, or nothing for the newest in this project";
+    operand("session", "SESSION", help)
+}
+
+/// The same for a command whose operand is something else.
+pub fn session_option() -> Arg {
+    option("session", "ID", "A session's id or the beginning of one; else the newest in this project")
+}
+
+/// The session that is meant.
 pub fn session(given: &ArgMatches, io: &Io) -> anyhow::Result<SessionOnDisk> {
-    let name = given.get_one::<String>("session").map(String::as_str);
-    ledger::sessions::pick(io.env, name).or_else(refused)
+    ledger::sessions::pick(io.env, text(given, "session")).or_else(refused)
 }
 
 fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
@@ -203,15 +242,9 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).global(true).help("Print JSON, for programs");
-    let yes =
-        Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("Run without a terminal, from your own script");
     let rows = COMMANDS.iter().map(|command| {
-        let mut row = command.row().arg(json.clone());
-        if command.who == Who::AtTerminal {
-            row = row.arg(yes.clone());
-        }
-        (command.arguments)(row)
+        let yes = (who_may(command.name) == Who::AtTerminal).then(yes);
+        (command.arguments)(command.row().arg(flag("json", "Print JSON, for programs").global(true)).args(yes))
     });
     clap::Command::new("aops-hook")
         .version(env!("CARGO_PKG_VERSION"))
@@ -231,22 +264,18 @@ fn complain(words: &str, code: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aops_shell::verbs::VERBS;
 
-    /// The guard and the sandbox judge our verbs by `model::verbs`: it says the same as the table of commands.
+    /// The guard, the sandbox and `who_may` judge our verbs by one list: it names every command, and nothing else.
     #[test]
     fn verbs_and_commands_agree() {
-        let rows = COMMANDS.iter().map(|command| (command.name.to_owned(), command.who));
-        let below = checkpoint::VERBS.iter().map(|verb| (format!("checkpoint {}", verb.name), verb.who));
-        let mut commands: Vec<_> = rows.chain(below).collect();
+        let below = checkpoint::VERBS.iter().map(|verb| format!("checkpoint {}", verb.name));
+        let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).chain(below).collect();
         // A flag, what clap adds, and what our own child processes are started with.
-        commands.push(("verify --quarantine".to_owned(), Who::AtTerminal));
-        commands.push(("help".to_owned(), Who::Anyone));
-        let inner = ["__refresh", "__refresh-work", "__refresh-start", "__step"];
-        commands.extend(inner.map(|name| (name.to_owned(), Who::OutsideClient)));
-        let mut verbs: Vec<_> = VERBS.iter().map(|verb| (verb.name.to_owned(), verb.who)).collect();
-        commands.sort_by(|a, b| a.0.cmp(&b.0));
-        verbs.sort_by(|a, b| a.0.cmp(&b.0));
+        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step"];
+        commands.extend(more.map(str::to_owned));
+        let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
+        commands.sort();
+        verbs.sort();
         assert_eq!(commands, verbs);
     }
 }

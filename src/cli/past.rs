@@ -10,6 +10,7 @@ use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::call::{CallState, ToolCall};
+use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::fold::Session;
 use anyhow::Context;
@@ -20,12 +21,17 @@ use std::os::unix::fs::OpenOptionsExt;
 /// Entries that were committed together.
 pub type Batch = Vec<Recent>;
 
-/// Every batch, oldest first.
-pub fn batches(shelved: &SessionOnDisk) -> anyhow::Result<Vec<Batch>> {
+/// The ledger's lines; a link in its place is not followed.
+pub fn open(shelved: &SessionOnDisk) -> anyhow::Result<BufReader<File>> {
     let path = shelved.path.join(LEDGER_FILE);
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let file = File::options().read(true).custom_flags(no_follow).open(&path);
-    let mut reader = BufReader::new(file.with_context(|| format!("`{}`", path.display()))?);
+    Ok(BufReader::new(file.with_context(|| format!("`{}`", path.display()))?))
+}
+
+/// Every batch, oldest first.
+pub fn batches(shelved: &SessionOnDisk) -> anyhow::Result<Vec<Batch>> {
+    let mut reader = open(shelved)?;
     let (mut batches, mut batch, mut line) = (Vec::new(), Vec::new(), Vec::new());
     while reader.read_until(b'\n', &mut line)? > 0 {
         let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else { break };
@@ -49,7 +55,6 @@ pub fn fold(session: &mut Session, trace: &str, batch: &Batch) {
 /// What was asked, and the answer to it.
 #[derive(Debug)]
 pub struct Answered<'a> {
-    /// The entry that holds the answer, and its time.
     pub seq: u64,
     pub ts: &'a str,
     pub event: &'a str,
@@ -61,7 +66,6 @@ pub struct Answered<'a> {
     pub reason: &'a str,
 }
 
-/// By what it was asked.
 #[derive(Clone, Copy, Debug)]
 pub enum Asked<'a> {
     Call(&'a Step),
@@ -82,10 +86,10 @@ pub fn answered(batch: &Batch) -> Option<Answered<'_>> {
         Fact::Call(step) if step.from.is_none() => Some(call(batch, entry, step)),
         Fact::Event(seen) => {
             let agent = seen.agent_id.as_ref().and(seen.agent_type.as_deref());
-            Some(answer(entry, &seen.event, Asked::Event(seen), agent, seen.said.as_ref()))
+            Some(Answered { agent, ..answer(entry, &seen.event, Asked::Event(seen), seen.said.as_ref()) })
         }
         Fact::Violation(second) if second.said.is_some() => {
-            Some(answer(entry, &second.event, Asked::Again, None, second.said.as_ref()))
+            Some(answer(entry, &second.event, Asked::Again, second.said.as_ref()))
         }
         _ => None,
     })
@@ -97,40 +101,22 @@ fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a
         _ => None,
     });
     let (entry, step) = later.next_back().unwrap_or((first, asked));
-    let ruling = match step.to {
-        CallState::Denied => "deny",
-        CallState::Pending => "ask",
-        _ => "pass",
-    };
     Answered {
-        seq: entry.seq,
-        ts: &entry.ts,
-        event: "PreToolUse",
-        asked: Asked::Call(asked),
         agent: asked.agent_id.as_ref().and(asked.agent_type.as_deref()),
-        ruling,
+        ruling: match step.to {
+            CallState::Denied => "deny",
+            CallState::Pending => "ask",
+            _ => "pass",
+        },
         gate: step.gate.as_deref().unwrap_or_default(),
         reason: step.reason.as_deref().unwrap_or_default(),
+        ..answer(entry, "PreToolUse", Asked::Call(asked), None)
     }
 }
 
-fn answer<'a>(
-    entry: &'a Recent,
-    event: &'a str,
-    asked: Asked<'a>,
-    agent: Option<&'a str>,
-    said: Option<&'a Said>,
-) -> Answered<'a> {
-    Answered {
-        seq: entry.seq,
-        ts: &entry.ts,
-        event,
-        asked,
-        agent,
-        ruling: said.map_or("pass", |said| &said.ruling),
-        gate: said.map_or("", |said| &said.gate),
-        reason: said.map_or("", |said| &said.reason),
-    }
+fn answer<'a>(entry: &'a Recent, event: &'a str, asked: Asked<'a>, said: Option<&'a Said>) -> Answered<'a> {
+    let (ruling, gate, reason) = said.map_or(("pass", "", ""), |said| (&said.ruling, &said.gate, &said.reason));
+    Answered { seq: entry.seq, ts: &entry.ts, event, asked, agent: None, ruling, gate, reason }
 }
 
 /// What was asked, on one line: `Write: src/a.rs`, `the end of the turn`.
@@ -140,11 +126,11 @@ pub fn shown(answered: &Answered) -> String {
             let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
             sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() })
         }
-        Asked::Event(seen) => match answered.event {
-            "Stop" => "the end of the turn".to_owned(),
-            "SubagentStop" => format!("the end of `{}`", answered.agent.unwrap_or("an agent")),
-            "UserPromptSubmit" => format!("the prompt: {}", words(seen, "prompt").unwrap_or_default()),
-            name => name.to_owned(),
+        Asked::Event(seen) => match EventKind::of(answered.event) {
+            EventKind::Stop => "the end of the turn".to_owned(),
+            EventKind::SubagentStop => format!("the end of `{}`", answered.agent.unwrap_or("an agent")),
+            EventKind::UserPromptSubmit => format!("the prompt: {}", words(seen, "prompt").unwrap_or_default()),
+            _ => answered.event.to_owned(),
         },
         Asked::Again => "a second call under the id of one that was running".to_owned(),
     }

@@ -2,12 +2,13 @@
 //!
 //! Reads session folders, writes nothing.
 
-use super::table::{Cell, Table, Tone};
-use super::{Command, Io, Who};
+use super::table::{Cell, Tone};
+use super::{Command, Io, flag};
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::model::phase::Phase;
 use crate::session::state::State;
 use crate::text::time;
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::ArgMatches;
 use serde_json::{Value, json};
 
 pub const COMMAND: Command = Command {
@@ -18,40 +19,22 @@ pub const COMMAND: Command = Command {
         ("aops-hook sessions --blocked", "only those that wait for a person"),
         ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let blocked = Arg::new("blocked").long("blocked").action(ArgAction::SetTrue);
-        command.arg(blocked.help("Only sessions that are blocked"))
-    },
+    arguments: |row| row.arg(flag("blocked", "Only sessions that are blocked")),
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let mut rows: Vec<(SessionOnDisk, Option<State>)> = sessions::all(io.env)
-        .into_iter()
-        .rev()
-        .map(|shelved| {
-            let state = sessions::state(&shelved);
-            (shelved, state)
-        })
-        .collect();
-    if given.get_flag("blocked") {
-        rows.retain(|(_, state)| state.as_ref().is_some_and(|state| state.state.custodiet_blocked));
-    }
+    let all = sessions::all(io.env).into_iter().rev().map(|shelved| (sessions::state(&shelved), shelved));
+    let is_blocked = |state: &Option<State>| state.as_ref().is_some_and(|state| state.state.custodiet_blocked);
+    let rows: Vec<_> = all.filter(|(state, _)| !given.get_flag("blocked") || is_blocked(state)).collect();
     if io.json {
-        let rows: Vec<Value> = rows.iter().map(|(shelved, state)| row(shelved, state.as_ref())).collect();
-        writeln!(io.out, "{}", Value::Array(rows))?;
-        return Ok(0);
+        return io.print(rows.iter().map(|(state, shelved)| to_json(shelved, state.as_ref())).collect::<Value>());
     }
-    let mut table = Table::new(&["session", "began", "phase", "block", "project"]);
-    for (shelved, state) in &rows {
-        table.row(cells(io, shelved, state.as_ref()));
-    }
-    table.print(io)?;
-    Ok(0)
+    let rows = rows.iter().map(|(state, shelved)| row(io, shelved, state.as_ref())).collect();
+    io.table(["session", "began", "phase", "block", "project"], rows)
 }
 
-fn row(shelved: &SessionOnDisk, state: Option<&State>) -> Value {
+fn to_json(shelved: &SessionOnDisk, state: Option<&State>) -> Value {
     json!({
         "session_id": shelved.session_id,
         "date": state.map(|state| &state.date),
@@ -64,21 +47,24 @@ fn row(shelved: &SessionOnDisk, state: Option<&State>) -> Value {
 }
 
 /// From the last insights; without any, from the state.
-fn outcome(state: &State) -> Value {
+fn outcome(state: &State) -> String {
     let said = state.insights.as_ref().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-    let said = said.and_then(|said| said.get("outcome")?.as_str().map(str::to_owned));
-    let halted = state.phase == crate::model::phase::Phase::Halted;
-    json!(if halted { "failure".to_owned() } else { said.unwrap_or_else(|| "partial".to_owned()) })
+    match said.as_ref().and_then(|said| said.get("outcome")?.as_str()) {
+        _ if state.phase == Phase::Halted => "failure",
+        Some(said) => said,
+        None => "partial",
+    }
+    .to_owned()
 }
 
-fn cells(io: &Io, shelved: &SessionOnDisk, state: Option<&State>) -> [Cell; 5] {
+fn row(io: &Io, shelved: &SessionOnDisk, state: Option<&State>) -> [Cell; 5] {
     let project = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
     let Some(state) = state else {
         let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
         return [shelved.session_id.as_str().into(), "".into(), unread, "".into(), project.into()];
     };
     let began = time::parse(&state.started_at).map(|ms| format!("{} ago", time::age(io.env.now_ms - ms)));
-    let phase = serde_json::to_value(state.phase).ok().and_then(|p| p.as_str().map(str::to_owned)).unwrap_or_default();
-    let block = if state.state.custodiet_blocked { Cell::new("blocked", Tone::Bad) } else { "".into() };
-    [shelved.session_id.as_str().into(), began.unwrap_or_default().into(), phase.into(), block, project.into()]
+    let block = if state.state.custodiet_blocked { "blocked" } else { "" };
+    let (id, phase) = (shelved.session_id.as_str().into(), state.phase.name().into());
+    [id, began.unwrap_or_default().into(), phase, Cell::new(block, Tone::Bad), project.into()]
 }

@@ -3,21 +3,17 @@
 //! Reads ledger and transcript, prints as it reads. Invariants: secrets are redacted; a record of an unknown kind is
 //! skipped and counted; memory grows with the number of calls, not with their output.
 
-mod gates;
-mod outcome;
-mod page;
+mod known;
 mod write;
 
-use super::range::{self, Found};
-use super::{Command, Io, Who, refused, session_argument};
+use super::range::{self, FoundSession};
+use super::{Command, Io, flag, refused, session_operand, text};
 use crate::insight::collect;
-use clap::{Arg, ArgAction, ArgMatches};
-use gates::GateNotes;
-use outcome::CallOutcomes;
-use page::Page;
+use clap::ArgMatches;
+use known::{CallOutcomes, GateNotes};
 use serde_json::json;
 use std::io::Write;
-use write::Writer;
+use write::{Page, Writer};
 
 pub const COMMAND: Command = Command {
     name: "transcript",
@@ -26,42 +22,33 @@ pub const COMMAND: Command = Command {
         ("aops-hook transcript > session.md", "the newest session of this project, whole"),
         ("aops-hook transcript 3f2a --abridged", "prompts and answers, one line per call"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let abridged = Arg::new("abridged").long("abridged").action(ArgAction::SetTrue);
-        session_argument(command).arg(abridged.help("One line per call, without its output"))
-    },
+    arguments: |row| row.args([session_operand(), flag("abridged", "One line per call, without its output")]),
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let name = given.get_one::<String>("session").map(String::as_str);
-    let found = range::pick(io.env, name)?;
+    let found = range::pick(io.env, text(given, "session"))?;
     let short = given.get_flag("abridged");
     if io.json {
         let mut text = Vec::new();
         let unknown = write_session(&found, short, &mut text)?;
-        let said = json!({"session_id": found.session_id, "markdown": String::from_utf8_lossy(&text), "unknown_records": unknown});
-        writeln!(io.out, "{said}")?;
-        return Ok(0);
+        let (id, markdown) = (&found.session_id, String::from_utf8_lossy(&text));
+        return io.print(json!({"session_id": id, "markdown": markdown, "unknown_records": unknown}));
     }
     write_session(&found, short, io.out)?;
     Ok(0)
 }
 
 /// The abridged transcript as one string.
-pub(super) fn abridged(found: &Found) -> anyhow::Result<String> {
+pub(super) fn abridged(found: &FoundSession) -> anyhow::Result<String> {
     let mut text = Vec::new();
     write_session(found, true, &mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Writes the transcript. Returns how many records were of an unknown kind.
-fn write_session(found: &Found, short: bool, out: &mut dyn Write) -> anyhow::Result<u64> {
-    let gates = match &found.shelved {
-        Some(shelved) => GateNotes::of(&shelved.path)?,
-        None => GateNotes::default(),
-    };
+fn write_session(found: &FoundSession, short: bool, out: &mut dyn Write) -> anyhow::Result<u64> {
+    let gates = found.shelved.as_ref().map(|shelved| GateNotes::of(&shelved.path)).transpose()?.unwrap_or_default();
     let there = found.transcript.is_file();
     if !there && found.shelved.is_none() {
         return refused(format!("no transcript of `{}`", found.session_id));

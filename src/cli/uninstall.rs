@@ -5,16 +5,15 @@
 
 use super::install::plan::{named, read_settings, unreadable, writable};
 use super::install::{Level, dry_run};
-use super::{Command, Io, Who};
+use super::{Command, Io};
 use crate::claude::settings::unregister;
 use crate::cli::install::receipt::{Edited, Receipt};
 use crate::system::env::Env;
 use crate::system::files::{self, Found};
 use crate::text::diff::unified;
-use crate::text::sha256::sha256;
 use anyhow::Context;
 use clap::ArgMatches;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 
 pub const COMMAND: Command = Command {
@@ -25,24 +24,18 @@ pub const COMMAND: Command = Command {
         ("aops-hook uninstall --project", "For this project"),
         ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
     ],
-    who: Who::AtTerminal,
-    arguments,
+    arguments: |row| Level::arguments(row).arg(dry_run()),
     run,
 };
-
-fn arguments(row: clap::Command) -> clap::Command {
-    Level::arguments(row).arg(dry_run())
-}
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let undo = Undo::make(io.env, Level::given(given))?;
     let dry_run = given.get_flag("dry-run");
-    let told = if io.json { undo.json(dry_run) } else { undo.words(dry_run) };
+    let (value, words) = (undo.to_json(dry_run), undo.words(dry_run));
     if !dry_run {
         undo.carry_out(io.env)?;
     }
-    writeln!(io.out, "{}", told.trim_end())?;
-    Ok(0)
+    io.answer(&value, words.trim_end())
 }
 
 /// One removal, decided.
@@ -65,13 +58,8 @@ impl Undo {
         let mut receipt = Receipt::read(env)?;
         let (settings, old) = read_settings(&level.path(env))?;
         let edited = receipt.edited(&settings.path).cloned();
-        let exact = edited.as_ref().filter(|edited| edited.untouched(&settings)).and_then(|edited| {
-            // A copy that is gone or broken is no original.
-            match edited.original().ok()? {
-                Some(bytes) => String::from_utf8(bytes).ok().map(Some),
-                None => Some(None),
-            }
-        });
+        let exact = edited.as_ref().filter(|edited| edited.untouched(&settings));
+        let exact = exact.and_then(|edited| edited.original().ok());
         let is_exact = exact.is_some();
         let new = match exact {
             Some(original) => original,
@@ -88,8 +76,7 @@ impl Undo {
 
     /// The file without our entries; no file if there was none and nothing is left.
     fn without(settings: &Found, old: &str, edited: Option<&Edited>) -> anyhow::Result<Option<String>> {
-        let original = edited.map(Edited::original).transpose().unwrap_or_default().flatten();
-        let original = original.and_then(|bytes| String::from_utf8(bytes).ok());
+        let original = edited.and_then(|edited| edited.original().ok().flatten());
         let text = unregister(old, original.as_deref()).map_err(|error| unreadable(&settings.path, &error))?;
         let was_absent = edited.is_some_and(|edited| edited.original.is_none());
         let empty = text.split_whitespace().collect::<String>() == "{}";
@@ -106,12 +93,11 @@ impl Undo {
         unified(&path, after, &self.old, self.new.as_deref().unwrap_or_default())
     }
 
-    fn json(&self, dry_run: bool) -> String {
+    fn to_json(&self, dry_run: bool) -> Value {
         json!({
             "settings": self.settings.path, "changed": self.changed(), "restored": self.exact,
             "removed": paths(&self.texts), "left": paths(&self.left), "dry_run": dry_run, "diff": self.diff(),
         })
-        .to_string()
     }
 
     fn words(&self, dry_run: bool) -> String {
@@ -121,9 +107,7 @@ impl Undo {
             (false, ..) => format!("not registered in `{path}`"),
             (true, None, _) => format!("`{path}` {would}removed: the installation made it"),
             (true, _, true) => format!("`{path}` {would}restored as it was before the installation"),
-            (true, _, false) => {
-                format!("hooks {would}removed from `{path}`; later edits stay")
-            }
+            (true, _, false) => format!("hooks {would}removed from `{path}`; later edits stay"),
         }];
         if !self.texts.is_empty() {
             lines.push(format!("{} agents and commands {would}removed", self.texts.len()));
@@ -148,11 +132,10 @@ impl Undo {
         if self.receipt.settings.is_empty() {
             self.receipt.files.clear();
         }
-        if let Some(copy) = self.edited.filter(|_| self.exact).and_then(|edited| edited.original) {
-            let shared = self.receipt.settings.iter().any(|other| other.original.as_ref() == Some(&copy));
-            if !shared {
-                let _ = fs::remove_file(copy);
-            }
+        if let Some(copy) = self.edited.filter(|_| self.exact).and_then(|edited| edited.original)
+            && self.receipt.settings.iter().all(|other| other.original.as_ref() != Some(&copy))
+        {
+            let _ = fs::remove_file(copy);
         }
         self.receipt.close(env)
     }
@@ -163,10 +146,8 @@ fn texts(receipt: &Receipt) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
     let (mut ours, mut left) = (Vec::new(), Vec::new());
     for placed in &receipt.files {
         let found = files::find(&placed.path).with_context(|| named(&placed.path))?;
-        match &found.bytes {
-            Some(bytes) if sha256(&[bytes]) == placed.sha256 => ours.push(found),
-            Some(_) => left.push(found),
-            None => {}
+        if found.bytes.is_some() {
+            if placed.untouched(&found) { &mut ours } else { &mut left }.push(found);
         }
     }
     Ok((ours, left))

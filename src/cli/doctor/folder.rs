@@ -1,10 +1,13 @@
-//! Checks that our folders are private, and that a file lock in them works.
+//! Checks that our folders are private, that a file lock in them works, and that configuration and workflows can be read: a
+//! guard that cannot read them refuses everything.
 //!
-//! Reads modes below the host's configuration folder; makes and removes one file there.
+//! Reads modes below the host's configuration folder, and the texts in force; makes and removes one file.
 
 use super::registration::or_well;
 use super::scene::Scene;
 use super::{Finding, shell_word};
+use crate::config::in_force;
+use crate::config::texts::Library;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -68,17 +71,11 @@ pub(super) fn lock(scene: &Scene) -> Vec<Finding> {
     let excludes = excludes(open);
     let _ = fs::remove_file(&path);
     let fix = format!("set `CLAUDE_CONFIG_DIR` to a folder on a local disk instead of `{}`", config.display());
-    match excludes {
-        Ok(true) => vec![Finding::well("lock", "a second writer has to wait")],
-        Ok(false) => {
-            let finding = format!("two writers get the same lock in `{}`", config.display());
-            vec![Finding::bad("lock", finding, fix)]
-        }
-        Err(error) => {
-            let finding = format!("no lock to be had in `{}`: {error}", config.display());
-            vec![Finding::bad("lock", finding, fix)]
-        }
-    }
+    vec![match excludes {
+        Ok(true) => Finding::well("lock", "a second writer has to wait"),
+        Ok(false) => Finding::bad("lock", format!("two writers get the same lock in `{}`", config.display()), fix),
+        Err(error) => Finding::bad("lock", format!("no lock to be had in `{}`: {error}", config.display()), fix),
+    }]
 }
 
 /// Opens the same file twice: the second lock must fail.
@@ -89,6 +86,21 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
         Ok(()) => Ok(false),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
         Err(error) => Err(error),
+    }
+}
+
+pub(super) fn in_force(scene: &Scene) -> Vec<Finding> {
+    match in_force::look(scene.env, &scene.env.cwd) {
+        Ok(found) => {
+            let fix = "correct that line; `aops-hook workflow check` lists every problem";
+            let problems = Library::of(scene.env, &found.texts).problems;
+            let bad = problems.iter().map(|problem| Finding::bad("workflows", problem.to_string(), fix));
+            or_well(bad.collect(), "configuration", "it and the workflows can be read")
+        }
+        Err(problems) => {
+            let fix = "correct that line, then run `aops-hook policy show`";
+            problems.iter().map(|problem| Finding::bad("configuration", problem.to_string(), fix)).collect()
+        }
     }
 }
 

@@ -1,19 +1,22 @@
-//! Checks that what is registered is there, may be run, and is of this version; and that our texts are in place.
+//! Checks that what is registered is there, may be run, and is of this version; that our texts are in place; and that the
+//! client blocks a call when a hook breaks, which older versions do not.
 //!
-//! Reads files and asks each registered program for its version.
+//! Reads files and asks each registered program, and `claude`, for its version in a throwaway home.
 
 use super::registration::{level, or_well, several};
 use super::scene::Scene;
 use super::{Finding, shell_word};
 use crate::claude::settings::Registered;
+use crate::cli::world::World;
 use crate::config::texts;
-use crate::system::files::Scratch;
-use crate::system::process::{Ending, Task, run};
+use crate::system::process::Ending;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The first client that knows `onFailure`.
+const FIRST_CLIENT: [u32; 3] = [2, 1, 295];
 
 /// Where a registered program is; a bare name is looked up as the client would.
 pub(super) fn path(scene: &Scene, one: &Registered) -> PathBuf {
@@ -57,19 +60,10 @@ fn program(scene: &Scene, path: &Path) -> Option<Finding> {
 }
 
 /// The first word a program says to `--version`, after this prefix.
-pub(super) fn version(scene: &Scene, path: &Path, prefix: &str) -> Result<String, String> {
-    let home = Scratch::new("version").map_err(|error| error.to_string())?;
+fn version(scene: &Scene, path: &Path, prefix: &str) -> Result<String, String> {
     let search = scene.env.search_path();
-    let asked = run(&Task {
-        program: path,
-        args: &["--version".to_owned()],
-        folder: &home.0,
-        variables: &[("HOME", home.0.as_os_str()), ("PATH", &search)],
-        input: b"",
-        timeout: Duration::from_secs(20),
-        keep: 4096,
-    })
-    .map_err(|error| error.to_string())?;
+    let ask = |world: World| world.run(path, &["--version".to_owned()], &search, None, Duration::from_secs(20));
+    let asked = World::new("version", "").and_then(ask).map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&asked.stdout).into_owned();
     match (asked.ending, said.trim().strip_prefix(prefix)) {
         (Ending::Exit(0), Some(rest)) => Ok(rest.split_whitespace().next().unwrap_or_default().to_owned()),
@@ -93,4 +87,53 @@ pub(super) fn texts(scene: &Scene) -> Vec<Finding> {
     }
     let finding = format!("missing or changed in `{}`: {}", scene.env.config.display(), several(&missing));
     vec![Finding::bad("texts", finding, format!("run `aops-hook install{}`", level(scene)))]
+}
+
+fn version_of(text: &str) -> Option<[u32; 3]> {
+    let mut parts = text.split('-').next()?.split('.').map(str::parse);
+    Some([parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?])
+}
+
+fn judge_client(path: &str, said: &Result<String, String>) -> Finding {
+    let first = FIRST_CLIENT.map(|n| n.to_string()).join(".");
+    match said.as_deref().map(|text| (text, version_of(text))) {
+        Ok((text, Some(version))) if version >= FIRST_CLIENT => Finding::well("client", format!("{text}, `{path}`")),
+        Ok((text, Some(_))) => {
+            let finding = format!("`{path}` is {text}: before {first} a broken guard lets everything pass");
+            Finding::bad("client", finding, "run `claude update`")
+        }
+        Ok((text, None)) => Finding::bad("client", format!("`{path}` says version `{text}`"), "run `claude update`"),
+        Err(words) => {
+            let finding = format!("`{path}` does not print its version: {words}");
+            Finding::bad("client", finding, "reinstall Claude Code, so that `claude --version` works")
+        }
+    }
+}
+
+pub(super) fn client(scene: &Scene) -> Vec<Finding> {
+    let Some(path) = scene.env.on_path("claude") else {
+        return vec![Finding::well("client", "no `claude` on PATH, so its version was not looked at")];
+    };
+    vec![judge_client(&path.display().to_string(), &version(scene, &path, ""))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_clients_are_told_from_new_ones() {
+        for (said, ok) in [
+            ("2.1.295", true),
+            ("2.1.325", true),
+            ("2.2.0-beta.1", true),
+            ("3.0.0", true),
+            ("2.1.294", false),
+            ("1.9.999", false),
+            ("new", false),
+        ] {
+            assert_eq!(judge_client("claude", &Ok(said.to_owned())).ok, ok, "{said}");
+        }
+        assert!(!judge_client("claude", &Err("it exits with 1".to_owned())).ok);
+    }
 }

@@ -69,7 +69,7 @@ impl Plan {
         Ok(kept)
     }
 
-    /// The settings' entry in the receipt. The original is the text without our entries, later edits included.
+    /// Enters the settings in the receipt. The original is the text without our entries, later edits included.
     fn enter_settings(&mut self, env: &Env) -> anyhow::Result<Option<PathBuf>> {
         let path = self.settings.path.clone();
         let known = self.receipt.edited(&path).cloned();
@@ -77,7 +77,6 @@ impl Plan {
             Some(known) if known.untouched(&self.settings) => (known.original, None),
             known => {
                 let before = known.and_then(|known| known.original().ok().flatten());
-                let before = before.and_then(|bytes| String::from_utf8(bytes).ok());
                 let without = unregister(&self.old, before.as_deref()).unwrap_or_else(|_| self.old.clone());
                 let copy = self.settings.bytes.as_ref().map(|_| back_up(env, &path, without.as_bytes()));
                 let copy = copy.transpose()?;
@@ -91,12 +90,11 @@ impl Plan {
     }
 
     fn enter_texts(&mut self, env: &Env) {
-        self.receipt.files.retain(|placed| texts::placed().all(|asset| env.config.join(asset.path) != placed.path));
-        self.receipt.files.retain(|placed| self.stale.iter().all(|found| found.path != placed.path));
-        for asset in texts::placed() {
-            let sha256 = sha256(&[asset.text.as_bytes()]);
-            self.receipt.files.push(Placed { path: env.config.join(asset.path), sha256 });
-        }
+        let placed: Vec<_> =
+            texts::placed().map(|asset| Placed::new(env.config.join(asset.path), asset.text)).collect();
+        self.receipt.files.retain(|old| placed.iter().all(|new| new.path != old.path));
+        self.receipt.files.retain(|old| self.stale.iter().all(|found| found.path != old.path));
+        self.receipt.files.extend(placed);
     }
 }
 
@@ -168,7 +166,7 @@ fn texts(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<(Found, &'static As
         let found = files::find(&path).with_context(|| named(&path))?;
         match &found.bytes {
             Some(bytes) if bytes == asset.text.as_bytes() => {}
-            Some(bytes) if receipt.placed(&path).is_none_or(|placed| placed.sha256 != sha256(&[bytes])) => {
+            Some(_) if !receipt.files.iter().any(|placed| placed.path == path && placed.untouched(&found)) => {
                 foreign.push(named(&path));
             }
             _ => to_write.push((found, asset)),
@@ -187,8 +185,7 @@ fn stale(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<Found>> {
     let mut gone = Vec::new();
     for placed in &receipt.files {
         let found = files::find(&placed.path).with_context(|| named(&placed.path))?;
-        let ours = found.bytes.as_ref().is_some_and(|bytes| sha256(&[bytes]) == placed.sha256);
-        if ours && texts::placed().all(|asset| env.config.join(asset.path) != placed.path) {
+        if placed.untouched(&found) && texts::placed().all(|asset| env.config.join(asset.path) != placed.path) {
             gone.push(found);
         }
     }

@@ -8,8 +8,8 @@ use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 const SCHEMA: u32 = 1;
 
@@ -90,10 +90,6 @@ impl Receipt {
         self.settings.iter().find(|edited| edited.path == path)
     }
 
-    pub fn placed(&self, path: &Path) -> Option<&Placed> {
-        self.files.iter().find(|placed| placed.path == path)
-    }
-
     /// Makes a folder, and records it if it is new.
     pub fn make_folders(&mut self, folder: &Path, mode: u32) -> anyhow::Result<()> {
         let new = files::make_folders(folder, mode).with_context(|| format!("`{}`", folder.display()))?;
@@ -102,16 +98,31 @@ impl Receipt {
     }
 }
 
+/// The file has this digest.
+fn is_digest(found: &Found, digest: &str) -> bool {
+    found.bytes.as_ref().is_some_and(|bytes| sha256(&[bytes]) == digest)
+}
+
+impl Placed {
+    pub fn new(path: PathBuf, text: &str) -> Self {
+        Self { path, sha256: sha256(&[text.as_bytes()]) }
+    }
+
+    /// The file is as we wrote it.
+    pub fn untouched(&self, found: &Found) -> bool {
+        is_digest(found, &self.sha256)
+    }
+}
+
 impl Edited {
     /// The file is as we wrote it.
     pub fn untouched(&self, found: &Found) -> bool {
-        found.bytes.as_ref().is_some_and(|bytes| sha256(&[bytes]) == self.wrote_sha256)
+        is_digest(found, &self.wrote_sha256)
     }
 
-    /// The bytes from before the installation; nothing if there was no file.
-    pub fn original(&self) -> anyhow::Result<Option<Vec<u8>>> {
-        let Some(path) = &self.original else { return Ok(None) };
-        fs::read(path).map(Some).with_context(|| format!("the original, `{}`", path.display()))
+    /// The text from before the installation; nothing if there was no file. An error if the copy is gone or broken.
+    pub fn original(&self) -> io::Result<Option<String>> {
+        self.original.as_ref().map(fs::read_to_string).transpose()
     }
 }
 

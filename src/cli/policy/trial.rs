@@ -8,6 +8,7 @@ use crate::cli::Io;
 use crate::cli::table::{Tone, clean};
 use crate::config::in_force::InForce;
 use crate::config::policy::Rule;
+use crate::config::policy::origin::SourceLine;
 use crate::config::policy::rule::Example;
 use crate::gate::rules;
 use crate::model::event::Event;
@@ -35,21 +36,16 @@ pub(super) fn run(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     let silent: Vec<&str> =
         now.policy.rules.iter().filter(|rule| rule.examples.is_empty()).map(|rule| rule.id.as_str()).collect();
     if io.json {
-        let examples: Vec<Value> = tried.iter().map(|tried| value(tried, now)).collect();
-        let all = json!({"ok": failed == 0, "examples": examples, "without_examples": silent});
-        writeln!(io.out, "{all}")?;
+        let examples: Vec<Value> = tried.iter().map(|tried| to_json(tried, now)).collect();
+        io.print(json!({"ok": failed == 0, "examples": examples, "without_examples": silent}))?;
         return Ok(u8::from(failed > 0));
     }
     for one in tried.iter().filter(|tried| !tried.holds()) {
         let (does, meant) = if one.meant { ("does not match", "is meant to") } else { ("matches", "is meant not to") };
-        let mark = Tone::Bad.paint("✗", io).into_owned();
-        let words = format!(
-            "rule `{}` ({}) {does} `{}`, and {meant}",
-            one.rule.id,
-            place(one.rule, now),
-            one.example.trim_start_matches('!')
-        );
-        writeln!(io.out, "{mark} {}", clean(&words))?;
+        let (id, example) = (&one.rule.id, one.example.trim_start_matches('!'));
+        let place = place(one.rule, now).map(ToString::to_string).unwrap_or_default();
+        let words = format!("rule `{id}` ({place}) {does} `{example}`, and {meant}");
+        writeln!(io.out, "{} {}", Tone::Bad.paint("✗", io), clean(&words))?;
     }
     let rules = now.policy.rules.len();
     writeln!(io.out, "{rules} rules, {} examples, {failed} of them fail", tried.len())?;
@@ -59,20 +55,15 @@ pub(super) fn run(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     Ok(u8::from(failed > 0))
 }
 
-fn place(rule: &Rule, now: &InForce) -> String {
-    now.origins.of(&format!("rule.{}", rule.id)).first().map(ToString::to_string).unwrap_or_default()
+fn place<'a>(rule: &Rule, now: &'a InForce) -> Option<&'a SourceLine> {
+    now.origins.of(&format!("rule.{}", rule.id)).first()
 }
 
-fn value(tried: &Tried, now: &InForce) -> Value {
-    let at = now.origins.of(&format!("rule.{}", tried.rule.id)).first();
+fn to_json(tried: &Tried, now: &InForce) -> Value {
+    let at = place(tried.rule, now);
     json!({
-        "rule": tried.rule.id,
-        "example": tried.example,
-        "meant": tried.meant,
-        "matched": tried.matched,
-        "ok": tried.holds(),
-        "file": at.map(|at| &at.file),
-        "line": at.map(|at| at.line),
+        "rule": tried.rule.id, "example": tried.example, "meant": tried.meant, "matched": tried.matched,
+        "ok": tried.holds(), "file": at.map(|at| &at.file), "line": at.map(|at| at.line),
     })
 }
 

@@ -3,8 +3,8 @@
 //! Writes to stdout; the end of a run that did not pass also goes to stderr if stdout is not a terminal. Invariants: a
 //! failed write does not change the run; the last line says how it ended.
 
-use super::super::Io;
-use super::super::table::{Tone, clean};
+use crate::cli::Io;
+use crate::cli::table::{Tone, clean};
 use crate::run::client::usd;
 use crate::run::driver::{Finish, Reporter, StepProgress};
 use crate::run::plan::PlannedStep;
@@ -53,8 +53,7 @@ impl<'a, 'io> Progress<'a, 'io> {
     pub(super) fn finished(&mut self, finish: &Finish) {
         let Finish { run_id, outcome, reason, packet, hint } = finish;
         let (name, exit) = (outcome.name(), outcome.exit());
-        let end = json!({"run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet});
-        self.line(&end);
+        self.line(&json!({"run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet}));
         let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();
         self.note(&words);
@@ -64,9 +63,7 @@ impl<'a, 'io> Progress<'a, 'io> {
     }
 
     pub(super) fn failed(&mut self, exit: u8, reason: &str) {
-        let nothing = Value::Null;
-        let end = json!({"run_id": nothing, "outcome": nothing, "reason": reason, "exit": exit, "packet": nothing});
-        self.line(&end);
+        self.line(&json!({"run_id": null, "outcome": null, "reason": reason, "exit": exit, "packet": null}));
     }
 }
 
@@ -74,8 +71,9 @@ impl Reporter for Progress<'_, '_> {
     fn run_began(&mut self, run: &RunState) {
         let RunState { run_id, init, .. } = run;
         let left: Vec<&String> = init.steps.iter().filter(|step| !run.has_passed(step)).collect();
-        let event = json!({"event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left});
-        self.line(&event);
+        self.line(&json!({
+            "event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left
+        }));
         self.note(&format!("run {run_id}: {} steps of `{}`", left.len(), init.workflow));
     }
 
@@ -93,25 +91,21 @@ impl Reporter for Progress<'_, '_> {
         }
         self.drawn = Some(Instant::now());
         let (minutes, seconds) = (now.elapsed.as_secs() / 60, now.elapsed.as_secs() % 60);
-        let text = format!(
-            "{}/{} {}  {minutes}:{seconds:02}  {} tokens  {}  {}",
-            now.index + 1,
-            now.count,
-            now.step,
-            now.tokens,
-            dollars(now.cost),
-            now.tool.unwrap_or_default()
-        );
+        let (step, tokens, tool) = (now.step, now.tokens, now.tool.unwrap_or_default());
+        let place = format!("{}/{} {step}", now.index + 1, now.count);
+        let text = format!("{place}  {minutes}:{seconds:02}  {tokens} tokens  {}  {tool}", dollars(now.cost));
         let width = self.io.width.unwrap_or(80).saturating_sub(1);
         let text: String = clean(&text).chars().take(width).collect();
         self.draw(&text, "");
     }
 
     fn step_ended(&mut self, step: &str, outcome: Outcome, duration_ms: u64, cost: u64) {
-        let event = json!({"event": "step", "step": step, "outcome": outcome.name(), "duration_ms": duration_ms, "cost_usd": usd(cost)});
-        self.line(&event);
+        let (name, cost) = (outcome.name(), usd(cost));
+        self.line(&json!({
+            "event": "step", "step": step, "outcome": name, "duration_ms": duration_ms, "cost_usd": cost
+        }));
         let tone = if outcome == Outcome::Pass { Tone::Good } else { Tone::Warn };
-        let word = tone.paint(outcome.name(), self.io).into_owned();
+        let word = tone.paint(name, self.io);
         self.draw(&format!("{word}  {step}  {} s", duration_ms / 1000), "\n");
     }
 
