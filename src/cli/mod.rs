@@ -4,19 +4,15 @@
 //! command speaks JSON when asked.
 
 pub mod table;
-pub mod completions;
 pub mod install;
-pub mod uninstall;
 pub mod past;
 pub mod control;
 pub mod status;
 mod world;
 pub mod demo;
 pub mod doctor;
-pub mod log;
 pub mod policy;
 pub mod replay;
-pub mod sessions;
 pub mod simulate;
 pub mod verify;
 pub mod checkpoint;
@@ -37,8 +33,9 @@ use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use aops_shell::verbs::{VERBS, Who};
-use clap::{Arg, ArgAction, ArgMatches};
-use serde_json::Value;
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap_complete::Shell;
+use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -60,7 +57,6 @@ impl Command {
         clap::Command::new(self.name).about(self.about).after_help(format!("Examples:\n{examples}"))
     }
 
-    /// The verbs of a command, each with its arguments.
     fn verbs(verbs: &'static [Command], row: clap::Command) -> clap::Command {
         let verbs = verbs.iter().map(|verb| (verb.arguments)(verb.row()));
         row.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
@@ -101,8 +97,8 @@ impl Io<'_> {
 /// Every command, in the order of `--help`.
 pub static COMMANDS: &[Command] = &[
     status::STATUS,
-    sessions::COMMAND,
-    log::COMMAND,
+    status::SESSIONS,
+    past::LOG,
     verify::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
@@ -121,12 +117,12 @@ pub static COMMANDS: &[Command] = &[
     run::RESUME,
     runs::RESOLVE,
     runs::RUNS,
-    install::COMMAND,
-    uninstall::COMMAND,
+    install::INSTALL,
+    install::UNINSTALL,
     doctor::COMMAND,
     demo::COMMAND,
     status::STATUS_LINE,
-    completions::COMMAND,
+    COMPLETIONS,
 ];
 
 /// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
@@ -253,6 +249,27 @@ pub fn parser() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(rows)
+}
+
+const COMPLETIONS: Command = Command {
+    name: "completions",
+    about: "Print completions for a shell",
+    examples: &[
+        ("aops-hook completions bash > ~/.local/share/bash-completion/completions/aops-hook", "For bash"),
+        ("aops-hook completions fish > ~/.config/fish/completions/aops-hook.fish", "For fish"),
+    ],
+    arguments: |row| row.arg(operand("shell", "shell", "The shell").required(true).value_parser(value_parser!(Shell))),
+    run: completions,
+};
+
+/// Made from the same table as `--help`.
+fn completions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let Some(shell) = given.get_one::<Shell>("shell") else { return Ok(2) };
+    let mut script = Vec::new();
+    clap_complete::generate(*shell, &mut parser(), "aops-hook", &mut script);
+    // The generator spells a hyphen in the program's name in two ways for bash, and then finds no command.
+    let script = String::from_utf8_lossy(&script).replace("aops__subcmd__hook", "aops__hook");
+    io.answer(&json!({"shell": shell.to_string(), "script": script}), script.trim_end())
 }
 
 #[expect(clippy::print_stderr, reason = "the one place where a command complains")]

@@ -1,26 +1,24 @@
 //! `run` drives a workflow's steps without a person; `resume` continues a run that paused or whose driver died.
 //!
-//! Parses arguments and prints; `crate::run` does the work. Invariant: the last line says how the run ended and what to
-//! do next.
-
-pub(super) mod progress;
+//! Parses arguments and prints: one line that is redrawn on a terminal, JSON lines everywhere else; `crate::run` does the
+//! work. Invariants: a failed write does not change the run; the last line says how it ended and what to do next.
 
 use super::control::duration;
-use super::table::Cell;
+use super::table::{Cell, Tone, clean};
 use super::{Command, Io, exit_code, flag, operand, option, refused, text};
-use crate::config::in_force;
 use crate::config::policy::OnPause;
-use crate::config::texts;
-use crate::run::client::micros;
-use crate::run::driver::{self, Finish, Limits, Reporter, RunRequest, plan_workflow};
+use crate::config::{in_force, texts};
+use crate::run::client::{micros, usd};
+use crate::run::driver::{self, Finish, Limits, Reporter, RunRequest, StepProgress, plan_workflow};
 use crate::run::plan::PlannedStep;
 use crate::run::queue;
+use crate::run::state::RunState;
 use crate::run::status::Outcome;
 use crate::system::env::Env;
 use crate::system::signal;
 use clap::{Arg, ArgGroup, ArgMatches};
-use progress::Progress;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 pub const RUN: Command = Command {
     name: "run",
@@ -169,4 +167,114 @@ fn show(io: &mut Io, request: &RunRequest) -> anyhow::Result<u8> {
         [step.id.clone(), phase, sandbox, step.by(), step.description.clone()].map(Cell::from)
     };
     io.table(["step", "phase", "sandbox", "by", "what"], steps.iter().map(row).collect())
+}
+
+const REDRAW_EVERY: Duration = Duration::from_millis(250);
+
+pub(super) struct Progress<'a, 'io> {
+    io: &'a mut Io<'io>,
+    drawn: Option<Instant>,
+    tool: Option<String>,
+}
+
+impl<'a, 'io> Progress<'a, 'io> {
+    pub(super) fn new(io: &'a mut Io<'io>) -> Self {
+        Self { io, drawn: None, tool: None }
+    }
+
+    /// For a person: on a terminal, without `--json`.
+    fn is_live(&self) -> bool {
+        self.io.terminal && !self.io.json
+    }
+
+    /// One line for programs.
+    fn line(&mut self, event: &Value) {
+        if !self.is_live() {
+            let _ = writeln!(self.io.out, "{event}").and_then(|()| self.io.out.flush());
+        }
+    }
+
+    /// Replaces the live line with this text.
+    fn draw(&mut self, text: &str, end: &str) {
+        if self.is_live() {
+            let _ = write!(self.io.out, "\r\x1b[K{text}{end}").and_then(|()| self.io.out.flush());
+        }
+    }
+
+    fn skipped(&mut self, task: &str) {
+        self.line(&json!({"event": "passed over", "task": task}));
+        self.note(&format!("skipped, because it is no longer ready: {task}"));
+    }
+
+    fn finished(&mut self, finish: &Finish) {
+        let Finish { run_id, outcome, reason, packet, hint } = finish;
+        let (name, exit) = (outcome.name(), outcome.exit());
+        self.line(&json!({"run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet}));
+        let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let words = clean(&format!("{name}: {reason}{next}")).into_owned();
+        self.note(&words);
+        if !self.is_live() && *outcome != Outcome::Pass {
+            print_aside(&format!("run {run_id} {words}"));
+        }
+    }
+
+    fn failed(&mut self, exit: u8, reason: &str) {
+        self.line(&json!({"run_id": null, "outcome": null, "reason": reason, "exit": exit, "packet": null}));
+    }
+}
+
+impl Reporter for Progress<'_, '_> {
+    fn run_began(&mut self, run: &RunState) {
+        let RunState { run_id, init, .. } = run;
+        let left: Vec<&String> = init.steps.iter().filter(|step| !run.has_passed(step)).collect();
+        self.line(&json!({
+            "event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left
+        }));
+        self.note(&format!("run {run_id}: {} steps of `{}`", left.len(), init.workflow));
+    }
+
+    fn step_began(&mut self, step: &PlannedStep, index: usize) {
+        self.line(&json!({"event": "step", "step": step.id, "index": index, "by": step.by()}));
+    }
+
+    fn step_runs(&mut self, now: &StepProgress) {
+        if self.tool.as_deref() != now.tool {
+            self.tool = now.tool.map(str::to_owned);
+            self.line(&json!({"event": "tool", "step": now.step, "tool": now.tool, "tokens": now.tokens}));
+        }
+        if self.drawn.is_some_and(|at| at.elapsed() < REDRAW_EVERY) {
+            return;
+        }
+        self.drawn = Some(Instant::now());
+        let (minutes, seconds) = (now.elapsed.as_secs() / 60, now.elapsed.as_secs() % 60);
+        let (step, tokens, tool) = (now.step, now.tokens, now.tool.unwrap_or_default());
+        let place = format!("{}/{} {step}", now.index + 1, now.count);
+        let text = format!("{place}  {minutes}:{seconds:02}  {tokens} tokens  {}  {tool}", dollars(now.cost));
+        let width = self.io.width.unwrap_or(80).saturating_sub(1);
+        let text: String = clean(&text).chars().take(width).collect();
+        self.draw(&text, "");
+    }
+
+    fn step_ended(&mut self, step: &str, outcome: Outcome, duration_ms: u64, cost: u64) {
+        let (name, cost) = (outcome.name(), usd(cost));
+        self.line(&json!({
+            "event": "step", "step": step, "outcome": name, "duration_ms": duration_ms, "cost_usd": cost
+        }));
+        let tone = if outcome == Outcome::Pass { Tone::Good } else { Tone::Warn };
+        let word = tone.paint(name, self.io);
+        self.draw(&format!("{word}  {step}  {} s", duration_ms / 1000), "\n");
+    }
+
+    fn note(&mut self, line: &str) {
+        self.draw(&clean(line), "\n");
+    }
+}
+
+pub(super) fn dollars(micros: u64) -> String {
+    format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
+}
+
+#[expect(clippy::print_stderr, reason = "stdout is for programs here, and a person may read this")]
+fn print_aside(words: &str) {
+    eprintln!("aops-hook: {words}");
 }

@@ -4,8 +4,7 @@
 //! `resolve` writes the packet and one line. Invariants: a run without a driver is never shown as running; a packet that
 //! is not what the run wrote is refused; a decision starts nothing.
 
-use super::run::progress::{Progress, dollars};
-use super::run::run_operand;
+use super::run::{Progress, dollars, run_operand};
 use super::table::{Cell, Tone};
 use super::{Command, Io, flag, option, refused, text};
 use crate::run::artifacts::Artifacts;
@@ -110,17 +109,10 @@ fn age_ms(io: &Io, run: &RunState) -> i64 {
 fn to_json(io: &Io, run: &RunState) -> Value {
     let checkpoint = run.paused.as_ref().map(|paused| &paused.checkpoint_id);
     json!({
-        "run_id": run.run_id,
-        "outcome": run.outcome.map(Outcome::name),
-        "state": run.status.name(),
-        "age_s": age_ms(io, run) / 1000,
-        "cost_usd": usd(run.cost),
-        "tokens": run.tokens,
-        "workflow": run.init.workflow,
-        "task": run.init.task,
-        "session_id": run.init.session_id,
-        "checkpoint_id": checkpoint,
-        "reason": run.reason,
+        "run_id": run.run_id, "outcome": run.outcome.map(Outcome::name), "state": run.status.name(),
+        "age_s": age_ms(io, run) / 1000, "cost_usd": usd(run.cost), "tokens": run.tokens,
+        "workflow": run.init.workflow, "task": run.init.task, "session_id": run.init.session_id,
+        "checkpoint_id": checkpoint, "reason": run.reason,
     })
 }
 

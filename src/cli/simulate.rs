@@ -101,9 +101,7 @@ fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, an
     let verdict = said.as_ref().ok();
     let text = |of: fn(&Verdict) -> &str| verdict.map(of).filter(|text| !text.is_empty());
     json!({
-        "session_id": event.session_id,
-        "known": known,
-        "event": event.name,
+        "session_id": event.session_id, "known": known, "event": event.name,
         "ruling": verdict.map(|verdict| verdict.ruling.name()),
         "gate": text(|verdict| verdict.gate),
         "reason": text(|verdict| &verdict.reason),

@@ -1,11 +1,11 @@
-//! The state of a session: `status` on one screen, `statusline` in one line for Claude Code.
+//! The state of a session: `status` on one screen, `statusline` in one line for Claude Code; `sessions` lists all.
 //!
 //! Reads one session and, where the project's folder is known, its working tree; writes nothing. Invariants: a row that has
 //! nothing to say is not there; a waiver that has run out is not there; `statusline` prints no error and always exits with
 //! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
 
-use super::table::{Tone, clean};
-use super::{Command, Io, session, session_operand};
+use super::table::{Cell, Tone, clean};
+use super::{Command, Io, flag, session, session_operand};
 use crate::gate::{Context, owed};
 use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -113,14 +113,13 @@ fn course(session: &Session) -> Vec<Row> {
 /// What the loop wants next.
 fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     let state = &session.state;
-    let mut rows = Vec::new();
     let waits_for = match state.phase {
         _ if session.blocked().is_some() => "a person",
         _ if state.state.hydration_pending => "`prompt-hydrator`",
         Phase::Review => "`critic`",
         _ => "",
     };
-    rows.push(("waits for", waits_for.to_owned(), Tone::Warn));
+    let mut rows = vec![("waits for", waits_for.to_owned(), Tone::Warn)];
     if owed.is_empty() {
         rows.push(("owed", "nothing".to_owned(), Tone::Plain));
     } else {
@@ -133,14 +132,12 @@ fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     }
     let audit = &state.audit;
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
-    match (audit.due, session.memory.progress.auditing) {
-        (true, true) => rows.push(("audit", format!("under way; {counts}"), Tone::Plain)),
-        (true, false) => {
-            let words = format!("due since {} changes: start `custodiet`; {counts}", audit.writes_since);
-            rows.push(("audit", words, Tone::Warn));
-        }
-        (false, _) => rows.push(("audit", counts, Tone::Plain)),
-    }
+    let (words, tone) = match (audit.due, session.memory.progress.auditing) {
+        (true, true) => (format!("under way; {counts}"), Tone::Plain),
+        (true, false) => (format!("due since {} changes: start `custodiet`; {counts}", audit.writes_since), Tone::Warn),
+        (false, _) => (counts, Tone::Plain),
+    };
+    rows.push(("audit", words, tone));
     rows
 }
 
@@ -269,28 +266,17 @@ fn left(env: &Env, waiver: &Waiver) -> String {
 }
 
 fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
-    let state = &session.state;
-    let waivers: Vec<Value> = waivers(env, session)
-        .iter()
-        .map(|w| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)}))
-        .collect();
+    let (state, flags) = (&session.state, &session.state.state);
+    let waiver = |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
+    let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
+    let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
     json!({
-        "session_id": state.session_id,
-        "phase": state.phase,
-        "sandbox": state.sandbox,
-        "blocked": state.state.custodiet_blocked,
-        "block_reason": state.state.custodiet_block_reason,
-        "owed": owed,
-        "audit": state.audit,
-        "task": state.task,
-        "waivers": waivers,
-        "workflow": state.state.current_workflow,
-        "hydration_pending": state.state.hydration_pending,
-        "refusals": state.stop.refusals,
-        "agents": state.subagents,
-        "calls": session.memory.calls.iter().map(|open| &open.call.id).collect::<Vec<_>>(),
-        "started_at": state.started_at,
-        "ended_at": state.ended_at,
+        "session_id": state.session_id, "phase": state.phase, "sandbox": state.sandbox,
+        "blocked": flags.custodiet_blocked, "block_reason": flags.custodiet_block_reason,
+        "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
+        "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
+        "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
+        "started_at": state.started_at, "ended_at": state.ended_at,
     })
 }
 
@@ -299,4 +285,60 @@ pub fn sandbox(sandbox: Sandbox) -> &'static str {
         Sandbox::Shut => "shut",
         Sandbox::Open => "open",
     }
+}
+
+pub const SESSIONS: Command = Command {
+    name: "sessions",
+    about: "List sessions, newest first",
+    examples: &[
+        ("aops-hook sessions", "every session on this machine: when, where, phase"),
+        ("aops-hook sessions --blocked", "only those that wait for a person"),
+        ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
+    ],
+    arguments: |row| row.arg(flag("blocked", "Only sessions that are blocked")),
+    run: list_sessions,
+};
+
+fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let all = sessions::all(io.env).into_iter().rev().map(|shelved| (sessions::state(&shelved), shelved));
+    let is_blocked = |state: &Option<State>| state.as_ref().is_some_and(|state| state.state.custodiet_blocked);
+    let rows: Vec<_> = all.filter(|(state, _)| !given.get_flag("blocked") || is_blocked(state)).collect();
+    if io.json {
+        return io
+            .print(rows.iter().map(|(state, shelved)| session_to_json(shelved, state.as_ref())).collect::<Value>());
+    }
+    let rows = rows.iter().map(|(state, shelved)| session_row(io, shelved, state.as_ref())).collect();
+    io.table(["session", "began", "phase", "block", "project"], rows)
+}
+
+fn session_to_json(shelved: &SessionOnDisk, state: Option<&State>) -> Value {
+    json!({
+        "session_id": shelved.session_id, "folder": shelved.path,
+        "date": state.map(|state| &state.date), "phase": state.map(|state| state.phase),
+        "blocked": state.is_some_and(|state| state.state.custodiet_blocked),
+        "outcome": state.map(outcome), "ended_at": state.map(|state| &state.ended_at),
+    })
+}
+
+/// From the last insights; without any, from the state.
+fn outcome(state: &State) -> String {
+    let said = state.insights.as_ref().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+    match said.as_ref().and_then(|said| said.get("outcome")?.as_str()) {
+        _ if state.phase == Phase::Halted => "failure",
+        Some(said) => said,
+        None => "partial",
+    }
+    .to_owned()
+}
+
+fn session_row(io: &Io, shelved: &SessionOnDisk, state: Option<&State>) -> [Cell; 5] {
+    let project = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+    let Some(state) = state else {
+        let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
+        return [shelved.session_id.as_str().into(), "".into(), unread, "".into(), project.into()];
+    };
+    let began = time::parse(&state.started_at).map(|ms| format!("{} ago", time::age(io.env.now_ms - ms)));
+    let block = if state.state.custodiet_blocked { "blocked" } else { "" };
+    let (id, phase) = (shelved.session_id.as_str().into(), state.phase.name().into());
+    [id, began.unwrap_or_default().into(), phase, Cell::new(block, Tone::Bad), project.into()]
 }

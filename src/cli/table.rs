@@ -5,7 +5,6 @@
 use super::Io;
 use std::borrow::Cow;
 
-/// The colour of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     #[default]
@@ -33,7 +32,6 @@ impl Tone {
     }
 }
 
-/// One cell: a text and its tone.
 #[derive(Debug, Clone)]
 pub struct Cell {
     text: String,

@@ -38,7 +38,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let at = match given.get_one::<u64>("seq") {
         Some(seq) => match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == *seq)) {
             Some(at) => at,
-            None => return refused(describe_unknown(*seq, &batches)),
+            None => return refuse_unknown(*seq, &batches),
         },
         None => match batches.iter().rposition(|batch| past::answered(batch).is_some_and(|a| a.refused())) {
             Some(at) => at,
@@ -48,7 +48,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let Some(answered) = past::answered(&batches[at]) else { return print_entry(io, id, &batches[at]) };
     let mut before = Session::default();
     batches[..at].iter().for_each(|batch| past::fold(&mut before, id, batch));
-    let mut clues = evidence::of_config(io.env, &answered, &batches[at], &batches[..at], &before);
+    let mut clues = evidence::own(io.env, &answered, &batches[at], &batches[..at], &before);
     clues.extend(evidence::of_ledger(&answered, &batches[..at], &before));
     if io.json {
         return io.print(to_json(id, &answered, &clues, &before));
@@ -56,9 +56,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     print(io, &answered, &clues, &before)
 }
 
-fn describe_unknown(seq: u64, batches: &[Batch]) -> String {
+fn refuse_unknown(seq: u64, batches: &[Batch]) -> anyhow::Result<u8> {
     let last = batches.last().and_then(|batch| batch.last()).map_or(0, |entry| entry.seq);
-    format!("no entry {seq}: this ledger ends at {last}\nhint: `aops-hook log` numbers them")
+    refused(format!("no entry {seq}: this ledger ends at {last}\nhint: `aops-hook log` numbers them"))
 }
 
 fn print_nothing(io: &mut Io, id: &str) -> anyhow::Result<u8> {
@@ -90,19 +90,11 @@ fn describe_speaker(answered: &Answered) -> String {
 fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> Value {
     let (said, next) = split_hint(answered.reason);
     json!({
-        "session_id": id,
-        "seq": answered.seq,
-        "ts": answered.ts,
-        "event": answered.event,
-        "asked": past::shown(answered),
-        "by": describe_speaker(answered),
-        "ruling": answered.ruling,
-        "gate": Some(answered.gate).filter(|gate| !gate.is_empty()),
-        "evidence": clues,
-        "reason": said,
-        "next": next,
-        "phase": before.state.phase,
-        "sandbox": before.state.sandbox,
+        "session_id": id, "seq": answered.seq, "ts": answered.ts,
+        "event": answered.event, "asked": past::shown(answered), "by": describe_speaker(answered),
+        "ruling": answered.ruling, "gate": Some(answered.gate).filter(|gate| !gate.is_empty()),
+        "evidence": clues, "reason": said, "next": next,
+        "phase": before.state.phase, "sandbox": before.state.sandbox,
     })
 }
 

@@ -4,18 +4,18 @@
 //! where there is no problem, and with 1 where there is one.
 
 mod boxes;
-mod show;
 mod graph;
 #[cfg(test)]
 mod tests;
 
 use super::table::{Cell, Tone, clean};
-use super::{Command, Io, Refused, operand, refused};
+use super::{Command, Io, Refused, flag, operand, refused, text};
 use crate::config::texts::{self, Kind, Library, Origin, Text, Texts};
-use crate::config::workflow::{Gate, Held, Problem, Step, meant};
+use crate::config::workflow::{Gate, Held, Piece, Problem, Step, Variant, Workflow, meant, pieces};
 use clap::{Arg, ArgMatches};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::io;
 use std::path::Path;
 
 pub const COMMAND: Command = Command {
@@ -31,7 +31,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-static VERBS: &[Command] = &[LIST, show::VERB, graph::VERB, CHECK];
+static VERBS: &[Command] = &[LIST, SHOW, graph::VERB, CHECK];
 
 const LIST: Command = Command {
     name: "list",
@@ -144,15 +144,8 @@ fn to_json(library: &Library, id: &str) -> Value {
     let steps: Vec<_> = workflow.order().iter().map(|step| &step.id).collect();
     let variants: Vec<_> = workflow.variants.iter().map(|variant| &variant.name).collect();
     json!({
-        "id": id,
-        "title": workflow.title,
-        "category": workflow.category,
-        "gates": workflow.gates,
-        "steps": steps,
-        "variants": variants,
-        "origin": origin,
-        "file": file,
-        "broken": false,
+        "id": id, "title": workflow.title, "category": workflow.category, "gates": workflow.gates,
+        "steps": steps, "variants": variants, "origin": origin, "file": file, "broken": false,
     })
 }
 
@@ -218,4 +211,94 @@ fn report(io: &mut Io, count: usize, problems: &[&Problem]) -> anyhow::Result<u8
         0 => io.print(format!("{}, no problems", several(count, "workflow"))),
         wrong => io.print(format!("{} in {}", several(wrong, "problem"), several(count, "workflow"))),
     }
+}
+
+const SHOW: Command = Command {
+    name: "show",
+    about: "Show a workflow: its text, and every workflow it contains",
+    examples: &[
+        ("aops-hook workflow show feature-dev", "text, steps, and what it contains"),
+        ("aops-hook workflow show feature-dev --full", "the texts of what it contains too"),
+        ("aops-hook workflow show project --json", "steps, gates and variants for programs"),
+    ],
+    arguments: |row| row.args([id_operand(), flag("full", "Print the texts of contained workflows too")]),
+    run: show,
+};
+
+fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let library = library(io);
+    let id = text(given, "id").unwrap_or_default();
+    let held = whole(&library, id, io)?;
+    let contained = library.catalogue.contained(id);
+    if io.json {
+        let mut value = serde_json::to_value(&held.workflow)?;
+        let ids: Vec<_> = contained.iter().map(|held| &held.workflow.id).collect();
+        value["contains"] = json!(ids);
+        value["origin"] = json!(library.origins.get(id));
+        value["file"] = json!(held.file);
+        return io.print(value);
+    }
+    about(io, &library, held)?;
+    body(io, &held.workflow)?;
+    if !contained.is_empty() {
+        writeln!(io.out, "\n{}\n", Tone::Strong.paint("## Contains", io))?;
+        for held in &contained {
+            let Workflow { id, title, gates: own, .. } = &held.workflow;
+            writeln!(io.out, "{}", clean(&format!("- {id}: {title}; gates: {}", gates(own))))?;
+        }
+    }
+    if given.get_flag("full") {
+        for held in contained {
+            writeln!(io.out, "\n---\n")?;
+            about(io, &library, held)?;
+            body(io, &held.workflow)?;
+        }
+    }
+    Ok(0)
+}
+
+/// What stands in the frontmatter, in words.
+fn about(io: &mut Io, library: &Library, held: &Held) -> io::Result<()> {
+    let Held { file, workflow, .. } = held;
+    let whose = match library.origins.get(&workflow.id) {
+        Some(origin) if *origin != Origin::Embedded => format!("{origin} ({})", file_from_here(file, io)),
+        _ => Origin::Embedded.to_string(),
+    };
+    let step = |(n, step): (usize, &&Step)| {
+        let by = Some(done_by(step)).filter(|by| !by.is_empty()).map(|by| format!("({by})")).unwrap_or_default();
+        (if n == 0 { "steps" } else { "" }, format!("{:<9} {:<16} {by}", phase(step), step.id))
+    };
+    let variant = |(n, variant): (usize, &Variant)| {
+        let skips: Vec<_> = variant.skip.iter().map(|skip| skip.to.as_str()).collect();
+        let skips = if skips.is_empty() { "nothing".to_owned() } else { skips.join(", ") };
+        (if n == 0 { "variants" } else { "" }, format!("{:<16} without {skips}", variant.name))
+    };
+    let mut facts = vec![
+        ("id", workflow.id.clone()),
+        ("category", workflow.category.clone()),
+        ("gates", gates(&workflow.gates)),
+        ("origin", whose),
+    ];
+    facts.extend(workflow.order().iter().enumerate().map(step));
+    facts.extend(workflow.variants.iter().enumerate().map(variant));
+    for (name, fact) in facts {
+        writeln!(io.out, "{} {}", Tone::Quiet.paint(&format!("{name:<9}"), io), clean(fact.trim_end()))?;
+    }
+    writeln!(io.out)
+}
+
+/// The body; a link is the name it leads to, headings and links stand out on a terminal.
+fn body(io: &mut Io, workflow: &Workflow) -> io::Result<()> {
+    let resolved = |piece: Piece| match piece {
+        Piece::Text(text) => {
+            text.split('\n').map(|line| clean(line.trim_end_matches('\r'))).collect::<Vec<_>>().join("\n")
+        }
+        Piece::Link { label, .. } => Tone::Strong.paint(&clean(label), io).into_owned(),
+    };
+    let whole: String = pieces(workflow.body.trim(), 1).into_iter().map(resolved).collect();
+    for line in whole.lines() {
+        let tone = if line.starts_with('#') { Tone::Strong } else { Tone::Plain };
+        writeln!(io.out, "{}", tone.paint(line, io))?;
+    }
+    Ok(())
 }

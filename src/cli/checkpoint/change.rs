@@ -204,7 +204,6 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The changes that a rollback would make.
 fn to_json(preview: &Preview) -> Value {
     let [added, removed, changed] = preview.delta().by_kind();
     json!({
@@ -319,7 +318,6 @@ fn is_way_back(rows: &[Row], at: usize, running: &[String]) -> bool {
     newest && running.contains(&row.session_id)
 }
 
-/// The contents of these checkpoints.
 fn live(store: &Store, kept: &[Row]) -> Result<BTreeSet<[u8; 32]>, String> {
     let mut live = BTreeSet::new();
     for row in kept {

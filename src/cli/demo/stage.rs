@@ -85,7 +85,6 @@ impl Stage {
         file.strip_prefix("~/").map_or_else(|| self.world.project.join(file), |file| self.env.home.join(file))
     }
 
-    /// A new session of this project.
     pub(super) fn open(&mut self, act: usize) -> anyhow::Result<()> {
         let hex = sha256(&[format!("{}:{act}", self.world.root.display()).as_bytes()]);
         let [first, second, third, fourth] = [&hex[..8], &hex[8..12], &hex[13..16], &hex[17..20]];

@@ -3,9 +3,8 @@
 //! Starts processes; reads and writes only below a temporary folder. Invariant: the hook sees no folder of the user, so
 //! their ledger stays as it is.
 
-use super::registration::{or_well, several};
-use super::scene::Scene;
-use super::{Finding, payload, program};
+use super::registration::{Scene, several};
+use super::{Report, bad, payload, program, report};
 use crate::claude::settings::Registered;
 use crate::cli::world::World;
 use crate::model::event::EVENTS;
@@ -17,12 +16,12 @@ use std::time::Duration;
 /// A session id that does not exist.
 const SESSION: &str = "00000000-d0c7-4d0c-8d0c-000000000000";
 
-pub(super) fn hooks(scene: &Scene) -> Vec<Finding> {
+pub(super) fn hooks(scene: &Scene) -> Report {
     let world = match World::new("doctor", SESSION) {
         Ok(world) => world,
         Err(error) => {
-            let finding = format!("no temporary folder to try the hooks in: {error}");
-            return vec![Finding::bad("hooks", finding, "make room in the folder `TMPDIR` names, or in `/tmp`")];
+            let what = format!("no temporary folder to try the hooks in: {error}");
+            return bad(what, "make room in the folder `TMPDIR` names, or in `/tmp`");
         }
     };
     let mut tried = 0;
@@ -36,18 +35,16 @@ pub(super) fn hooks(scene: &Scene) -> Vec<Finding> {
             }
             same.push((&one.command, &one.args));
             tried += 1;
-            if let Err(words) = play(&world, scene, one) {
-                match failed.iter_mut().find(|(known, _)| *known == words) {
-                    Some((_, events)) => events.push(kind.name),
-                    None => failed.push((words, vec![kind.name])),
-                }
+            let Err(words) = play(&world, scene, one) else { continue };
+            match failed.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, events)) => events.push(kind.name),
+                None => failed.push((words, vec![kind.name])),
             }
         }
     }
     let fix = "build and install it anew with `./install.sh`; if that does not help, report it with this line";
-    let findings =
-        failed.iter().map(|(words, events)| Finding::bad("hooks", format!("{}: {words}", several(events)), fix));
-    or_well(findings.collect(), "hooks", &format!("{tried} ran and answered"))
+    let wrong = failed.iter().map(|(words, events)| (format!("{}: {words}", several(events)), fix.to_owned()));
+    report(wrong.collect(), format!("{tried} ran and answered"))
 }
 
 /// One hook, one event: well, or what is wrong.

@@ -4,8 +4,7 @@
 //! `invoke_agent`, `execute_tool`); other attributes are `aops.…`. Invariant: the same session gives the same ids, so
 //! a collector that gets it twice stores it once.
 
-use super::csv::sum;
-use super::{FoundSession, Io};
+use super::{FoundSession, Io, sum};
 use crate::briefing::memory;
 use crate::claude::transcript::scan::phase_at;
 use crate::claude::usage::Sum;
@@ -82,7 +81,6 @@ fn spans(io: &Io, found: &FoundSession) -> anyhow::Result<Vec<Value>> {
     Ok(spans)
 }
 
-/// Makes the spans of one session.
 struct SpanWriter<'a> {
     session: &'a str,
     phases: &'a [(i64, &'static str)],

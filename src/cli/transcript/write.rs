@@ -4,7 +4,7 @@
 //! is unknown come last; every text of the session is redacted and without control characters, and cannot end the fence
 //! around it.
 
-use super::known::{CallOutcome, CallOutcomes, GateNotes};
+use super::{CallOutcome, CallOutcomes, GateNotes};
 use crate::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
 use crate::gate::sandbox;
 use crate::model::call::{CallKey, CallState, ToolCall};

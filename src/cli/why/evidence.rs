@@ -60,7 +60,6 @@ impl<'a> Past<'a> {
         self.before.iter().flatten()
     }
 
-    /// The last entry of this form, described.
     fn last(&self, like: impl Fn(&Fact) -> bool) -> Option<Clue> {
         let entry = self.entries().rev().find(|entry| like(&entry.fact))?;
         Some(Clue { seq: Some(entry.seq), what: format!("{}  {}", entry.kind, describe_fact(&entry.fact, 240)) })
@@ -78,12 +77,12 @@ impl<'a> Past<'a> {
         let prompt = self.entries().rev().find_map(|entry| match &entry.fact {
             Fact::Event(seen) if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => {
                 let words = one_line(&text(seen, "prompt").unwrap_or_default(), 120);
-                Some((entry.seq, format!("the prompt: {words}")))
+                Some(Clue { seq: Some(entry.seq), what: format!("the prompt: {words}") })
             }
             _ => None,
         });
-        let since = prompt.as_ref().map_or(0, |(seq, _)| *seq);
-        let mut clues: Vec<Clue> = prompt.into_iter().map(|(seq, what)| Clue { seq: Some(seq), what }).collect();
+        let since = prompt.as_ref().and_then(|clue| clue.seq).unwrap_or(0);
+        let mut clues: Vec<Clue> = prompt.into_iter().collect();
         let Some(plan) = self.report_of("prompt-hydrator", since) else {
             clues.push(missing("no report of `prompt-hydrator`"));
             return clues;
@@ -93,22 +92,17 @@ impl<'a> Past<'a> {
         if self.session.state.state.current_workflow.as_deref() == Some("simple-question") {
             return clues;
         }
-        match self.report_of("critic", planned) {
-            Some(review) => clues.push(review),
-            None => clues.push(missing("no verdict of `critic` on that plan")),
-        }
+        let review = self.report_of("critic", planned);
+        clues.push(review.unwrap_or_else(|| missing("no verdict of `critic` on that plan")));
         clues
     }
 
     fn audit(&self) -> Vec<Clue> {
         let drawn = self.last(|fact| matches!(fact, Fact::Call(step) if step.drawn == Some(true)));
-        let mut clues: Vec<Clue> = drawn
-            .into_iter()
-            .map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue })
-            .collect();
+        let drawn = drawn.map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue });
         let writes = self.session.state.audit.writes_since;
-        clues.push(missing(&format!("{writes} changes, and no start of `custodiet`")));
-        clues
+        let late = missing(&format!("{writes} changes, and no start of `custodiet`"));
+        drawn.into_iter().chain([late]).collect()
     }
 
     /// The last change, and which reports came after it.
@@ -136,13 +130,9 @@ impl<'a> Past<'a> {
             }
             None => (0, Vec::new()),
         };
-        for (agent, owed) in [("qa-verifier", self.session.owes_qa()), ("framework", true)] {
-            match self.report_of(agent, last) {
-                Some(report) if owed => clues.push(report),
-                None if owed => clues.push(missing(&format!("no report of `{agent}`"))),
-                _ => {}
-            }
-        }
+        let wanted = self.session.owes_qa().then_some("qa-verifier").into_iter().chain(["framework"]);
+        let report = |agent| self.report_of(agent, last).unwrap_or_else(|| missing(&format!("no report of `{agent}`")));
+        clues.extend(wanted.map(report));
         clues
     }
 
@@ -185,13 +175,7 @@ impl<'a> Past<'a> {
     }
 }
 
-pub(super) fn of_config(
-    env: &Env,
-    answered: &Answered,
-    batch: &Batch,
-    before: &[Batch],
-    session: &Session,
-) -> Vec<Clue> {
+pub(super) fn own(env: &Env, answered: &Answered, batch: &Batch, before: &[Batch], session: &Session) -> Vec<Clue> {
     let failed = batch.iter().filter_map(|entry| match &entry.fact {
         Fact::Check(run) if run.failed() => Some((entry.seq, run)),
         _ => None,
