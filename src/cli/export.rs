@@ -8,7 +8,6 @@ mod otlp;
 use super::range::{self, FoundSession, since_option};
 use super::{Command, Io, operand, option, refused, text};
 use crate::claude::usage::Sum;
-use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::ledger::recover::LEDGER_FILE;
 use clap::ArgMatches;
@@ -45,7 +44,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Some("csv") => {
             writeln!(io.out, "{}", header())?;
             for found in &found {
-                let row = row(&insights(io, found)?);
+                let row = row(&found.insights(io.env)?);
                 writeln!(io.out, "{row}")?;
             }
         }
@@ -62,16 +61,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn insights(io: &Io, found: &FoundSession) -> anyhow::Result<Insights> {
-    Ok(match &found.shelved {
-        Some(shelved) => collect::gather(io.env, &shelved.path, &found.session_id, &found.transcript, None)?,
-        None => collect::of_transcript(io.env, &found.transcript, &found.session_id)?,
-    })
-}
-
 /// The insights, then every entry as it stands in the ledger.
 fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
-    let insights = serde_json::to_value(insights(io, found)?)?;
+    let insights = serde_json::to_value(found.insights(io.env)?)?;
     writeln!(io.out, "{}", json!({"kind": "insights", "session_id": found.session_id, "insights": insights}))?;
     let Some(shelved) = &found.shelved else { return Ok(()) };
     let mut reader = BufReader::new(File::open(shelved.path.join(LEDGER_FILE))?);

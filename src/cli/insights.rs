@@ -67,15 +67,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 /// Made, analysed if wanted, written and recorded.
 fn written(io: &Io, found: &FoundSession, analyse: bool) -> anyhow::Result<Insights> {
     let env = io.env;
-    let gather = || match &found.shelved {
-        Some(shelved) => collect::gather(env, &shelved.path, &found.session_id, &found.transcript, None),
-        None => collect::of_transcript(env, &found.transcript, &found.session_id),
-    };
-    let mut insights = gather()?;
+    let mut insights = found.insights(env)?;
     if analyse {
         let answer = ask_model(io, found, &insights)?;
         // The session may have gone on while the model was reading.
-        insights = gather()?;
+        insights = found.insights(env)?;
         insights.keep_rich(&answer);
     }
     let current = found.shelved.as_ref().and_then(|shelved| collect::concluded_head(&shelved.path));

@@ -148,17 +148,14 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
     };
     let said = allowed(command.name, who_may(command.name), &io).and_then(|()| (command.run)(given, &mut io));
     let flushed = out.flush();
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     match (said, flushed) {
-        (Err(error), _) if is_broken_pipe(&error) => 0,
+        // The reader of a pipe has gone away.
+        (Err(error), _) if error.downcast_ref().is_some_and(is_gone) => 0,
         (Err(error), _) => complain(&format!("{error:#}"), exit_code(&error)),
-        (Ok(_), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => complain(&error.to_string(), 1),
+        (Ok(_), Err(error)) if !is_gone(&error) => complain(&error.to_string(), 1),
         (Ok(code), _) => code,
     }
-}
-
-/// The reader of a pipe has gone away.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {

@@ -22,7 +22,6 @@ use clap::{ArgMatches, value_parser};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::time::Duration;
 
 /// Entries that were committed together.
@@ -164,7 +163,10 @@ fn log(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = session(given, io)?;
     let mut reader = open(&found)?;
     let skip = match given.get_one::<usize>("lines") {
-        Some(wanted) => count(&found.path.join(LEDGER_FILE))?.saturating_sub(*wanted),
+        Some(wanted) => {
+            let bytes = std::fs::read(found.path.join(LEDGER_FILE))?;
+            memchr::memchr_iter(b'\n', &bytes).count().saturating_sub(*wanted)
+        }
         None => 0,
     };
     let (mut line, mut n) = (Vec::new(), 0_usize);
@@ -184,10 +186,6 @@ fn log(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             std::thread::sleep(Duration::from_millis(250));
         }
     }
-}
-
-fn count(path: &Path) -> anyhow::Result<usize> {
-    Ok(memchr::memchr_iter(b'\n', &std::fs::read(path)?).count())
 }
 
 fn show_entry(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {

@@ -4,8 +4,10 @@
 
 use super::control::duration;
 use super::{Io, option, refused, text};
-use crate::insight::collect::transcript_of;
+use crate::insight::collect::{self, transcript_of};
+use crate::insight::document::Insights;
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::text::time;
 use clap::{Arg, ArgMatches};
@@ -27,6 +29,16 @@ impl From<SessionOnDisk> for FoundSession {
     fn from(shelved: SessionOnDisk) -> Self {
         let (session_id, transcript) = (shelved.session_id.clone(), transcript_of(&shelved));
         Self { session_id, transcript, changed: shelved.changed, shelved: Some(shelved) }
+    }
+}
+
+impl FoundSession {
+    /// What it came to, as far as it goes.
+    pub fn insights(&self, env: &Env) -> Result<Insights, Failure> {
+        match &self.shelved {
+            Some(shelved) => collect::gather(env, &shelved.path, &self.session_id, &self.transcript, None),
+            None => collect::of_transcript(env, &self.transcript, &self.session_id),
+        }
     }
 }
 

@@ -148,7 +148,12 @@ fn waived(io: &Io, session: &Session) -> Vec<Row> {
         row(format!("the whole loop, for this task, by {by}"))
     });
     let by_person = waivers(io.env, session).into_iter().map(|waiver| {
-        row(format!("{} for {} more: {}", waiver.gate, left(io.env, waiver), one_line(&waiver.reason, 160)))
+        row(format!(
+            "{} for {} more: {}",
+            waiver.gate,
+            time::age(waiver.until_ms - io.env.now_ms),
+            one_line(&waiver.reason, 160)
+        ))
     });
     by_prompt.into_iter().chain(by_person).collect()
 }
@@ -216,7 +221,8 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
         _ => {}
     }
     let by_person = waivers(env, session);
-    let mut waived: Vec<String> = by_person.iter().map(|w| format!("{} {}", w.gate, left(env, w))).collect();
+    let mut waived: Vec<String> =
+        by_person.iter().map(|w| format!("{} {}", w.gate, time::age(w.until_ms - env.now_ms))).collect();
     if state.task.as_ref().is_some_and(|task| task.waiver.is_some()) && !state.state.hydration_pending {
         waived.insert(0, "loop".to_owned());
     }
@@ -258,11 +264,6 @@ fn owed(env: &Env, session: &Session, folder: Option<&Path>) -> Vec<String> {
 /// Waivers that have not run out.
 fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
     session.memory.progress.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
-}
-
-/// How long a waiver still holds: `9 min`.
-fn left(env: &Env, waiver: &Waiver) -> String {
-    time::age(waiver.until_ms - env.now_ms)
 }
 
 fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {

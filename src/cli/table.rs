@@ -95,7 +95,8 @@ fn line(row: &[Cell], widths: &[usize], io: &Io) -> String {
     line
 }
 
-fn cut(text: &str, room: usize) -> Cow<'_, str> {
+/// Not longer than that.
+pub(super) fn cut(text: &str, room: usize) -> Cow<'_, str> {
     if text.chars().count() <= room {
         return Cow::Borrowed(text);
     }

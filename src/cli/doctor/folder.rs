@@ -89,10 +89,12 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
 }
 
 pub(super) fn configuration(scene: &Scene) -> Report {
-    let fix = "correct that line, then run `aops-hook policy show`";
-    let found = in_force::look(scene.env, &scene.env.cwd);
-    found.map_err(|problems| problems.iter().map(|problem| (problem.to_string(), fix.to_owned())).collect())?;
-    workflows(scene).map_or(Ok(String::new()), |_| Ok("it and the workflows can be read".to_owned()))
+    if let Err(problems) = in_force::look(scene.env, &scene.env.cwd) {
+        let fix = "correct that line, then run `aops-hook policy show`";
+        return Err(problems.iter().map(|problem| (problem.to_string(), fix.to_owned())).collect());
+    }
+    let well = if workflows(scene).is_ok() { "it and the workflows can be read" } else { "" };
+    Ok(well.to_owned())
 }
 
 /// Silent where they can be read, or where the configuration cannot.

@@ -41,7 +41,7 @@ pub(super) struct Place {
 
 impl<'a> Scene<'a> {
     pub(super) fn read(env: &'a Env) -> Self {
-        let mut places: Vec<_> = managed(env).iter().map(|path| Place::read(Kind::Managed, path)).collect();
+        let mut places: Vec<_> = managed_files(env).iter().map(|path| Place::read(Kind::Managed, path)).collect();
         for level in Level::ALL {
             let place = Place::read(Kind::Settings(level), &level.path(env));
             // In the home folder the project's settings are the user's.
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-fn managed(env: &Env) -> Vec<PathBuf> {
+fn managed_files(env: &Env) -> Vec<PathBuf> {
     let folder = env.managed();
     let more = fs::read_dir(folder.join("managed-settings.d")).into_iter().flatten().flatten();
     let mut more: Vec<_> =

@@ -4,8 +4,8 @@
 //! read in more than one way, the boxes below say in words what they come after; lines of one owner join where they meet,
 //! of two owners the upright one goes over the level one.
 
-use super::super::table::clean;
 use super::{done_by, phase};
+use crate::cli::table::{clean, cut};
 use crate::config::workflow::{Layout, Slot, Workflow};
 
 /// Columns between two boxes. Odd, as every width here, so that centres align in one column.
@@ -197,14 +197,7 @@ fn words(workflow: &Workflow, step: usize, vague: bool) -> Vec<String> {
     let step = &workflow.steps[step];
     let after = || format!("after {}", step.needs.iter().map(|need| need.to.as_str()).collect::<Vec<_>>().join(", "));
     let lines = [step.name.clone(), done_by(step), if vague { after() } else { String::new() }];
-    lines.iter().filter(|line| !line.is_empty()).map(|line| short(&clean(line))).collect()
-}
-
-fn short(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST - 1).chain(['…']).collect()
+    lines.iter().filter(|line| !line.is_empty()).map(|line| cut(&clean(line), LONGEST).into_owned()).collect()
 }
 
 /// The phases of a row, each once.
