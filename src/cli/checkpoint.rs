@@ -57,12 +57,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// The project of the working directory.
 fn root(io: &Io) -> PathBuf {
     texts::project(io.env, &io.env.cwd)
 }
 
-/// Its store, for reading.
 fn store(io: &Io) -> anyhow::Result<Store> {
     let none = "this project has no checkpoint\nhint: `aops-hook checkpoint create` takes one";
     Store::look(&root(io))?.map_or_else(|| refused(none), Ok)

@@ -116,7 +116,7 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 fn waive(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let word = |name: &str| text(given, name).unwrap_or_default();
-    let gate = known(word("gate"))?;
+    let gate = check_gate(word("gate"))?;
     let long = duration(word("for")).or_else(refused)?;
     let reason = word("reason").trim();
     if reason.is_empty() {
@@ -133,7 +133,7 @@ fn waive(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     io.answer(&json!({"session_id": id, "gate": gate, "reason": reason, "until": until}), words)
 }
 
-fn known(gate: &str) -> anyhow::Result<&str> {
+fn check_gate(gate: &str) -> anyhow::Result<&str> {
     match NEVER.iter().find(|(name, _)| *name == gate) {
         _ if GATES.contains(&gate) => Ok(gate),
         Some((name, why)) => refused(format!("`{name}` cannot be waived\nhint: {why}")),

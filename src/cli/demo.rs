@@ -39,7 +39,7 @@ const MAIN: &str = "agent";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Step {
+struct StoryStep {
     #[serde(flatten)]
     action: Option<Action>,
     /// What a write puts in the file; `{n}` is the number of the write.
@@ -154,7 +154,7 @@ fn show(io: &mut Io, beat: &Beat) -> anyhow::Result<()> {
     let gate = beat.gate.as_ref().map(|gate| format!("{gate}: ")).unwrap_or_default();
     let room = io.width.map_or(usize::MAX, |width| width.saturating_sub(21).max(40));
     let said = format!("{gate}{}", beat.said);
-    let lines = said.lines().flat_map(|line| wrapped(&clean(line), room));
+    let lines = said.lines().flat_map(|line| wrap(&clean(line), room));
     for (n, line) in lines.enumerate() {
         writeln!(io.out, "  {:16} {} {line}", "", if n == 0 { &mark } else { " " })?;
     }
@@ -162,7 +162,7 @@ fn show(io: &mut Io, beat: &Beat) -> anyhow::Result<()> {
 }
 
 /// A line cut between words where it is too long.
-fn wrapped(line: &str, room: usize) -> Vec<String> {
+fn wrap(line: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in line.split(' ') {
         match lines.last_mut() {
@@ -179,7 +179,7 @@ fn wrapped(line: &str, room: usize) -> Vec<String> {
 impl Player<'_, '_> {
     fn play(&mut self) -> anyhow::Result<()> {
         for (n, line) in STORY.lines().enumerate() {
-            let step: Step = serde_json::from_str(line).with_context(|| format!("line {}", n + 1))?;
+            let step: StoryStep = serde_json::from_str(line).with_context(|| format!("line {}", n + 1))?;
             match &step.action {
                 _ if step.needs_git && !self.stage.has_git() => {}
                 Some(Action::Act(title)) => {
@@ -199,7 +199,7 @@ impl Player<'_, '_> {
         Ok(())
     }
 
-    fn make(&mut self, action: &Action, step: &Step) -> anyhow::Result<Made> {
+    fn make(&mut self, action: &Action, step: &StoryStep) -> anyhow::Result<Made> {
         let said = step.said.clone();
         let by = |who: &str, does: String, event, heard| Made { who: who.to_owned(), does, event, heard, said };
         Ok(match action {
@@ -245,7 +245,7 @@ impl Player<'_, '_> {
     }
 
     /// Writes the same file until an audit is due, or refuses.
-    fn write_until(&mut self, file: &str, step: &Step) -> anyhow::Result<Made> {
+    fn write_until(&mut self, file: &str, step: &StoryStep) -> anyhow::Result<Made> {
         for n in 1..=MOST_CHANGES {
             let heard = self.write(file, &step.text.replace("{n}", &n.to_string()))?;
             let due = step.until == Some(Until::Due) && self.stage.session()?.state.audit.due;
@@ -287,7 +287,7 @@ impl Player<'_, '_> {
     }
 
     /// Keeps and shows a step, then holds it against what was expected.
-    fn record(&mut self, made: Made, step: &Step) -> anyhow::Result<()> {
+    fn record(&mut self, made: Made, step: &StoryStep) -> anyhow::Result<()> {
         let Made { who, does, event, heard, said } = made;
         let gate = if heard.refused { Some(self.stage.gate()?) } else { None };
         let said = match heard {

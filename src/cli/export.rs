@@ -35,7 +35,7 @@ pub const COMMAND: Command = Command {
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let found = range::wanted(given, io)?;
+    let found = range::choose(given, io)?;
     let (format, endpoint) = (text(given, "format"), text(given, "endpoint").map(str::to_owned));
     if endpoint.is_some() && format != Some("otlp") {
         return refused("`--endpoint` works only with spans\nhint: add `--format otlp`");

@@ -60,12 +60,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return refused("`--since` is for many sessions\nhint: `aops-hook insights batch --since 7d`");
     }
     let found = range::pick(io.env, name)?;
-    let insights = written(io, &found, analyse)?;
+    let insights = write_insights(io, &found, analyse)?;
     if io.json { io.print(serde_json::to_value(&insights)?) } else { show(io, &insights) }
 }
 
 /// Made, analysed if wanted, written and recorded.
-fn written(io: &Io, found: &FoundSession, analyse: bool) -> anyhow::Result<Insights> {
+fn write_insights(io: &Io, found: &FoundSession, analyse: bool) -> anyhow::Result<Insights> {
     let env = io.env;
     let mut insights = found.insights(env)?;
     if analyse {
@@ -93,7 +93,7 @@ fn batch(given: &ArgMatches, io: &mut Io, analyse: bool) -> anyhow::Result<u8> {
     let mut failed: Vec<(String, String)> = Vec::new();
     for (n, found) in all.iter().enumerate() {
         draw_bar(n, all.len(), &found.session_id);
-        if let Err(error) = written(io, found, analyse) {
+        if let Err(error) = write_insights(io, found, analyse) {
             failed.push((found.session_id.clone(), format!("{error:#}")));
         }
     }

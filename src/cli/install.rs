@@ -15,7 +15,7 @@ use crate::system::files::{self, Found};
 use crate::text::diff::unified;
 use anyhow::Context;
 use clap::{Arg, ArgGroup, ArgMatches};
-use plan::{Edited, Plan, Receipt, named, read_settings, unreadable, writable};
+use plan::{Edited, Plan, Receipt, quote_path, read_settings, unreadable, writable};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -222,7 +222,7 @@ impl Undo {
     }
 
     fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {
-        let context = || named(&self.settings.path);
+        let context = || quote_path(&self.settings.path);
         match &self.new {
             Some(new) if self.changed() => self.settings.replace(new.as_bytes(), 0o666),
             None if self.changed() => self.settings.remove(),
@@ -230,7 +230,7 @@ impl Undo {
         }
         .with_context(context)?;
         for found in &self.texts {
-            found.remove().with_context(|| named(&found.path))?;
+            found.remove().with_context(|| quote_path(&found.path))?;
         }
         if self.receipt.settings.is_empty() {
             self.receipt.files.clear();
@@ -248,7 +248,7 @@ impl Undo {
 fn texts(receipt: &Receipt) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
     let (mut ours, mut left) = (Vec::new(), Vec::new());
     for placed in &receipt.files {
-        let found = files::find(&placed.path).with_context(|| named(&placed.path))?;
+        let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
         if found.bytes.is_some() {
             if placed.untouched(&found) { &mut ours } else { &mut left }.push(found);
         }

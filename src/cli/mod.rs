@@ -223,7 +223,6 @@ pub fn session_option() -> Arg {
     option("session", "ID", "A session's id or the beginning of one; else the newest in this project")
 }
 
-/// The session that is meant.
 pub fn session(given: &ArgMatches, io: &Io) -> anyhow::Result<SessionOnDisk> {
     ledger::sessions::pick(io.env, text(given, "session")).or_else(refused)
 }

@@ -87,7 +87,7 @@ impl Answered<'_> {
 }
 
 /// The answer in this batch; `None` where the batch answers no event: the end of a call, a command, a repair.
-pub fn answered(batch: &Batch) -> Option<Answered<'_>> {
+pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
     batch.iter().find_map(|entry| match &entry.fact {
         Fact::Call(step) if step.from.is_none() => Some(call(batch, entry, step)),
         Fact::Event(seen) => {
@@ -126,7 +126,7 @@ fn answer<'a>(entry: &'a Recent, event: &'a str, asked: Asked<'a>, said: Option<
 }
 
 /// What was asked, on one line: `Write: src/a.rs`, `the end of the turn`.
-pub fn shown(answered: &Answered) -> String {
+pub fn describe_question(answered: &Answered) -> String {
     match answered.asked {
         Asked::Call(step) => {
             let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();

@@ -60,7 +60,7 @@ pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
 }
 
 /// The one that was named; else every session with a ledger, and those that only have a transcript, oldest first.
-pub fn wanted(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<FoundSession>> {
+pub fn choose(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<FoundSession>> {
     let since = since(given, io)?;
     match text(given, "session") {
         Some(name) => Ok(vec![pick(io.env, Some(name))?]),

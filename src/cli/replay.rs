@@ -61,7 +61,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut session = Session::default();
     let (mut judged, mut changed, mut left_out) = (0_u64, Vec::new(), BTreeMap::<&str, u64>::new());
     for batch in past::batches(&shelved)? {
-        if let Some(answered) = past::answered(&batch) {
+        if let Some(answered) = past::find_answer(&batch) {
             match replay.judge(&session, &answered, &batch) {
                 Replayed::Verdict(now) => {
                     judged += 1;
@@ -71,7 +71,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
                 Replayed::CannotBeRefused => {}
             }
         }
-        replay.ended(&batch);
+        replay.remember_ended(&batch);
         past::fold(&mut session, &shelved.session_id, &batch);
     }
     if io.json {
@@ -95,7 +95,7 @@ fn differs(answered: &Answered, now: &Verdict) -> Option<ChangedVerdict> {
         seq: answered.seq,
         ts: answered.ts.to_owned(),
         event: answered.event.to_owned(),
-        asked: past::shown(answered),
+        asked: past::describe_question(answered),
         was: [answered.ruling, answered.gate, answered.reason].map(str::to_owned),
         now: [ruling, now.gate, &now.reason].map(str::to_owned),
     })
@@ -205,7 +205,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Remembers the calls of this batch that ended, so that the same id is not taken for a new call.
-    fn ended(&mut self, batch: &Batch) {
+    fn remember_ended(&mut self, batch: &Batch) {
         for entry in batch {
             if let Fact::Call(step) = &entry.fact
                 && step.to.is_terminal()

@@ -38,7 +38,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if output.is_none() && !io.json && io.terminal {
         return refused("the report is an HTML page; write it to a file\nhint: `aops-hook report -o report.html`");
     }
-    let found = range::wanted(given, io)?;
+    let found = range::choose(given, io)?;
     let mut cards = cards(io.env, &found);
     let unreadable = found.len() - cards.len();
     let key = |card: &Card| (card.insights.started_at.clone(), card.insights.session_id.clone());

@@ -62,7 +62,6 @@ pub const RESUME: Command = Command {
 
 const STEP_TIMEOUT: &str = "30m";
 
-/// What a run may use.
 fn limit_options() -> [Arg; 2] {
     [
         option("step-timeout", "TIME", "Longest time of one step: 90s, 20m, 1h; default: 30m"),

@@ -55,7 +55,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let shelved = session(given, io)?;
     let session = match sessions::session(&shelved) {
         Some(session) => session,
-        None => rebuilt(io, &shelved)?,
+        None => rebuild(io, &shelved)?,
     };
     let project = folder(io.env, &shelved, &session);
     let owed = owed(io.env, &session, project.as_deref());
@@ -65,7 +65,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut rows = vec![("session", session.state.session_id.clone(), Tone::Plain)];
     rows.extend(course(&session));
     rows.extend(demands(&session, &owed));
-    rows.extend(waived(io, &session));
+    rows.extend(describe_waivers(io, &session));
     rows.push(agents(&session.state));
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
@@ -73,7 +73,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// The state file is derived: without it the ledger says the same.
-fn rebuilt(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
+fn rebuild(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
     let checked = sessions::check(io.env, shelved)?;
     let empty = checked.session.is_new().then(|| Failure::new(Code::RecoveryFailed, "the ledger is empty"));
     checked.failure.or(empty).map_or(Ok(checked.session), Err)
@@ -141,7 +141,7 @@ fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     rows
 }
 
-fn waived(io: &Io, session: &Session) -> Vec<Row> {
+fn describe_waivers(io: &Io, session: &Session) -> Vec<Row> {
     let row = |words| ("waived", words, Tone::Warn);
     let by_prompt = session.state.task.as_ref().and_then(|task| task.waiver.as_deref()).map(|waiver| {
         let by = if waiver == "command" { "a slash command" } else { "its prompt" };
@@ -185,14 +185,14 @@ const LARGEST_INPUT: u64 = 1 << 20;
 fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut input = String::new();
     let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut input);
-    let Some(session) = read.ok().and_then(|_| asked(io.env, &input)) else { return Ok(0) };
+    let Some(session) = read.ok().and_then(|_| find_asked(io.env, &input)) else { return Ok(0) };
     // No look at the working tree: the client asks several times a second, and a tree can be large.
     let owed = owed(io.env, &session, None);
     io.answer(&to_json(io.env, &session, &owed), clean(&line(io.env, &session, &owed)))
 }
 
 /// The session the client asks about.
-fn asked(env: &Env, input: &str) -> Option<Session> {
+fn find_asked(env: &Env, input: &str) -> Option<Session> {
     let json = json::read(input).ok()?;
     let session_id = json.text_of("session_id").filter(|id| !id.is_empty())?;
     let transcript = json.text_of("transcript_path").unwrap_or_default();
@@ -261,7 +261,6 @@ fn owed(env: &Env, session: &Session, folder: Option<&Path>) -> Vec<String> {
     checks.into_iter().chain(debts.iter().map(|debt| debt.name)).map(str::to_owned).collect()
 }
 
-/// Waivers that have not run out.
 fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
     session.memory.progress.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
 }

@@ -95,7 +95,6 @@ fn line(row: &[Cell], widths: &[usize], io: &Io) -> String {
     line
 }
 
-/// Not longer than that.
 pub(super) fn cut(text: &str, room: usize) -> Cow<'_, str> {
     if text.chars().count() <= room {
         return Cow::Borrowed(text);

@@ -40,12 +40,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             Some(at) => at,
             None => return refuse_unknown(*seq, &batches),
         },
-        None => match batches.iter().rposition(|batch| past::answered(batch).is_some_and(|a| a.refused())) {
+        None => match batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(|a| a.refused())) {
             Some(at) => at,
             None => return print_nothing(io, id),
         },
     };
-    let Some(answered) = past::answered(&batches[at]) else { return print_entry(io, id, &batches[at]) };
+    let Some(answered) = past::find_answer(&batches[at]) else { return print_entry(io, id, &batches[at]) };
     let mut before = Session::default();
     batches[..at].iter().for_each(|batch| past::fold(&mut before, id, batch));
     let mut clues = evidence::own(io.env, &answered, &batches[at], &batches[..at], &before);
@@ -91,7 +91,7 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
     let (said, next) = split_hint(answered.reason);
     json!({
         "session_id": id, "seq": answered.seq, "ts": answered.ts,
-        "event": answered.event, "asked": past::shown(answered), "by": describe_speaker(answered),
+        "event": answered.event, "asked": past::describe_question(answered), "by": describe_speaker(answered),
         "ruling": answered.ruling, "gate": Some(answered.gate).filter(|gate| !gate.is_empty()),
         "evidence": clues, "reason": said, "next": next,
         "phase": before.state.phase, "sandbox": before.state.sandbox,
@@ -111,7 +111,7 @@ fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> 
     };
     let (time, verdict) = (answered.ts.get(11..19).unwrap_or(answered.ts), tone.paint(verdict, io));
     writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
-    let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::shown(answered));
+    let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
     let stood = format!("phase {}, sandbox {}", before.state.phase.name(), status::sandbox(before.state.sandbox));
     let because = clues.iter().map(|clue| {
         let seq = clue.seq.map_or_else(|| "since".to_owned(), |seq| format!("entry {seq}"));

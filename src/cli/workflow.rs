@@ -92,14 +92,14 @@ fn whole<'a>(library: &'a Library, id: &str, io: &Io) -> anyhow::Result<&'a Held
 }
 
 fn broken<'p, T>(id: &str, problems: impl Iterator<Item = &'p Problem>, io: &Io) -> anyhow::Result<T> {
-    let lines: Vec<_> = problems.map(|problem| shown(problem, io)).collect();
+    let lines: Vec<_> = problems.map(|problem| describe_problem(problem, io)).collect();
     let hint = "hint: repair it, then run `aops-hook workflow check`";
     let words = format!("`{id}` cannot be used\n{}\n{hint}", lines.join("\n"));
     Err(Refused { code: 1, words }.into())
 }
 
 /// The problem with its path relative to the working directory, safe on a terminal.
-fn shown(problem: &Problem, io: &Io) -> String {
+fn describe_problem(problem: &Problem, io: &Io) -> String {
     let Problem { line, what, .. } = problem;
     clean(&format!("{}:{line}: {what}", file_from_here(&problem.file, io))).into_owned()
 }
@@ -203,7 +203,7 @@ fn report(io: &mut Io, count: usize, problems: &[&Problem]) -> anyhow::Result<u8
         return io.print(json!({"ok": problems.is_empty(), "workflows": count, "problems": rows}));
     }
     for problem in problems {
-        let line = shown(problem, io);
+        let line = describe_problem(problem, io);
         writeln!(io.out, "{line}")?;
     }
     let several = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

@@ -171,10 +171,9 @@ impl Stage {
         sessions::in_project(self.world.sessions()).into_iter().find(mine).context("the session has no folder")
     }
 
-    /// The gate that refused just now.
     pub(super) fn gate(&self) -> anyhow::Result<String> {
         let batches = past::batches(&self.on_disk()?)?;
-        let last = batches.iter().rev().find_map(past::answered);
+        let last = batches.iter().rev().find_map(past::find_answer);
         Ok(last.map(|answered| answered.gate.to_owned()).unwrap_or_default())
     }
 

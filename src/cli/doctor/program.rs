@@ -3,7 +3,7 @@
 //!
 //! Reads files and asks each registered program, and `claude`, for its version in a throwaway home.
 
-use super::registration::{Kind, Scene, install, several};
+use super::registration::{HookFileKind, Scene, install, several};
 use super::{Report, bad, report, shell_word};
 use crate::claude::settings::Registered;
 use crate::cli::world::World;
@@ -71,7 +71,7 @@ fn version(scene: &Scene, path: &Path, prefix: &str) -> Result<String, String> {
 
 /// Our agents and commands are in the host's folder, unless the plugin brings them.
 pub(super) fn texts(scene: &Scene) -> Report {
-    if !scene.ours().any(|(place, _)| matches!(place.kind, Kind::Settings(_))) {
+    if !scene.ours().any(|(place, _)| matches!(place.kind, HookFileKind::Settings(_))) {
         return Ok(String::new());
     }
     let there = |path: &str, text: &str| std::fs::read(scene.env.config.join(path)).is_ok_and(|b| b == text.as_bytes());

@@ -19,19 +19,19 @@ const PLUGIN: &str = "aops";
 
 pub(super) struct Scene<'a> {
     pub env: &'a Env,
-    pub places: Vec<Place>,
+    pub places: Vec<HookFile>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HookFileKind {
     Managed,
     Settings(Level),
     Plugin,
 }
 
 /// One file, and what it says or why it says nothing.
-pub(super) struct Place {
-    pub kind: Kind,
+pub(super) struct HookFile {
+    pub kind: HookFileKind,
     pub path: PathBuf,
     pub survey: Survey,
     pub error: Option<String>,
@@ -41,9 +41,10 @@ pub(super) struct Place {
 
 impl<'a> Scene<'a> {
     pub(super) fn read(env: &'a Env) -> Self {
-        let mut places: Vec<_> = managed_files(env).iter().map(|path| Place::read(Kind::Managed, path)).collect();
+        let mut places: Vec<_> =
+            managed_files(env).iter().map(|path| HookFile::read(HookFileKind::Managed, path)).collect();
         for level in Level::ALL {
-            let place = Place::read(Kind::Settings(level), &level.path(env));
+            let place = HookFile::read(HookFileKind::Settings(level), &level.path(env));
             // In the home folder the project's settings are the user's.
             if places.iter().all(|other| other.path != place.path) {
                 places.push(place);
@@ -55,13 +56,13 @@ impl<'a> Scene<'a> {
     }
 
     /// Every registration of this program, with its file.
-    pub(super) fn ours(&self) -> impl Iterator<Item = (&Place, &Registered)> {
+    pub(super) fn ours(&self) -> impl Iterator<Item = (&HookFile, &Registered)> {
         self.places.iter().flat_map(|place| place.survey.ours.iter().map(move |one| (place, one)))
     }
 }
 
-impl Place {
-    fn read(kind: Kind, path: &Path) -> Self {
+impl HookFile {
+    fn read(kind: HookFileKind, path: &Path) -> Self {
         let read = read_settings(path).map_err(|error| error.to_string());
         let (path, survey) = match read {
             Ok((found, text)) => (found.path, survey(&text).map_err(|error| error.to_string())),
@@ -84,7 +85,7 @@ fn managed_files(env: &Env) -> Vec<PathBuf> {
 }
 
 /// Our plugin's hooks, where it is installed and the most special setting switches it on.
-fn plugins(env: &Env, places: &[Place]) -> Vec<Place> {
+fn plugins(env: &Env, places: &[HookFile]) -> Vec<HookFile> {
     let list = fs::read(env.config.join("plugins/installed_plugins.json")).unwrap_or_default();
     let list: Value = serde_json::from_slice(&list).unwrap_or_default();
     let installed = list.get("plugins").and_then(Value::as_object);
@@ -102,8 +103,8 @@ fn plugins(env: &Env, places: &[Place]) -> Vec<Place> {
         .collect()
 }
 
-fn plugin(id: &str, folder: &Path) -> Place {
-    let mut place = Place::read(Kind::Plugin, &folder.join("hooks/hooks.json"));
+fn plugin(id: &str, folder: &Path) -> HookFile {
+    let mut place = HookFile::read(HookFileKind::Plugin, &folder.join("hooks/hooks.json"));
     id.clone_into(&mut place.plugin);
     for one in &mut place.survey.ours {
         one.command = one.command.replace("${CLAUDE_PLUGIN_ROOT}", &folder.to_string_lossy());
@@ -147,7 +148,7 @@ pub(super) fn registered(scene: &Scene) -> Report {
 /// The fix that registers us, in the settings that already name us, so that it does not register us twice.
 pub(super) fn install(scene: &Scene) -> String {
     let there = scene.ours().find_map(|(place, _)| match place.kind {
-        Kind::Settings(level) => Some(level),
+        HookFileKind::Settings(level) => Some(level),
         _ => None,
     });
     let option = there.map_or(String::new(), |level| format!(" --{}", level.name()));
@@ -166,8 +167,8 @@ pub(super) fn switched_on(scene: &Scene) -> Report {
 
 /// Under `allowManagedHooksOnly` only an administrator can register us.
 pub(super) fn managed(scene: &Scene) -> Report {
-    let only = scene.places.iter().find(|place| place.kind == Kind::Managed && place.survey.managed_only);
-    let there = scene.ours().any(|(place, _)| place.kind == Kind::Managed);
+    let only = scene.places.iter().find(|place| place.kind == HookFileKind::Managed && place.survey.managed_only);
+    let there = scene.ours().any(|(place, _)| place.kind == HookFileKind::Managed);
     let Some(place) = only.filter(|_| !there) else { return Ok("no managed setting keeps the hooks out".to_owned()) };
     let path = place.path.display();
     let fix =
@@ -192,9 +193,9 @@ pub(super) fn once(scene: &Scene) -> Report {
     for place in places.iter().skip(1) {
         let what = format!("registered in `{}` and again in `{}`", places[0].path.display(), place.path.display());
         let fix = match place.kind {
-            Kind::Settings(level) => format!("run `aops-hook uninstall --{}`", level.name()),
-            Kind::Plugin => format!("run `claude plugin disable {}`", place.plugin),
-            Kind::Managed => format!("remove our entries from {}", shell_word(&place.path)),
+            HookFileKind::Settings(level) => format!("run `aops-hook uninstall --{}`", level.name()),
+            HookFileKind::Plugin => format!("run `claude plugin disable {}`", place.plugin),
+            HookFileKind::Managed => format!("remove our entries from {}", shell_word(&place.path)),
         };
         wrong.push((what, fix));
     }

@@ -35,7 +35,7 @@ impl Plan {
         let receipt = Receipt::read(env)?;
         let (settings, old) = read_settings(&level.path(env))?;
         let new = register(&old, &command).map_err(|error| unreadable(&settings.path, &error))?;
-        let new = shown(&new, &settings.path, &command, statusline)?;
+        let new = add_status_line(&new, &settings.path, &command, statusline)?;
         let texts = texts(env, &receipt)?;
         let stale = stale(env, &receipt)?;
         for found in texts.iter().map(|(found, _)| found).chain(&stale).chain((new != old).then_some(&settings)) {
@@ -59,13 +59,13 @@ impl Plan {
         self.enter_texts(env);
         self.receipt.write(env)?;
         for (found, asset) in &self.texts {
-            found.replace(asset.text.as_bytes(), 0o666).with_context(|| named(&found.path))?;
+            found.replace(asset.text.as_bytes(), 0o666).with_context(|| quote_path(&found.path))?;
         }
         for found in &self.stale {
-            found.remove().with_context(|| named(&found.path))?;
+            found.remove().with_context(|| quote_path(&found.path))?;
         }
         if self.new != self.old {
-            self.settings.replace(self.new.as_bytes(), 0o666).with_context(|| named(&self.settings.path))?;
+            self.settings.replace(self.new.as_bytes(), 0o666).with_context(|| quote_path(&self.settings.path))?;
         }
         Ok(kept)
     }
@@ -100,12 +100,12 @@ impl Plan {
 }
 
 /// The settings with our status line, where it was asked for or is there already.
-fn shown(text: &str, path: &Path, command: &str, wanted: bool) -> anyhow::Result<String> {
+fn add_status_line(text: &str, path: &Path, command: &str, wanted: bool) -> anyhow::Result<String> {
     match status_line(text) {
         StatusLine::None | StatusLine::Foreign(_) if !wanted => Ok(text.to_owned()),
         StatusLine::Foreign(line) => bail!(
             "{} already has another status line, which was not overwritten: `{}`\nhint: nothing was installed; call `aops-hook statusline` from yours (it reads the same JSON), or remove `statusLine`, then install again",
-            named(path),
+            quote_path(path),
             one_line(&line, 200)
         ),
         StatusLine::None | StatusLine::Ours => {
@@ -118,7 +118,10 @@ fn shown(text: &str, path: &Path, command: &str, wanted: bool) -> anyhow::Result
 fn command(env: &Env) -> anyhow::Result<String> {
     let path = env.program().context("cannot find out where this program is")?;
     if path.file_name().is_none_or(|name| name != PROGRAM) {
-        bail!("{} must be called `{PROGRAM}` to be found again\nhint: rename it, then install again", named(&path));
+        bail!(
+            "{} must be called `{PROGRAM}` to be found again\nhint: rename it, then install again",
+            quote_path(&path)
+        );
     }
     let Ok(path) = path.into_os_string().into_string() else {
         bail!("the path of this program is not UTF-8, and settings are\nhint: move it elsewhere, then install again");
@@ -128,7 +131,7 @@ fn command(env: &Env) -> anyhow::Result<String> {
 
 /// A settings file and its text, empty if there is no file.
 pub fn read_settings(path: &Path) -> anyhow::Result<(Found, String)> {
-    let found = files::find(path).with_context(|| named(path))?;
+    let found = files::find(path).with_context(|| quote_path(path))?;
     match String::from_utf8(found.bytes.clone().unwrap_or_default()) {
         Ok(text) => Ok((found, text)),
         Err(error) => {
@@ -142,7 +145,7 @@ pub fn read_settings(path: &Path) -> anyhow::Result<(Found, String)> {
 pub fn unreadable(path: &Path, error: &Unreadable) -> anyhow::Error {
     anyhow::anyhow!(
         "{}, {error}\nhint: the file was left as it is; make it plain JSON (no comments, no trailing commas), then try again",
-        named(path)
+        quote_path(path)
     )
 }
 
@@ -154,7 +157,7 @@ pub fn writable(found: &Found) -> anyhow::Result<()> {
     })
 }
 
-pub fn named(path: &Path) -> String {
+pub fn quote_path(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
@@ -164,11 +167,11 @@ fn texts(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<(Found, &'static As
     let mut foreign = Vec::new();
     for asset in texts::placed() {
         let path = env.config.join(asset.path);
-        let found = files::find(&path).with_context(|| named(&path))?;
+        let found = files::find(&path).with_context(|| quote_path(&path))?;
         match &found.bytes {
             Some(bytes) if bytes == asset.text.as_bytes() => {}
             Some(_) if !receipt.files.iter().any(|placed| placed.path == path && placed.untouched(&found)) => {
-                foreign.push(named(&path));
+                foreign.push(quote_path(&path));
             }
             _ => to_write.push((found, asset)),
         }
@@ -185,7 +188,7 @@ fn texts(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<(Found, &'static As
 fn stale(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<Found>> {
     let mut gone = Vec::new();
     for placed in &receipt.files {
-        let found = files::find(&placed.path).with_context(|| named(&placed.path))?;
+        let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
         if placed.untouched(&found) && texts::placed().all(|asset| env.config.join(asset.path) != placed.path) {
             gone.push(found);
         }

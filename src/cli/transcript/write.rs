@@ -87,13 +87,13 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         if let Some(words) = message.plain() {
-            return self.said(who, &when, &message.id, &words);
+            return self.write_words(who, &when, &message.id, &words);
         }
         for block in message.blocks() {
             match block.kind.as_ref() {
                 "text" => {
                     let words = block.text.and_then(text).unwrap_or_default();
-                    self.said(who, &when, &message.id, &words)?;
+                    self.write_words(who, &when, &message.id, &words)?;
                 }
                 "thinking" if !self.short => {
                     let words = block.thinking.and_then(text).unwrap_or_default();
@@ -109,7 +109,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn said(&mut self, who: &str, when: &str, id: &str, words: &str) -> io::Result<()> {
+    fn write_words(&mut self, who: &str, when: &str, id: &str, words: &str) -> io::Result<()> {
         if words.trim().is_empty() {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl<'a> Writer<'a> {
         let call =
             ToolCall { key: CallKey::of(&block.name, &block.id), input: input.to_owned(), ..ToolCall::default() };
         let shown = safe(&sandbox::shown(&call), 300).replace(['`', '\n'], " ");
-        self.page.line(&format!("**Call** `{shown}`: {}", self.ended(&block.id)))?;
+        self.page.line(&format!("**Call** `{shown}`: {}", self.describe_end(&block.id)))?;
         if let Some(ended) = self.gates.calls.get(block.id.as_ref())
             && let Some(gate) = ended.gate.as_ref().filter(|_| ended.to == CallState::Denied)
         {
@@ -146,7 +146,7 @@ impl<'a> Writer<'a> {
     }
 
     /// `completed in 12 ms`, from ledger and transcript.
-    fn ended(&self, id: &str) -> String {
+    fn describe_end(&self, id: &str) -> String {
         let (known, outcome) = (self.gates.calls.get(id), self.outcomes.calls.get(id));
         let state = match (known.map(|known| known.to), outcome.and_then(|o| o.is_error)) {
             (Some(CallState::Denied), _) => "denied",
