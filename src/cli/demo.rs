@@ -9,7 +9,7 @@ mod stage;
 use super::status;
 use super::table::{Tone, clean};
 use super::{Command, Io};
-use crate::claude::wire::heard::Heard;
+use crate::claude::wire::answer::Heard;
 use anyhow::{Context, bail, ensure};
 use clap::ArgMatches;
 use serde::{Deserialize, Serialize};

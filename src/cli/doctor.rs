@@ -29,8 +29,10 @@ pub const COMMAND: Command = Command {
 /// What is well, in words; or everything that is wrong, each with its fix. No words where a check does not apply.
 type Report = Result<String, Vec<(String, String)>>;
 
+type Check = (&'static str, fn(&Scene) -> Report);
+
 #[derive(Debug, Serialize)]
-struct Finding {
+struct ReportLine {
     check: &'static str,
     ok: bool,
     finding: String,
@@ -39,7 +41,7 @@ struct Finding {
 }
 
 /// Every check, in the order of the report.
-static CHECKS: &[(&str, fn(&Scene) -> Report)] = &[
+static CHECKS: &[Check] = &[
     ("settings", registration::settings),
     ("registered", registration::registered),
     ("switched on", registration::switched_on),
@@ -63,7 +65,7 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         io.print(serde_json::to_string_pretty(&findings)?)?;
         return Ok(u8::from(bad > 0));
     }
-    for Finding { check, ok, finding, fix } in &findings {
+    for ReportLine { check, ok, finding, fix } in &findings {
         let mark = if *ok { Tone::Good.paint("ok ", io) } else { Tone::Bad.paint("bad", io) };
         writeln!(io.out, "{mark}  {check:<12}  {}", clean(finding))?;
         if !ok {
@@ -79,8 +81,8 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(u8::from(bad > 0))
 }
 
-fn find(check: &'static str, report: Report) -> Vec<Finding> {
-    let finding = |ok, finding, fix| Finding { check, ok, finding, fix };
+fn find(check: &'static str, report: Report) -> Vec<ReportLine> {
+    let finding = |ok, finding, fix| ReportLine { check, ok, finding, fix };
     match report {
         Ok(well) if well.is_empty() => Vec::new(),
         Ok(well) => vec![finding(true, well, String::new())],

@@ -7,9 +7,9 @@ use super::table::{Cell, Tone, clean};
 use super::{Command, Io, flag, operand, refused, session, text};
 use crate::claude::wire::read;
 use crate::config::in_force::{self, Form, InForce};
-use crate::config::policy::Rule;
 use crate::config::policy::key::KEYS;
-use crate::config::policy::origin::SourceLine;
+use crate::config::policy::{Rule, SourceLine};
+
 use crate::config::policy::rule::Example;
 use crate::config::policy::value::effect_word;
 use crate::config::texts::Origin;

@@ -13,13 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Variables that name a folder of the world.
-const FOLDERS: [(&str, &str); 5] = [
-    ("HOME", "home"),
-    ("CLAUDE_CONFIG_DIR", "home/.claude"),
-    ("XDG_CONFIG_HOME", "home/.config"),
-    ("ACA_DATA", "data"),
-    ("TMPDIR", "tmp"),
-];
+const FOLDERS: [(&str, &str); 4] =
+    [("HOME", "home"), ("XDG_CONFIG_HOME", "home/.config"), ("ACA_DATA", "data"), ("TMPDIR", "tmp")];
 
 const WORDS: [(&str, &str); 6] = [
     ("LC_ALL", "C"),
@@ -42,7 +37,7 @@ impl World {
     pub(super) fn new(name: &str, session_id: &str) -> io::Result<Self> {
         let scratch = Scratch::new(name)?;
         let root = scratch.0.canonicalize()?;
-        for (_, folder) in FOLDERS.into_iter().chain([("", "project")]) {
+        for folder in FOLDERS.map(|(_, folder)| folder).into_iter().chain(["home/.claude", "project"]) {
             std::fs::create_dir_all(root.join(folder))?;
         }
         std::fs::write(root.join("exports.sh"), "")?;
@@ -77,13 +72,14 @@ impl World {
         timeout: Duration,
     ) -> io::Result<Outcome> {
         let folders = FOLDERS.map(|(name, folder)| (name, self.root.join(folder)));
-        let exports = self.root.join("exports.sh");
+        let (config, exports) = (self.root.join("home/.claude"), self.root.join("exports.sh"));
         let mut variables: Vec<(&str, &OsStr)> = vec![("PATH", search)];
         variables.extend(folders.iter().map(|(name, folder)| (*name, folder.as_os_str())));
         variables.extend(WORDS.map(|(name, word)| (name, OsStr::new(word))));
         if payload.is_some() {
             variables.extend([
                 ("CLAUDECODE", OsStr::new("1")),
+                ("CLAUDE_CONFIG_DIR", config.as_os_str()),
                 ("CLAUDE_CODE_SESSION_ID", OsStr::new(&self.session_id)),
                 ("CLAUDE_CODE_SESSION_ATTENDED", OsStr::new("0")),
                 ("CLAUDE_PROJECT_DIR", self.project.as_os_str()),

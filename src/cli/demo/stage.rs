@@ -2,7 +2,7 @@
 //!
 //! Fills a throwaway world with a project under git and a remote; starts our own program, `git` and `sh` there.
 
-use crate::claude::wire::heard::{Heard, hear};
+use crate::claude::wire::answer::{Heard, hear};
 use crate::cli::past;
 use crate::cli::world::World;
 use crate::ledger::session_folder::SessionKey;
