@@ -172,7 +172,7 @@ fn saves(event: &Event, call: &ToolCall) -> Option<String> {
 
 /// `git commit`, with any options before the verb.
 fn commits(run: &CommandRun) -> bool {
-    let words: Vec<String> = run.words().iter().map(Word::lossy).collect();
+    let words: Vec<String> = run.command.words.iter().map(Word::lossy).collect();
     let Some((program, rest)) = words.split_first() else { return false };
     let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");
     let mut rest = rest.iter();
@@ -201,7 +201,7 @@ fn named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<V
     let fields = fields
         .map(|path| Path::new(&event.cwd).join(path))
         .map(|path| real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned());
-    let commands = reach.runs.iter().map(|run| run.words().iter().map(Word::lossy).collect());
+    let commands = reach.runs.iter().map(|run| run.command.words.iter().map(Word::lossy).collect());
     (reached.chain(fields).collect(), commands.collect())
 }
 
