@@ -8,13 +8,11 @@ mod change;
 use super::table::{Cell, Tone, clean};
 use super::{Command, Io, allowed, flag, operand, refused, text, who_may, yes};
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::compare::{Difference, between, compare, tokens};
-use crate::checkpoint::form::{Checkpoint, Id};
+use crate::checkpoint::form::{Checkpoint, Difference, Id, compare};
 use crate::checkpoint::rollback::{finish_pending, said_in_ledger};
 use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::Row;
-use crate::checkpoint::tree::delta::{self, Delta};
-use crate::checkpoint::tree::{Artifacts, File, Folder, name};
+use crate::checkpoint::store::index::IndexRow;
+use crate::checkpoint::tree::{self, Artifacts, Delta, File, Folder, name};
 use crate::config::texts;
 use crate::model::error::{Code, Failure};
 use crate::text::diff::unified;
@@ -135,13 +133,13 @@ const LONGEST: u64 = 256 << 10;
 fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let rows = Store::look(&root(io))?.map_or_else(|| Ok(Vec::new()), |store| store.rows())?;
     if io.json {
-        let row = |row: &Row| json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at});
+        let row = |row: &IndexRow| json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at});
         return io.print(rows.iter().map(row).collect::<Value>());
     }
     if rows.is_empty() {
         writeln!(io.out, "this project has no checkpoint yet")?;
     }
-    let row = |row: &Row| {
+    let row = |row: &IndexRow| {
         let age = time::parse(&row.created_at).map(|at| time::age(io.env.now_ms - at)).unwrap_or_default();
         let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
         [(&row.id).into(), Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone)]
@@ -209,7 +207,7 @@ fn diff(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Some(new) => new.artifacts.clone(),
         None => capture(io.env, &Store::open(io.env, &root(io))?, &Limits::none(), &[], &old.artifacts.left_out)?,
     };
-    let delta = delta::diff(&old.artifacts, &present);
+    let delta = tree::diff(&old.artifacts, &present);
     let state = new.as_ref().map(|new| compare(&old, new)).unwrap_or_default();
     if io.json {
         return io.print(to_json(&delta, &state, &old, new.as_ref()));
@@ -224,10 +222,10 @@ fn to_json(delta: &Delta, state: &[Difference], old: &Checkpoint, new: Option<&C
         let wanted = state.iter().filter(|one| one.at.starts_with("governance") == gates);
         wanted.map(|one| (one.at.clone(), json!({"old": one.old, "new": one.new}))).collect::<Map<_, _>>()
     };
-    let more = |new| i64::try_from(i128::from(tokens(new)) - i128::from(tokens(old))).ok();
+    let more = |new: &Checkpoint| i64::try_from(i128::from(new.tokens()) - i128::from(old.tokens())).ok();
     json!({
         "added": added, "removed": removed, "changed": changed, "state": of(false), "governance": of(true),
-        "tokens": new.and_then(more), "time_ms": new.map(|new| between(old, new)),
+        "tokens": new.and_then(more), "time_ms": new.map(|new| new.created_ms() - old.created_ms()),
     })
 }
 
@@ -279,11 +277,11 @@ fn print_state(io: &mut Io, state: &[Difference], old: &Checkpoint, new: Option<
         writeln!(io.out, "{}  {} -> {}", one.at, clean(&one.old.to_string()), clean(&one.new.to_string()))?;
     }
     let Some(new) = new else { return Ok(0) };
-    let (was, is) = (tokens(old), tokens(new));
+    let (was, is) = (old.tokens(), new.tokens());
     if was != is {
         writeln!(io.out, "tokens  {was} -> {is}")?;
     }
-    io.print(format!("{} later", time::age(between(old, new).abs())))
+    io.print(format!("{} later", time::age((new.created_ms() - old.created_ms()).abs())))
 }
 
 fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

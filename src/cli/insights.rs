@@ -11,8 +11,8 @@ use super::{Command, Io, Refused, flag, operand, refused, text};
 use crate::briefing::reflections;
 use crate::config::in_force;
 use crate::config::texts;
-use crate::insight::document::Insights;
-use crate::insight::{collect, fields};
+use crate::insight::collect;
+use crate::insight::document::{Insights, check_rich};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
 use crate::system::files::Scratch;
@@ -79,7 +79,7 @@ fn write_insights(io: &Io, found: &FoundSession, analyse: bool) -> anyhow::Resul
     let Some(shelved) = &found.shelved else { return Ok(insights) };
     let root = sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
     if analyse && !root.is_empty() {
-        reflections::observed(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
+        reflections::queue_learnings(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
     }
     if analyse || current != insights.ledger_head {
         let mut ledger = Ledger::at(env, &shelved.path, &shelved.session_id)?;
@@ -174,7 +174,7 @@ fn ask_model(io: &Io, found: &FoundSession, insights: &Insights) -> anyhow::Resu
     let template = "insights-analysis.md";
     let prompt = Phrase::new(template, values).fill(&texts::template(io.env, template)?);
     let said = ask(io, &command, &prompt)?;
-    let answer = object(&said).and_then(|answer| fields::check_rich(&answer).map(|()| answer));
+    let answer = object(&said).and_then(|answer| check_rich(&answer).map(|()| answer));
     Ok(answer.map_err(|why| refuse(&command, &why))?)
 }
 

@@ -6,7 +6,7 @@
 use super::table::{Tone, clean};
 use super::{Command, Io, flag, option, session, session_operand};
 use crate::gate::sandbox;
-use crate::insight::timeline::words;
+use crate::insight::tally::words;
 use crate::ledger::entry::Line;
 use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;

@@ -36,7 +36,10 @@ impl FoundSession {
     /// What it came to, as far as it goes.
     pub fn insights(&self, env: &Env) -> Result<Insights, Failure> {
         match &self.shelved {
-            Some(shelved) => collect::gather(env, &shelved.path, &self.session_id, &self.transcript, None),
+            Some(shelved) => {
+                let tally = collect::tally(&shelved.path, &self.session_id)?;
+                collect::finish(env, tally, &self.transcript, None)
+            }
             None => collect::of_transcript(env, &self.transcript, &self.session_id),
         }
     }

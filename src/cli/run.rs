@@ -8,12 +8,12 @@ use super::table::{Cell, Tone, clean};
 use super::{Command, Io, exit_code, flag, operand, option, refused, text};
 use crate::config::policy::OnPause;
 use crate::config::{in_force, texts};
+use crate::run::attempt::RunOutcome;
 use crate::run::client::{micros, usd};
-use crate::run::driver::{self, Finish, Limits, Reporter, RunRequest, StepProgress, plan_workflow};
+use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, StepProgress, plan_workflow};
 use crate::run::plan::PlannedStep;
 use crate::run::queue;
 use crate::run::state::RunState;
-use crate::run::status::Outcome;
 use crate::system::env::Env;
 use crate::system::signal;
 use clap::{Arg, ArgGroup, ArgMatches};
@@ -75,13 +75,13 @@ pub(super) fn run_operand() -> Arg {
     operand("name", "CHECKPOINT", help).required(true)
 }
 
-fn limits(given: &ArgMatches) -> anyhow::Result<Limits> {
+fn limits(given: &ArgMatches) -> anyhow::Result<ResumeLimits> {
     let budget = text(given, "budget-usd").map(|text| match text.parse::<f64>() {
         Ok(dollars) if dollars > 0.0 && dollars.is_finite() => Ok(micros(dollars)),
         _ => refused(format!("`{text}` is not an amount of dollars\nhint: write 2.50")),
     });
     let timeout = text(given, "step-timeout").map(milliseconds);
-    Ok(Limits { budget: budget.transpose()?, step_timeout_ms: timeout.transpose()? })
+    Ok(ResumeLimits { budget: budget.transpose()?, step_timeout_ms: timeout.transpose()? })
 }
 
 fn milliseconds(text: &str) -> anyhow::Result<u64> {
@@ -92,7 +92,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let word = |name: &str| text(given, name).map(str::to_owned);
     let project_type = word("project-type");
     let usual = if project_type.is_some() { "project" } else { "build-loop" };
-    let Limits { budget, step_timeout_ms } = limits(given)?;
+    let ResumeLimits { budget, step_timeout_ms } = limits(given)?;
     let request = RunRequest {
         task: String::new(),
         workflow: word("workflow").unwrap_or_else(|| usual.to_owned()),
@@ -134,7 +134,7 @@ fn run_all(io: &mut Io, request: &RunRequest, tasks: Vec<String>, tracked: bool)
         })?;
         worst = worst.max(ended.outcome.exit());
         let goes_on = in_force::load(io.env, &io.env.cwd)?.policy.run.on_pause == OnPause::Continue;
-        if signal::interrupted() || (ended.outcome != Outcome::Pass && !goes_on) {
+        if signal::interrupted() || (ended.outcome != RunOutcome::Pass && !goes_on) {
             break;
         }
     }
@@ -212,7 +212,7 @@ impl<'a, 'io> Progress<'a, 'io> {
         let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();
         self.note(&words);
-        if !self.is_live() && *outcome != Outcome::Pass {
+        if !self.is_live() && *outcome != RunOutcome::Pass {
             print_aside(&format!("run {run_id} {words}"));
         }
     }
@@ -254,12 +254,12 @@ impl Reporter for Progress<'_, '_> {
         self.draw(&text, "");
     }
 
-    fn step_ended(&mut self, step: &str, outcome: Outcome, duration_ms: u64, cost: u64) {
+    fn step_ended(&mut self, step: &str, outcome: RunOutcome, duration_ms: u64, cost: u64) {
         let (name, cost) = (outcome.name(), usd(cost));
         self.line(&json!({
             "event": "step", "step": step, "outcome": name, "duration_ms": duration_ms, "cost_usd": cost
         }));
-        let tone = if outcome == Outcome::Pass { Tone::Good } else { Tone::Warn };
+        let tone = if outcome == RunOutcome::Pass { Tone::Good } else { Tone::Warn };
         let word = tone.paint(name, self.io);
         self.draw(&format!("{word}  {step}  {} s", duration_ms / 1000), "\n");
     }

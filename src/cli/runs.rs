@@ -7,12 +7,11 @@
 use super::run::{Progress, dollars, run_operand};
 use super::table::{Cell, Tone};
 use super::{Command, Io, flag, option, refused, text};
-use crate::run::artifacts::Artifacts;
-use crate::run::attempt::{Deed, Resolved};
+use crate::run::artifacts::RunArtifacts;
+use crate::run::attempt::{AttemptFact, Decision, Resolved, RunOutcome, RunStatus};
 use crate::run::client::usd;
 use crate::run::driver::{describe_next_step, mark_terminated, project_root};
 use crate::run::state::{RunState, pick};
-use crate::run::status::{Decision, Outcome, RunStatus};
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::one_line;
@@ -52,7 +51,7 @@ pub const RESOLVE: Command = Command {
 };
 
 fn runs(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let artifacts = Artifacts::of(&project_root(io.env));
+    let artifacts = RunArtifacts::of(&project_root(io.env));
     let mut runs = artifacts.runs()?;
     if runs.iter().any(|run| run.status.is_driven()) && !artifacts.is_driven() {
         runs = mark_dead(io, &artifacts, runs)?;
@@ -66,8 +65,8 @@ fn runs(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 fn row(io: &Io, run: &RunState) -> [Cell; 6] {
     let tone = match run.outcome {
-        Some(Outcome::Pass) => Tone::Good,
-        Some(Outcome::Blocked) => Tone::Bad,
+        Some(RunOutcome::Pass) => Tone::Good,
+        Some(RunOutcome::Blocked) => Tone::Bad,
         Some(_) => Tone::Warn,
         None => Tone::Plain,
     };
@@ -79,7 +78,7 @@ fn row(io: &Io, run: &RunState) -> [Cell; 6] {
     [
         run.run_id.as_str().into(),
         run.status.name().into(),
-        Cell::new(run.outcome.map_or("-", Outcome::name), tone),
+        Cell::new(run.outcome.map_or("-", RunOutcome::name), tone),
         time::age(age_ms(io, run)).into(),
         dollars(run.cost).into(),
         one_line(&format!("{}{}", run.init.task, next.unwrap_or_default()), 300).into(),
@@ -87,7 +86,7 @@ fn row(io: &Io, run: &RunState) -> [Cell; 6] {
 }
 
 /// Marks runs whose driver died as TERMINATED; inside a tool call they are only shown so.
-fn mark_dead(io: &mut Io, artifacts: &Artifacts, mut runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
+fn mark_dead(io: &mut Io, artifacts: &RunArtifacts, mut runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
     let (env, root) = (io.env.later(), project_root(io.env));
     let lock = if env.inside_client { None } else { artifacts.drive().ok() };
     if lock.is_none() {
@@ -109,7 +108,7 @@ fn age_ms(io: &Io, run: &RunState) -> i64 {
 fn to_json(io: &Io, run: &RunState) -> Value {
     let checkpoint = run.paused.as_ref().map(|paused| &paused.checkpoint_id);
     json!({
-        "run_id": run.run_id, "outcome": run.outcome.map(Outcome::name), "state": run.status.name(),
+        "run_id": run.run_id, "outcome": run.outcome.map(RunOutcome::name), "state": run.status.name(),
         "age_s": age_ms(io, run) / 1000, "cost_usd": usd(run.cost), "tokens": run.tokens,
         "workflow": run.init.workflow, "task": run.init.task, "session_id": run.init.session_id,
         "checkpoint_id": checkpoint, "reason": run.reason,
@@ -120,7 +119,7 @@ fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let decision = if given.get_flag("approve") { Decision::Approved } else { Decision::Rejected };
     let note = text(given, "note").map(|note| cut(&redact(note.trim()), 1000).to_owned());
     let note = note.filter(|note| !note.is_empty());
-    let artifacts = Artifacts::of(&project_root(io.env));
+    let artifacts = RunArtifacts::of(&project_root(io.env));
     let run = pick(artifacts.runs()?, text(given, "name").unwrap_or_default()).or_else(refused)?;
     let Some(paused) = run.paused.clone() else { return not_paused(&run) };
     let mut packet = artifacts.pause(&run)?;
@@ -128,7 +127,7 @@ fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     artifacts.keep_pause(&packet)?;
     let checkpoint_id = paused.checkpoint_id;
     let resolved = Resolved { checkpoint_id: checkpoint_id.clone(), decision, note };
-    artifacts.append(&run.run_id, Deed::Resolved(resolved))?;
+    artifacts.append(&run.run_id, AttemptFact::Resolved(resolved))?;
     let decided = decision.name();
     let said = json!({"checkpoint_id": checkpoint_id, "run_id": run.run_id, "resolution_decision": decided});
     let next = describe_next_step(&checkpoint_id, true, Some(decision));

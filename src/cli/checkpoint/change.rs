@@ -5,14 +5,13 @@
 //! of a running session; if one checkpoint cannot be read, all contents stay.
 
 use super::{Command, Io, allowed, id_operand, pick_id, refused, root, size, store, text};
-use crate::checkpoint::capture::Limits;
-use crate::checkpoint::form::id::BY_HAND;
-use crate::checkpoint::form::{Id, Kind};
+use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::form::{BY_HAND, CheckpointKind, Id};
 use crate::checkpoint::restore::{self, Steps};
 use crate::checkpoint::rollback::{self, BRIEF, Order, Preview, Wanted};
 use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::Row;
-use crate::checkpoint::tree::delta::diff;
+use crate::checkpoint::store::index::IndexRow;
+use crate::checkpoint::tree::diff;
 use crate::checkpoint::tree::{Artifacts, name};
 use crate::cli::control::duration;
 use crate::cli::table::{Tone, clean};
@@ -108,23 +107,16 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         };
         let store = Store::open(env, &root)?;
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
-        let wanted = Wanted {
-            run: BY_HAND,
-            kind: Kind::Post,
-            phase,
-            trigger: "by hand",
-            about: note.clone().into_iter().collect(),
-            tokens: ledger.as_ref().map(rollback::tokens).unwrap_or_default(),
-            parent: None,
-            began,
-        };
+        let tokens = ledger.as_ref().map(rollback::tokens).unwrap_or_default();
+        let about = note.clone().into_iter().collect();
+        let wanted = Wanted { about, tokens, began, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase, "by hand") };
         let until = brief.then(|| Instant::now() + BRIEF);
         let limits = Limits { until, ..limits.clone() };
         match rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {
             // Fill the cache first, without holding the session's lock.
             Err(failure) if brief && failure.code == Code::TimedOut => {
                 drop(ledger);
-                rollback::warm_up(env, &store, &Limits { until: None, ..limits })?;
+                capture(env, &store, &Limits { until: None, ..limits }, &[], &[])?;
                 brief = false;
             }
             done => break done?,
@@ -265,13 +257,14 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let age = text(given, "older-than").map_or(Ok(0), |text| duration(text).or_else(refused))?;
     let store = Store::open(env, &root)?;
     let rows = store.rows()?;
-    let held: Vec<String> = rollback::running(env, &root, "").into_iter().map(|on_disk| on_disk.session_id).collect();
-    let old = |row: &Row| time::parse(&row.created_at).is_none_or(|at| env.now_ms - at >= age);
+    let held: Vec<String> =
+        rollback::sessions_in(env, &root, "").into_iter().map(|on_disk| on_disk.session_id).collect();
+    let old = |row: &IndexRow| time::parse(&row.created_at).is_none_or(|at| env.now_ms - at >= age);
     let beyond = rows.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
-    let goes = |at: usize, row: &Row| at < beyond && old(row) && !is_way_back(&rows, at, &held);
+    let goes = |at: usize, row: &IndexRow| at < beyond && old(row) && !is_way_back(&rows, at, &held);
     let all = || rows.iter().enumerate();
-    let gone: Vec<&Row> = all().filter(|(at, row)| goes(*at, row)).map(|(_, row)| row).collect();
-    let kept: Vec<Row> = all().filter(|(at, row)| !goes(*at, row)).map(|(_, row)| row.clone()).collect();
+    let gone: Vec<&IndexRow> = all().filter(|(at, row)| goes(*at, row)).map(|(_, row)| row).collect();
+    let kept: Vec<IndexRow> = all().filter(|(at, row)| !goes(*at, row)).map(|(_, row)| row.clone()).collect();
     let live = live(&store, &kept);
     let dead: Vec<[u8; 32]> = match &live {
         Ok(live) => store.blobs()?.into_iter().filter(|blob| !live.contains(blob)).collect(),
@@ -311,14 +304,15 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// The newest start of work of a running session.
-fn is_way_back(rows: &[Row], at: usize, running: &[String]) -> bool {
+fn is_way_back(rows: &[IndexRow], at: usize, running: &[String]) -> bool {
     let row = &rows[at];
-    let same = |other: &Row| other.run() == row.run() && other.kind == Kind::Pre && other.phase == row.phase;
-    let newest = row.kind == Kind::Pre && !rows[at + 1..].iter().any(same);
+    let same =
+        |other: &IndexRow| other.run() == row.run() && other.kind == CheckpointKind::Pre && other.phase == row.phase;
+    let newest = row.kind == CheckpointKind::Pre && !rows[at + 1..].iter().any(same);
     newest && running.contains(&row.session_id)
 }
 
-fn live(store: &Store, kept: &[Row]) -> Result<BTreeSet<[u8; 32]>, String> {
+fn live(store: &Store, kept: &[IndexRow]) -> Result<BTreeSet<[u8; 32]>, String> {
     let mut live = BTreeSet::new();
     for row in kept {
         let id = Id::read(&row.id).ok_or_else(|| row.id.clone())?;
