@@ -21,6 +21,7 @@ use crate::session::fact::{Blocked, Fact, Opened, Seen};
 use crate::session::fold::Session;
 use crate::system::env::{Env, boot_id};
 use crate::system::git;
+use crate::text::stored::digest_of;
 use std::mem::{self, ManuallyDrop};
 use std::path::Path;
 use std::time::Instant;
@@ -100,7 +101,7 @@ impl<'a> Turn<'a> {
                 }
                 break;
             }
-            let about = About::of(self.session(), event, &self.context);
+            let about = About::of(&self.ledger, event, &self.context)?;
             let mut checks = mem::take(&mut self.context.checks);
             drop(ManuallyDrop::into_inner(self.ledger));
             checks.extend(observe::checks::run(env, &about, &wanted));
@@ -166,8 +167,9 @@ impl<'a> Turn<'a> {
             let protected = tampering::protected(env, event);
             (seen.marks, seen.held) = (Some(tampering::marks(&protected)), Some(tampering::held(&protected)));
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
-            if session.memory.baseline.is_empty() {
+            if session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none() {
                 seen.baseline = git::baseline(env, cwd);
+                seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
             }
         }
         // A session that has just begun has its policy already.

@@ -122,7 +122,7 @@ impl Key {
             (Project::Raise, ..) if new < old => refused("may only raise this"),
             (Project::Lower, Value::Flag(_), _) if new > old => refused("may only switch this off"),
             (Project::Lower, ..) if new > old => refused("may only lower this"),
-            (Project::Raise | Project::Lower, ..) => Ok(wanted),
+            (Project::Raise | Project::Lower, ..) | (Project::Fill, Value::Nothing, _) => Ok(wanted),
             (Project::Add, Value::Names(old), Value::Names(new)) => {
                 let more = new.into_iter().filter(|name| !old.contains(name));
                 Ok(Value::Names(old.iter().cloned().chain(more).collect()))
@@ -133,7 +133,6 @@ impl Key {
                     None => Ok(now.clone()),
                 }
             }
-            (Project::Fill, Value::Nothing, _) => Ok(wanted),
             _ if *now == wanted => Ok(wanted),
             _ => refused("may not set this"),
         }

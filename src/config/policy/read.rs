@@ -7,24 +7,17 @@ use super::key::{EntryField, KEYS, Key, Project};
 use super::value::{Parts, Value};
 use super::{Check, Folder, ModeLevel, Policy, Rule, check, project, rule};
 use crate::config::problem::{Problem, nearest, position};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Layer {
     User,
     Project,
-}
-
-impl Layer {
-    pub fn name(self) -> &'static str {
-        match self {
-            Layer::User => "user",
-            Layer::Project => "project",
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,12 +184,12 @@ impl Reading<'_> {
 
     /// Sets a key, or those that an older name stands for: all that this file does not name by themselves.
     fn set_all(&mut self, key: &'static Key, value: &Value, table: &DeTable, (at, value_at): (usize, usize)) {
-        let named = |last: &str| table.iter().any(|(key, _)| key.get_ref() == last);
+        let has = |last: &str| table.iter().any(|(key, _)| key.get_ref() == last);
         let level = |level: ModeLevel| Value::Text(level.word().to_owned());
         let observes = self.policy.mode.level() == ModeLevel::Observe;
         let (names, meant): (&[&str], _) = match (key.name, value) {
             ("gates.close", _) => (&["gates.commit", "gates.push"], value.clone()),
-            ("mode.observe", Value::Flag(observe)) if named("level") => {
+            ("mode.observe", Value::Flag(observe)) if has("level") => {
                 if *observe != observes {
                     self.problem(value_at, key.name, "`mode.level` says something else".to_owned());
                 }
@@ -208,7 +201,7 @@ impl Reading<'_> {
         };
         let before = self.problems.len();
         for one in KEYS.iter().filter(|one| names.contains(&one.name)) {
-            if self.problems.len() == before && (one.name == key.name || !named(one.last())) {
+            if self.problems.len() == before && (one.name == key.name || !has(one.last())) {
                 self.set(one, meant.clone(), key.name, (at, value_at));
             }
         }

@@ -1,7 +1,7 @@
 //! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
 
 use aops_hook::checkpoint::form::{
-    AgentState, AgentStatus, Checkpoint, Governance, Identity, Kind, Orchestrator, Outcome, Timing,
+    AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Orchestrator, Timing,
 };
 use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
 use aops_hook::config::policy::Policy;
@@ -183,6 +183,7 @@ fn held() -> BTreeMap<String, Vec<String>> {
 fn memory() -> Memory {
     Memory {
         baseline: map(),
+        baseline_sha256: Some(digest()),
         boot: text(),
         calls: calls(),
         progress: course(),
@@ -206,6 +207,7 @@ fn calm() -> Memory {
     Memory {
         progress: TaskProgress { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
         policy: None,
+        baseline_sha256: None,
         run: None,
         shadowed: None,
         undoing: None,
@@ -283,6 +285,7 @@ fn seen() -> Seen {
         agent_id: some(),
         agent_type: some(),
         baseline: Some(map()),
+        baseline_sha256: Some(digest()),
         boot: some(),
         event: text(),
         folders: Some(map()),
@@ -333,6 +336,7 @@ fn unseen() -> Seen {
         root: None,
         run: None,
         baseline: None,
+        baseline_sha256: None,
         linked: None,
         held: None,
         no_git: false,
@@ -439,8 +443,8 @@ pub(crate) fn checkpoints() -> Vec<Value> {
     let idle = AgentState { status: AgentStatus::Idle, summary: None, ..agent.clone() };
     let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };
     let link = File { mode: 0o777, target: some(), ..file.clone() };
-    let outcome = Outcome { name: text(), outcome: text(), reason: some() };
-    let passed = Outcome { reason: None, ..outcome.clone() };
+    let outcome = GateOutcome { name: text(), outcome: text(), reason: some() };
+    let passed = GateOutcome { reason: None, ..outcome.clone() };
     let first = Checkpoint {
         agents: vec![agent, idle],
         artifacts: Artifacts {
@@ -475,11 +479,11 @@ pub(crate) fn checkpoints() -> Vec<Value> {
         phase: Phase::Execute,
         schema: 1,
         timing: Timing { created_at: moment(), duration_ms: 12, started_at: moment() },
-        kind: Kind::Post,
+        kind: CheckpointKind::Post,
         version: 1,
     };
     let second = Checkpoint {
-        kind: Kind::Pre,
+        kind: CheckpointKind::Pre,
         orchestrator: Orchestrator { task: None, workflow: None, ..first.orchestrator.clone() },
         parent: some(),
         ..first.clone()
