@@ -88,6 +88,10 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     if held(gates.checks, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
     }
+    if session.state.audit.due && held(gates.audit, "audit") {
+        let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent("custodiet"))]);
+        debts.push(Debt { name: "custodiet", line });
+    }
     if session.owes_qa() && !progress.verified && held(gates.qa, "qa") {
         debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
     }

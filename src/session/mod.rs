@@ -4,7 +4,7 @@
 
 pub mod state;
 pub mod agent_report;
-pub mod fact;
 pub mod prompt;
+pub mod fact;
 pub mod fold;
 pub mod describe;
