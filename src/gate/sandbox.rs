@@ -75,7 +75,9 @@ fn shadowed(file: &str) -> String {
 fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
     let hydrator = ("agent", context.agent("prompt-hydrator"));
     let awaited = if session.state.phase == Phase::Review { "critic" } else { "prompt-hydrator" };
-    if let Some(phrase) = wait_for(session, context, awaited, &call.key.id).filter(|_| session.state.phase != Phase::Halted) {
+    if let Some(phrase) =
+        wait_for(session, context, awaited, &call.key.id).filter(|_| session.state.phase != Phase::Halted)
+    {
         return phrase;
     }
     if session.state.phase == Phase::Review {

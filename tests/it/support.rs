@@ -132,7 +132,7 @@ impl Sandbox {
     /// Any bytes to the hook.
     pub(crate) fn raw(&self, event: &str, given: impl Into<Vec<u8>>) -> Answer {
         let mut command = self.command(BINARY);
-        command.arg(event).envs(self.inside_client()).write_stdin(given);
+        command.arg(event).envs(self.inside_client()).envs(self.variables.iter().cloned()).write_stdin(given);
         Answer::of(event, &command.output().unwrap())
     }
 

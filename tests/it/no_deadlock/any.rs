@@ -297,12 +297,15 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
         gate: None,
         input: None,
         input_sha256: call.input_sha256.clone(),
+        launched: false,
         marks: None,
         mode: None,
         prompt_id: event.prompt_id.clone(),
         reason: Some(reason).filter(|reason| !reason.is_empty()),
+        starts: None,
         to: CallState::Denied,
         todos: None,
+        told: false,
     });
     context
 }
