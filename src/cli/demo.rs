@@ -297,7 +297,7 @@ impl Player<'_, '_> {
             _ => said,
         };
         let state = self.stage.session()?.state;
-        let (phase, sandbox) = (state.phase.name(), status::sandbox(state.sandbox));
+        let (phase, sandbox) = (state.phase.name(), status::sandbox_word(state.sandbox));
         let ruling = if gate.is_some() { "deny" } else { "pass" };
         let said = self.stage.short(&said);
         let beat = Beat { act: self.act, who, does, event, ruling, gate, said, phase, sandbox };

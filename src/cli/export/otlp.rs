@@ -134,6 +134,8 @@ impl SpanWriter<'_> {
         ];
         let ended = call.to_ms.map(|_| last);
         attributes.extend(ended.and_then(|last| last.gate.as_ref()).map(|gate| text("aops.gate", gate)));
+        let would = call.first.rehearsed.as_ref();
+        attributes.extend(would.map(|would| text("aops.rehearsed.gate", &would.gate)));
         let error = match last.to {
             CallState::Failed => Some("tool_error"),
             CallState::Denied => Some("denied"),
@@ -188,6 +190,8 @@ fn session_attributes(insights: &Insights) -> Vec<Value> {
         text("aops.outcome", &insights.outcome),
         text("aops.project", &insights.project),
     ];
+    let would = insights.rehearsed.values().sum::<u64>();
+    attributes.extend((would > 0).then(|| number("aops.rehearsed.refusals", would)));
     let most = insights.tokens.by_model.iter().max_by_key(|(_, sum)| sum.tokens());
     attributes.extend(most.map(|(model, _)| text("gen_ai.request.model", model)));
     attributes.extend(insights.workflows_used.last().map(|workflow| text("aops.workflow", workflow)));

@@ -19,6 +19,8 @@ pub struct Sums {
     /// In the order of the loop.
     pub phases: Vec<(String, u64)>,
     pub refusals: BTreeMap<String, u64>,
+    /// What the rehearsed mode would have refused, by gate.
+    pub rehearsed: BTreeMap<String, u64>,
     pub followed: BTreeMap<String, Followed>,
     pub drawn: u64,
     pub done: u64,
@@ -67,6 +69,9 @@ impl Sums {
         let insights = &card.insights;
         for (gate, n) in &insights.gates {
             *self.refusals.entry(gate.clone()).or_default() += n;
+        }
+        for (gate, n) in &insights.rehearsed {
+            *self.rehearsed.entry(gate.clone()).or_default() += n;
         }
         for (gate, next) in &card.followed {
             let sum = self.followed.entry(gate.clone()).or_default();
