@@ -292,6 +292,17 @@ macro_rules! words {
                 }
             }
         }
+
+        /// Older policies lack it: then it is the default.
+        impl $crate::config::policy::value::Field for Option<$name> {
+            fn to_value(&self) -> $crate::config::policy::value::Value {
+                self.unwrap_or_default().to_value()
+            }
+
+            fn from_value(value: $crate::config::policy::value::Value) -> Option<Self> {
+                $name::from_value(value).map(Some)
+            }
+        }
     };
 }
 pub(crate) use words;
