@@ -392,6 +392,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         mode: None,
         prompt_id: None,
         reason: None,
+        rehearsed: None,
         todos: None,
         ..step()
     };
