@@ -3,11 +3,9 @@
 //! Reads the tree, writes the store's blobs and cache. Invariants: ignored files are left out unless they are tracked; every
 //! file that cannot or may not be kept is listed as left out; a file that did not change since the last time is not read.
 
-mod rules;
 mod walk;
 
-pub use rules::hidden_by_rules;
-pub use walk::{Walked, everything_below, walk};
+pub use walk::{Walked, everything_below, hidden_by_rules, walk};
 
 use crate::checkpoint::store::cache::{FileStamp, Known};
 use crate::checkpoint::tree::{Artifacts, File, Folder, LeftOut, find, name};
@@ -116,7 +114,6 @@ pub fn keep(
     Ok(kept)
 }
 
-/// Takes the largest files out until the rest fits.
 fn take_out_largest(wanted: &mut Vec<TreeEntry>, most: u64, left_out: &mut Vec<LeftOut>) {
     let mut sum: u64 = wanted.iter().map(|entry| entry.stamp.size).sum();
     if sum <= most {

@@ -217,7 +217,6 @@ impl Opener<'_> {
         }
     }
 
-    /// The folder at this path.
     fn folder(&self, path: &str) -> Result<OwnedFd, Errno> {
         let mut dir: Option<OwnedFd> = None;
         for part in path.split('/') {

@@ -66,7 +66,6 @@ impl Store {
         Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: None, made: AtomicU64::new(0) }))
     }
 
-    /// A new file in the spare folder, with its name there.
     pub fn spare_file(&self) -> Result<(String, File), Failure> {
         let name = self.spare_name();
         let file = rustix::fs::openat(&self.spare, &name, NEW_FILE, Mode::RUSR | Mode::WUSR);
@@ -202,7 +201,6 @@ pub fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
     enter(dir, name)?.ok_or_else(|| Failure::storage(name, "disappeared while it was made"))
 }
 
-/// The content of a file of the store; `None` where there is none.
 pub fn read_file(dir: &OwnedFd, name: &str) -> Result<Option<Vec<u8>>, Failure> {
     let Some((file, long)) = folder::open(dir, name, OFlags::RDONLY)? else { return Ok(None) };
     Ok(Some(folder::read_at(&file, name, 0, long)?))

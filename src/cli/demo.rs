@@ -69,7 +69,6 @@ enum Action {
     Write(String),
     /// A shell line, run where it passes.
     Run(String),
-    /// Starts an agent, by its name.
     Start(String),
     /// The words of the last agent; its verdict stands in `verdict`.
     Report(String),
@@ -81,7 +80,6 @@ enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Until {
-    /// An audit is due.
     Due,
     Refused,
 }
@@ -94,10 +92,8 @@ struct Beat {
     does: String,
     event: &'static str,
     ruling: &'static str,
-    /// The gate that refused.
     gate: Option<String>,
     said: String,
-    /// Of the loop, afterwards.
     phase: &'static str,
     sandbox: &'static str,
 }

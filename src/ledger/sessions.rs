@@ -7,9 +7,8 @@ use crate::ledger::chain::{Ready, Walk, end_of_last_batch, is_tear, prepare};
 use crate::ledger::entry::Line;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
-use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles};
+use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles, StateFile};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
-use crate::ledger::state_file::StateFile;
 use crate::model::error::{Code, Failure};
 use crate::session::fold::Session;
 use crate::session::state::State;
@@ -73,7 +72,6 @@ fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     })
 }
 
-/// The session id in the first entry.
 fn first_name(place: &SessionFolder) -> Option<String> {
     let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
     let bytes = folder::read_at(&file, LEDGER_FILE, 0, long.min(64 << 10)).ok()?;

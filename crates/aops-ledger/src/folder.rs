@@ -52,7 +52,6 @@ pub fn open_or_make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, u
     }
 }
 
-/// Bytes of an open file from `at` on.
 pub fn read_at(file: &File, name: &str, at: u64, long: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = vec![0; usize::try_from(long).unwrap_or(usize::MAX)];
     file.read_exact_at(&mut bytes, at).map_err(|e| Failure::storage(name, e))?;

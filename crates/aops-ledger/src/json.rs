@@ -45,7 +45,6 @@ pub enum Json<'a> {
     Deep(&'a str),
 }
 
-/// The document as values, or what is wrong with it.
 pub fn read(document: &str) -> Result<Json<'_>, String> {
     let raw: &serde_json::value::RawValue = serde_json::from_str(document).map_err(|e| e.to_string())?;
     Ok(Reader { text: raw.get(), at: 0 }.value(0))
@@ -90,7 +89,6 @@ impl<'a> Json<'a> {
     }
 }
 
-/// A string in canonical form.
 pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }

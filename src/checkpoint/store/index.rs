@@ -139,7 +139,6 @@ fn dir(env: &Env) -> Result<Option<OwnedFd>, Failure> {
 }
 
 impl Store {
-    /// All digests, by id.
     pub fn witnessed(&self, env: &Env) -> Result<BTreeMap<String, String>, Failure> {
         let Some(dir) = dir(env)? else { return Ok(BTreeMap::new()) };
         let bytes = read_file(&dir, &name(&self.root))?.unwrap_or_default();

@@ -200,7 +200,6 @@ fn words(workflow: &Workflow, step: usize, vague: bool) -> Vec<String> {
     lines.iter().filter(|line| !line.is_empty()).map(|line| cut(&clean(line), LONGEST).into_owned()).collect()
 }
 
-/// The phases of a row, each once.
 fn phases(workflow: &Workflow, row: &[Slot]) -> String {
     let mut names: Vec<String> = Vec::new();
     for slot in row {

@@ -6,7 +6,6 @@
 use super::Workflow;
 use std::collections::BTreeMap;
 
-/// Steps in rows, and the lines between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     pub rows: Vec<Vec<Slot>>,

@@ -255,3 +255,38 @@ fn every_line_of_a_drawing_goes_one_row_down() {
     assert_eq!(layout.rows, rows);
     assert_eq!(layout.lines, [vec![(0, 0), (0, 1)], vec![(0, 0), (1, 1)], vec![(0, 0), (1, 0)]]);
 }
+
+fn found(text: &str) -> Vec<(String, usize)> {
+    links(text, 1).into_iter().map(|mention| (mention.to, mention.line)).collect()
+}
+
+#[test]
+fn links_and_what_only_looks_like_one() {
+    let cases: [(&str, &[(&str, usize)]); 10] = [
+        ("see [[a]] and [[b|the b]]\n[[c#part]]", &[("a", 1), ("b", 1), ("c", 2)]),
+        ("`[[a]]` but [[b]]", &[("b", 1)]),
+        ("``[[a]] ` [[b]]`` [[c]]", &[("c", 1)]),
+        ("a lone ` and [[b]]", &[("b", 1)]),
+        ("```\n[[a]]\n```\n[[b]]", &[("b", 4)]),
+        ("~~~~ md\n~~~\n[[a]]\n~~~~~\n[[b]]", &[("b", 5)]),
+        ("```\n[[a]]\n``` x\n[[b]]", &[]),
+        ("```a``` [[b]]", &[("b", 1)]),
+        ("[a][b] [[ spaced ]] [[]] [[open", &[("spaced", 1), ("", 1)]),
+        ("[[[a]] [[b]c]] [[d", &[("a", 1)]),
+    ];
+    for (text, wanted) in cases {
+        let wanted: Vec<_> = wanted.iter().map(|(to, line)| ((*to).to_owned(), *line)).collect();
+        assert_eq!(found(text), wanted, "{text:?}");
+    }
+}
+
+#[test]
+fn pieces_make_the_text_again() {
+    let text = "a [[b|the b]] `[[c]]`\n```\n[[d]]\n```\n[[e]]s\n";
+    let shown = |piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Link { to, label, line } => format!("<{to} {label} {line}>"),
+    };
+    let whole: String = pieces(text, 1).into_iter().map(shown).collect();
+    assert_eq!(whole, "a <b the b 1> `[[c]]`\n```\n[[d]]\n```\n<e e 5>s\n");
+}
