@@ -10,7 +10,7 @@ pub mod index;
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::ledger::lock::Lock;
 use crate::model::error::{Code, Failure};
-use crate::system::{env::Env, folder};
+use crate::system::{env::Env, files, folder};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::{self, File};
@@ -179,18 +179,11 @@ impl Store {
 
 /// Opens the root of a tree, which may be a symlink.
 fn tree(root: &Path) -> Result<OwnedFd, Failure> {
-    rustix::fs::openat(rustix::fs::CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|e| Failure::storage(root.display(), e))
+    folder::enter(rustix::fs::CWD, root, true)?.ok_or_else(|| Failure::storage(root.display(), "is gone"))
 }
 
-/// Opens a folder in a folder; `None` where there is none.
 pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {
-    match rustix::fs::openat(dir, name, FOLDER, Mode::empty()) {
-        Ok(found) => Ok(Some(found)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(Errno::LOOP | Errno::NOTDIR) => Err(Failure::storage(name, "is a symlink or not a folder: not followed")),
-        Err(error) => Err(Failure::storage(name, error)),
-    }
+    Ok(folder::enter(dir, name, false)?)
 }
 
 pub fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
@@ -224,16 +217,7 @@ pub const HIDDEN: &str = "**/.claude/checkpoints/";
 /// Makes git ignore the store, by a line in the repository's own list. A read-only repository is left as it is.
 fn hide_from_git(root: &Path) {
     let Some(folder) = root.ancestors().find_map(git_common_folder) else { return };
-    let path = folder.join("info/exclude");
-    let known = fs::read_to_string(&path).unwrap_or_default();
-    if known.lines().any(|line| line.trim_end() == HIDDEN) {
-        return;
-    }
-    let gap = if known.is_empty() || known.ends_with('\n') { "" } else { "\n" };
-    let _ = fs::create_dir_all(folder.join("info"));
-    if let Ok(found) = crate::system::files::find(&path) {
-        let _ = found.replace(format!("{known}{gap}{HIDDEN}\n").as_bytes(), 0o644);
-    }
+    let _ = files::add_line(&folder.join("info/exclude"), HIDDEN);
 }
 
 /// The `.git` folder of the repository or worktree here; `None` where there is none.

@@ -188,8 +188,7 @@ fn spans(io: &Io, found: &FoundSession) -> anyhow::Result<Vec<Value>> {
     let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end };
     let halted = Some("halted").filter(|_| insights.outcome == "failure");
     let name = "invoke_agent claude-code";
-    let mut spans =
-        vec![writer.span("session", None, name, (began, Some(end)), &session_attributes(&insights), halted)];
+    let mut spans = vec![writer.span("session", None, name, (began, Some(end)), session_attributes(&insights), halted)];
     let ends = phases.iter().skip(1).map(|(at, _)| *at).chain([end]);
     spans.extend(phases.iter().zip(ends).map(|((from, phase), to)| writer.phase(*from, to, phase)));
     spans.extend(agents.iter().map(|agent| writer.agent(agent)));
@@ -215,26 +214,21 @@ impl SpanWriter<'_> {
         after.checked_sub(1).map_or_else(|| "session".to_owned(), |at| format!("phase {}", self.phases[at].0))
     }
 
-    fn conversation(&self) -> Value {
-        attribute("gen_ai.conversation.id", self.session)
-    }
-
     fn phase(&self, from: i64, to: i64, phase: &str) -> Value {
-        let attributes = [attribute("aops.phase", phase), self.conversation()];
+        let attributes = vec![attribute("aops.phase", phase)];
         let (what, name) = (format!("phase {from}"), format!("phase {phase}"));
-        self.span(&what, Some("session"), &name, (from, Some(to)), &attributes, None)
+        self.span(&what, Some("session"), &name, (from, Some(to)), attributes, None)
     }
 
     fn agent(&self, agent: &AgentSpan) -> Value {
-        let attributes = [
+        let attributes = vec![
             attribute("gen_ai.operation.name", "invoke_agent"),
             attribute("gen_ai.provider.name", "anthropic"),
             attribute("gen_ai.agent.name", &agent.kind),
             attribute("gen_ai.agent.id", &agent.id),
-            self.conversation(),
         ];
         let (what, name) = (format!("agent {}", agent.id), format!("invoke_agent {}", agent.kind));
-        self.span(&what, Some(&self.parent_at(agent.from_ms)), &name, (agent.from_ms, agent.to_ms), &attributes, None)
+        self.span(&what, Some(&self.parent_at(agent.from_ms)), &name, (agent.from_ms, agent.to_ms), attributes, None)
     }
 
     fn call(&self, n: usize, call: &CallSpan) -> Value {
@@ -244,7 +238,6 @@ impl SpanWriter<'_> {
             attribute("gen_ai.tool.name", tool),
             attribute("gen_ai.tool.type", if tool.starts_with("mcp__") { "extension" } else { "function" }),
             attribute("gen_ai.tool.call.id", id),
-            self.conversation(),
             attribute("aops.phase", phase_at(self.phases, call.from_ms)),
             attribute("aops.call.state", last.to.name()),
         ];
@@ -260,7 +253,7 @@ impl SpanWriter<'_> {
         let parent = by_agent.map_or_else(|| self.parent_at(call.from_ms), |id| format!("agent {id}"));
         let (what, name) = (format!("call {n} {id}"), format!("execute_tool {tool}"));
         let error = error.map(|kind| last.reason.as_deref().unwrap_or(kind));
-        self.span(&what, Some(&parent), &name, (call.from_ms, call.to_ms), &attributes, error)
+        self.span(&what, Some(&parent), &name, (call.from_ms, call.to_ms), attributes, error)
     }
 
     /// One span. What has no end ends with the session; the session itself has no parent.
@@ -270,9 +263,10 @@ impl SpanWriter<'_> {
         parent: Option<&str>,
         name: &str,
         (from, to): (i64, Option<i64>),
-        attributes: &[Value],
+        mut attributes: Vec<Value>,
         error: Option<&str>,
     ) -> Value {
+        attributes.push(attribute("gen_ai.conversation.id", self.session));
         let nanos = |ms: i64| (i128::from(ms.max(0)) * 1_000_000).to_string();
         let mut value = json!({
             "traceId": sha256(&[self.session.as_bytes()])[..32], "spanId": self.id(what), "name": name, "kind": 1,
@@ -295,7 +289,6 @@ fn session_attributes(insights: &Insights) -> Vec<Value> {
         attribute("gen_ai.operation.name", "invoke_agent"),
         attribute("gen_ai.provider.name", "anthropic"),
         attribute("gen_ai.agent.name", "claude-code"),
-        attribute("gen_ai.conversation.id", &insights.session_id),
         // The conventions count cached tokens as input.
         number("gen_ai.usage.input_tokens", sum(|sum| sum.input + sum.cache_read + sum.cache_write)),
         number("gen_ai.usage.output_tokens", sum(|sum| sum.output)),

@@ -5,13 +5,11 @@
 //! in a fence or in backticks is an example and no link.
 
 mod catalogue;
-mod layout;
 mod read;
 #[cfg(test)]
 mod tests;
 
 pub use catalogue::{Catalogue, Held};
-pub use layout::{Layout, Slot};
 pub use read::read;
 
 pub use crate::config::problem::{Problem, meant};

@@ -72,10 +72,9 @@ impl Ledger {
     }
 
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
-        let gone = || Failure::storage(path.display(), "is gone");
-        let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
+        let place = session_folder::existing(path)?;
         let key = SessionKey { session_id: trace, transcript_path: "", cwd: "" };
-        Self::enter(env, key, place, true)?.ok_or_else(gone)
+        Self::enter(env, key, place, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
     }
 
     /// An existing folder; `None` where it is another session's.
@@ -94,8 +93,7 @@ impl Ledger {
 
     /// A new ledger in an empty folder. The exported head is not asked: a person gives up what it proves.
     pub fn begin(path: &Path, trace: &str) -> Result<Self, Failure> {
-        let gone = || Failure::storage(path.display(), "is gone");
-        let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
+        let place = session_folder::existing(path)?;
         let lock = Lock::acquire(&place.dir)?;
         let (file, _) = open_file(&place, false)?;
         let walk = Walk::new(Session::default(), trace, 0);
@@ -141,8 +139,7 @@ impl Ledger {
         }
         let path = self.place.path.join("context");
         files::make_all(&path)?;
-        let context = session_folder::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
-        folder::replace(&context.dir, name, ".new", bytes)?;
+        folder::replace(&session_folder::existing(&path)?.dir, name, ".new", bytes)?;
         remove_old_contexts(&path, name);
         Ok(())
     }

@@ -89,10 +89,7 @@ impl SessionFiles<'_> {
         self.vouch(state_file, &mut walk);
         let done = walk.feed(&bytes)?;
         let rest = bytes[done..].to_vec();
-        if !is_tear(&rest) {
-            let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
-            return Err(Failure::new(Code::ChecksumMismatch, what));
-        }
+        check_tear(&walk, &rest)?;
         Ok((walk, rest))
     }
 
@@ -200,6 +197,15 @@ impl SessionFiles<'_> {
             window = (window * 4).min(self.long);
         }
     }
+}
+
+/// What is left after a walk was never acknowledged.
+pub fn check_tear(walk: &Walk, rest: &[u8]) -> Result<(), Failure> {
+    if is_tear(rest) {
+        return Ok(());
+    }
+    let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
+    Err(Failure::new(Code::ChecksumMismatch, what))
 }
 
 /// The end and the session of the last snapshot in these bytes. A match alone proves nothing: a payload may contain it.

@@ -182,19 +182,7 @@ pub fn touched(env: &Env, root: &Path, before: &BTreeMap<String, String>) -> Vec
 pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
     let file = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
     let line = format!("/{}{folder}/", git_line(env, root, &["rev-parse", "--show-prefix"])?);
-    let path = Path::new(&file);
-    std::fs::create_dir_all(path.parent()?).ok()?;
-    let found = files::find(path).ok()?;
-    let mut text = String::from_utf8(found.bytes.clone().unwrap_or_default()).ok()?;
-    if text.lines().any(|known| known == line) {
-        return Some(());
-    }
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text.push_str(&line);
-    text.push('\n');
-    found.replace(text.as_bytes(), 0o644).ok()
+    files::add_line(Path::new(&file), &line).ok()
 }
 
 #[cfg(test)]

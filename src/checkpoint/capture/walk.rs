@@ -5,14 +5,12 @@
 //! entered; the list is sorted and has no duplicates; ignore rules decide as in git: the deepest match of the ignore files,
 //! then the repository's own list (`info/exclude`), then the user's. Rules above a repository do not apply to it.
 
-use super::{Limits, TreeEntry, in_threads};
+use super::{Limits, TreeEntry};
 use crate::checkpoint::store::cache::FileStamp;
 use crate::checkpoint::store::{FOLDER, HIDDEN, Store, git_common_folder, git_folder};
 use crate::checkpoint::tree::{self, Artifacts, Delta, File, LeftOut, name};
 use crate::model::error::{Code, Failure};
-use crate::system::env::Env;
-use crate::system::files::mode_bits;
-use crate::system::git;
+use crate::system::{env::Env, files::mode_bits, git, threads};
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
@@ -93,7 +91,7 @@ struct Walker<'a> {
 impl Walker<'_> {
     fn walk_all(&self) -> Walked {
         let all = Mutex::new(Vec::new());
-        in_threads(usize::MAX, || {
+        threads::run(usize::MAX, || {
             let mut own = Listed::default();
             while let Some(pending) = self.next() {
                 let below = if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };

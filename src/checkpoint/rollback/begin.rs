@@ -10,22 +10,18 @@ use super::{BRIEF, Wanted, fact, lock_ledgers, run_of, sessions_in, tokens, writ
 use crate::checkpoint::capture::{self, Limits, capture};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
 use crate::checkpoint::restore;
-use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::IndexRow;
+use crate::checkpoint::store::{Store, index::IndexRow};
 use crate::checkpoint::tree::{Artifacts, Delta, find, is_below, is_foreign, missing, name};
 use crate::config::policy::{Interactive, Intervene};
 use crate::config::texts;
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
-use crate::model::event::Event;
-use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::fact::Fact;
-use crate::session::fold::Session;
+use crate::model::{event::Event, phase::Phase};
 use crate::session::state::{RollbackState, Sandbox, Undone};
+use crate::session::{fact::Fact, fold::Session};
 use crate::system::env::Env;
-use crate::text::sha256::sha256;
-use crate::text::stored::canonical;
+use crate::text::{sha256::sha256, stored::canonical};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
@@ -139,16 +135,8 @@ fn in_the_way(path: &str, why: &str) -> Failure {
     Failure::new(Code::InTheWay, what)
 }
 
-/// All sessions of the tree are locked.
-struct Locked {
-    ledgers: Vec<Ledger>,
-    store: Store,
-    preview: Preview,
-    began: Instant,
-}
-
 /// Locks all sessions of the tree and captures it. A slow capture is first made without locks, to fill the cache.
-fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<Locked, Failure> {
+fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<(Vec<Ledger>, Store, Preview, Instant), Failure> {
     let store = Store::look(root)?;
     let mut session_id = store.map_or(Ok(String::new()), |store| store.session_of(order.id))?;
     let mut brief = true;
@@ -168,7 +156,7 @@ fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<Locked, Failur
             Ok(preview) if preview.target.identity.session_id != session_id => {
                 session_id = preview.target.identity.session_id;
             }
-            done => return Ok(Locked { ledgers, store, preview: done?, began }),
+            done => return Ok((ledgers, store, done?, began)),
         }
     }
 }
@@ -190,7 +178,7 @@ pub fn roll_back(
         seen(&preview)?;
         return carry_out(env, &store, order, &mut [own], preview, began);
     }
-    let Locked { mut ledgers, store, preview, began } = lock_sessions(env, root, order)?;
+    let (mut ledgers, store, preview, began) = lock_sessions(env, root, order)?;
     seen(&preview)?;
     carry_out(env, &store, order, &mut ledgers.iter_mut().collect::<Vec<_>>(), preview, began)
 }

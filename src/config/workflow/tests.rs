@@ -244,18 +244,6 @@ fn contained_once_depth_first_by_first_mention() {
     assert_eq!(of("none"), [""; 0]);
 }
 
-#[test]
-fn every_line_of_a_drawing_goes_one_row_down() {
-    let step = |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
-    let steps = [step("a", ""), step("b", "a"), step("c", "b"), step("d", "a"), step("e", "c, d, a")].concat();
-    let layout = Layout::of(&good(&flow("x", "", &steps, "")));
-    let pass = Slot::Pass(3, 4);
-    let rows =
-        [vec![Slot::Step(0)], vec![Slot::Step(1), Slot::Step(3)], vec![Slot::Step(2), pass], vec![Slot::Step(4)]];
-    assert_eq!(layout.rows, rows);
-    assert_eq!(layout.lines, [vec![(0, 0), (0, 1)], vec![(0, 0), (1, 1)], vec![(0, 0), (1, 0)]]);
-}
-
 fn found(text: &str) -> Vec<(String, usize)> {
     links(text, 1).into_iter().map(|mention| (mention.to, mention.line)).collect()
 }
