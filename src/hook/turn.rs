@@ -1,10 +1,12 @@
 //! One event on its way: opened, judged, said, recorded. What follows is in `afterwards`.
 //!
 //! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the very state that
-//! it is recorded with; the session is not locked while the user's checks run.
+//! it is recorded with; the session is not locked while the user's checks run or the sources of a prompt are asked.
 
 use crate::briefing;
-use crate::briefing::prompt::offer;
+use crate::briefing::agent::SourceQuestion;
+use crate::briefing::prompt::{asks_sources, offer};
+use crate::briefing::sources::Found;
 use crate::checkpoint;
 use crate::checkpoint::rollback::Before;
 use crate::config::policy::Policy;
@@ -24,6 +26,7 @@ use crate::system::git;
 use crate::text::stored::digest_of;
 use std::mem::{self, ManuallyDrop};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 pub(super) struct Turn<'a> {
@@ -41,6 +44,10 @@ pub(super) struct Turn<'a> {
     begins: bool,
     /// The same call was asked before and is still in flight: it gets the same answer, and no new entry.
     repeated: bool,
+    /// What the sources know about the prompt.
+    found: Option<Found>,
+    /// The configuration that holds from this event on, and its hash, where it is another than before.
+    renewed: Option<(Option<Box<Policy>>, String)>,
     /// What `say` adds to the record.
     said: Option<Fact>,
     /// The recorded facts that something follows from.
@@ -79,6 +86,8 @@ impl<'a> Turn<'a> {
             verdict: Verdict::pass(),
             begins,
             repeated: false,
+            found: None,
+            renewed: None,
             said: None,
             recorded: Vec::new(),
         })
@@ -88,16 +97,22 @@ impl<'a> Turn<'a> {
         self.ledger.session()
     }
 
-    /// Asks the gates. Checks that they want are run with the session unlocked; then everything is looked at again.
+    /// Asks the gates. Checks that they want are run, and sources are asked, with the session unlocked; then everything is
+    /// looked at again.
     pub(super) fn judge(mut self) -> Result<Self, Failure> {
         loop {
             let (env, event) = (self.env, self.event);
+            self.renew_policy()?;
             self.verdict = judge(env, self.session(), event, &self.context)?;
             let wanted = gate::checks::wanted(self.session(), event, &self.context, &self.verdict);
             if wanted.is_empty() || env.dry_run {
                 for check in wanted {
                     let notice = format!("check `{}` would be run first", check.id);
                     self.add(Verdict::notice("checks", notice));
+                }
+                if self.found.is_none() && self.wants_sources() {
+                    self = self.ask_sources()?;
+                    continue;
                 }
                 break;
             }
@@ -116,6 +131,23 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
+    fn wants_sources(&self) -> bool {
+        let passes = self.verdict.ruling == Ruling::Pass && !self.env.dry_run;
+        passes && asks_sources(self.policy(), self.event, &self.context)
+    }
+
+    /// Asks tracker, memory and notes with the session unlocked, and opens it again.
+    fn ask_sources(mut self) -> Result<Self, Failure> {
+        let (env, event) = (self.env, self.event);
+        let question = SourceQuestion::of(env, &self.ledger, event);
+        let checks = mem::take(&mut self.context.checks);
+        drop(ManuallyDrop::into_inner(self.ledger));
+        let found = question.ask(env);
+        self = Self::open(env, event)?;
+        (self.context.checks, self.found) = (checks, Some(found));
+        Ok(self)
+    }
+
     pub(super) fn add(&mut self, more: Verdict) {
         self.verdict = mem::take(&mut self.verdict).join(more);
     }
@@ -126,17 +158,37 @@ impl<'a> Turn<'a> {
             return Ok(self);
         }
         let (env, event) = (self.env, self.event);
-        self.verdict = offer(env, &self.ledger, event, &self.context, mem::take(&mut self.verdict))?;
+        let (verdict, found) = (mem::take(&mut self.verdict), self.found.take());
+        self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict, found)?;
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             if self.session().blocked().is_none() {
-                let text = briefing::session_start::context(env, self.session(), event, &self.context)?;
-                self.add(Verdict::context("hydrate", text));
+                let text = briefing::session_start::context(env, self.policy(), self.session(), event, &self.context)?;
+                if !text.is_empty() {
+                    self.add(Verdict::context("hydrate", text));
+                }
             }
         }
         let verdict = mem::take(&mut self.verdict);
         (self.verdict, self.said) = checkpoint::rollback::tell(self.session(), event, verdict);
         Ok(self)
+    }
+
+    /// Reads the configuration again where a session starts or a person speaks. One that has just begun has its own already.
+    fn renew_policy(&mut self) -> Result<(), Failure> {
+        if starts_or_prompts(self.event) && !self.begins {
+            let read = policy_in_force(self.env, Path::new(&self.event.cwd))?;
+            self.renewed = Some(read).filter(|(_, hash)| *hash != self.session().state.policy_hash);
+        }
+        Ok(())
+    }
+
+    fn policy(&self) -> &Policy {
+        static SHIPPED: LazyLock<Policy> = LazyLock::new(Policy::default);
+        match &self.renewed {
+            Some((policy, _)) => policy.as_deref().unwrap_or_else(|| &SHIPPED),
+            None => self.session().policy(),
+        }
     }
 
     /// Commits the event's facts in one batch.
@@ -172,12 +224,8 @@ impl<'a> Turn<'a> {
                 seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
             }
         }
-        // A session that has just begun has its policy already.
-        if starts_or_prompts(event) && !self.begins {
-            let (policy, hash) = policy_in_force(env, cwd)?;
-            if hash != session.state.policy_hash {
-                (seen.policy, seen.policy_hash) = (policy, Some(hash));
-            }
+        if let Some((policy, hash)) = &self.renewed {
+            (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));
         }
         Ok(())
     }

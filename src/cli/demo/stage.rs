@@ -130,7 +130,10 @@ impl Stage {
         let payload = self.world.payload(event, &format!("prompt-{}", self.prompts), "acceptEdits", fields);
         let outcome = self.start(&self.program, &[event], Some(&payload))?;
         match outcome.ending {
-            Ending::Exit(code @ (0 | 2)) => Ok(hear(&String::from_utf8_lossy(&outcome.stdout), code)),
+            Ending::Exit(code @ (0 | 2)) => {
+                let [out, err] = [&outcome.stdout, &outcome.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+                Ok(hear(&out, &err, code))
+            }
             ending => bail!("`{event}` ended with {ending:?}: {}", String::from_utf8_lossy(&outcome.stderr)),
         }
     }

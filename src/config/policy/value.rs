@@ -4,7 +4,6 @@
 //! Pure. Invariant: what `Form::read` accepts fits its field, so setting it cannot fail.
 
 use super::address::Address;
-use super::{Level, ModeLevel};
 use crate::config::problem::meant;
 use crate::model::call::Effect;
 use serde::{Deserialize, Serialize};
@@ -278,16 +277,6 @@ field!(Share, share => Value::Share(*share), Value::Share(share) => Some(share))
 field!(String, text => Value::Text(text.clone()), Value::Text(text) => Some(text));
 field!(Option<String>, text => text.clone().map_or(Value::Nothing, Value::Text), Value::Text(text) => Some(Some(text)));
 field!(Vec<String>, names => Value::Names(names.clone()), Value::Names(names) => Some(names));
-field!(
-    Option<Level>,
-    level => level.unwrap_or_default().to_value(),
-    word @ Value::Text(_) => Level::from_value(word).map(Some)
-);
-field!(
-    Option<ModeLevel>,
-    level => level.unwrap_or_default().to_value(),
-    word @ Value::Text(_) => ModeLevel::from_value(word).map(Some)
-);
 field!(
     Vec<Effect>,
     effects => Value::Names(effects.iter().map(|effect| effect_word(*effect).to_owned()).collect()),
