@@ -141,6 +141,9 @@ pub struct Seen {
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// Mode `observe`: what the mode that is rehearsed would have said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<Said>,
     /// `SessionStart` only: the root of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -164,6 +167,13 @@ pub struct Said {
     pub gate: String,
     pub reason: String,
     pub ruling: String,
+}
+
+impl Said {
+    /// The ruling as a verb, after `would`.
+    pub fn verb(&self) -> &'static str {
+        if self.ruling == "deny" { "refuse" } else { "ask a person about" }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -204,6 +214,9 @@ pub struct Step {
     pub prompt_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<Said>,
     /// With PENDING: the agent of ours that it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Starts>,

@@ -189,6 +189,8 @@ impl Sandbox {
             ("TERM".into(), "dumb".into()),
             ("LANG".into(), "C.UTF-8".into()),
             ("SHELL".into(), "/bin/sh".into()),
+            // The lot falls on no change, unless it must: at rate 1, or after too many.
+            ("AOPS_TEST_LOT".into(), u32::MAX.to_string().into()),
         ];
         variables.extend(self.variables.iter().cloned());
         variables

@@ -28,6 +28,7 @@ fn hear_all(session: &Session) -> Vec<Answer> {
     let start = session.call("Agent", json!({"subagent_type": "critic", "prompt": "look", "description": "look"}));
     all.push(session.pre(&start));
     all.push(session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "critic"})));
+    all.push(session.stop_agent("a1", "critic", "All is well."));
     all.push(session.post(&start));
     let write = session.call("Write", json!({"file_path": "hello.txt", "content": "hello\n"}));
     all.push(session.pre(&write));

@@ -81,7 +81,8 @@ fn a_prompt_that_waives_is_an_entry_of_its_own() {
     let id = session.id.as_str();
     sandbox.person(&["log", id]).said(&["waive", "task: its prompt begins with `.`"]);
     sandbox.person(&["export", "--format", "jsonl", id]).said(&["its prompt begins with `.`"]);
-    sandbox.person(&["insights", id, "--json"]).said(&["task waived: its prompt begins with `.`"]);
+    let insights = sandbox.person(&["insights", id, "--json"]).json();
+    assert_eq!(insights["waivers"], json!(["task: its prompt begins with `.`"]));
     // The next task is in the loop again.
     session.prompt("and b.txt").said(&["prompt-hydrator"]);
     session.write("b.txt").refused(&["sandbox"]);

@@ -308,6 +308,7 @@ fn seen() -> Seen {
         policy: policy(),
         policy_hash: Some(digest()),
         prompt_id: some(),
+        rehearsed: Some(said()),
         root: some(),
         run: some(),
         said: Some(said()),
@@ -332,6 +333,7 @@ fn step() -> Step {
         mode: some(),
         prompt_id: some(),
         reason: some(),
+        rehearsed: Some(said()),
         starts: Some(Starts { client: text(), name: text() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
@@ -361,6 +363,7 @@ fn unseen() -> Seen {
         mode: None,
         policy_hash: None,
         prompt_id: None,
+        rehearsed: None,
         said: None,
         ..seen()
     }
@@ -403,6 +406,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         mode: None,
         prompt_id: None,
         reason: None,
+        rehearsed: None,
         starts: None,
         todos: None,
         told: false,
