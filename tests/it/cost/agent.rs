@@ -1,0 +1,107 @@
+//! An agent that decides by what it has heard: it takes the steps of its task, and does what a refusal tells it to.
+
+use super::conversation::{Heard, hear_since};
+use super::tasks::{Deed, Task};
+use crate::model::{Request, Turn};
+use crate::support::fenced;
+use aops_hook::model::agent::ours;
+use serde_json::{Value, json};
+
+/// Whose advice it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Temperament {
+    /// Does first what the context of its prompt says.
+    Obedient,
+    /// Does first what it wants, and what it is told once it is refused.
+    Realistic,
+}
+
+impl Temperament {
+    pub(super) const ALL: [Self; 2] = [Self::Obedient, Self::Realistic];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Obedient => "obedient",
+            Self::Realistic => "realistic",
+        }
+    }
+
+    fn heeds(self, heard: &Heard) -> Option<String> {
+        if heard.is_refusal() {
+            return Some(heard.text().to_owned());
+        }
+        heard.context().filter(|_| self == Self::Obedient)
+    }
+}
+
+/// The next turn of whoever asks, the main agent or one that it started.
+pub(super) fn answer(request: &Request, tasks: &[Task], temperament: Temperament) -> Turn {
+    if request.agent.is_some() {
+        return report(request, tasks);
+    }
+    let prompted = tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)));
+    let Some((task, heard)) = prompted else { return Turn::text("This is not a prompt that I know.") };
+    next_deed(task, &heard, temperament).map_or_else(|| Turn::text(task.last_words), |deed| deed.turn())
+}
+
+/// The newest advice comes first, then what was advised before, then the steps of the task.
+fn next_deed(task: &Task, heard: &[Heard], temperament: Temperament) -> Option<Deed> {
+    let undone = |deed: &Deed, since: usize| !heard[since..].iter().any(|heard| heard.is_success_of(deed));
+    let advised = heard.iter().enumerate().rev().find_map(|(at, heard)| {
+        let advice = read_advice(&temperament.heeds(heard)?, task);
+        advice.into_iter().find(|deed| undone(deed, at))
+    });
+    advised.or_else(|| task.steps.iter().find(|step| undone(step, 0)).cloned())
+}
+
+/// What a text of ours tells the agent to do, in its order: names and commands stand in backticks, the verb before them.
+fn read_advice(text: &str, task: &Task) -> Vec<Deed> {
+    let parts: Vec<&str> = text.split('`').collect();
+    let quoted = parts.chunks_exact(2).map(|pair| (pair[0].trim_end(), pair[1]));
+    let deeds = quoted.filter_map(|(before, quoted)| {
+        let verb = before.strip_suffix(" the agent").unwrap_or(before).split_whitespace().next_back()?;
+        match verb {
+            "start" => Some(start(ours(quoted)?.name)),
+            "run" => Some(Deed::bash(quoted)),
+            _ if quoted == "commit" => {
+                Some(Deed::bash(&format!("git add {} && git commit -q -m '{}'", task.files().join(" "), task.name)))
+            }
+            _ => None,
+        }
+    });
+    deeds.collect()
+}
+
+fn start(agent: &str) -> Deed {
+    Deed::new("Agent", json!({"description": agent, "prompt": "Do your part.", "subagent_type": agent}))
+}
+
+/// What one of our agents reports; the first line of its instructions says which it is.
+fn report(request: &Request, tasks: &[Task]) -> Turn {
+    let system = request.system();
+    let reports: [(&str, fn(&Request, &[Task]) -> Value); 5] = [
+        ("# Prompt hydrator", plan),
+        ("# Critic", |_, _| json!({"verdict": "PROCEED", "acceptance_criteria": CRITERIA, "problems": []})),
+        ("# Custodiet", |_, _| json!({"verdict": "OK"})),
+        ("# QA verifier", |_, _| json!({"verdict": "VERIFIED"})),
+        ("# Framework", |_, _| reflection()),
+    ];
+    let (_, block) = reports.iter().find(|(title, _)| system.lines().any(|line| line == *title)).unwrap();
+    Turn::text(&fenced(block(request, tasks)))
+}
+
+const CRITERIA: [&str; 2] = ["the prompt's wish is met and can be seen in the files", "`sh run-tests.sh` passes"];
+
+/// The plan for the newest prompt in the hydrator's context.
+fn plan(request: &Request, tasks: &[Task]) -> Value {
+    let context = request.pieces().join("\n");
+    let task = tasks.iter().rev().find(|task| context.contains(task.prompt)).unwrap();
+    json!({"workflow": task.workflow, "intent": task.prompt, "task": task.task, "acceptance_criteria": CRITERIA,
+        "steps": ["read what is there", "change it", "run `sh run-tests.sh`", "commit"]})
+}
+
+fn reflection() -> Value {
+    json!({"reflection": {"request": "as the prompt says", "guidance_received": "the workflow and its criteria",
+        "followed": "Yes", "outcome": "success", "accomplishment": "what was asked, and its tests pass",
+        "root_cause": "none", "proposed_change": "none"}})
+}
