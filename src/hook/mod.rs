@@ -3,13 +3,10 @@
 //! Reads stdin, writes stdout and stderr through the wire. Decides nothing itself. Invariants: every way out is an answer,
 //! a panic too; what could not be recorded was not allowed.
 
-mod words;
-mod first_entry;
 mod turn;
 mod afterwards;
 
-pub use first_entry::first_entry;
-pub use words::judge;
+pub use turn::{first_entry, judge};
 
 use crate::claude::wire::{answer, read};
 use crate::model::error::{Code, Failure};

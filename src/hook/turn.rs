@@ -7,19 +7,17 @@ use crate::briefing;
 use crate::briefing::prompt::offer;
 use crate::checkpoint;
 use crate::checkpoint::rollback::Before;
-use crate::config::texts;
-use crate::gate::facts;
-use crate::gate::{self, Context, repeat};
-use crate::hook::first_entry::{first_entry, policy_in_force};
-use crate::hook::words;
+use crate::config::policy::Policy;
+use crate::config::{in_force, texts};
+use crate::gate::{self, Context, facts, repeat};
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::SessionKey;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::model::verdict::Verdict;
+use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::{self, real_paths, tampering};
-use crate::session::fact::{Blocked, Fact, Seen};
+use crate::session::fact::{Blocked, Fact, Opened, Seen};
 use crate::session::fold::Session;
 use crate::system::env::{Env, boot_id};
 use crate::system::git;
@@ -93,7 +91,7 @@ impl<'a> Turn<'a> {
     pub(super) fn judge(mut self) -> Result<Self, Failure> {
         loop {
             let (env, event) = (self.env, self.event);
-            self.verdict = words::judge(env, self.session(), event, &self.context)?;
+            self.verdict = judge(env, self.session(), event, &self.context)?;
             let wanted = gate::checks::wanted(self.session(), event, &self.context, &self.verdict);
             if wanted.is_empty() || env.dry_run {
                 for check in wanted {
@@ -145,8 +143,10 @@ impl<'a> Turn<'a> {
         let mut facts = Vec::new();
         if !self.repeated {
             facts = facts::facts(self.session(), self.event, &self.verdict, &self.context);
-            if let Some(seen) = facts.iter_mut().find_map(event_of) {
-                self.complete(seen)?;
+            for fact in &mut facts {
+                if let Fact::Event(seen) = fact {
+                    self.complete(seen)?;
+                }
             }
             facts.extend(self.said.take());
         }
@@ -186,6 +186,53 @@ fn starts_or_prompts(event: &Event) -> bool {
     matches!(event.kind, EventKind::SessionStart | EventKind::UserPromptSubmit)
 }
 
-fn event_of(fact: &mut Fact) -> Option<&mut Seen> {
-    if let Fact::Event(seen) = fact { Some(seen) } else { None }
+/// The first entry of a ledger that begins now, in this folder.
+pub fn first_entry(env: &Env, cwd: &Path, project: String) -> Result<Opened, Failure> {
+    let (policy, policy_hash) = policy_in_force(env, cwd)?;
+    Ok(Opened {
+        binary: env!("CARGO_PKG_VERSION").to_owned(),
+        boot: boot_id(),
+        folders: env.folders.iter().cloned().collect(),
+        format: 1,
+        policy,
+        policy_hash,
+        previous: None,
+        project,
+    })
+}
+
+/// The configuration, where it is not the shipped one, and the hash of everything in force.
+fn policy_in_force(env: &Env, cwd: &Path) -> Result<(Option<Box<Policy>>, String), Failure> {
+    let in_force = in_force::load(env, cwd)?;
+    if !env.dry_run {
+        in_force.keep(env)?;
+    }
+    let policy = Some(in_force.policy).filter(|policy| *policy != Policy::default());
+    Ok((policy.map(Box::new), in_force.hash))
+}
+
+/// The joined verdict of the gates, with the shipped texts filled in, which never changes the ruling.
+pub fn judge(env: &Env, session: &Session, event: &Event, context: &Context) -> Result<Verdict, Failure> {
+    fill_in(env, gate::judge(session, event, context))
+}
+
+fn fill_in(env: &Env, mut verdict: Verdict) -> Result<Verdict, Failure> {
+    let Some(mut phrase) = verdict.phrase.take() else { return Ok(verdict) };
+    let mut lines = Vec::new();
+    for debt in &verdict.debts {
+        let line = debt.line.fill(&texts::template(env, debt.line.template)?);
+        lines.push(format!("{}. {line}", lines.len() + 1));
+    }
+    if !lines.is_empty() {
+        phrase.values.push(("owed", lines.join("\n")));
+    }
+    let text = phrase.fill(&texts::template(env, phrase.template)?);
+    if verdict.softened {
+        verdict.notice = format!("not enforced here, or this would be refused: {text}");
+    } else if verdict.ruling == Ruling::Pass {
+        verdict.notice = text;
+    } else {
+        verdict.reason = text;
+    }
+    Ok(verdict)
 }

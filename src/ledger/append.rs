@@ -11,7 +11,7 @@ use crate::ledger::heads::{self, Head};
 use crate::model::error::Failure;
 use crate::session::fact::{Fact, Snapshot};
 use crate::session::fold::Session;
-use crate::session::state::{Memory, State, Witness};
+use crate::session::state::{State, Witness};
 use crate::system::env::Env;
 use crate::system::folder;
 use crate::text::stored::digest_of;
@@ -43,7 +43,7 @@ impl Ledger {
         let export = facts.iter().any(exports);
         // From here to the end of the writes the session in memory is ahead of the disk.
         self.failed = true;
-        let batch = self.batch(env, facts)?;
+        let batch = self.batch(env, &facts)?;
         if self.dry_run {
             self.loaded.walk.bytes = before;
             self.failed = false;
@@ -76,39 +76,29 @@ impl Ledger {
     }
 
     /// Folds the facts and makes their lines; the last line has the mark.
-    fn batch(&mut self, env: &Env, facts: Vec<Fact>) -> Result<Vec<u8>, Failure> {
-        let ts = timestamp(env.now_ms);
-        let mut lines = Vec::new();
-        let mut facts = facts.into_iter().peekable();
-        while let Some(fact) = facts.next() {
-            let last = facts.peek().is_none();
-            self.fold(&fact, &ts)?;
-            let snapshot = last && !self.dry_run && self.snapshot_due(lines.len() as u64);
-            self.line(&fact, &ts, last && !snapshot, &mut lines);
-            if snapshot {
-                let walk = &mut self.loaded.walk;
-                let (memory, state) = (walk.folded.memory.clone(), walk.folded.state.clone());
-                let fact = Fact::Snapshot(Box::new(Snapshot { memory, state }));
-                self.fold(&fact, &ts)?;
-                self.line(&fact, &ts, true, &mut lines);
-                let walk = &mut self.loaded.walk;
-                walk.snapshot = (walk.bytes + lines.len() as u64, walk.folded.seq);
-            }
+    fn batch(&mut self, env: &Env, facts: &[Fact]) -> Result<Vec<u8>, Failure> {
+        let (ts, mut lines) = (timestamp(env.now_ms), Vec::new());
+        let Some((last, before)) = facts.split_last() else { return Ok(lines) };
+        for fact in before {
+            self.add(fact, &ts, false, &mut lines)?;
+        }
+        let snapshot = !self.dry_run && self.snapshot_due(lines.len() as u64);
+        self.add(last, &ts, !snapshot, &mut lines)?;
+        if snapshot {
+            let Session { memory, state, .. } = self.session().clone();
+            self.add(&Fact::Snapshot(Box::new(Snapshot { memory, state })), &ts, true, &mut lines)?;
+            let walk = &mut self.loaded.walk;
+            walk.snapshot = (walk.bytes + lines.len() as u64, walk.folded.seq);
         }
         self.loaded.walk.bytes += lines.len() as u64;
         Ok(lines)
     }
 
-    fn fold(&mut self, fact: &Fact, ts: &str) -> Result<(), Failure> {
-        let session = &mut self.loaded.walk.folded;
-        let (kind, _) = fact.stored();
-        let what = format!("a `{kind}` entry cannot follow entry {}", session.seq);
-        session.apply(&self.trace, ts, fact).map_err(|code| Failure::new(code, what))
-    }
-
-    fn line(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) {
+    fn add(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) -> Result<(), Failure> {
         let walk = &mut self.loaded.walk;
-        let (kind, with) = fact.stored();
+        let ((kind, with), before) = (fact.stored(), walk.folded.seq);
+        let applied = walk.folded.apply(&self.trace, ts, fact);
+        applied.map_err(|code| Failure::new(code, format!("a `{kind}` entry cannot follow entry {before}")))?;
         let digests = marked.then(|| (digest_of(&walk.folded.state), digest_of(&walk.folded.memory)));
         let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
         let (prev, seq) = (&walk.folded.head, walk.folded.seq);
@@ -117,11 +107,13 @@ impl Ledger {
         walk.folded.head = digest;
         walk.last = line.len() as u64;
         lines.extend_from_slice(line.as_bytes());
+        Ok(())
     }
 
+    /// After one more entry.
     fn snapshot_due(&self, new_bytes: u64) -> bool {
         let walk = &self.loaded.walk;
-        walk.folded.seq - walk.snapshot.1 >= SNAPSHOT_ENTRIES - 1
+        walk.folded.seq + 1 - walk.snapshot.1 >= SNAPSHOT_ENTRIES - 1
             || walk.bytes + new_bytes - walk.snapshot.0 >= SNAPSHOT_BYTES
     }
 
@@ -138,21 +130,14 @@ impl Ledger {
         if sync { file.sync_data().map_err(storage) } else { Ok(()) }
     }
 
+    /// Indented, with the digest of the canonical form.
     fn write_state(&self) -> Result<(), Failure> {
         let walk = &self.loaded.walk;
-        let Session { state, memory, seq, head } = &walk.folded;
-        let text = with_witness(
-            state,
-            memory,
-            Witness {
-                bytes: walk.bytes,
-                head: head.clone(),
-                last: walk.last,
-                memory: Memory::default(),
-                seq: *seq,
-                snapshot: walk.snapshot,
-            },
-        );
+        let Session { state, memory, seq, head } = walk.folded.clone();
+        let witness = Witness { bytes: walk.bytes, head, last: walk.last, memory, seq, snapshot: walk.snapshot };
+        let mut state = State { ledger: Some(witness), ..state };
+        state.digest = Some(digest_of(&state));
+        let text = serde_json::to_string_pretty(&state).unwrap_or_default() + "\n";
         Ok(folder::replace(&self.place.dir, STATE_FILE, SPARE_FILE, text.as_bytes())?)
     }
 
@@ -168,14 +153,6 @@ impl Ledger {
             ts: timestamp(env.now_ms),
         }
     }
-}
-
-/// The text of the state file: indented, with the digest of the canonical form.
-fn with_witness(state: &State, memory: &Memory, witness: Witness) -> String {
-    let mut state = state.clone();
-    state.ledger = Some(Witness { memory: memory.clone(), ..witness });
-    state.digest = Some(digest_of(&state));
-    serde_json::to_string_pretty(&state).unwrap_or_default() + "\n"
 }
 
 /// The head is exported at the end of a turn and at every change of the block flag.

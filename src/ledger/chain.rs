@@ -1,14 +1,14 @@
-//! The session as the fold of its chain. The chain itself is `aops_ledger::chain`.
+//! The session as the fold of its chain, and failures of `aops-ledger`, where the chain itself is, as this program's own.
 
 pub use aops_ledger::chain::{Damage, end_of_last_batch, is_tear};
 
 use crate::ledger::entry::Line;
-use crate::model::error::Code;
+use crate::model::error::{Code, Failure};
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::text::stored::digest_of;
 use aops_ledger::chain::{self, Fold};
-use aops_ledger::failure::Kind;
+use aops_ledger::failure::{self, Kind};
 
 pub type Walk = chain::Walk<Session>;
 pub type Ready = chain::Ready<Fact>;
@@ -51,4 +51,29 @@ impl Fold for Session {
 /// Checks each line on its own, in a thread that reads ahead.
 pub fn prepare(bytes: &[u8]) -> Vec<Ready> {
     chain::prepare::<Session>(bytes)
+}
+
+impl From<Kind> for Code {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::SequenceGap => Code::SequenceGap,
+            Kind::ChecksumMismatch => Code::ChecksumMismatch,
+            Kind::InvalidTransition => Code::InvalidTransition,
+            Kind::RecoveryFailed => Code::RecoveryFailed,
+            Kind::LockAcquireFailed => Code::LockAcquireFailed,
+            Kind::StorageFailed => Code::StorageFailed,
+        }
+    }
+}
+
+impl From<failure::Failure> for Failure {
+    fn from(failure: failure::Failure) -> Self {
+        Self::new(failure.kind.into(), failure.what)
+    }
+}
+
+impl From<Damage> for Failure {
+    fn from(damage: Damage) -> Self {
+        failure::Failure::from(&damage).into()
+    }
 }

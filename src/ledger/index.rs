@@ -21,36 +21,25 @@ static KEYS: Keys = Keys {
     synced: false,
 };
 
-/// The entries that are searched.
-#[derive(Clone, Copy, Debug)]
-pub struct EndedCalls<'a> {
-    pub dir: &'a OwnedFd,
-    pub ledger: &'a File,
-    /// Bytes of the ledger that count.
-    pub long: u64,
-    /// The boot the session was last opened in.
-    pub boot: &'a str,
-    /// The table is not brought up to date.
-    pub read_only: bool,
-}
-
-impl EndedCalls<'_> {
-    /// How a call of this key ended last.
-    pub fn last_end(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
-        let EndedCalls { dir, ledger: lines, long, boot, read_only } = *self;
-        let calls = Indexed { keys: &KEYS, dir, lines, long, tag: short(&[boot.as_bytes()]) };
-        // An id that needs no escapes is in its entries as it is: most lines need no parsing.
-        let plain = key.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        let id = memmem::Finder::new(key.id.as_bytes());
-        let is =
-            |line: &[u8]| (!plain || id.find(line).is_some()) && read_end(line).is_some_and(|step| step.call == *key);
-        let found = if read_only {
-            calls.peek(hash(key), &is).or_else(|_| calls.scan(&is))?
-        } else {
-            calls.newest(hash(key), &is)?
-        };
-        Ok(found.as_deref().and_then(read_end))
-    }
+/// How a call of this key ended last, in the first `long` bytes of this ledger. `boot`: in which the session was last
+/// opened. `read_only`: the table is not brought up to date.
+pub fn last_end(
+    (dir, lines, long): (&OwnedFd, &File, u64),
+    boot: &str,
+    key: &CallKey,
+    read_only: bool,
+) -> Result<Option<Step>, Failure> {
+    let calls = Indexed { keys: &KEYS, dir, lines, long, tag: short(&[boot.as_bytes()]) };
+    // An id that needs no escapes is in its entries as it is: most lines need no parsing.
+    let plain = key.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let id = memmem::Finder::new(key.id.as_bytes());
+    let is = |line: &[u8]| (!plain || id.find(line).is_some()) && read_end(line).is_some_and(|step| step.call == *key);
+    let found = if read_only {
+        calls.peek(hash(key), &is).or_else(|_| calls.scan(&is))?
+    } else {
+        calls.newest(hash(key), &is)?
+    };
+    Ok(found.as_deref().and_then(read_end))
 }
 
 fn hash(key: &CallKey) -> u64 {

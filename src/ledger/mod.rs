@@ -4,7 +4,6 @@
 
 pub use aops_ledger::{entry, lock};
 
-pub mod failure;
 pub mod chain;
 pub mod state_file;
 pub mod session_folder;
@@ -13,5 +12,4 @@ pub mod recover;
 pub mod index;
 pub mod sessions;
 pub mod open;
-pub mod dry_run;
 pub mod append;

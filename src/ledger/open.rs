@@ -3,7 +3,7 @@
 //! Reads the session folder and the exported head; makes the folder where it is missing. Invariant: from `lock` until the
 //! value is dropped no other process writes to the session.
 
-use super::index::EndedCalls;
+use super::index;
 use super::lock::Lock;
 use super::recover::{LEDGER_FILE, Loaded, SessionFiles};
 use super::state_file::StateFile;
@@ -55,9 +55,6 @@ impl Ledger {
     /// The ledger of this session, made where it is missing. Two ids that share eight digits get a folder each.
     /// `thorough`: compare it with its exported head too, which reveals an older copy of both state and ledger.
     pub fn lock(env: &Env, key: SessionKey, thorough: bool) -> Result<Self, Failure> {
-        if env.dry_run {
-            return Self::open_dry(env, key, thorough);
-        }
         let mut width = 8;
         for tried in [8, 16] {
             if let Some(place) = session_folder::find(env, key, tried)? {
@@ -67,7 +64,8 @@ impl Ledger {
                 }
             }
         }
-        let place = session_folder::create(env, key, width)?;
+        let make = if env.dry_run { session_folder::imagine } else { session_folder::create };
+        let place = make(env, key, width)?;
         let made = Self::enter(env, key, place, thorough)?;
         made.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
     }
@@ -82,11 +80,11 @@ impl Ledger {
 
     /// An existing folder; `None` where it is another session's.
     fn enter(env: &Env, key: SessionKey, place: SessionFolder, thorough: bool) -> Result<Option<Self>, Failure> {
-        let lock = Lock::acquire(&place.dir)?;
-        let (file, long) = folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?;
+        let lock = if env.dry_run { Lock::of_reader(&place.dir)? } else { Some(Lock::acquire(&place.dir)?) };
+        let (file, long) = open_file(&place, env.dry_run)?;
         let trace = trace_id(key.session_id);
         let Some(loaded) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self::new(place, file, Some(lock), trace, loaded);
+        let mut ledger = Self { dry_run: env.dry_run, ..Self::new(place, file, lock, trace, loaded) };
         // Repairs are recorded before the event is judged. An empty ledger waits for its first entry.
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
@@ -99,14 +97,13 @@ impl Ledger {
         let gone = || Failure::storage(path.display(), "is gone");
         let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
         let lock = Lock::acquire(&place.dir)?;
-        let flags = OFlags::RDWR | OFlags::APPEND;
-        let (file, _) = folder::open_or_make(&place.dir, LEDGER_FILE, flags)?;
+        let (file, _) = open_file(&place, false)?;
         let walk = Walk::new(Session::default(), trace, 0);
         let loaded = Loaded { walk, repairs: Vec::new() };
         Ok(Self::new(place, file, Some(lock), trace.to_owned(), loaded))
     }
 
-    pub(super) fn new(place: SessionFolder, file: File, lock: Option<Lock>, trace: String, loaded: Loaded) -> Self {
+    fn new(place: SessionFolder, file: File, lock: Option<Lock>, trace: String, loaded: Loaded) -> Self {
         Self { place, file, _lock: lock, trace, loaded, dry_run: false, failed: false, unexported: None }
     }
 
@@ -161,10 +158,8 @@ impl Ledger {
 
     /// How a call of this key ended, however long ago.
     pub fn past_call(&self, key: &CallKey) -> Result<Option<Step>, Failure> {
-        let walk = &self.loaded.walk;
-        let (dir, boot) = (&self.place.dir, walk.folded.memory.boot.as_str());
-        let (ledger, read_only) = (&self.file, self.dry_run);
-        EndedCalls { dir, ledger, long: walk.bytes, boot, read_only }.last_end(key)
+        let entries = (&self.place.dir, &self.file, self.loaded.walk.bytes);
+        index::last_end(entries, &self.session().memory.boot, key, self.dry_run)
     }
 }
 
@@ -184,8 +179,19 @@ fn remove_old_contexts(folder: &Path, name: &str) {
     }
 }
 
+/// The ledger's file and its length; in a dry run none is made.
+fn open_file(place: &SessionFolder, dry_run: bool) -> Result<(File, u64), Failure> {
+    if !dry_run {
+        return Ok(folder::open_or_make(&place.dir, LEDGER_FILE, OFlags::RDWR | OFlags::APPEND)?);
+    }
+    match folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? {
+        Some(found) => Ok(found),
+        None => Ok((File::open("/dev/null").map_err(|e| Failure::storage("/dev/null", e))?, 0)),
+    }
+}
+
 /// The session in this folder, `None` where it is another one.
-pub(super) fn load(
+fn load(
     env: &Env,
     place: &SessionFolder,
     file: &File,
@@ -195,15 +201,15 @@ pub(super) fn load(
 ) -> Result<Option<Loaded>, Failure> {
     let state_file = StateFile::read(&place.dir)?;
     let mut files = SessionFiles { dir: &place.dir, file, trace, long, head: None, boot: "", dry_run: env.dry_run };
-    if let StateFile::Whole(state, witness) = &state_file {
-        if state.session_id != trace {
+    if let StateFile::Whole(session, witness) = &state_file {
+        if session.state.session_id != trace {
             return Ok(None);
         }
         if thorough {
             files.head = heads::of(env, trace)?;
         }
-        if witness.bytes == long && files.holds(state, witness)? {
-            let walk = files.resume(state, witness);
+        if witness.bytes == long && files.holds(session, witness)? {
+            let walk = files.resume(session, witness);
             files.witnessed(&state_file, &walk)?;
             files.exported(&walk)?;
             return Ok(Some(Loaded { walk, repairs: Vec::new() }));

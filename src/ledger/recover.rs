@@ -3,14 +3,14 @@
 //! Reads the ledger; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: no call is run
 //! again; a ledger shorter than a witness proves is accepted only after a power loss, and only with all synced entries.
 
-use super::state_file::{self, StateFile};
+use super::state_file::StateFile;
 use crate::ledger::chain::{Walk, is_tear};
 use crate::ledger::entry::{Line, Mark};
 use crate::ledger::heads::Head;
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact, Recovered};
 use crate::session::fold::Session;
-use crate::session::state::{State, Witness};
+use crate::session::state::Witness;
 use crate::system::folder;
 use crate::text::json::quoted;
 use crate::text::sha256::sha256;
@@ -53,7 +53,8 @@ impl SessionFiles<'_> {
         if !rest.is_empty() {
             repairs.push(self.set_aside(&walk, &rest)?);
         } else if lost.is_none() {
-            repairs.push(note("the state did not match the ledger and was rebuilt from it"));
+            let what = "the state did not match the ledger and was rebuilt from it".to_owned();
+            repairs.push(Fact::Recovery(Recovered { what, ..Recovered::default() }));
         }
         if let Some(seq) = lost {
             repairs.push(Fact::Recovery(Recovered {
@@ -75,14 +76,14 @@ impl SessionFiles<'_> {
     /// Read-only: the session as the ledger alone proves it, and the bytes after the last mark.
     pub fn walk(&self, state_file: &StateFile) -> Result<(Walk, Vec<u8>), Failure> {
         let start = match state_file {
-            StateFile::Whole(state, witness) if self.holds(state, witness)? => self.resume(state, witness),
+            StateFile::Whole(session, witness) if self.holds(session, witness)? => self.resume(session, witness),
             StateFile::Whole(..) => Walk::new(Session::default(), self.trace, 0),
             _ => self.last_snapshot()?.unwrap_or_else(|| Walk::new(Session::default(), self.trace, 0)),
         };
         let bytes = folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
         let mut walk = start;
         self.vouch(state_file, &mut walk);
-        let done = walk.feed(&bytes, |_, _, _| {})?;
+        let done = walk.feed(&bytes)?;
         let rest = bytes[done..].to_vec();
         if !is_tear(&rest) {
             let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
@@ -92,15 +93,14 @@ impl SessionFiles<'_> {
     }
 
     /// A walk that continues after this state.
-    pub fn resume(&self, state: &State, witness: &Witness) -> Walk {
-        let session = state_file::session(state.clone(), witness);
-        let mut walk = Walk::new(session, self.trace, witness.bytes);
+    pub fn resume(&self, session: &Session, witness: &Witness) -> Walk {
+        let mut walk = Walk::new(session.clone(), self.trace, witness.bytes);
         (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
         walk
     }
 
     /// The ledger still has the last line of this state, and that line commits to this state.
-    pub fn holds(&self, state: &State, witness: &Witness) -> Result<bool, Failure> {
+    pub fn holds(&self, session: &Session, witness: &Witness) -> Result<bool, Failure> {
         if self.long < witness.bytes || witness.last > witness.bytes || witness.last < 2 {
             return Ok(false);
         }
@@ -108,7 +108,8 @@ impl SessionFiles<'_> {
         let line = line.strip_suffix(b"\n").and_then(Line::read);
         Ok(line.is_some_and(|line| {
             let same = line.digest == witness.head && line.seq == witness.seq && line.holds();
-            let commits = |mark: Mark| mark.state == digest_of(state) && mark.memory == digest_of(&witness.memory);
+            let (state, memory) = (&session.state, &session.memory);
+            let commits = |mark: Mark| mark.state == digest_of(state) && mark.memory == digest_of(memory);
             same && line.mark.is_some_and(commits)
         }))
     }
@@ -140,9 +141,10 @@ impl SessionFiles<'_> {
         let by_head = self.head.as_ref().map_or(0, |head| head.seq);
         let (proven, has) = (by_state.max(by_head), walk.folded.seq);
         if proven > has {
-            if let StateFile::Whole(_, witness) = state_file {
-                let rebooted = !self.boot.is_empty() && witness.memory.boot != self.boot;
-                if rebooted && has >= witness.memory.synced && has >= by_head && has > 0 {
+            if let StateFile::Whole(session, _) = state_file {
+                let memory = &session.memory;
+                let rebooted = !self.boot.is_empty() && memory.boot != self.boot;
+                if rebooted && has >= memory.synced && has >= by_head && has > 0 {
                     return Ok(Some(proven));
                 }
             }
@@ -210,8 +212,4 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
             Session { state: snapshot.state, memory: snapshot.memory, seq: line.seq, head: line.digest.to_owned() };
         Some((end + 1, session))
     })
-}
-
-fn note(what: &str) -> Fact {
-    Fact::Recovery(Recovered { what: what.to_owned(), ..Recovered::default() })
 }

@@ -76,10 +76,20 @@ pub fn create(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder,
     if let Some(place) = find(env, key, width)? {
         return Ok(place);
     }
-    let hash = &sha256(&[key.session_id.as_bytes()])[..width];
-    let path = project.join(format!("{}-{hash}", day(env.now_ms)));
+    let path = new_path(env, key, width);
     make(&path)?;
     open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone as soon as it was made"))
+}
+
+/// In its place for a dry run: a folder that always exists and holds no session. Nothing is made.
+pub fn imagine(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
+    let dir = rustix::fs::openat(CWD, "/", FOLDER, Mode::empty()).map_err(|e| Failure::storage("/", e))?;
+    Ok(SessionFolder { dir, path: new_path(env, key, width) })
+}
+
+fn new_path(env: &Env, key: SessionKey, width: usize) -> PathBuf {
+    let hash = &sha256(&[key.session_id.as_bytes()])[..width];
+    key.projects(env).swap_remove(0).join(format!("{}-{hash}", day(env.now_ms)))
 }
 
 /// While this lock is held, no other process makes a session folder in the project.

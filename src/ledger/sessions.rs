@@ -9,7 +9,7 @@ use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
 use crate::ledger::recover::{LEDGER_FILE, SessionFiles};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
-use crate::ledger::state_file::{self, StateFile};
+use crate::ledger::state_file::StateFile;
 use crate::model::error::{Code, Failure};
 use crate::session::fold::Session;
 use crate::session::state::State;
@@ -61,7 +61,7 @@ fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     let place = session_folder::open(path.clone()).ok()??;
     let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
     let session_id = match StateFile::read(&place.dir).ok()? {
-        StateFile::Whole(state, _) => Some(state.session_id),
+        StateFile::Whole(session, _) => Some(session.state.session_id),
         _ => first_name(&place),
     };
     // Opened, but never written to: nothing was acknowledged.
@@ -139,7 +139,7 @@ pub fn find(env: &Env, key: SessionKey) -> Option<Session> {
 fn in_place(place: &SessionFolder) -> Option<Session> {
     // Read without the lock: a hook may swap the file meanwhile, so try again.
     (0..3).find_map(|_| match StateFile::read(&place.dir) {
-        Ok(StateFile::Whole(state, witness)) => Some(state_file::session(*state, &witness)),
+        Ok(StateFile::Whole(session, _)) => Some(*session),
         _ => None,
     })
 }
@@ -182,7 +182,7 @@ fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> R
         scope.spawn(move || read_ahead(file, long, &send));
         for chunk in chunks {
             let (bytes, ready) = chunk?;
-            let done = walk.take(&bytes, ready, |_, _, _| {}).map_err(|damage| {
+            let done = walk.take(&bytes, ready).map_err(|damage| {
                 *bad = Some(damage.seq);
                 Failure::from(damage)
             })?;

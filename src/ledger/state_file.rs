@@ -10,17 +10,17 @@ use crate::system::folder;
 use crate::text::json;
 use crate::text::stored::digest_of;
 use rustix::fs::OFlags;
+use std::mem;
 use std::os::fd::OwnedFd;
 
 pub const STATE_FILE: &str = "session-state.json";
 const MOST: u64 = 4 << 20;
 
-/// The state file.
 #[derive(Debug)]
 pub enum StateFile {
     Missing,
     /// It matches its digest.
-    Whole(Box<State>, Box<Witness>),
+    Whole(Box<Session>, Box<Witness>),
     /// Torn, edited or of another program.
     Untrusted(Vec<u8>),
 }
@@ -44,10 +44,9 @@ impl StateFile {
         if state.schema != SCHEMA || digest.is_none_or(|digest| digest_of(&state) != digest) {
             return StateFile::Untrusted(bytes);
         }
-        match state.ledger.take() {
-            Some(witness) => StateFile::Whole(Box::new(state), Box::new(witness)),
-            None => StateFile::Untrusted(bytes),
-        }
+        let Some(mut witness) = state.ledger.take() else { return StateFile::Untrusted(bytes) };
+        let (memory, head) = (mem::take(&mut witness.memory), witness.head.clone());
+        StateFile::Whole(Box::new(Session { state, memory, seq: witness.seq, head }), Box::new(witness))
     }
 
     /// The reason of a block that was edited into the file.
@@ -59,9 +58,4 @@ impl StateFile {
         let reason = flags.text_of("custodiet_block_reason").filter(|r| !r.is_empty());
         Some(reason.unwrap_or_else(|| "set by hand in session-state.json".to_owned()))
     }
-}
-
-/// The session of a state and its witness.
-pub fn session(state: State, witness: &Witness) -> Session {
-    Session { state, memory: witness.memory.clone(), seq: witness.seq, head: witness.head.clone() }
 }

@@ -5,31 +5,25 @@
 
 pub use aops_shell::effect::Effect;
 
+use crate::model::named::named;
 use serde::{Deserialize, Serialize};
 
-/// Where a call stands. Moore machine: the state alone says what the client was told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum CallState {
-    #[default]
-    Pending,
-    Authorized,
-    Denied,
-    Executing,
-    Completed,
-    Failed,
+named! {
+    /// Where a call stands. Moore machine: the state alone says what the client was told.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum CallState {
+        #[default]
+        Pending = "PENDING",
+        Authorized = "AUTHORIZED",
+        Denied = "DENIED",
+        Executing = "EXECUTING",
+        Completed = "COMPLETED",
+        Failed = "FAILED",
+    }
 }
 
 impl CallState {
-    pub const ALL: [CallState; 6] = [
-        CallState::Pending,
-        CallState::Authorized,
-        CallState::Denied,
-        CallState::Executing,
-        CallState::Completed,
-        CallState::Failed,
-    ];
-
     pub fn may_become(self, next: CallState) -> bool {
         use CallState::{Authorized, Completed, Denied, Executing, Failed, Pending};
         matches!(
@@ -40,17 +34,6 @@ impl CallState {
 
     pub fn is_terminal(self) -> bool {
         matches!(self, CallState::Denied | CallState::Completed | CallState::Failed)
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            CallState::Pending => "PENDING",
-            CallState::Authorized => "AUTHORIZED",
-            CallState::Denied => "DENIED",
-            CallState::Executing => "EXECUTING",
-            CallState::Completed => "COMPLETED",
-            CallState::Failed => "FAILED",
-        }
     }
 }
 

@@ -2,43 +2,28 @@
 //!
 //! Reads nothing, writes nothing. Invariant: every code has a way out.
 
+use crate::model::named::named;
 use std::fmt;
 
-/// Stable names; other programs match on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    SequenceGap,
-    ChecksumMismatch,
-    InvalidTransition,
-    ConcurrentExecution,
-    LockAcquireFailed,
-    RecoveryFailed,
-    InputInvalid,
-    ConfigInvalid,
-    StorageFailed,
-    TimedOut,
-    InTheWay,
-    Panic,
+named! {
+    /// Other programs match on these names.
+    pub enum Code {
+        SequenceGap = "STATE_SEQUENCE_GAP",
+        ChecksumMismatch = "STATE_CHECKSUM_MISMATCH",
+        InvalidTransition = "STATE_INVALID_TRANSITION",
+        ConcurrentExecution = "STATE_CONCURRENT_EXECUTION",
+        LockAcquireFailed = "STATE_LOCK_ACQUIRE_FAILED",
+        RecoveryFailed = "STATE_RECOVERY_FAILED",
+        InputInvalid = "INPUT_INVALID",
+        ConfigInvalid = "CONFIG_INVALID",
+        StorageFailed = "STORAGE_FAILED",
+        TimedOut = "TIMED_OUT",
+        InTheWay = "IN_THE_WAY",
+        Panic = "INTERNAL_PANIC",
+    }
 }
 
 impl Code {
-    pub fn name(self) -> &'static str {
-        match self {
-            Code::SequenceGap => "STATE_SEQUENCE_GAP",
-            Code::ChecksumMismatch => "STATE_CHECKSUM_MISMATCH",
-            Code::InvalidTransition => "STATE_INVALID_TRANSITION",
-            Code::ConcurrentExecution => "STATE_CONCURRENT_EXECUTION",
-            Code::LockAcquireFailed => "STATE_LOCK_ACQUIRE_FAILED",
-            Code::RecoveryFailed => "STATE_RECOVERY_FAILED",
-            Code::InputInvalid => "INPUT_INVALID",
-            Code::ConfigInvalid => "CONFIG_INVALID",
-            Code::StorageFailed => "STORAGE_FAILED",
-            Code::TimedOut => "TIMED_OUT",
-            Code::InTheWay => "IN_THE_WAY",
-            Code::Panic => "INTERNAL_PANIC",
-        }
-    }
-
     /// What a person can do about it.
     pub fn way_out(self) -> &'static str {
         match self {

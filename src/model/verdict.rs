@@ -2,6 +2,7 @@
 //!
 //! Reads nothing, writes nothing. Invariant: joining never makes anything laxer, and `Pass` is silence.
 
+use crate::model::named::named;
 use crate::text::template::Phrase;
 
 /// One thing a task owes: its name, and the shipped line that says how to give it.
@@ -11,29 +12,19 @@ pub struct Debt {
     pub line: Phrase,
 }
 
-/// From silence to refusal. The order is the strictness.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ruling {
-    #[default]
-    Pass,
-    /// Skips the user's own permission prompt, so it needs a reason. No gate uses it today.
-    Allow,
-    /// A person decides.
-    Ask,
-    /// A person decides later: the run pauses with the call undone.
-    Defer,
-    Deny,
-}
-
-impl Ruling {
-    pub fn name(self) -> &'static str {
-        match self {
-            Ruling::Pass => "pass",
-            Ruling::Allow => "allow",
-            Ruling::Ask => "ask",
-            Ruling::Defer => "defer",
-            Ruling::Deny => "deny",
-        }
+named! {
+    /// From silence to refusal. The order is the strictness.
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum Ruling {
+        #[default]
+        Pass = "pass",
+        /// Skips the user's own permission prompt, so it needs a reason. No gate uses it today.
+        Allow = "allow",
+        /// A person decides.
+        Ask = "ask",
+        /// A person decides later: the run pauses with the call undone.
+        Defer = "defer",
+        Deny = "deny",
     }
 }
 

@@ -200,7 +200,7 @@ impl Attempts {
     /// The ledger in these bytes, and how many bytes at its end are torn.
     pub fn read(bytes: &[u8]) -> Result<(Self, usize), Damage> {
         let mut walk = Walk::new(Self::default(), "", 0);
-        let done = walk.feed(bytes, |_, _, _| {})?;
+        let done = walk.feed(bytes)?;
         Ok((walk.folded, bytes.len() - done))
     }
 

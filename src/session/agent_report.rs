@@ -5,6 +5,7 @@
 
 use crate::model::agent::Agent;
 use crate::text::json::{self, Json};
+use crate::text::redact::redact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -97,11 +98,8 @@ fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<A
     let workflow = text(json, "workflow")?;
     let Some(gates) = workflows.get(&workflow) else {
         let known: Vec<&str> = workflows.keys().map(String::as_str).collect();
-        return Err(format!(
-            "there is no workflow `{}`; choose one of: {}",
-            json::cut(&workflow, 64),
-            known.join(", ")
-        ));
+        let (asked, known) = (json::cut(&workflow, 64), known.join(", "));
+        return Err(format!("there is no workflow `{asked}`; choose one of: {known}"));
     };
     Ok(AgentReport {
         acceptance_criteria: texts(json, "acceptance_criteria")?,
@@ -155,15 +153,11 @@ fn reflection(json: &Json) -> Result<AgentReport, String> {
     for name in REFLECTION {
         reflection.insert(name.to_owned(), text(fields, name)?);
     }
-    let begins = |name: &str, words: &[&str]| {
-        let said = reflection[name].trim().to_lowercase();
-        words.iter().any(|word| said.starts_with(word))
-    };
-    if !begins("followed", &["yes", "no", "partial"]) {
+    let said = |name: &str| reflection[name].trim().to_lowercase();
+    if !["yes", "no", "partial"].iter().any(|word| said("followed").starts_with(word)) {
         return Err("`followed` must begin with Yes, No or Partial".to_owned());
     }
-    let outcome = reflection["outcome"].trim().to_lowercase();
-    if !matches!(outcome.as_str(), "success" | "partial" | "failure") {
+    if !matches!(said("outcome").as_str(), "success" | "partial" | "failure") {
         return Err("`outcome` must be success, partial or failure".to_owned());
     }
     Ok(AgentReport { reflection, ..AgentReport::default() })
@@ -171,16 +165,21 @@ fn reflection(json: &Json) -> Result<AgentReport, String> {
 
 fn text(json: &Json, name: &str) -> Result<String, String> {
     let text = json.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
-    let text = text.text().ok_or_else(|| format!("`{name}` must be text"))?;
-    Ok(json::cut(&crate::text::redact::redact(&text), LONGEST).to_owned())
+    kept(text, LONGEST).ok_or_else(|| format!("`{name}` must be text"))
 }
 
 fn texts(json: &Json, name: &str) -> Result<Vec<String>, String> {
     let list = json.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
-    let Json::List(items) = list else { return Err(format!("`{name}` must be a list of texts")) };
-    let text = |item: &Json| item.text().map(|t| json::cut(&crate::text::redact::redact(&t), LONGEST / 4).to_owned());
-    let texts: Option<Vec<String>> = items.iter().take(MOST).map(text).collect();
+    let texts = if let Json::List(items) = list {
+        items.iter().take(MOST).map(|item| kept(item, LONGEST / 4)).collect()
+    } else {
+        None
+    };
     texts.ok_or_else(|| format!("`{name}` must be a list of texts"))
+}
+
+fn kept(text: &Json, longest: usize) -> Option<String> {
+    Some(json::cut(&redact(&text.text()?), longest).to_owned())
 }
 
 fn one_of(json: &Json, name: &str, words: &[&str]) -> Result<String, String> {

@@ -11,29 +11,55 @@ use crate::model::event::EventKind;
 use crate::session::agent_report::AgentReport;
 use crate::session::state::{Memory, RollbackState, RunStep, State, Undone, Waiver};
 use crate::text::stored::canonical;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// One fact. A new kind is a variant here, a row in `FACTS` and an arm in the fold.
-#[derive(Clone, Debug)]
-pub enum Fact {
-    Open(Opened),
-    Event(Seen),
-    Call(Step),
-    Block(Blocked),
-    Unblock(Unblocked),
-    Verdict(Reported),
-    Waive(Waiver),
-    Check(Checked),
-    Run(Staged),
-    Violation(Violation),
-    Recovery(Recovered),
-    Checkpoint(Taken),
-    Rollback(Undone),
-    Insights(Concluded),
-    Snapshot(Box<Snapshot>),
+/// Makes the enum, and what writes and reads each kind, out of the same rows.
+macro_rules! facts {
+    ($($kind:literal: $name:ident($fact:ty),)*) => {
+        /// One fact.
+        #[derive(Clone, Debug)]
+        pub enum Fact {
+            $($name($fact),)*
+        }
+
+        impl Fact {
+            /// The entry's `type` and `with`.
+            pub fn stored(&self) -> (&'static str, String) {
+                match self {
+                    $(Fact::$name(fact) => ($kind, canonical(fact)),)*
+                }
+            }
+
+            /// The fact of a stored entry; `None` for a type or a form that this version does not know.
+            pub fn read(kind: &str, with: &str) -> Option<Fact> {
+                match kind {
+                    $($kind => serde_json::from_str(with).ok().map(Fact::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+// A new kind is a row here and an arm in the fold.
+facts! {
+    "open": Open(Opened),
+    "event": Event(Seen),
+    "call": Call(Step),
+    "block": Block(Blocked),
+    "unblock": Unblock(Unblocked),
+    "verdict": Verdict(Reported),
+    "waive": Waive(Waiver),
+    "check": Check(Checked),
+    "run": Run(Staged),
+    "violation": Violation(Violation),
+    "recovery": Recovery(Recovered),
+    "checkpoint": Checkpoint(Taken),
+    "rollback": Rollback(Undone),
+    "insights": Insights(Concluded),
+    "snapshot": Snapshot(Box<Snapshot>),
 }
 
 /// The first entry.
@@ -298,49 +324,6 @@ pub struct Snapshot {
 }
 
 impl Fact {
-    /// The entry's `type` and `with`.
-    pub fn stored(&self) -> (&'static str, String) {
-        match self {
-            Fact::Open(fact) => ("open", canonical(fact)),
-            Fact::Event(fact) => ("event", canonical(fact)),
-            Fact::Call(fact) => ("call", canonical(fact)),
-            Fact::Block(fact) => ("block", canonical(fact)),
-            Fact::Unblock(fact) => ("unblock", canonical(fact)),
-            Fact::Verdict(fact) => ("verdict", canonical(fact)),
-            Fact::Waive(fact) => ("waive", canonical(fact)),
-            Fact::Check(fact) => ("check", canonical(fact)),
-            Fact::Run(fact) => ("run", canonical(fact)),
-            Fact::Violation(fact) => ("violation", canonical(fact)),
-            Fact::Recovery(fact) => ("recovery", canonical(fact)),
-            Fact::Checkpoint(fact) => ("checkpoint", canonical(fact)),
-            Fact::Rollback(fact) => ("rollback", canonical(fact)),
-            Fact::Insights(fact) => ("insights", canonical(fact)),
-            Fact::Snapshot(fact) => ("snapshot", canonical(fact)),
-        }
-    }
-
-    /// The fact of a stored entry; `None` for a type or a form that this version does not know.
-    pub fn read(kind: &str, with: &str) -> Option<Fact> {
-        Some(match kind {
-            "open" => Fact::Open(parse(with)?),
-            "event" => Fact::Event(parse(with)?),
-            "call" => Fact::Call(parse(with)?),
-            "block" => Fact::Block(parse(with)?),
-            "unblock" => Fact::Unblock(parse(with)?),
-            "verdict" => Fact::Verdict(parse(with)?),
-            "waive" => Fact::Waive(parse(with)?),
-            "check" => Fact::Check(parse(with)?),
-            "run" => Fact::Run(parse(with)?),
-            "violation" => Fact::Violation(parse(with)?),
-            "recovery" => Fact::Recovery(parse(with)?),
-            "checkpoint" => Fact::Checkpoint(parse(with)?),
-            "rollback" => Fact::Rollback(parse(with)?),
-            "insights" => Fact::Insights(parse(with)?),
-            "snapshot" => Fact::Snapshot(parse(with)?),
-            _ => return None,
-        })
-    }
-
     /// Must survive a power loss: flushed to the disk before it is answered.
     pub fn must_sync(&self) -> bool {
         match self {
@@ -357,10 +340,6 @@ impl Fact {
             _ => false,
         }
     }
-}
-
-fn parse<T: DeserializeOwned>(with: &str) -> Option<T> {
-    serde_json::from_str(with).ok()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 mod progress;
 mod reports;
-mod run_step;
 
 use crate::config::policy::Policy;
 use crate::model::call::{CallKey, CallState, Effect};
@@ -16,6 +15,7 @@ use crate::session::fact::{Fact, Seen, Step};
 use crate::session::state::{Memory, OpenCall, Sandbox, State};
 use crate::text::json::{self, Json};
 use crate::text::sha256::NO_DIGEST;
+use crate::text::stored::canonical;
 use std::sync::LazyLock;
 
 /// Most names kept in `subagents`; further ones are not recorded.
@@ -94,7 +94,7 @@ impl Session {
             Fact::Rollback(undone) => self.apply_rollback(undone),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
-                if snapshot.memory != self.memory || !same(&snapshot.state, &self.state) {
+                if snapshot.memory != self.memory || canonical(&snapshot.state) != canonical(&self.state) {
                     return Err(Code::ChecksumMismatch);
                 }
             }
@@ -118,9 +118,7 @@ impl Session {
             self.state.policy_hash.clone_from(hash);
             self.memory.policy.clone_from(&seen.policy);
         }
-        if let Some(marks) = &seen.marks {
-            self.memory.marks.clone_from(marks);
-        }
+        renew(&mut self.memory.marks, seen.marks.as_ref());
         let kind = EventKind::of(&seen.event);
         if kind == EventKind::SessionStart || seen.foreign.is_some() {
             self.memory.shadowed.clone_from(&seen.foreign);
@@ -128,7 +126,9 @@ impl Session {
         match kind {
             EventKind::SessionStart => self.apply_session_start(seen),
             EventKind::SessionEnd => self.state.ended_at = Some(ts.to_owned()),
-            EventKind::UserPromptSubmit if seen.run.is_some() => self.mark_step_prompted(),
+            EventKind::UserPromptSubmit if seen.run.is_some() => {
+                self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
+            }
             EventKind::UserPromptSubmit if !refused => {
                 self.apply_prompt(&words(seen, "prompt").unwrap_or_default());
             }
@@ -149,21 +149,15 @@ impl Session {
         self.state.ended_at = None;
         let memory = &mut self.memory;
         memory.boot = seen.boot.clone().unwrap_or_default();
-        if let Some(baseline) = seen.baseline.as_ref().filter(|_| memory.baseline.is_empty()) {
-            memory.baseline.clone_from(baseline);
+        if memory.baseline.is_empty() {
+            renew(&mut memory.baseline, seen.baseline.as_ref());
         }
-        if let Some(root) = seen.root.as_ref().filter(|_| memory.root.is_empty()) {
-            memory.root.clone_from(root);
+        if memory.root.is_empty() {
+            renew(&mut memory.root, seen.root.as_ref());
         }
-        if let Some(held) = &seen.held {
-            memory.held.clone_from(held);
-        }
-        if let Some(linked) = &seen.linked {
-            memory.linked.clone_from(linked);
-        }
-        if let Some(folders) = &seen.folders {
-            memory.folders.clone_from(folders);
-        }
+        renew(&mut memory.held, seen.held.as_ref());
+        renew(&mut memory.linked, seen.linked.as_ref());
+        renew(&mut memory.folders, seen.folders.as_ref());
     }
 
     fn apply_agent_start(&mut self, ts: &str, seen: &Seen) {
@@ -226,15 +220,15 @@ impl Session {
             self.state.main_agent.todos_completed = done;
             self.state.main_agent.todos_total = all;
         }
-        if let Some(marks) = &step.marks {
-            self.memory.marks.clone_from(marks);
-        }
+        renew(&mut self.memory.marks, step.marks.as_ref());
         Ok(())
     }
 }
 
-fn same(one: &State, other: &State) -> bool {
-    crate::text::stored::canonical(one) == crate::text::stored::canonical(other)
+fn renew<T: Clone>(known: &mut T, new: Option<&T>) {
+    if let Some(new) = new {
+        known.clone_from(new);
+    }
 }
 
 /// A text field of the event; a clipped one by its beginning.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Version of this file's form.
 pub const SCHEMA: u32 = 1;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
     pub audit: Audit,
     pub date: String,
@@ -321,27 +321,9 @@ pub struct OpenCall {
 }
 
 impl State {
+    /// Of a session without entries.
     pub fn empty() -> Self {
-        Self {
-            audit: Audit::default(),
-            date: String::new(),
-            digest: None,
-            ended_at: None,
-            hydration: Hydration::default(),
-            insights: None,
-            ledger: None,
-            main_agent: MainAgent::default(),
-            phase: Phase::Idle,
-            policy_hash: String::new(),
-            sandbox: Sandbox::Shut,
-            schema: SCHEMA,
-            session_id: String::new(),
-            started_at: String::new(),
-            state: Flags::default(),
-            stop: Stopping::default(),
-            subagents: BTreeMap::new(),
-            task: None,
-        }
+        Self { schema: SCHEMA, ..Self::default() }
     }
 }
 

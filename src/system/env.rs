@@ -166,11 +166,6 @@ impl Env {
         Ok(self.on_path(&name).filter(same).unwrap_or(real))
     }
 
-    /// The folder for temporary files.
-    pub fn temporary(&self) -> PathBuf {
-        std::env::temp_dir()
-    }
-
     /// A path relative to the working directory.
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)

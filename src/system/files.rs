@@ -129,13 +129,15 @@ pub fn mode_of(bits: u32) -> Mode {
 
 /// Makes a folder and those above it; returns those that were not there, the outermost first.
 pub fn make_folders(folder: &Path, mode: u32) -> io::Result<Vec<PathBuf>> {
-    let missing: Vec<_> = folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
-    let mut new = Vec::new();
-    for folder in missing.into_iter().rev() {
-        DirBuilder::new().mode(mode).create(folder)?;
-        new.push(folder.to_owned());
-    }
-    Ok(new)
+    let make = |folder: &Path| DirBuilder::new().mode(mode).create(folder).map(|()| folder.to_owned());
+    missing(folder).into_iter().map(make).collect()
+}
+
+/// The folders of this path that do not exist, the outermost first.
+fn missing(folder: &Path) -> Vec<&Path> {
+    let mut missing: Vec<_> = folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
+    missing.reverse();
+    missing
 }
 
 /// The path with symlinks of its last part followed; what it leads to need not exist.
@@ -180,13 +182,7 @@ impl Drop for Scratch {
 
 /// Makes every missing folder of this path, mode 0700 whatever the umask says.
 pub fn make_all(path: &Path) -> Result<(), Failure> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        make_all(parent)?;
-    }
-    make(path)
+    missing(path).into_iter().try_for_each(make)
 }
 
 /// Makes one folder, mode 0700 whatever the umask says.

@@ -5,17 +5,15 @@
 
 mod command;
 mod baseline;
-mod push;
-mod review;
 
+pub use baseline::diff;
 pub use command::tracked;
-pub use review::diff;
 
 use crate::model::worktree::Worktree;
 use crate::system::env::Env;
 use crate::system::files::{self, Scratch};
 use baseline::{HEAD, is_new};
-use command::{git, git_with};
+use command::{git, git_line, git_with};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -34,12 +32,9 @@ pub struct Status {
 
 /// The repository that this folder is in, if any.
 pub fn status(env: &Env, cwd: &Path) -> Option<Status> {
-    let root = git(env, cwd, &["rev-parse", "--show-toplevel"])?;
-    let root = String::from_utf8(root).ok()?.trim_end_matches('\n').to_owned();
+    let root = git_line(env, cwd, &["rev-parse", "--show-toplevel"])?;
     let said = git(env, cwd, &["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"])?;
-    let mut status = parse(&said);
-    status.root = root;
-    Some(status)
+    Some(Status { root, ..parse(&said) })
 }
 
 fn parse(said: &[u8]) -> Status {
@@ -86,8 +81,46 @@ pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Workt
     let moved = baseline.get(HEAD).is_none_or(|head| *head != status.head);
     let unpushed = moved && (!status.upstream || status.ahead > 0);
     let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());
-    let push = if wanted { push::advice(env, cwd, &status) } else { None };
+    let push = if wanted { push_advice(env, cwd, &status) } else { None };
     Worktree { uncommitted, push, unknown: false }
+}
+
+/// The command that pushes the branch, and what it is for; `None` where there is no remote.
+fn push_advice(env: &Env, cwd: &Path, status: &Status) -> Option<(String, String)> {
+    let remote = remote(env, cwd, &status.branch)?;
+    let command =
+        if status.upstream { "git push".to_owned() } else { format!("git push -u {remote} {}", status.branch) };
+    let ahead = match (status.upstream, status.ahead) {
+        (true, 0) => "the commit to come is".to_owned(),
+        (true, 1) => "1 commit is".to_owned(),
+        (true, n) => format!("{n} commits are"),
+        (false, _) => "this branch is".to_owned(),
+    };
+    Some((command, ahead))
+}
+
+/// As in git's manual: the branch's `pushRemote`, `remote.pushDefault`, the branch's `remote`, the only remote, `origin`.
+fn remote(env: &Env, cwd: &Path, branch: &str) -> Option<String> {
+    let names = git_line(env, cwd, &["remote"])?;
+    let names: Vec<&str> = names.lines().collect();
+    let wanted = r"^(branch\..*\.(push)?remote|remote\.pushdefault)$";
+    let config = git(env, cwd, &["config", "-z", "--get-regexp", wanted]).unwrap_or_default();
+    let config = String::from_utf8_lossy(&config);
+    let value = |key: String| {
+        let mut entries = config.split('\0').filter_map(|entry| entry.split_once('\n'));
+        entries.rfind(|(known, _)| *known == key).map(|(_, value)| value)
+    };
+    let keys =
+        [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned(), format!("branch.{branch}.remote")];
+    let configured = keys.into_iter().filter_map(value).find(|name| is_plain(name));
+    let only = if let [only] = names.as_slice() { *only } else { "origin" };
+    (!names.is_empty()).then(|| configured.unwrap_or(only).to_owned())
+}
+
+/// A name or address that a shell takes as one word. `.` is this repository, to which nothing is pushed.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._/:@+~-".contains(c);
+    !matches!(name, "" | ".") && !name.starts_with('-') && name.chars().all(plain)
 }
 
 /// The absolute paths of all uncommitted changes; `None` where git does not answer.
@@ -118,14 +151,13 @@ fn between(env: &Env, root: &Path, old: &str, new: &str) -> Option<Vec<String>> 
 /// The name of the tree object that a commit of everything would have; the repository itself is not written.
 pub fn tree(env: &Env, root: &Path) -> Option<String> {
     let scratch = Scratch::new("tree").ok()?;
-    let objects = git(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
-    let objects = String::from_utf8(objects).ok()?;
+    let objects = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
     let (index, own) = (scratch.0.join("index"), scratch.0.join("objects"));
     std::fs::create_dir(&own).ok()?;
     let variables = [
         ("GIT_INDEX_FILE", index.as_os_str()),
         ("GIT_OBJECT_DIRECTORY", own.as_os_str()),
-        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsStr::new(objects.trim_end_matches('\n'))),
+        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsStr::new(&objects)),
     ];
     let git = |args: &[&str]| git_with(env, root, args, &variables, Duration::from_mins(2));
     // Fails in a repository without a commit, whose index is empty anyway.
@@ -150,11 +182,9 @@ pub fn touched(env: &Env, root: &Path, before: &BTreeMap<String, String>) -> Vec
 
 /// Adds a folder of this project to the repository's own ignore list (`info/exclude`), which is not tracked.
 pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
-    let said = |args: &[&str]| String::from_utf8(git(env, root, args)?).ok();
-    let file = said(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
-    let prefix = said(&["rev-parse", "--show-prefix"])?;
-    let line = format!("/{}{folder}/", prefix.trim_end_matches('\n'));
-    let path = Path::new(file.trim_end_matches('\n'));
+    let file = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
+    let line = format!("/{}{folder}/", git_line(env, root, &["rev-parse", "--show-prefix"])?);
+    let path = Path::new(&file);
     std::fs::create_dir_all(path.parent()?).ok()?;
     let found = files::find(path).ok()?;
     let mut text = String::from_utf8(found.bytes.clone().unwrap_or_default()).ok()?;

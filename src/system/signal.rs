@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// First call of the program.
 pub fn settle() {
-    ignore(libc::SIGPIPE); // the reader is gone: `write` returns an error
-    ignore(libc::SIGXFSZ); // the file-size limit is reached: the same
+    // The reader is gone, the file-size limit is reached: `write` returns an error.
+    set(&[libc::SIGPIPE, libc::SIGXFSZ], libc::SIG_IGN);
     let (stdin, stdout, stderr) = (rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr());
     let mut streams = [stdin, stdout, stderr].map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -38,7 +38,7 @@ static EARLY: AtomicI32 = AtomicI32::new(0);
 /// the group's id, would end us and leave the group alive.
 pub fn hold() {
     ALONG.store(STARTING, Ordering::SeqCst);
-    handle(end as *const () as usize);
+    set(&ENDING, end as *const () as usize);
 }
 
 /// From now on a signal that ends this process kills this group too, until `None` is set. The host signals only our own
@@ -49,15 +49,18 @@ pub fn take_along(group: Option<Pid>) {
     if early != 0 {
         end(early);
     }
-    handle(if group.is_some() { end as *const () as usize } else { libc::SIG_DFL });
+    set(&ENDING, if group.is_some() { end as *const () as usize } else { libc::SIG_DFL });
 }
 
-fn handle(handler: libc::sighandler_t) {
-    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+/// The signals that ask a process to end.
+const ENDING: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+fn set(signals: &[i32], handler: libc::sighandler_t) {
+    for signal in signals {
         #[expect(unsafe_code, reason = "no safe crate sets a handler without a thread")]
-        // SAFETY: the handler calls only what is safe in one: atomics, `kill`, `_exit`.
+        // SAFETY: the handlers call only what is safe in one: atomics, `kill`, `_exit`.
         unsafe {
-            libc::signal(signal, handler);
+            libc::signal(*signal, handler);
         }
     }
 }
@@ -88,23 +91,9 @@ pub fn note_interrupts() {
     extern "C" fn note(_: i32) {
         ASKED.store(true, Ordering::Relaxed);
     }
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        #[expect(unsafe_code, reason = "no safe crate here offers a handler; this one only stores a flag")]
-        // SAFETY: the handler is async-signal-safe: one atomic store.
-        unsafe {
-            libc::signal(signal, note as *const () as libc::sighandler_t);
-        }
-    }
+    set(&ENDING, note as *const () as usize);
 }
 
 pub fn interrupted() -> bool {
     ASKED.load(Ordering::Relaxed)
-}
-
-fn ignore(signal: i32) {
-    #[expect(unsafe_code, reason = "no safe crate offers SIG_IGN; the call has no memory effects")]
-    // SAFETY: SIG_IGN is a valid disposition; no handler is installed.
-    unsafe {
-        libc::signal(signal, libc::SIG_IGN);
-    }
 }

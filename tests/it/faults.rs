@@ -172,7 +172,7 @@ pub(crate) fn put_back(folder: &Path, wanted: &Files) {
 /// A full walk over these bytes: where it ends, and how many bytes are left after the last mark.
 pub(crate) fn walk(trace: &str, bytes: &[u8]) -> Result<(Walk, usize), Damage> {
     let mut walk = Walk::new(Session::default(), trace, 0);
-    let done = walk.feed(bytes, |_, _, _| {})?;
+    let done = walk.feed(bytes)?;
     Ok((walk, bytes.len() - done))
 }
 

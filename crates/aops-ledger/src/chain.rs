@@ -3,7 +3,7 @@
 //! Reads bytes that the caller brings, so a ledger of any length takes little memory. Generic over the [`Fold`] that the
 //! entries are applied to. Invariant: an entry is applied only when its batch is committed.
 
-use crate::entry::{ENTRY, Layout, Line, Shape};
+use crate::entry::{ENTRY, Layout, Line};
 use crate::failure::{Failure, Kind};
 use crate::json::quoted;
 use memchr::{memchr, memrchr};
@@ -91,34 +91,30 @@ impl<F: Fold> Walk<F> {
         self.vouched.push((seq, digest.to_owned()));
     }
 
-    /// Applies all complete batches and returns their length. `visit` gets each entry with its offset.
-    pub fn feed(&mut self, bytes: &[u8], visit: impl FnMut(u64, &Line, &F::Fact)) -> Result<usize, Damage> {
-        self.take(bytes, prepare::<F>(bytes), visit)
+    /// Applies all complete batches and returns their length.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, Damage> {
+        self.take(bytes, prepare::<F>(bytes))
     }
 
     /// The same for lines that were prepared before, perhaps by another thread.
-    pub fn take(
-        &mut self,
-        bytes: &[u8],
-        ready: Vec<Ready<F::Fact>>,
-        mut visit: impl FnMut(u64, &Line, &F::Fact),
-    ) -> Result<usize, Damage> {
+    pub fn take(&mut self, bytes: &[u8], ready: Vec<Ready<F::Fact>>) -> Result<usize, Damage> {
         let (mut batch, mut at, mut done) = (Vec::new(), 0, 0);
         let (mut seq, known) = (self.folded.tip().0, self.folded.tip().1.to_owned());
         let mut head = known.as_str();
         let trace = F::ONE_TRACE.then(|| quoted(&self.trace));
-        for Ready { long, shape, fact } in ready {
-            let line = check::<F>(&bytes[at..at + long], shape, seq + 1, head, trace.as_deref())?;
+        for Ready { long, holds, fact } in ready {
+            let line = Some(&bytes[at..at + long]).filter(|_| holds);
+            let line = check::<F>(line, seq + 1, head, trace.as_deref())?;
             if self.vouched.iter().any(|(seq, digest)| *seq == line.seq && digest != line.digest) {
                 let what = "is not the one that was acknowledged";
                 return Err(Damage { kind: Kind::RecoveryFailed, seq: line.seq, what });
             }
             (seq, head) = (line.seq, line.digest);
-            batch.push((at, line, fact));
+            batch.push((line, fact));
             at += long + 1;
             if line.mark.is_some() || !F::LAYOUT.marked {
-                for (offset, line, fact) in batch.drain(..) {
-                    self.apply(self.bytes + (offset - done) as u64, &line, fact, &mut visit)?;
+                for (line, fact) in batch.drain(..) {
+                    self.apply(&line, fact)?;
                 }
                 self.bytes += (at - done) as u64;
                 self.last = long as u64 + 1;
@@ -131,29 +127,20 @@ impl<F: Fold> Walk<F> {
         Ok(done)
     }
 
-    fn apply(
-        &mut self,
-        at: u64,
-        line: &Line,
-        fact: Option<F::Fact>,
-        visit: &mut impl FnMut(u64, &Line, &F::Fact),
-    ) -> Result<(), Damage> {
+    fn apply(&mut self, line: &Line, fact: Option<F::Fact>) -> Result<(), Damage> {
         let damage = |kind, what| Damage { kind, seq: line.seq, what };
         let fact = fact.ok_or(damage(Kind::InvalidTransition, "holds a fact this version does not know"))?;
         if self.folded.changes_state(&fact) {
             self.state_digest = None;
         }
-        self.folded
-            .apply(&self.trace, line, &fact)
-            .map_err(|kind| damage(kind, "does not follow from the entries before it"))?;
-        if let Some(mark) = line.mark {
-            let state = self.state_digest.take().unwrap_or_else(|| self.folded.state_digest());
-            if state != mark.state || self.folded.memory_digest() != mark.memory {
-                return Err(damage(Kind::ChecksumMismatch, "commits to another state"));
-            }
-            self.state_digest = Some(state);
+        let applied = self.folded.apply(&self.trace, line, &fact);
+        applied.map_err(|kind| damage(kind, "does not follow from the entries before it"))?;
+        let Some(mark) = line.mark else { return Ok(()) };
+        let state = self.state_digest.take().unwrap_or_else(|| self.folded.state_digest());
+        if state != mark.state || self.folded.memory_digest() != mark.memory {
+            return Err(damage(Kind::ChecksumMismatch, "commits to another state"));
         }
-        visit(at, line, &fact);
+        self.state_digest = Some(state);
         Ok(())
     }
 }
@@ -162,8 +149,8 @@ impl<F: Fold> Walk<F> {
 #[derive(Debug)]
 pub struct Ready<Fact> {
     long: usize,
-    /// `None` where the digest does not match.
-    shape: Option<Shape>,
+    /// The digest matches.
+    holds: bool,
     fact: Option<Fact>,
 }
 
@@ -172,11 +159,8 @@ pub fn prepare<F: Fold>(bytes: &[u8]) -> Vec<Ready<F::Fact>> {
     let mut ready = Vec::new();
     let mut at = 0;
     while let Some(long) = memchr(b'\n', &bytes[at..]) {
-        let text = std::str::from_utf8(&bytes[at..at + long]).unwrap_or_default();
-        let shape = Shape::read(F::LAYOUT, text);
-        let line = shape.and_then(|shape| shape.of(F::LAYOUT, text)).filter(Line::holds);
-        let fact = line.and_then(|line| F::read(line.kind, line.with));
-        ready.push(Ready { long, shape: shape.filter(|_| line.is_some()), fact });
+        let line = Line::read_as(F::LAYOUT, &bytes[at..at + long]).filter(Line::holds);
+        ready.push(Ready { long, holds: line.is_some(), fact: line.and_then(|line| F::read(line.kind, line.with)) });
         at += long + 1;
     }
     ready
@@ -194,17 +178,11 @@ pub fn end_of_last_batch(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-fn check<'a, F: Fold>(
-    line: &'a [u8],
-    shape: Option<Shape>,
-    seq: u64,
-    head: &str,
-    trace: Option<&str>,
-) -> Result<Line<'a>, Damage> {
+/// The line, if it holds and follows the one before.
+fn check<'a, F: Fold>(line: Option<&'a [u8]>, seq: u64, head: &str, trace: Option<&str>) -> Result<Line<'a>, Damage> {
     let damage = |kind, what| Damage { kind, seq, what };
-    let line = shape
-        .and_then(|shape| shape.of(F::LAYOUT, std::str::from_utf8(line).ok()?))
-        .ok_or(damage(Kind::ChecksumMismatch, "does not match its digest"))?;
+    let line = line.and_then(|line| Line::read_as(F::LAYOUT, line));
+    let line = line.ok_or(damage(Kind::ChecksumMismatch, "does not match its digest"))?;
     if line.seq != seq {
         return Err(damage(Kind::SequenceGap, "is missing, repeated or out of order"));
     }

@@ -4,12 +4,11 @@
 //! recurses deeper than `DEEPEST`; every string passes through the caller's [`Clean`]; an integer that a double cannot
 //! hold is written as a string.
 
-mod read;
-mod write;
-
-use read::{Reader, unescape};
+use crate::sha256::sha256;
 use std::borrow::Cow;
-use write::{Writer, write_clip, write_text};
+
+/// Below this depth a value is kept as text.
+const DEEPEST: usize = 64;
 
 /// Removes what must not be written, such as secrets.
 pub trait Clean {
@@ -101,6 +100,266 @@ pub fn quoted(text: &str) -> String {
 /// At most `longest` bytes of a text, cut between characters.
 pub fn cut(text: &str, longest: usize) -> &str {
     &text[..text.floor_char_boundary(longest)]
+}
+
+/// A position in a document that is known to be valid.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&mut self) -> u8 {
+        let bytes = self.text.as_bytes();
+        while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    fn value(&mut self, depth: usize) -> Json<'a> {
+        match self.peek() {
+            b'{' | b'[' if depth >= DEEPEST => Json::Deep(self.skip()),
+            b'{' => Json::Object(self.items(b'}', |r| {
+                let name = unescape(r.string());
+                r.peek();
+                r.at += 1; // the colon
+                (name, r.value(depth + 1))
+            })),
+            b'[' => Json::List(self.items(b']', |r| r.value(depth + 1))),
+            b'"' => Json::Text(self.string()),
+            _ => self.plain(),
+        }
+    }
+
+    fn items<T>(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let mut items = Vec::new();
+        self.at += 1;
+        while self.peek() != end && self.at < self.text.len() {
+            items.push(item(self));
+            if self.peek() == b',' {
+                self.at += 1;
+                self.peek();
+            }
+        }
+        self.at += 1;
+        items
+    }
+
+    fn string(&mut self) -> &'a str {
+        self.peek();
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        let mut end = start;
+        while end < bytes.len() && bytes[end] != b'"' {
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        self.at = end + 1;
+        &self.text[start..end.min(bytes.len())]
+    }
+
+    fn plain(&mut self) -> Json<'a> {
+        let rest = &self.text[self.at..];
+        let long = rest.find([',', ']', '}', ' ', '\n', '\r', '\t']).unwrap_or(rest.len());
+        self.at += long;
+        match &rest[..long] {
+            "null" => Json::Null,
+            "true" => Json::Bool(true),
+            "false" => Json::Bool(false),
+            number => Json::Number(number),
+        }
+    }
+
+    /// Steps over one nested value without recursion.
+    fn skip(&mut self) -> &'a str {
+        let (start, mut open) = (self.at, 0_usize);
+        loop {
+            match self.peek() {
+                b'"' => {
+                    self.string();
+                    continue;
+                }
+                b'{' | b'[' => open += 1,
+                b'}' | b']' => open = open.saturating_sub(1),
+                _ => {}
+            }
+            self.at += 1;
+            if open == 0 || self.at >= self.text.len() {
+                return &self.text[start..self.at.min(self.text.len())];
+            }
+        }
+    }
+}
+
+fn unescape(raw: &str) -> Cow<'_, str> {
+    let Some(first) = raw.find('\\') else { return Cow::Borrowed(raw) };
+    let mut out = String::with_capacity(raw.len());
+    out.push_str(&raw[..first]);
+    let mut rest = &raw[first..];
+    while let Some(slash) = rest.find('\\') {
+        out.push_str(&rest[..slash]);
+        let escape = rest.as_bytes().get(slash + 1).copied().unwrap_or(b'\\');
+        rest = rest.get(slash + 2..).unwrap_or("");
+        match escape {
+            b'b' => out.push('\u{8}'),
+            b'f' => out.push('\u{c}'),
+            b'n' => out.push('\n'),
+            b'r' => out.push('\r'),
+            b't' => out.push('\t'),
+            b'u' => rest = unescape_unit(rest, &mut out),
+            other => out.push(char::from(other)),
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Reads the four digits after `\u`, and the second half of a surrogate pair.
+fn unescape_unit<'a>(rest: &'a str, out: &mut String) -> &'a str {
+    let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
+    let Some(high) = unit(rest) else { return rest };
+    let after = &rest[4..];
+    let low = after.strip_prefix("\\u").and_then(unit).filter(|low| (0xDC00..0xE000).contains(low));
+    if let (0xD800..0xDC00, Some(low)) = (high, low) {
+        let pair = 0x10000 + ((u32::from(high) - 0xD800) << 10) + (u32::from(low) - 0xDC00);
+        out.push(char::from_u32(pair).unwrap_or('\u{FFFD}'));
+        &after[6..]
+    } else {
+        out.push(char::from_u32(u32::from(high)).unwrap_or('\u{FFFD}'));
+        after
+    }
+}
+
+/// How values are written: cleaned, and longer texts clipped.
+struct Writer<'c, C> {
+    clean: &'c C,
+    longest: usize,
+}
+
+impl<C: Clean> Writer<'_, C> {
+    fn text(&self, json: &Json) -> String {
+        let mut out = String::new();
+        self.write(json, &mut out);
+        out
+    }
+
+    fn write(&self, json: &Json, out: &mut String) {
+        match json {
+            Json::Null => out.push_str("null"),
+            Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Json::Number(text) => write_number(text, out),
+            Json::Text(raw) => self.write_clean(&self.clean.clean(&unescape(raw)), out),
+            Json::Deep(raw) => {
+                let clean = self.clean.clean(raw);
+                write_clip(&clean, clean.len().min(self.longest / 4), out);
+            }
+            Json::List(items) => {
+                out.push('[');
+                for (n, item) in items.iter().enumerate() {
+                    if n > 0 {
+                        out.push(',');
+                    }
+                    self.write(item, out);
+                }
+                out.push(']');
+            }
+            Json::Object(members) => self.write_object(members, out),
+        }
+    }
+
+    fn write_object(&self, members: &[(Cow<str>, Json)], out: &mut String) {
+        let mut sorted: Vec<_> = members.iter().map(|(name, value)| (self.member_name(name), value)).collect();
+        sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+        let mut first = true;
+        out.push('{');
+        for (n, (name, value)) in sorted.iter().enumerate() {
+            if sorted.get(n + 1).is_some_and(|(next, _)| next == name) {
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                out.push(',');
+            }
+            write_text(name, out);
+            out.push(':');
+            match value {
+                Json::Text(raw) => self.write_clean(&self.clean.clean_member(name, &unescape(raw)), out),
+                value => self.write(value, out),
+            }
+        }
+        out.push('}');
+    }
+
+    fn write_clean(&self, clean: &str, out: &mut String) {
+        if clean.len() <= self.longest {
+            write_text(clean, out);
+        } else {
+            write_clip(clean, self.longest / 4, out);
+        }
+    }
+
+    /// Names are clipped before they are sorted: the output must be in order, and two long names must stay different.
+    fn member_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        let clean = self.clean.clean(name);
+        if clean.len() <= self.longest {
+            return clean;
+        }
+        let digest = sha256(&[clean.as_bytes()]);
+        Cow::Owned(format!("{}~{}", cut(&clean, self.longest / 4), &digest[..16]))
+    }
+}
+
+fn write_clip(text: &str, keep: usize, out: &mut String) {
+    out.push_str("{\"clipped\":");
+    write_text(cut(text, keep), out);
+    out.push_str(",\"length\":");
+    out.push_str(&text.len().to_string());
+    out.push_str(",\"sha256\":\"");
+    out.push_str(&sha256(&[text.as_bytes()]));
+    out.push_str("\"}");
+}
+
+fn write_text(text: &str, out: &mut String) {
+    out.push('"');
+    let mut kept = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[kept..at]);
+        kept = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            other => {
+                out.push_str("\\u00");
+                out.push(if other < 16 { '0' } else { '1' });
+                out.push(char::from_digit(u32::from(other & 15), 16).unwrap_or('0'));
+            }
+        }
+    }
+    out.push_str(&text[kept..]);
+    out.push('"');
+}
+
+fn write_number(text: &str, out: &mut String) {
+    const LARGEST: u64 = 1 << 53;
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        return match digits.parse::<u64>() {
+            Ok(0) => out.push('0'),
+            Ok(n) if n <= LARGEST => out.push_str(text),
+            _ => write_text(text, out),
+        };
+    }
+    match text.parse::<f64>() {
+        Ok(n) if n.is_finite() => out.push_str(ryu_js::Buffer::new().format_finite(n)),
+        _ => write_text(text, out),
+    }
 }
 
 #[cfg(test)]

@@ -40,13 +40,13 @@
 //! let (line, _digest) = frame.write();
 //!
 //! let mut walk = Walk::new(Count(0, NO_DIGEST.to_owned()), "job-7", 0);
-//! assert_eq!(walk.feed(line.as_bytes(), |_, _, _| {}), Ok(line.len()));
+//! assert_eq!(walk.feed(line.as_bytes()), Ok(line.len()));
 //! assert_eq!(walk.folded.0, 1);
 //!
 //! // Any change is seen.
 //! let mut walk = Walk::new(Count(0, NO_DIGEST.to_owned()), "job-7", 0);
 //! let changed = line.replace("tick", "tock");
-//! assert_eq!(walk.feed(changed.as_bytes(), |_, _, _| {}).unwrap_err().kind, Kind::ChecksumMismatch);
+//! assert_eq!(walk.feed(changed.as_bytes()).unwrap_err().kind, Kind::ChecksumMismatch);
 //! ```
 //!
 //! In reading order; a module uses only modules declared above it.

@@ -1,15 +1,16 @@
-//! How prompts, writes, checks, rollbacks and stops change phase, sandbox and debts.
+//! How prompts, writes, checks, rollbacks, stops and the steps of a run change phase, sandbox and debts.
 //!
-//! Changes a session and nothing else. Invariant: a verification holds until the next write.
+//! Changes a session and nothing else. Invariants: a verification holds until the next write; while a step is under way
+//! its prompt begins no task, and the sandbox is the step's.
 
 use crate::config::policy::Level;
 use crate::model::agent::ours;
 use crate::model::call::{CallState, Effect};
 use crate::model::phase::Phase;
-use crate::session::fact::{Checked, Seen, Step};
+use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
-use crate::session::state::{LastRun, RollbackState, Sandbox, Stopping, Task, TaskProgress, Undone};
+use crate::session::state::{LastRun, OpenCall, RollbackState, Sandbox, Stopping, Task, TaskProgress, Undone};
 use crate::text::json::cut;
 
 impl Session {
@@ -104,7 +105,10 @@ impl Session {
 
     /// One of the user's checks was run. A failure sends the work back, or ends it.
     pub(super) fn apply_check(&mut self, checked: &Checked) {
-        self.update_failing_checks(checked);
+        if let Some(stage) = &mut self.memory.run {
+            stage.failing.retain(|id| *id != checked.id);
+            stage.failing.extend(checked.failed().then(|| checked.id.clone()));
+        }
         let run = LastRun { ending: checked.ending.clone(), outcome: checked.outcome.clone() };
         self.memory.progress.checks.insert(checked.id.clone(), run);
         let policy = self.policy();
@@ -184,6 +188,40 @@ impl Session {
             }
         } else {
             self.memory.progress.let_go = true;
+        }
+    }
+
+    /// The driver begins a step, or ends the one under way.
+    pub(super) fn apply_run_step(&mut self, staged: &Staged) {
+        self.state.stop = Stopping::default();
+        self.state.state.hydration_pending = false;
+        self.memory.progress.before = None;
+        self.memory.run.clone_from(&staged.stage);
+        let Some(stage) = &staged.stage else {
+            self.state.sandbox = Sandbox::Shut;
+            return;
+        };
+        (self.state.phase, self.state.sandbox) = (stage.phase, stage.sandbox);
+        self.state.hydration.original_prompt = Some(cut(&staged.task, 2048).to_owned());
+    }
+
+    /// A refusal in the main conversation stays open until a later call completes.
+    pub(super) fn update_step_refusal(&mut self, open: &OpenCall, step: &Step) {
+        let Some(stage) = self.memory.run.as_mut().filter(|_| open.agent_id.is_none()) else { return };
+        let writes = open.effect.is_some_and(Effect::is_write);
+        let unheard = step.reason.as_deref() == Some(NO_EFFECT);
+        match step.to {
+            CallState::Denied if step.gate.is_some() => {
+                (stage.refused, stage.refused_by) = (step.reason.clone(), step.gate.clone());
+            }
+            CallState::Failed if unheard && writes => {
+                let what = format!("the client did not run `{}`", cut(&step.call.tool, 64));
+                (stage.refused, stage.refused_by) = (Some(what), None);
+            }
+            CallState::Completed if writes || open.effect == Some(Effect::Spawn) => {
+                (stage.refused, stage.refused_by) = (None, None);
+            }
+            _ => {}
         }
     }
 }

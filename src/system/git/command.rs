@@ -20,6 +20,11 @@ pub(super) fn git(env: &Env, cwd: &Path, args: &[&str]) -> Option<Vec<u8>> {
     git_with(env, cwd, args, &[], PATIENCE)
 }
 
+/// Without the line feed at the end.
+pub(super) fn git_line(env: &Env, cwd: &Path, args: &[&str]) -> Option<String> {
+    String::from_utf8(git(env, cwd, args)?).ok().map(|said| said.trim_end_matches('\n').to_owned())
+}
+
 pub(super) fn git_with(
     env: &Env,
     cwd: &Path,
