@@ -34,14 +34,17 @@ impl Temperament {
     }
 }
 
-/// The next turn of whoever asks, the main agent or one that it started.
+/// The next turn of the main agent, or of one that it started.
 pub(super) fn answer(request: &Request, tasks: &[Task], temperament: Temperament) -> Turn {
-    if request.agent.is_some() {
-        return report(request, tasks);
-    }
-    let prompted = tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)));
-    let Some((task, heard)) = prompted else { return Turn::text("This is not a prompt that I know.") };
-    next_deed(task, &heard, temperament).map_or_else(|| Turn::text(task.last_words), |deed| deed.turn())
+    let turn = if request.agent.is_some() { report(request, tasks) } else { work(request, tasks, temperament) };
+    turn.unwrap_or_else(|| Turn::text("I was not told what to do here."))
+}
+
+/// The newest prompt is the task in hand.
+fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<Turn> {
+    let (task, heard) = tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)))?;
+    let deed = next_deed(task, &heard, temperament);
+    Some(deed.map_or_else(|| Turn::text(task.last_words), |deed| deed.turn()))
 }
 
 /// The newest advice comes first, then what was advised before, then the steps of the task.
@@ -76,28 +79,29 @@ fn start(agent: &str) -> Deed {
     Deed::new("Agent", json!({"description": agent, "prompt": "Do your part.", "subagent_type": agent}))
 }
 
-/// What one of our agents reports; the first line of its instructions says which it is.
-fn report(request: &Request, tasks: &[Task]) -> Turn {
-    let system = request.system();
-    let reports: [(&str, fn(&Request, &[Task]) -> Value); 5] = [
-        ("# Prompt hydrator", plan),
-        ("# Critic", |_, _| json!({"verdict": "PROCEED", "acceptance_criteria": CRITERIA, "problems": []})),
-        ("# Custodiet", |_, _| json!({"verdict": "OK"})),
-        ("# QA verifier", |_, _| json!({"verdict": "VERIFIED"})),
-        ("# Framework", |_, _| reflection()),
-    ];
-    let (_, block) = reports.iter().find(|(title, _)| system.lines().any(|line| line == *title)).unwrap();
-    Turn::text(&fenced(block(request, tasks)))
+/// What one of our agents reports; the title of its instructions says which it is.
+fn report(request: &Request, tasks: &[Task]) -> Option<Turn> {
+    let block = match request.system().lines().find_map(|line| line.strip_prefix("# "))? {
+        "Prompt hydrator" => plan(request, tasks)?,
+        "Critic" => json!({"verdict": "PROCEED", "acceptance_criteria": CRITERIA, "problems": []}),
+        "Custodiet" => json!({"verdict": "OK"}),
+        "QA verifier" => json!({"verdict": "VERIFIED"}),
+        "Framework" => reflection(),
+        _ => return None,
+    };
+    Some(Turn::text(&fenced(block)))
 }
 
 const CRITERIA: [&str; 2] = ["the prompt's wish is met and can be seen in the files", "`sh run-tests.sh` passes"];
 
 /// The plan for the newest prompt in the hydrator's context.
-fn plan(request: &Request, tasks: &[Task]) -> Value {
+fn plan(request: &Request, tasks: &[Task]) -> Option<Value> {
     let context = request.pieces().join("\n");
-    let task = tasks.iter().rev().find(|task| context.contains(task.prompt)).unwrap();
-    json!({"workflow": task.workflow, "intent": task.prompt, "task": task.task, "acceptance_criteria": CRITERIA,
-        "steps": ["read what is there", "change it", "run `sh run-tests.sh`", "commit"]})
+    let task = tasks.iter().rev().find(|task| context.contains(task.prompt))?;
+    let kind = if task.is_new { "new" } else { "continue" };
+    let steps = ["read what is there", "change it", "run `sh run-tests.sh`", "commit"];
+    Some(json!({"workflow": task.workflow, "intent": task.prompt, "task": kind, "acceptance_criteria": CRITERIA,
+        "steps": steps}))
 }
 
 fn reflection() -> Value {

@@ -24,12 +24,12 @@ impl Cost {
         // The last request of a conversation holds all of it.
         let mut agents: BTreeMap<_, _> = requests.iter().map(|request| (&request.agent, request)).collect();
         let main = agents.remove(&None).unwrap();
-        let read = |request| hear(request).iter().map(|heard| measure(sandbox, heard.text())).sum::<usize>();
+        let read = |request| hear(request).iter().map(|heard| measure_text(sandbox, heard.text())).sum::<usize>();
         let read_before = before.iter().rfind(|request| request.agent.is_none()).map_or(0, read);
         let refused = |heard: Vec<Heard>| heard.iter().filter(|heard| heard.is_refusal()).count();
         Self {
             requests: requests.len(),
-            sent: requests.iter().map(|request| measure(sandbox, &request.body.to_string())).sum(),
+            sent: requests.iter().map(|request| measure_text(sandbox, &request.body.to_string())).sum(),
             subagents: agents.len(),
             refusals: refused(hear_since(main, prompt).unwrap())
                 + agents.values().map(|request| refused(hear(request))).sum::<usize>(),
@@ -38,8 +38,8 @@ impl Cost {
     }
 }
 
-/// The length of a text without what is longer on one machine, or on one day, than on another.
-fn measure(sandbox: &Sandbox, text: &str) -> usize {
+/// The length of a text without what is longer on one machine, or in one run, than in another.
+fn measure_text(sandbox: &Sandbox, text: &str) -> usize {
     let text = sandbox.scrub(text).replace(BINARY, "aops-hook");
     let varying = ["duration_ms: ", "OS Version: "].map(|name| {
         let values = text.split(name).skip(1);

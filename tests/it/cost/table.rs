@@ -69,17 +69,17 @@ pub(super) const SENT: [Column; 3] = [
 
 /// Words to the left, figures to the right.
 pub(super) fn to_text(rows: &[Row], columns: &[Column]) -> String {
-    let mut lines = vec![String::new(); rows.len() + 1];
+    let mut lines = vec![Vec::new(); rows.len() + 1];
     for (heading, cell) in columns {
         let mut cells = vec![(*heading).to_owned()];
         cells.extend(rows.iter().map(cell));
         let is_figure = cells.last().unwrap().starts_with(|c: char| c.is_ascii_digit());
         let width = cells.iter().map(String::len).max().unwrap();
         for (line, cell) in lines.iter_mut().zip(cells) {
-            line.push_str(&if is_figure { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") });
+            line.push(if is_figure { format!("{cell:>width$}") } else { format!("{cell:width$}") });
         }
     }
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.iter().map(|cells| cells.join("  ").trim_end().to_owned() + "\n").collect()
 }
 
 /// Rounded up to one decimal.

@@ -9,9 +9,9 @@ use std::path::Path;
 pub(super) struct Task {
     pub(super) name: &'static str,
     pub(super) prompt: &'static str,
-    /// What `prompt-hydrator` makes of it: a workflow, for a task that is `new` or one that it should `continue`.
+    /// What `prompt-hydrator` makes of it: a workflow, for a new task or for the one in hand.
     pub(super) workflow: &'static str,
-    pub(super) task: &'static str,
+    pub(super) is_new: bool,
     pub(super) steps: Vec<Deed>,
     pub(super) last_words: &'static str,
 }
@@ -69,7 +69,7 @@ fn typo_and_follow_up(project: &Path) -> Vec<Task> {
         name: "typo",
         prompt: "There is a typo in the README, please fix it.",
         workflow: "minor-edit",
-        task: "new",
+        is_new: true,
         steps: vec![read(&readme), edit(&readme, "Teh program", "The program")],
         last_words: "I fixed the typo.",
     };
@@ -77,7 +77,7 @@ fn typo_and_follow_up(project: &Path) -> Vec<Task> {
         name: "follow-up",
         prompt: "Shorter!",
         workflow: "minor-edit",
-        task: "continue",
+        is_new: false,
         steps: vec![edit(&readme, "The program greets", "It greets")],
         last_words: "It is shorter now.",
     };
@@ -89,7 +89,7 @@ fn question(project: &Path) -> Vec<Task> {
         name: "question",
         prompt: "What does src/greet.sh print?",
         workflow: "simple-question",
-        task: "new",
+        is_new: true,
         steps: vec![read(&project.join("src/greet.sh"))],
         last_words: "It prints `hello`.",
     }]
@@ -100,7 +100,7 @@ fn tests(_: &Path) -> Vec<Task> {
         name: "tests",
         prompt: "Do the tests pass?",
         workflow: "qa-demo",
-        task: "new",
+        is_new: true,
         steps: vec![Deed::bash("sh run-tests.sh")],
         last_words: "Yes, they pass.",
     }]
@@ -116,7 +116,7 @@ fn feature(project: &Path) -> Vec<Task> {
         name: "feature",
         prompt: "Let the program greet each of our thirty readers by number, with a test and a page about it.",
         workflow: "feature-dev",
-        task: "new",
+        is_new: true,
         steps: vec![
             read(&greet),
             write(&project.join("src/readers.sh"), &format!("case $1 in\n{readers}esac\n")),
