@@ -23,7 +23,7 @@ settings and runs `aops-hook doctor`.
   --help       this text
 
 Variables: AOPS_BIN_DIR (instead of ~/.local/bin), CLAUDE_CONFIG_DIR, CARGO_HOME, RUSTUP_HOME,
-CARGO_TARGET_DIR, AOPS_PROFILE (the Cargo profile to build with, instead of release).
+CARGO_TARGET_DIR, AOPS_PROGRAM (an aops-hook that is built already: nothing is built then).
 HELP
 }
 
@@ -88,38 +88,43 @@ if [ "$action" = uninstall ]; then
     exit 0
 fi
 
-if command -v cargo >/dev/null 2>&1; then
-    cargo=cargo rustc=rustc
-else
-    cargo=${CARGO_HOME:-$HOME/.cargo}/bin/cargo rustc=${CARGO_HOME:-$HOME/.cargo}/bin/rustc
-    [ -x "$cargo" ] || fail "no cargo found" "install Rust from https://rustup.rs, then run ./install.sh again"
-fi
+# Sets `built` to the program to install.
+build() {
+    if command -v cargo >/dev/null 2>&1; then
+        cargo=cargo rustc=rustc
+    else
+        cargo=${CARGO_HOME:-$HOME/.cargo}/bin/cargo rustc=${CARGO_HOME:-$HOME/.cargo}/bin/rustc
+        [ -x "$cargo" ] || fail "no cargo found" "install Rust from https://rustup.rs, then run ./install.sh again"
+    fi
 
-# A musl target, where there is one, makes the smallest static program; the host's own is made static by .cargo/config.toml.
-host=$("$rustc" -vV | sed -n 's/^host: //p')
-[ -n "$host" ] || fail "\`rustc -vV\` does not say its host" "check that \`rustc -vV\` works here"
-target=$host
-case $host in
-    *-linux-gnu)
-        musl=${host%-gnu}-musl
-        libraries=$("$rustc" --print target-libdir --target "$musl" 2>/dev/null || true)
-        if [ -n "$libraries" ] && [ -d "$libraries" ]; then
-            target=$musl
-        fi
-        ;;
-    *) ;;
-esac
+    # A musl target, where there is one, makes the smallest static program; the host's own is made static by .cargo/config.toml.
+    host=$("$rustc" -vV | sed -n 's/^host: //p')
+    [ -n "$host" ] || fail "\`rustc -vV\` does not say its host" "check that \`rustc -vV\` works here"
+    target=$host
+    case $host in
+        *-linux-gnu)
+            musl=${host%-gnu}-musl
+            libraries=$("$rustc" --print target-libdir --target "$musl" 2>/dev/null || true)
+            if [ -n "$libraries" ] && [ -d "$libraries" ]; then
+                target=$musl
+            fi
+            ;;
+        *) ;;
+    esac
 
-target_dir=${CARGO_TARGET_DIR:-$here/target}
-case $target_dir in
-    /*) ;;
-    *) target_dir=$(pwd -P)/$target_dir ;;
-esac
-profile=${AOPS_PROFILE:-release}
-say "building for $target"
-(cd -- "$here" && "$cargo" build --profile "$profile" --locked --bin aops-hook --target "$target" --target-dir "$target_dir")
-built=$target_dir/$target/$profile/aops-hook
-[ -x "$built" ] || fail "the build made no \`$built\`"
+    target_dir=${CARGO_TARGET_DIR:-$here/target}
+    case $target_dir in
+        /*) ;;
+        *) target_dir=$(pwd -P)/$target_dir ;;
+    esac
+    say "building for $target"
+    (cd -- "$here" && "$cargo" build --release --locked --bin aops-hook --target "$target" --target-dir "$target_dir")
+    built=$target_dir/$target/release/aops-hook
+}
+
+built=${AOPS_PROGRAM:-}
+[ -n "$built" ] || build
+[ -x "$built" ] || fail "no program at \`$built\`" "unset AOPS_PROGRAM, and it is built"
 
 # Beside the old one, then renamed: a hook that runs just now keeps its file, and the next one has a whole new one.
 place() {

@@ -5,8 +5,7 @@
 //! injected stays below the client's limit and names the file that holds the rest.
 
 use crate::briefing::sources;
-use crate::briefing::tracker::item::Item;
-use crate::briefing::tracker::{self, queue};
+use crate::briefing::tracker::{self, Item};
 use crate::claude::transcript;
 use crate::config::texts;
 use crate::ledger::open::Ledger;
@@ -233,7 +232,11 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     if !env.dry_run && tracker::snapshot(env, &project).tool.is_some() {
         let title = format!("Halt: {}", one_line(session.blocked().unwrap_or_default(), 120));
         let labels = vec!["aops-halt".to_owned()];
-        queue::enqueue(env, &project, Item::Issue { title, body: text, kind: "bug".to_owned(), priority: 1, labels })?;
+        tracker::enqueue(
+            env,
+            &project,
+            Item::Issue { title, body: text, kind: "bug".to_owned(), priority: 1, labels },
+        )?;
     }
     Ok(())
 }

@@ -4,14 +4,10 @@
 //! the notes are read one by one, as far as the deadline allows. Invariants: symlinks are never followed, hidden folders
 //! and `sessions/` never read; a damaged index is as good as none; whatever comes out is redacted.
 
-mod walk;
 mod words;
 mod rank;
-mod index;
-mod lines;
-mod text;
-mod merge;
 mod scan;
+mod index;
 
 use crate::model::error::Failure;
 use crate::system::env::Env;
@@ -22,7 +18,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// The best first.
@@ -33,7 +28,6 @@ pub struct Found {
     pub indexed_ms: Option<i64>,
 }
 
-/// One note.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// Below the data folder.
@@ -51,7 +45,6 @@ pub struct Line {
     pub text: String,
 }
 
-/// What a refresh did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refreshed {
     pub notes: usize,
@@ -87,13 +80,13 @@ pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> Found {
 
 /// The note as it is now; `None` if it is gone or no longer matches.
 fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
-    let text = walk::read(&env.data, &candidate.path).ok()?;
-    let title = text::title(&candidate.path, &text);
-    let lines = lines::best(question, &candidate.weights, &text);
+    let text = scan::read(&env.data, &candidate.path).ok()?;
+    let title = words::title(&candidate.path, &text);
+    let lines = rank::best_lines(question, &candidate.weights, &text);
     let named = || question.is_in(&title) || question.is_in(&candidate.path.to_string_lossy());
     (!lines.is_empty() || named()).then(|| Hit {
         path: candidate.path.clone(),
-        title: lines::clean(&title),
+        title: rank::clean(&title),
         score: candidate.score,
         lines,
     })
@@ -101,7 +94,7 @@ fn hit(env: &Env, question: &Question, candidate: &Candidate) -> Option<Hit> {
 
 /// Brings the index up to date: only new and changed notes are read. For a background process.
 pub fn refresh(env: &Env) -> Result<Refreshed, Failure> {
-    merge::refresh(&env.data, &index_path(env), env.now_ms)
+    index::refresh(&env.data, &index_path(env), env.now_ms)
 }
 
 fn index_path(env: &Env) -> PathBuf {

@@ -3,7 +3,7 @@
 //! Reads an agent's report, writes the tracker's queue. Invariant: the same text about the same session is one item,
 //! however often it is queued; without a tracker nothing is queued.
 
-use crate::briefing::tracker::{self, Item, Why, queue};
+use crate::briefing::tracker::{self, Item, Why};
 use crate::insight::tally::says_something;
 use crate::model::error::Failure;
 use crate::session::agent_report::AgentReport;
@@ -80,5 +80,5 @@ fn put(
     label: &str,
 ) -> Result<(), Failure> {
     let (kind, labels) = (kind.to_owned(), vec![label.to_owned()]);
-    queue::enqueue(env, project, Item::Issue { title, body, kind, priority, labels }).map(drop)
+    tracker::enqueue(env, project, Item::Issue { title, body, kind, priority, labels }).map(drop)
 }

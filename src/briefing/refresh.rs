@@ -5,11 +5,10 @@
 //! looks once more if it was asked to meanwhile; if one of the two is killed, the other ends the group.
 
 mod tool;
-mod drain;
 
 use crate::briefing::notes;
-use crate::briefing::tracker::snapshot::SCHEMA;
-use crate::briefing::tracker::{self, Part, Snapshot, Trouble, queue};
+use crate::briefing::tracker::dialect::Dialect;
+use crate::briefing::tracker::{self, Part, SCHEMA, Snapshot, Trouble, queue};
 use crate::insight::collect;
 use crate::model::error::Failure;
 use crate::system::env::Env;
@@ -160,7 +159,7 @@ fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Fai
     let began = Instant::now();
     let before = tracker::snapshot(env, Path::new(project));
     let seen = Tool::find(env, project, command, end).and_then(|tool| {
-        let trouble = drain::drain(env, project, &tool).err();
+        let trouble = tool::drain(env, project, &tool).err();
         Ok(Snapshot { trouble, ..survey(project, &tool)? })
     });
     queue::prune(env, project);
@@ -185,7 +184,7 @@ pub fn ready(env: &Env, project: &Path, command: &str) -> Result<Vec<String>, St
 
 fn survey(project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
     let (all, some) = (0, tool::FEWER);
-    let list = |arguments: fn(tracker::dialect::Dialect, usize) -> Vec<String>| -> Result<Part, Trouble> {
+    let list = |arguments: fn(Dialect, usize) -> Vec<String>| -> Result<Part, Trouble> {
         match tool.issues(arguments(tool.dialect, all))? {
             Some(issues) => Ok(Part::of(issues, true)),
             None => Ok(Part::of(tool.issues(arguments(tool.dialect, some))?.unwrap_or_default(), false)),
@@ -195,9 +194,9 @@ fn survey(project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
         schema: SCHEMA,
         project: project.to_owned(),
         tool: Some(tool.version.clone()),
-        ready: list(tracker::dialect::Dialect::ready)?,
+        ready: list(Dialect::ready)?,
         blocked: list(|dialect, _| dialect.blocked())?,
-        in_progress: list(tracker::dialect::Dialect::in_progress)?,
+        in_progress: list(Dialect::in_progress)?,
         ..Snapshot::default()
     })
 }

@@ -25,7 +25,6 @@ use std::path::{Path, PathBuf};
 const LONGEST: usize = 6_000;
 const CORE: usize = 1_800;
 
-/// The context for the start of a session.
 pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -> Result<String, Failure> {
     if let Some(stage) = &context.stage {
         return Ok(step(env, stage, event));
@@ -73,7 +72,6 @@ fn standing(session: &Session) -> Option<String> {
     Some(format!("The loop stands at `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
 }
 
-/// What the project wants every session to know.
 fn core(cwd: &Path) -> Option<String> {
     let path = cwd.join("CORE.md");
     let plain = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() < 1 << 20);

@@ -5,8 +5,7 @@
 
 use crate::briefing::memory;
 use crate::briefing::notes::{self, Found};
-use crate::briefing::tracker;
-use crate::briefing::tracker::snapshot::Part;
+use crate::briefing::tracker::{self, Issue, Part};
 use crate::config::policy::{Address, Policy};
 use crate::config::texts;
 use crate::system::env::Env;
@@ -17,7 +16,6 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Issues shown of each list, and notes and memories.
 const MOST_ISSUES: usize = 8;
 const MOST_NOTES: usize = 4;
 
@@ -100,7 +98,7 @@ fn noted(found: &Found) -> String {
 }
 
 fn listed(part: &Part) -> String {
-    let line = |issue: &tracker::answer::Issue| format!("{} {}", issue.id, issue.title);
+    let line = |issue: &Issue| format!("{} {}", issue.id, issue.title);
     let mut lines: Vec<String> = part.issues.iter().take(MOST_ISSUES).map(line).collect();
     if part.total > lines.len() {
         lines.push(format!("… {} more", part.total - lines.len()));

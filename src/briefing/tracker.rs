@@ -1,30 +1,124 @@
-//! The issue tracker: what it held when it was last asked, and what we want written in it.
+//! The issue tracker: what it held when it was last asked, how that is described, and what we want written in it.
 //!
 //! Reads and writes files below `<config>/aops/tracker/` only. A prompt reads the snapshot, which costs one open and one
-//! read; asking the tracker itself is the refresher's work. Invariant: nothing here starts a process or waits for one.
+//! read; asking the tracker itself is the refresher's work. Invariants: nothing here starts a process or waits for one; a
+//! list never looks complete when it is not, and its age is always shown.
 
-pub mod answer;
 pub mod dialect;
-pub mod item;
 pub mod queue;
-pub mod snapshot;
 
-pub use answer::Issue;
-pub use item::Item;
-pub use queue::enqueue;
-pub use snapshot::{Part, Snapshot, Trouble, Why};
+pub use dialect::Issue;
+pub use queue::{Item, enqueue};
 
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::text::sha256::sha256;
+use crate::text::time;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+pub const SCHEMA: u32 = 1;
+
+const KEPT: usize = 20;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub schema: u32,
+    pub project: String,
+    /// When the lists were taken; none are there otherwise.
+    pub taken_ms: Option<i64>,
+    pub tool: Option<String>,
+    pub ready: Part,
+    pub blocked: Part,
+    pub in_progress: Part,
+    /// Why the last look brought nothing.
+    pub trouble: Option<Trouble>,
+    /// Queued items that the tracker does not have yet.
+    pub waiting: usize,
+}
+
+/// One list: how long it was, and its beginning.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    pub total: usize,
+    /// `total` is all there is.
+    pub complete: bool,
+    pub issues: Vec<Issue>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    pub at_ms: i64,
+    pub why: Why,
+    pub words: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    NotYet,
+    NoTool,
+    NoDatabase,
+    NotUnderstood,
+    TimedOut,
+    Failed,
+}
+
+impl Part {
+    pub fn of(mut issues: Vec<Issue>, complete: bool) -> Self {
+        let total = issues.len();
+        issues.truncate(KEPT);
+        Self { total, complete, issues }
+    }
+
+    fn count(&self) -> String {
+        format!("{}{}", self.total, if self.complete { "" } else { " or more" })
+    }
+}
+
+impl Snapshot {
+    /// None was ever taken, or none that we can read.
+    pub fn none(project: &str, why: Why, words: &str) -> Self {
+        let trouble = Some(Trouble { at_ms: 0, why, words: words.to_owned() });
+        Self { schema: SCHEMA, project: project.to_owned(), trouble, ..Self::default() }
+    }
+
+    /// The look before this one failed: its lists stay, unless there is nothing any more that they could be about.
+    #[must_use]
+    pub fn after(self, trouble: Trouble, waiting: usize) -> Self {
+        match trouble.why {
+            Why::TimedOut | Why::Failed => Self { trouble: Some(trouble), waiting, ..self },
+            _ => Self { trouble: Some(trouble), waiting, ..Self::none(&self.project, Why::NotYet, "") },
+        }
+    }
+
+    /// One line: what is there and how old it is, or why nothing is.
+    pub fn headline(&self, now_ms: i64) -> String {
+        let mut line = match (self.taken_ms, &self.trouble) {
+            (Some(taken), trouble) => {
+                let tool = self.tool.as_deref().unwrap_or("tracker");
+                let (ready, blocked) = (self.ready.count(), self.blocked.count());
+                let busy = self.in_progress.count();
+                let age = time::age(now_ms - taken);
+                let late = trouble.as_ref().map(|t| format!("; trouble: {}", t.words)).unwrap_or_default();
+                format!("`{tool}`, as of {age} ago: {ready} ready, {blocked} blocked, {busy} in progress{late}")
+            }
+            (None, Some(trouble)) => trouble.words.clone(),
+            (None, None) => "not asked yet".to_owned(),
+        };
+        if self.waiting > 0 {
+            let _ = write!(line, "; {} of our own still to be written", self.waiting);
+        }
+        line
+    }
+}
+
 /// Our own files are under 20 KB.
 const LARGEST: usize = 256 << 10;
 
-/// The folder of snapshot and queue.
 pub fn folder(env: &Env) -> PathBuf {
     env.config.join("aops/tracker")
 }
@@ -47,7 +141,7 @@ pub fn snapshot(env: &Env, project: &Path) -> Snapshot {
     match read {
         Ok(long) => serde_json::from_slice::<Snapshot>(&bytes[..long])
             .ok()
-            .filter(|found| found.schema == snapshot::SCHEMA && found.project == project)
+            .filter(|found| found.schema == SCHEMA && found.project == project)
             .unwrap_or_else(|| none("the last snapshot cannot be read; the next look replaces it")),
         Err(error) if error.kind() == ErrorKind::NotFound => none("not asked yet"),
         Err(error) => none(&format!("the last snapshot cannot be read: {error}")),

@@ -22,7 +22,7 @@ use crate::checkpoint::form::{Checkpoint, Id, Identity, Kind, SCHEMA, Timing, st
 use crate::checkpoint::store::Store;
 use crate::checkpoint::store::index::Row;
 use crate::checkpoint::tree::Artifacts;
-use crate::claude::transcript::tokens::used;
+use crate::claude::transcript::used;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::dashed;
 use crate::model::error::{Code, Failure};

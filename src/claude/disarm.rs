@@ -3,13 +3,7 @@
 //! Reads text; writes nothing. Invariant: an entry counts only if it runs our program for every call of its event.
 
 use crate::claude::settings::{PROGRAM, program};
-use crate::model::event::EVENTS;
 use serde_json::Value;
-
-/// The events we register for.
-pub fn expected() -> Vec<&'static str> {
-    EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect()
-}
 
 /// The events for which this text runs our program, unconditionally.
 pub fn registered(text: &str) -> Vec<String> {
@@ -69,6 +63,12 @@ fn runs_us(command: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::event::EVENTS;
+
+    /// The events we register for.
+    fn expected() -> Vec<&'static str> {
+        EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name).collect()
+    }
 
     fn settings(hook: &str, matcher: &str) -> String {
         format!(r#"{{"model":"x","hooks":{{"PreToolUse":[{{{matcher}"hooks":[{hook}]}}],"Stop":[]}}}}"#)

@@ -6,5 +6,4 @@ pub mod wire;
 pub mod settings;
 pub mod disarm;
 pub mod usage;
-pub mod prices;
 pub mod transcript;

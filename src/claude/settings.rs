@@ -4,18 +4,15 @@
 //! for byte, so only the places that change are edited (`docs/decisions/settings.md`).
 //! Invariants: `register` twice is `register` once; `unregister` undoes `register`; text that is not JSON is refused.
 
-mod span;
-mod style;
+mod edit;
 mod survey;
-mod statusline;
 
-pub use statusline::{StatusLine, status_line, with_status_line};
-pub use survey::{Registered, Survey, program, survey};
+pub use survey::{Registered, StatusLine, Survey, program, status_line, survey, with_status_line};
 
-use crate::config::policy::problem::position;
+use crate::config::problem::position;
 use crate::model::event::{EVENTS, EventKind, EventRow};
+use edit::{BOM, JsonPart, member, parts};
 use serde::Serialize;
-use span::{BOM, JsonPart, member, parts};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -90,7 +87,7 @@ pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadab
     }
     check(&text)?;
     let before = original.filter(|text| check(text).is_ok());
-    let hooks = before.and_then(|text| Some((text, member(text, &span::document(text), "hooks")?.value)));
+    let hooks = before.and_then(|text| Some((text, member(text, &edit::document(text), "hooks")?.value)));
     let had = |event: Option<&str>| match (&hooks, event) {
         (None, _) => false,
         (Some(_), None) => true,
@@ -99,10 +96,9 @@ pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadab
     while let Some(cleaner) = less_one(&text, None, &had) {
         text = cleaner;
     }
-    Ok(statusline::without(&text))
+    Ok(survey::without_status_line(&text))
 }
 
-/// Valid JSON with an object on top.
 fn check(text: &str) -> Result<Range<usize>, Unreadable> {
     let json = text.trim_start_matches(BOM);
     if let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(json) {
@@ -110,7 +106,7 @@ fn check(text: &str) -> Result<Range<usize>, Unreadable> {
         let words = said.split(" at line ").next().unwrap_or_default().to_owned();
         return Err(Unreadable { line: error.line(), column: error.column(), words });
     }
-    let root = span::document(text);
+    let root = edit::document(text);
     expect(text, &root, '{', "the settings must be an object")?;
     Ok(root)
 }
@@ -125,21 +121,21 @@ fn expect(text: &str, span: &Range<usize>, opening: char, words: &str) -> Result
 
 /// One event with our entry in its list: as it is, in the place of an older one, or at the end.
 fn set(text: &str, event: &str, group: &Group) -> Result<String, Unreadable> {
-    let root = span::document(text);
+    let root = edit::document(text);
     let Some(hooks) = member(text, &root, "hooks") else {
         let all = BTreeMap::from([(event, [group])]);
-        return Ok(style::append(text, &root, &root, Some("hooks"), &all));
+        return Ok(edit::append(text, &root, &root, Some("hooks"), &all));
     };
     expect(text, &hooks.value, '{', "`hooks` must be an object")?;
     let Some(list) = member(text, &hooks.value, event) else {
-        return Ok(style::append(text, &root, &hooks.value, Some(event), &[group]));
+        return Ok(edit::append(text, &root, &hooks.value, Some(event), &[group]));
     };
     expect(text, &list.value, '[', &format!("`hooks.{event}` must be a list"))?;
     let groups = parts(text, &list.value);
     match keeper(text, &groups, Some(group)) {
-        None => Ok(style::append(text, &root, &list.value, None, group)),
+        None => Ok(edit::append(text, &root, &list.value, None, group)),
         Some(n) if is(text, &groups[n], group) => Ok(text.to_owned()),
-        Some(n) => Ok(style::replace(text, &root, &groups[n].value, group)),
+        Some(n) => Ok(edit::replace(text, &root, &groups[n].value, group)),
     }
 }
 
@@ -157,7 +153,7 @@ fn is(text: &str, part: &JsonPart, group: &Group) -> bool {
 
 /// Removes one superfluous entry of ours; nothing when none is left. With a `command` one entry per event stays.
 fn less_one(text: &str, command: Option<&str>, had: &dyn Fn(Option<&str>) -> bool) -> Option<String> {
-    let root = span::document(text);
+    let root = edit::document(text);
     let top = parts(text, &root);
     for (h, hooks) in top.iter().enumerate().filter(|(_, part)| part.name == "hooks") {
         let events = parts(text, &hooks.value);
@@ -168,16 +164,16 @@ fn less_one(text: &str, command: Option<&str>, had: &dyn Fn(Option<&str>) -> boo
             for (g, group) in groups.iter().enumerate().filter(|(g, _)| Some(*g) != stays) {
                 if all_ours(text, group) {
                     if groups.len() > 1 || had(Some(&event.name)) {
-                        return Some(style::without(text, &event.value, &groups, g));
+                        return Some(edit::without(text, &event.value, &groups, g));
                     } else if events.len() > 1 || had(None) {
-                        return Some(style::without(text, &hooks.value, &events, e));
+                        return Some(edit::without(text, &hooks.value, &events, e));
                     }
-                    return Some(style::without(text, &root, &top, h));
+                    return Some(edit::without(text, &root, &top, h));
                 }
                 let Some(list) = member(text, &group.value, "hooks") else { continue };
                 let held = parts(text, &list.value);
                 if let Some(n) = held.iter().position(|hook| survey::is_ours(&text[hook.value.clone()])) {
-                    return Some(style::without(text, &list.value, &held, n));
+                    return Some(edit::without(text, &list.value, &held, n));
                 }
             }
         }

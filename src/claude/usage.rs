@@ -1,12 +1,12 @@
-//! Tokens: what one message used, and sums by model, agent and phase.
+//! Tokens: what one message used, what that costs, and sums by model, agent and phase.
 //!
-//! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariant: money is counted in whole picodollars
-//! per message, so sums do not depend on their order; a model without a price adds tokens and no money.
+//! Prices come from a list with its date, shipped as `prices.json` and overridden by the user's. Stored types: fields in
+//! sorted order. Invariants: money is counted in whole picodollars per message, so sums do not depend on their order; a
+//! model that is not on the list adds tokens and no money; its name is looked up without date, region and provider.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What one request to a model used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub input: u64,
@@ -25,7 +25,6 @@ impl Usage {
     }
 }
 
-/// A sum over messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sum {
     pub cache_read: u64,
@@ -87,5 +86,175 @@ impl Tokens {
     /// What all models cost together; nothing where none has a price.
     pub fn cost(&self) -> Option<f64> {
         self.by_model.values().filter_map(|sum| sum.picodollars).reduce(u128::saturating_add).map(dollars)
+    }
+}
+
+pub const SHIPPED: &str = include_str!("../../prices.json");
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    #[serde(default)]
+    pub date: String,
+    #[serde(default)]
+    pub source: String,
+    #[serde(default)]
+    pub unit: String,
+    #[serde(default)]
+    pub geo: BTreeMap<String, f64>,
+    pub models: BTreeMap<String, Price>,
+}
+
+/// Dollars per million tokens.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write_5m: f64,
+    pub cache_write_1h: f64,
+    #[serde(default)]
+    pub web_search: f64,
+    /// Another price for prompts above a length.
+    #[serde(default)]
+    pub long_prompt: Option<Long>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Long {
+    pub above: u64,
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write_5m: f64,
+    pub cache_write_1h: f64,
+}
+
+impl Prices {
+    /// The shipped list, with the models of the user's own list in front.
+    pub fn read(own: Option<&str>) -> Result<Self, String> {
+        let mut prices: Prices = serde_json::from_str(SHIPPED).map_err(|e| e.to_string())?;
+        if let Some(own) = own {
+            let own: Prices = serde_json::from_str(own).map_err(|e| e.to_string())?;
+            let bad = |price: &&Price| {
+                [
+                    price.input,
+                    price.output,
+                    price.cache_read,
+                    price.cache_write_5m,
+                    price.cache_write_1h,
+                    price.web_search,
+                ]
+                .iter()
+                .any(|n| !n.is_finite() || *n < 0.0 || *n > 1e6)
+            };
+            if own.models.values().any(|price| bad(&price)) {
+                return Err("a price is below 0 or above a million".to_owned());
+            }
+            prices.models.extend(own.models);
+            prices.geo.extend(own.geo);
+            if !own.date.is_empty() {
+                prices.date = own.date;
+            }
+        }
+        Ok(prices)
+    }
+
+    pub fn of(&self, model: &str) -> Option<&Price> {
+        self.models.get(model).or_else(|| self.models.get(plain(model)))
+    }
+
+    /// Picodollars of one message. `fast` is the client's quicker mode, which is priced apart.
+    pub fn cost(&self, model: &str, usage: &Usage, region: &str, fast: bool) -> Option<u128> {
+        let price = if fast { self.models.get(&format!("{}@fast", plain(model)))? } else { self.of(model)? };
+        let long = price.long_prompt.as_ref().filter(|long| usage.prompt() > long.above);
+        let [input, output, read, write, hour] = match long {
+            Some(long) => [long.input, long.output, long.cache_read, long.cache_write_5m, long.cache_write_1h],
+            None => [price.input, price.output, price.cache_read, price.cache_write_5m, price.cache_write_1h],
+        };
+        let hours = usage.cache_write_1h.min(usage.cache_write);
+        let tokens = [
+            (usage.input, input),
+            (usage.output, output),
+            (usage.cache_read, read),
+            (usage.cache_write - hours, write),
+            (hours, hour),
+        ];
+        let sum: u128 = tokens.iter().map(|(n, price)| u128::from(*n) * per_token(*price)).sum();
+        let factor = self.geo.get(region).copied().unwrap_or(1.0);
+        let sum = sum * per_token(factor) / 1_000_000;
+        Some(sum + u128::from(usage.web_searches) * per_token(price.web_search) * 1_000_000)
+    }
+}
+
+/// A dollar per million tokens is a million picodollars per token.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "prices are small and not negative")]
+fn per_token(price: f64) -> u128 {
+    (price * 1e6).round() as u128
+}
+
+/// `us.anthropic.claude-opus-4-5-20251101-v1:0` is `claude-opus-4-5`.
+fn plain(model: &str) -> &str {
+    let model = model.find("claude-").map_or(model, |at| &model[at..]);
+    let end = model.find(['@', '[', ':']).unwrap_or(model.len());
+    let model = &model[..end];
+    let model = model.strip_suffix("-v1").or_else(|| model.strip_suffix("-v2")).unwrap_or(model);
+    let dated = |rest: &str| rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_digit());
+    match model.rsplit_once('-') {
+        Some((name, date)) if dated(date) || date == "latest" => name,
+        _ => model,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_the_client_reckons() {
+        let prices = Prices::read(None).unwrap();
+        // Its own sum over the recorded session: `cost-state` in `tests/fixtures/transcripts/main.jsonl`.
+        let usage = Usage { input: 950, output: 171, cache_read: 1000, cache_write: 50, ..Usage::default() };
+        assert_eq!(prices.cost("claude-opus-5-5", &usage, "", false), Some(7_670_000_000));
+        assert_eq!(prices.cost("claude-opus-5-5", &usage, "us", false), Some(8_437_000_000));
+        assert_eq!(prices.cost("claude-opus-5-5", &usage, "", true), None, "no price is guessed");
+        assert_eq!(prices.cost("gpt-9", &usage, "", false), None);
+    }
+
+    #[test]
+    fn long_prompts_hours_and_searches() {
+        let prices = Prices::read(None).unwrap();
+        let usage = Usage { input: 100_001, cache_write: 0, web_searches: 2, ..Usage::default() };
+        assert_eq!(prices.cost("claude-haiku-5-5", &usage, "", false), Some(70_000_500_000));
+        let usage = Usage { cache_write: 3_000_000, cache_write_1h: 1_000_000, ..Usage::default() };
+        assert_eq!(prices.cost("claude-sonnet-4-5", &usage, "", false), Some(13_500_000_000_000));
+    }
+
+    #[test]
+    fn names_without_date_and_region() {
+        for name in [
+            "claude-opus-4-5",
+            "claude-opus-4-5-20251101",
+            "us.anthropic.claude-opus-4-5-20251101-v1:0",
+            "claude-opus-4-5@20251101",
+            "claude-opus-4-5[1m]",
+        ] {
+            assert!(
+                plain(name).starts_with("claude-opus-4-5") && Prices::read(None).unwrap().of(name).is_some(),
+                "{name}: {}",
+                plain(name)
+            );
+        }
+    }
+
+    #[test]
+    fn the_users_list_goes_first() {
+        let own = r#"{"models": {"mine": {"input": 1, "output": 2, "cache_read": 0, "cache_write_5m": 0, "cache_write_1h": 0}}}"#;
+        let prices = Prices::read(Some(own)).unwrap();
+        assert!(prices.of("mine").is_some() && prices.of("claude-opus-5").is_some());
+        assert!(Prices::read(Some("{\"models\": {\"x\": {}}}")).unwrap_err().contains("input"));
+        assert!(Prices::read(Some(&own.replace(": 1,", ": -1,"))).is_err());
     }
 }

@@ -2,4 +2,3 @@
 
 pub mod read;
 pub mod answer;
-pub mod heard;

@@ -4,7 +4,8 @@
 //! Invariants: the same texts give the same hash on every machine; a file that cannot be read or understood is a problem,
 //! never a fallback to less.
 
-use crate::config::policy::{self, Origins, Policy, Problem, Source};
+use crate::config::policy::{self, Origins, Policy, Source};
+use crate::config::problem::Problem;
 use crate::config::texts::{self, Texts, read_text};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
@@ -36,7 +37,6 @@ pub struct Form {
     pub texts: BTreeMap<String, String>,
 }
 
-/// The policy in force for work in this folder.
 pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
     look(env, cwd).map_err(|problems| {
         let mut words: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
@@ -58,7 +58,7 @@ pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
     )?;
     let texts = texts::in_force(env, &project);
     if !texts.problems.is_empty() {
-        return Err(texts.problems.into_iter().map(|odd| Problem::whole(odd.file, odd.what)).collect());
+        return Err(texts.problems.into_iter().map(|odd| Problem { line: 0, ..odd }).collect());
     }
     let hash = digest_of(&Form { policy: policy.clone(), texts: texts.digests() });
     Ok(InForce { policy, hash, origins, texts, project })
@@ -103,7 +103,7 @@ fn config(folder: &Path, within: Option<&Path>) -> Result<Option<(String, String
     let file = path.display().to_string();
     match read_text(&path, within) {
         Ok(text) => Ok(text.map(|text| (file, text))),
-        Err(why) => Err(vec![Problem::whole(file, why)]),
+        Err(why) => Err(vec![Problem::new(file, 0, why)]),
     }
 }
 

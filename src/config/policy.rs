@@ -6,10 +6,7 @@
 
 mod address;
 pub mod glob;
-pub mod origin;
-pub mod problem;
 pub mod value;
-mod field;
 pub mod key;
 pub mod check;
 pub mod rule;
@@ -17,16 +14,13 @@ mod read;
 
 pub use address::Address;
 pub use check::Check;
-pub use origin::{Layer, Origins};
-pub use problem::Problem;
-pub use read::{Source, read};
+pub use read::{Layer, Origins, Source, SourceLine, read};
 pub use rule::Rule;
 pub use value::Share;
 
 use crate::model::call::Effect;
 use serde::{Deserialize, Serialize};
 
-/// Version of the stored form.
 pub const SCHEMA: u32 = 1;
 
 /// The effective configuration. `Policy::default()` holds where no file says otherwise.
@@ -170,16 +164,22 @@ macro_rules! words {
         impl $name {
             pub const WORDS: &[&str] = &[$($word),+];
 
-            pub fn of(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl $crate::config::policy::value::Field for $name {
+            fn to_value(&self) -> $crate::config::policy::value::Value {
+                $crate::config::policy::value::Value::Text(self.word().to_owned())
+            }
+
+            fn from_value(value: $crate::config::policy::value::Value) -> Option<Self> {
+                match value {
+                    $($crate::config::policy::value::Value::Text(word) if word == $word => Some(Self::$variant),)+
+                    _ => None,
                 }
             }
         }

@@ -6,19 +6,16 @@
 mod library;
 mod open;
 mod force;
-mod words;
 #[cfg(test)]
 mod tests;
 
 pub use force::{Text, Texts, axioms, find, in_force};
-pub use library::Library;
+pub use library::{Library, axioms_text, template, workflows_text};
 pub use open::{project, read_text};
-pub use words::{axioms_text, template, workflows_text};
 
 use serde::Serialize;
 use std::fmt;
 
-/// One shipped text.
 #[derive(Debug)]
 pub struct Asset {
     /// Its place in the repository and, for what `install` copies, below the host's configuration folder.
@@ -26,7 +23,6 @@ pub struct Asset {
     pub text: &'static str,
 }
 
-/// What a text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -93,7 +89,6 @@ macro_rules! assets {
     };
 }
 
-/// Every shipped text, by path.
 pub static ASSETS: &[Asset] = assets! {
     "": "AXIOMS" "WORKFLOWS";
     "agents/": "critic" "custodiet" "framework" "prompt-hydrator" "qa-verifier";

@@ -4,10 +4,8 @@
 //! unique, `needs` resolve and form no ring); all problems of a text are reported at once, each with its line.
 
 mod catalogue;
-mod frontmatter;
 mod layout;
 mod link;
-mod step;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -17,12 +15,12 @@ pub use layout::{Layout, Slot};
 pub use link::{Piece, links, pieces};
 pub use read::read;
 
+pub use crate::config::problem::{Problem, meant};
+
 use crate::model::phase::Phase;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fmt;
 
-/// One kind of work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Workflow {
     pub id: String,
@@ -37,7 +35,6 @@ pub struct Workflow {
     pub steps: Vec<Step>,
     pub variants: Vec<Variant>,
     pub body: String,
-    /// What the body names in double brackets.
     pub links: Vec<Mention>,
 }
 
@@ -62,17 +59,14 @@ impl Gate {
     }
 }
 
-/// One step of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     pub id: String,
     pub name: String,
     pub description: String,
-    /// The workflow this step is done by.
     pub workflow: Option<Mention>,
     pub needs: Vec<Mention>,
     pub agent: Option<Mention>,
-    /// A command instead of an agent.
     pub run: Option<String>,
     /// What the step may use; `None`: as its agent says.
     pub tools: Option<Vec<String>>,
@@ -98,26 +92,6 @@ pub struct Mention {
 impl Serialize for Mention {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.to)
-    }
-}
-
-/// Something wrong with a text.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Problem {
-    pub file: String,
-    pub line: usize,
-    pub what: String,
-}
-
-impl Problem {
-    pub fn new(file: impl Into<String>, line: usize, what: impl Into<String>) -> Self {
-        Self { file: file.into(), line, what: what.into() }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.what)
     }
 }
 
@@ -169,17 +143,4 @@ impl Workflow {
 pub fn is_plain(id: &str) -> bool {
     let fits = (1..=64).contains(&id.len()) && !id.starts_with('-');
     fits && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-}
-
-/// The known name that was probably meant.
-pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let near = |name: &&str| strsim::jaro_winkler(given, name);
-    let best = known.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))?;
-    let one_slip = given.len() > 2 && strsim::damerau_levenshtein(given, best) == 1;
-    (one_slip || near(&best) > 0.8).then_some(best)
-}
-
-/// `; did you mean …?`, where something comes near.
-pub fn meant<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(given, known).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

@@ -4,9 +4,8 @@
 //! appears whole or not at all; what an analysis found is never lost to a later write; a session whose transcript is too
 //! long for the time there is keeps the tokens it was last known to have used.
 
-use crate::claude::prices::Prices;
 use crate::claude::transcript::scan::{Lens, Scan, scan};
-use crate::claude::usage::Tokens;
+use crate::claude::usage::{Prices, Tokens};
 use crate::insight::document::Insights;
 use crate::insight::tally::Tally;
 use crate::ledger::entry::Line;

@@ -8,7 +8,6 @@ use crate::text::redact::{redact, redact_under};
 use aops_ledger::json::Clean;
 use std::borrow::Cow;
 
-/// Replaces secrets.
 struct Redacted;
 
 impl Clean for Redacted {

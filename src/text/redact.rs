@@ -1,18 +1,13 @@
 //! Removes secrets from text before it is stored.
 //!
-//! Reads nothing, writes nothing. `anchor` finds the few bytes at which a secret can be recognised; the finders look only
-//! there. Invariants: no regular expression; text without a secret comes back borrowed; redacting twice
-//! is redacting once; the time is linear in the text. A new provider is a row in `table::TOKENS`.
+//! `anchor` finds the few bytes at which a secret can be recognised; the finders look only there. Invariants: text without
+//! a secret comes back borrowed; redacting twice is redacting once; the time is linear in the text. A new provider is a
+//! row in `token::TOKENS`.
 
 mod anchor;
-mod armour;
 mod look;
-mod name;
-mod switch;
-mod table;
 mod token;
-mod login;
-mod value;
+mod credential;
 mod assigned;
 
 use anchor::Anchors;
@@ -81,15 +76,15 @@ fn push(out: &mut String, name: &str) {
 /// The secret at this anchor, if any. `floor` is the end of the last secret: bytes before it do not count.
 fn look(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let found = match bytes[at] {
-        b'-' => armour::at(bytes, at)
+        b'-' => credential::private_key_at(bytes, at)
             .or_else(|| assigned::flag_at(bytes, at, floor))
-            .or_else(|| login::user_at(bytes, at, floor))
-            .or_else(|| switch::at(bytes, at, floor)),
+            .or_else(|| credential::user_at(bytes, at, floor))
+            .or_else(|| credential::option_at(bytes, at, floor)),
         b'_' => assigned::pair_at(bytes, at, floor),
-        b'w' => switch::netrc_at(bytes, at, floor),
-        b':' if bytes[at..].starts_with(b"://") => login::url_at(bytes, at),
-        b':' | b'=' => assigned::at(bytes, at, floor).or_else(|| login::bot_at(bytes, at, floor)),
-        b'B' if begins_word(bytes, at, floor) => login::scheme_at(bytes, at),
+        b'w' => credential::netrc_at(bytes, at, floor),
+        b':' if bytes[at..].starts_with(b"://") => credential::url_at(bytes, at),
+        b':' | b'=' => assigned::at(bytes, at, floor).or_else(|| credential::bot_at(bytes, at, floor)),
+        b'B' if begins_word(bytes, at, floor) => credential::scheme_at(bytes, at),
         _ => None,
     };
     found.or_else(|| token::around(bytes, at, floor))

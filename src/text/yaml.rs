@@ -35,7 +35,6 @@ pub struct Key {
     pub name: String,
 }
 
-/// Why a text is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub line: usize,

@@ -2,13 +2,12 @@
 
 use crate::faults::namespace::Namespace;
 use crate::faults::{LEDGER, passed, sound};
-use crate::support::{Answer, BINARY, Sandbox, Session, within};
+use crate::support::{Answer, BINARY, Sandbox, Session};
 use aops_hook::model::event::EVENTS;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::thread;
-use std::time::Duration;
 
 const GUARDING: [&str; 7] = [
     "UserPromptSubmit",
@@ -203,8 +202,6 @@ fn the_lock_is_held() {
             told(event, &answer.join().unwrap(), &["STATE_LOCK_ACQUIRE_FAILED"]);
         }
     });
-    // One alone answers before the host's ten seconds are over.
-    assert!(within(Duration::from_secs(9), || drop(session.stop("held"))));
     lock.unlock().unwrap();
     gets_through(&session);
 }

@@ -514,8 +514,7 @@ fn is_static(elf: &[u8]) -> bool {
     kinds.map(|at| u32::from_le_bytes(elf[at..at + 4].try_into().unwrap())).all(|kind| kind != INTERPRETER)
 }
 
-/// Runs `install.sh`, which builds the program: a minute the first time (`.ci/run` does it before), a second after. The
-/// profile is `ci`, an optimised build without LTO; `tests/long-run` asks for `release`.
+/// `install.sh` with the program of these tests; `tests/long-run` lets it build one.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the toolchain is where the real home says")]
 fn the_script_installs_and_undoes_it_all() {
@@ -530,7 +529,7 @@ fn the_script_installs_and_undoes_it_all() {
         of("CARGO_HOME", real.join(".cargo")),
         of("RUSTUP_HOME", real.join(".rustup")),
         of("CARGO_TARGET_DIR", here.join("target")),
-        of("AOPS_PROFILE", "ci".into()),
+        of("AOPS_PROGRAM", BINARY.into()),
     ];
     let script = |arguments: &[&str]| {
         let said = Said::of(home.command(&here.join("install.sh")).args(arguments).output().unwrap());

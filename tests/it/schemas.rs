@@ -129,9 +129,10 @@ fn real_ledgers_and_states_are_valid() {
         }
     }
     assert!(kinds.contains("a stored checkpoint"));
+    let schema = entry_schema();
     for folder in [workshop.folder(), session] {
         for entry in faults::entries(&fs::read(folder.join(LEDGER)).unwrap()) {
-            validate(&entry_schema(), &entry).unwrap_or_else(|wrong| panic!("{wrong}: {entry}"));
+            validate(&schema, &entry).unwrap_or_else(|wrong| panic!("{wrong}: {entry}"));
             kinds.insert(entry["type"].as_str().unwrap().to_owned());
         }
         let state = serde_json::from_slice(&fs::read(folder.join(STATE)).unwrap()).unwrap();

@@ -212,15 +212,6 @@ impl Sandbox {
     }
 }
 
-/// Whether one of a few attempts ends in this time. A busy machine delays some of them; a deadline that is too long, all.
-pub(crate) fn within(limit: Duration, mut attempt: impl FnMut()) -> bool {
-    (0..8).any(|_| {
-        let began = Instant::now();
-        attempt();
-        began.elapsed() < limit
-    })
-}
-
 /// A path as the client makes one name of it.
 fn dashed(path: &Path) -> String {
     let dash = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

@@ -226,9 +226,6 @@ fn items_are_written_in_a_real_tracker_once() {
     let world = World::real();
     world.mb(&["create", "--title=theirs"]);
     let made = world.enqueue(issue("--halt: scope left"));
-    let said = world.enqueue(Item::Comment { issue: "demo-1".to_owned(), body: "- seen".to_owned() });
-    let audit = Item::Audit { kind: "policy_violation".to_owned(), issue: None, tool: None, extra: BTreeMap::new() };
-    world.enqueue(audit);
     let seen = world.refresh();
     assert_eq!((seen.waiting, world.waiting(), why(&seen)), (0, 0, None));
     assert_eq!(seen.ready.total, 2, "what was written is in the same snapshot");
@@ -239,21 +236,13 @@ fn items_are_written_in_a_real_tracker_once() {
     );
     let body = format!("- about --halt: scope left\nand more\n\naops-key: {made}");
     assert_eq!(show[0]["description"], Value::from(body));
-    assert_eq!(
-        world.mb(&["comments", "list", "demo-1"])[0]["body"],
-        Value::from(format!("- seen\n\naops-key: {said}"))
-    );
-    let aside = tracker::queue::set_aside(&world.env(), &world.project());
-    assert_eq!(aside[0].reason.as_deref(), Some("`mb 0.25.0` keeps no audit records"));
 
     // A crash between writing and taking it off the queue: only the tracker remembers.
     fs::remove_dir_all(tracker::folder(&world.env()).join("done")).unwrap();
     assert_eq!(world.enqueue(issue("--halt: scope left")), made);
-    world.enqueue(Item::Comment { issue: "demo-1".to_owned(), body: "- seen".to_owned() });
     world.mb(&["close", "demo-2"]);
     world.refresh();
     assert_eq!((world.waiting(), described(&world)[&made].clone()), (0, vec!["demo-2".to_owned()]));
-    assert_eq!(world.mb(&["comments", "list", "demo-1"]).as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -261,7 +250,8 @@ fn items_wait_for_a_tracker_that_is_not_there_and_a_refusal_is_kept() {
     let mut world = World::real();
     let program = std::mem::replace(&mut world.command, "no-such-tracker".to_owned());
     world.enqueue(issue("kept"));
-    world.enqueue(Item::Comment { issue: "demo-99".to_owned(), body: "to nobody".to_owned() });
+    let Item::Issue { title, body, priority, labels, .. } = issue("refused");
+    world.enqueue(Item::Issue { title, body, kind: "no-such-type".to_owned(), priority, labels });
     let seen = world.refresh();
     assert_eq!((world.waiting(), seen.waiting), (2, 2));
     assert!(seen.headline(0).ends_with("2 of our own still to be written"), "{}", seen.headline(0));
@@ -276,37 +266,24 @@ fn items_wait_for_a_tracker_that_is_not_there_and_a_refusal_is_kept() {
 }
 
 #[test]
-fn an_audit_record_of_bd_is_found_again_in_its_file() {
+fn an_item_whose_answer_was_lost_is_found_again() {
     let script = r#"case "$*" in
   --version) echo "bd version 1.0.5 (x)";;
-  "where --json") echo "{\"path\":\"$HOME\",\"schema_version\":1}";;
-  "audit record --stdin --json") cat >> "$HOME/interactions.jsonl"; echo >> "$HOME/interactions.jsonl"
-    [ -e "$HOME/lost" ] || { touch "$HOME/lost"; exit 1; }; echo '{"id":"int-1","kind":"k"}';;
+  *--desc-contains=*) [ -e "$HOME/made" ] && cat "$HOME/made" || echo '[]';;
+  create*) [ -e "$HOME/made" ] && exit 3
+    key=$(printf '%s' "$*" | sed -n 's/.*aops-key: \([0-9a-f]*\).*/\1/p')
+    printf '[{"id":"demo-7","title":"a","description":"aops-key: %s"}]' "$key" > "$HOME/made"; exit 1;;
   *) echo '[]';; esac"#;
     let world = World::scripted(script);
-    let extra = BTreeMap::from([("rule".to_owned(), "no-force-push".to_owned())]);
-    let item = Item::Audit {
-        kind: "policy_violation".to_owned(),
-        issue: Some("demo-1".to_owned()),
-        tool: Some("Bash".to_owned()),
-        extra,
-    };
-    let key = world.enqueue(item);
+    world.enqueue(issue("a"));
     world.refresh();
     assert_eq!(world.waiting(), 1, "it was written, but its answer was lost");
     let later = (world.env().now_ms + 3_600_000).to_string();
     let world = world.with("AOPS_TEST_NOW_MS", &later);
     world.refresh();
     assert_eq!(world.waiting(), 0);
-    let file = fs::read_to_string(world.sandbox.home().join("interactions.jsonl")).unwrap();
-    assert_eq!(file.lines().count(), 1, "{file}");
-    let entry: Value = serde_json::from_str(&file).unwrap();
-    assert_eq!(entry["id"], Value::from(format!("int-{key}")));
-    assert_eq!(
-        (&entry["kind"], &entry["issue_id"], &entry["tool_name"]),
-        (&"policy_violation".into(), &"demo-1".into(), &"Bash".into())
-    );
-    assert_eq!(entry["extra"], serde_json::json!({"aops_key": key, "rule": "no-force-push"}));
+    let done = fs::read_dir(tracker::folder(&world.env()).join("done")).unwrap().next().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(done.path()).unwrap(), "demo-7", "found, and not written again");
 }
 
 #[test]
@@ -360,7 +337,7 @@ fn killed_at_random(rounds: u32) {
     let written = described(&world);
     let wrong: Vec<_> = keys.iter().filter(|key| written.get(*key).map(Vec::len) != Some(1)).collect();
     assert_eq!((wrong.len(), written.len()), (0, keys.len()), "{wrong:?} of {kills} kills");
-    assert!(tracker::queue::set_aside(&world.env(), &world.project()).is_empty());
+    assert!(tracker::queue::list(&world.env(), "aside", &world.project()).is_empty());
 }
 
 #[test]

@@ -9,7 +9,6 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use serde_json::Value;
 
-/// Bytes of one memory that are kept.
 const LONGEST: usize = 2_000;
 const LISTS: [&str; 4] = ["memories", "results", "items", "matches"];
 const TEXTS: [&str; 4] = ["content", "text", "memory", "document"];
@@ -26,7 +25,6 @@ pub(super) fn memories(result: &Value, most: usize) -> Result<Vec<Memory>, Strin
     Ok(found.into_iter().filter(|memory| !memory.text.is_empty()).take(most).collect())
 }
 
-/// The server's text when a tool refused.
 pub(super) fn refusal(result: &Value) -> Option<String> {
     let text = text(result);
     let parsed: Option<Value> = serde_json::from_str(&text).ok();

@@ -1,36 +1,32 @@
-//! JSON-RPC over HTTP: one request, one result, with a session where the server wants one.
+//! JSON-RPC over HTTP, and what was learnt of each server: a session where it wants one, and the tools it offers.
 //!
-//! Writes to and reads from sockets through `http`. A session is opened only when a server refuses without, and is
-//! opened again when it has expired. Invariant: at most four requests for one method.
+//! Reads and writes `<config>/aops/memory/<hash>.json`, private. A session is opened only when a server refuses without,
+//! and again when it has expired. Invariants: at most four requests for one method; the file is a cache that may be
+//! missing, damaged or out of date, and nothing in it can name a tool other than those below.
 
 use super::Trouble;
 use super::http::{Reply, post};
 use crate::config::policy::Address;
+use crate::system::env::Env;
+use crate::system::files::{self, make_all};
 use crate::text::json::cut;
+use crate::text::sha256::sha256;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::Instant;
 
 const PROTOCOL: &str = "2025-06-18";
 
-/// How a server wants to be spoken to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Session {
-    /// Straight away.
-    #[default]
-    None,
-    /// After `initialize`, with this id if it gave one.
-    Open(Option<String>),
-}
-
 pub(super) struct Client<'a> {
     server: &'a Address,
-    pub(super) session: Session,
+    /// What `initialize` opened: its id, empty if the server gave none; nothing where the server takes calls without.
+    session: Option<String>,
     deadline: Instant,
     /// It was opened for this call: another attempt would change nothing.
     fresh: bool,
 }
 
-/// What one request came to.
 enum Said {
     Result(Value),
     /// No session, or one that has expired.
@@ -38,11 +34,10 @@ enum Said {
 }
 
 impl<'a> Client<'a> {
-    pub(super) fn new(server: &'a Address, session: Option<Session>, deadline: Instant) -> Self {
-        Self { server, session: session.unwrap_or_default(), deadline, fresh: false }
+    pub(super) fn new(server: &'a Address, session: Option<String>, deadline: Instant) -> Self {
+        Self { server, session, deadline, fresh: false }
     }
 
-    /// The result of one method.
     pub(super) fn call(&mut self, method: &str, params: &Value) -> Result<Value, Trouble> {
         match self.ask(method, params)? {
             Said::Result(result) => Ok(result),
@@ -59,15 +54,16 @@ impl<'a> Client<'a> {
 
     /// `initialize`, then the note that we are ready.
     fn open(&mut self) -> Result<(), Trouble> {
-        (self.session, self.fresh) = (Session::None, true);
+        (self.session, self.fresh) = (None, true);
         let about = json!({ "name": "aops-hook", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about });
         let reply = self.post(&request("initialize", &params))?;
-        let id = reply.header("mcp-session-id").filter(|id| is_header(id)).map(str::to_owned);
+        let id = reply.header("mcp-session-id").filter(|id| id.len() <= 256 && is_printable(id)).unwrap_or_default();
+        let id = id.to_owned();
         if let Said::Refused(trouble) = understand(reply)? {
             return Err(trouble);
         }
-        self.session = Session::Open(id);
+        self.session = Some(id);
         self.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
         Ok(())
     }
@@ -78,9 +74,9 @@ impl<'a> Client<'a> {
 
     fn post(&self, message: &Value) -> Result<Reply, Trouble> {
         let mut headers = Vec::new();
-        if let Session::Open(id) = &self.session {
+        if let Some(id) = &self.session {
             headers.push(("MCP-Protocol-Version", PROTOCOL));
-            headers.extend(id.iter().map(|id| ("Mcp-Session-Id", id.as_str())));
+            headers.extend(Some(("Mcp-Session-Id", id.as_str())).filter(|_| !id.is_empty()));
         }
         post(self.server, &headers, &message.to_string(), self.deadline)
     }
@@ -91,8 +87,8 @@ fn request(method: &str, params: &Value) -> Value {
 }
 
 /// Printable: what a server gave goes back as a header and must not end it.
-fn is_header(id: &str) -> bool {
-    !id.is_empty() && id.len() <= 256 && id.bytes().all(|b| b.is_ascii_graphic())
+fn is_printable(id: &str) -> bool {
+    id.bytes().all(|b| b.is_ascii_graphic())
 }
 
 fn understand(reply: Reply) -> Result<Said, Trouble> {
@@ -147,4 +143,89 @@ fn is_answer(message: &Value) -> bool {
 pub(super) fn plain(words: &str) -> String {
     let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cut(&crate::text::redact::redact(&words), 200).to_owned()
+}
+
+/// The tools we know how to call, the preferred first.
+const RECALL: [&str; 2] = ["retrieve_memory", "memory_search"];
+const STORE: [&str; 2] = ["store_memory", "memory_store"];
+/// How a tool may call the number of results.
+const COUNTS: [&str; 5] = ["n_results", "limit", "max_results", "top_k", "k"];
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Learnt {
+    pub(super) recall: Option<Recall>,
+    schema: u32,
+    server: String,
+    pub(super) session: Option<String>,
+    pub(super) store: Option<Store>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Recall {
+    pub(super) count: Option<String>,
+    pub(super) name: String,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Store {
+    pub(super) name: String,
+    /// Tags are an argument of their own, not part of `metadata`.
+    pub(super) tags_apart: bool,
+}
+
+pub(super) fn learn(env: &Env, client: &mut Client) -> Result<Learnt, Trouble> {
+    let list = client.call("tools/list", &json!({}))?;
+    let tools = list["tools"].as_array().cloned().unwrap_or_default();
+    let named = |name: &&str| tools.iter().find(|tool| tool["name"] == **name);
+    let find = |names: &[&str]| {
+        names.iter().find_map(|name| Some(((*name).to_owned(), named(name)?["inputSchema"]["properties"].clone())))
+    };
+    let learnt = Learnt {
+        recall: find(&RECALL).map(|(name, has)| Recall {
+            count: COUNTS.into_iter().find(|n| has.get(n).is_some()).map(str::to_owned),
+            name,
+        }),
+        schema: 1,
+        server: client.server.host.clone(),
+        session: client.session.clone(),
+        store: find(&STORE).map(|(name, has)| Store { name, tags_apart: has.get("tags").is_some() }),
+    };
+    save(env, client.server, &learnt);
+    Ok(learnt)
+}
+
+pub(super) fn load(env: &Env, server: &Address) -> Option<Learnt> {
+    let bytes = files::find(&path(env, server)).ok()?.bytes?;
+    let kept: Learnt = serde_json::from_slice(&bytes).ok()?;
+    let known = |name: &String, names: &[&str]| names.contains(&name.as_str());
+    let recall =
+        |tool: &Recall| known(&tool.name, &RECALL) && tool.count.as_ref().is_none_or(|name| known(name, &COUNTS));
+    let sound = kept.schema == 1
+        && kept.session.as_deref().is_none_or(is_printable)
+        && kept.recall.as_ref().is_none_or(recall)
+        && kept.store.as_ref().is_none_or(|tool| known(&tool.name, &STORE));
+    sound.then_some(kept)
+}
+
+/// A failure to keep it costs time at the next call and nothing else.
+fn save(env: &Env, server: &Address, learnt: &Learnt) {
+    let path = path(env, server);
+    let (Some(folder), Ok(kept)) = (path.parent(), serde_json::to_string(learnt)) else { return };
+    if make_all(folder).is_ok()
+        && let Ok(found) = files::find(&path)
+    {
+        let _ = found.replace(format!("{kept}\n").as_bytes(), 0o600);
+    }
+}
+
+/// The session may have been opened anew.
+pub(super) fn keep_session(env: &Env, known: Option<Learnt>, client: &Client) {
+    if let Some(known) = known.filter(|known| known.session != client.session) {
+        save(env, client.server, &Learnt { session: client.session.clone(), ..known });
+    }
+}
+
+fn path(env: &Env, server: &Address) -> PathBuf {
+    let name = sha256(&[server.host.as_bytes(), server.path.as_bytes()]);
+    env.config.join("aops/memory").join(format!("{}.json", &name[..16]))
 }

@@ -1,51 +1,56 @@
-//! The index on disk, read by position: a question reads a few kilobytes of it.
+//! The index on disk, read by position: a question reads a few kilobytes of it. A refresh keeps what is still true, reads
+//! what is new, writes one file, then renames it.
 //!
-//! Reads one file. Little-endian throughout: a header of 64 bytes; for each word its notes and weights, as differences
-//! in variable length; a row for each word, by hash; the length of each note; path, size and time of each note.
-//! Invariants: every number that comes from the file is checked before it is used; a path out of the data folder is
-//! never believed; any doubt makes the whole index count as missing.
+//! Little-endian throughout: a header of 64 bytes; for each word its notes and weights, as differences in variable length;
+//! a row for each word, by hash; the length of each note; path, size and time of each note. Invariants: every number that
+//! comes from the file is checked before it is used, and any doubt makes the whole index count as missing; an index that
+//! grew by many refreshes is, byte for byte, one made afresh; two processes at once do the work once.
 
-use super::rank::{Candidate, Question, Totals, best};
-use super::walk;
-use super::words::Word;
+use super::rank::{Candidate, Question, Totals, best_notes};
+use super::words::{Word, weigh};
+use super::{Refreshed, scan};
+use crate::model::error::Failure;
+use crate::system::files::make_all;
+use rustix::fs::FlockOperation;
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub(super) const MAGIC: &[u8; 8] = b"aopsnot1";
-pub(super) const HEADER: usize = 64;
+const MAGIC: &[u8; 8] = b"aopsnot1";
+const HEADER: usize = 64;
 /// Hash, place and length of the list, number of notes.
-pub(super) const ROW: usize = 24;
+const ROW: usize = 24;
 
 #[derive(Debug)]
 pub(super) struct Index {
     file: File,
-    pub(super) totals: Totals,
+    totals: Totals,
     pub(super) built_ms: i64,
-    pub(super) rows: usize,
+    rows: usize,
     rows_at: u64,
     lengths_at: u64,
     places_at: u64,
     size: u64,
 }
 
-/// A word's row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub(super) word: Word,
+struct Row {
+    word: Word,
     at: u64,
     long: u32,
-    pub(super) notes: u32,
+    notes: u32,
 }
 
 /// A note as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stamped {
-    pub(super) path: PathBuf,
-    pub(super) size: u64,
-    pub(super) changed: i64,
+struct Stamped {
+    path: PathBuf,
+    size: u64,
+    changed: i64,
 }
 
 impl Index {
@@ -98,7 +103,7 @@ impl Index {
         let weights: std::rc::Rc<[f64]> = weights.into();
         let candidate =
             |(note, score)| Some(Candidate { path: self.note(note)?.path, score, weights: weights.clone() });
-        best(&scores, most).into_iter().map(candidate).collect()
+        best_notes(&scores, most).into_iter().map(candidate).collect()
     }
 
     /// The first row that is not before this word.
@@ -115,7 +120,7 @@ impl Index {
         Some(low)
     }
 
-    pub(super) fn row(&self, n: usize) -> Option<Row> {
+    fn row(&self, n: usize) -> Option<Row> {
         let bytes = self.bytes(self.rows_at + (n * ROW) as u64, ROW)?;
         Some(Row {
             word: u64_at(&bytes, 0)?,
@@ -126,7 +131,7 @@ impl Index {
     }
 
     /// Notes and weights of a word, in the order of the notes.
-    pub(super) fn notes_of(&self, row: &Row) -> Option<Vec<(u32, u32)>> {
+    fn notes_of(&self, row: &Row) -> Option<Vec<(u32, u32)>> {
         let bytes = self.bytes(row.at, row.long as usize)?;
         let (mut at, mut note, mut found) = (0, 0_u32, Vec::new());
         while at < bytes.len() {
@@ -139,18 +144,18 @@ impl Index {
         (found.len() == row.notes as usize).then_some(found)
     }
 
-    pub(super) fn lengths(&self) -> Option<Vec<u32>> {
+    fn lengths(&self) -> Option<Vec<u32>> {
         let bytes = self.bytes(self.lengths_at, self.totals.notes * 4)?;
         bytes.as_chunks::<4>().0.iter().map(|four| Some(u32::from_le_bytes(*four))).collect()
     }
 
-    pub(super) fn note(&self, n: usize) -> Option<Stamped> {
+    fn note(&self, n: usize) -> Option<Stamped> {
         let places = self.bytes(self.places_at + (n * 4) as u64, 8)?;
         let (from, to) = (u32_at(&places, 0)?, u32_at(&places, 4)?);
         let at = self.places_at + (self.totals.notes as u64 + 1) * 4 + u64::from(from);
         let bytes = self.bytes(at, to.checked_sub(from)? as usize)?;
         let path = PathBuf::from(OsStr::from_bytes(bytes.get(16..)?));
-        walk::is_plain(&path).then_some(Stamped {
+        scan::is_plain(&path).then_some(Stamped {
             path,
             size: u64_at(&bytes, 0)?,
             changed: u64_at(&bytes, 8)?.cast_signed(),
@@ -184,4 +189,186 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<u32> {
         }
     }
     None
+}
+
+/// A note changed so short a time ago may change again without a sign; it is read again the next time.
+const UNSETTLED_MS: i64 = 2_000;
+const UNSETTLED: i64 = i64::MIN;
+
+#[derive(Default)]
+struct Draft {
+    notes: Vec<Stamped>,
+    lengths: Vec<u32>,
+    /// Word, note, weight of the notes that were read.
+    fresh: Vec<(Word, u32, u32)>,
+    /// The old index's notes by their new number; nothing for those that are gone or changed.
+    kept: Vec<Option<u32>>,
+}
+
+pub(super) fn refresh(data: &Path, path: &Path, now_ms: i64) -> Result<Refreshed, Failure> {
+    let storage = |error: io::Error| Failure::storage(path.display(), error);
+    if let Some(folder) = path.parent() {
+        make_all(folder)?;
+    }
+    let spare = path.with_extension("index.new");
+    let Some(mut file) = lock(&spare).map_err(storage)? else {
+        return Ok(Refreshed { notes: 0, read: 0, busy: true });
+    };
+    let old = Index::open(path);
+    let notes = stamped(data, now_ms);
+    let known = old.as_ref().and_then(known).unwrap_or_default();
+    let settled = notes.iter().all(|note| note.changed != UNSETTLED);
+    if old.is_some() && settled && known == notes {
+        return Ok(Refreshed { notes: notes.len(), read: 0, busy: false });
+    }
+    let (draft, read) = draft(data, notes, old.as_ref(), &known);
+    let bytes = encode(&draft, old.as_ref(), now_ms);
+    file.write_all(&bytes).and_then(|()| fs::rename(&spare, path)).map_err(storage)?;
+    Ok(Refreshed { notes: draft.notes.len(), read, busy: false })
+}
+
+/// The file to write, locked; `None` when another process holds it.
+fn lock(spare: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(spare)?;
+    // The umask may have removed bits.
+    rustix::fs::fchmod(&file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(None);
+    }
+    // Between our opening and our lock it may have become the index itself.
+    let same = |one: &fs::Metadata, other: &fs::Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
+    if !fs::symlink_metadata(spare).is_ok_and(|named| file.metadata().is_ok_and(|ours| same(&named, &ours))) {
+        return Ok(None);
+    }
+    file.set_len(0)?;
+    Ok(Some(file))
+}
+
+fn stamped(data: &Path, now_ms: i64) -> Vec<Stamped> {
+    let stamp = |path: PathBuf| {
+        let (size, changed) = scan::stamp(data, &path).ok()?;
+        let settled = changed / 1_000_000 + UNSETTLED_MS < now_ms;
+        Some(Stamped { path, size, changed: if settled { changed } else { UNSETTLED } })
+    };
+    scan::list(data, None).0.into_iter().filter_map(stamp).collect()
+}
+
+fn known(old: &Index) -> Option<Vec<Stamped>> {
+    (0..old.totals.notes).map(|n| old.note(n)).collect()
+}
+
+fn draft(data: &Path, notes: Vec<Stamped>, old: Option<&Index>, known: &[Stamped]) -> (Draft, usize) {
+    let mut numbers: HashMap<&Path, usize> =
+        known.iter().enumerate().map(|(n, note)| (note.path.as_path(), n)).collect();
+    let old_lengths = old.and_then(Index::lengths).unwrap_or_default();
+    if old_lengths.len() != known.len() || !old.is_none_or(is_sound) {
+        numbers.clear();
+    }
+    let mut draft = Draft { kept: vec![None; known.len()], ..Draft::default() };
+    let mut read = 0;
+    for note in notes {
+        let number = u32::try_from(draft.notes.len()).unwrap_or(u32::MAX);
+        let same = numbers.get(note.path.as_path()).filter(|n| known[**n] == note && note.changed != UNSETTLED);
+        if let Some(n) = same {
+            draft.kept[*n] = Some(number);
+            draft.lengths.push(old_lengths[*n]);
+        } else {
+            let Ok(text) = scan::read(data, &note.path) else { continue };
+            read += 1;
+            let mut weights: HashMap<Word, u32> = HashMap::new();
+            let long = weigh(&note.path, &text, |word, weight| *weights.entry(word).or_default() += weight);
+            draft.lengths.push(long);
+            draft.fresh.extend(weights.into_iter().map(|(word, weight)| (word, number, weight)));
+        }
+        draft.notes.push(note);
+    }
+    draft.fresh.sort_unstable();
+    (draft, read)
+}
+
+/// Every list can be read and the rows are in order: only then parts of it may be taken over.
+fn is_sound(old: &Index) -> bool {
+    let mut last = None;
+    (0..old.rows).all(|n| {
+        let Some(row) = old.row(n) else { return false };
+        let sorted = last.is_none_or(|last| last < row.word);
+        last = Some(row.word);
+        sorted && old.notes_of(&row).is_some()
+    })
+}
+
+fn encode(draft: &Draft, old: Option<&Index>, now_ms: i64) -> Vec<u8> {
+    let mut out = vec![0; HEADER];
+    let mut rows = Vec::new();
+    let kept = draft.kept.iter().any(Option::is_some);
+    let mut old_rows = (0..old.map_or(0, |old| old.rows)).filter(|_| kept).filter_map(|n| old?.row(n)).peekable();
+    let mut fresh = draft.fresh.as_slice();
+    loop {
+        let words = [old_rows.peek().map(|row| row.word), fresh.first().map(|(word, ..)| *word)];
+        let Some(word) = words.into_iter().flatten().min() else { break };
+        let mut notes: Vec<(u32, u32)> = Vec::new();
+        if let Some(row) = old_rows.next_if(|row| row.word == word) {
+            let before = old.and_then(|old| old.notes_of(&row)).unwrap_or_default();
+            notes.extend(before.into_iter().filter_map(|(note, weight)| Some((draft.kept[note as usize]?, weight))));
+        }
+        let long = fresh.iter().take_while(|(other, ..)| *other == word).count();
+        notes.extend(fresh[..long].iter().map(|(_, note, weight)| (*note, *weight)));
+        fresh = &fresh[long..];
+        notes.sort_unstable();
+        if !notes.is_empty() {
+            let at = out.len() as u64;
+            write_list(&notes, &mut out);
+            rows.push((word, at, out.len() as u64 - at, notes.len()));
+        }
+    }
+    finish(draft, &rows, now_ms, out)
+}
+
+fn write_list(notes: &[(u32, u32)], out: &mut Vec<u8>) {
+    let mut last = 0;
+    for (note, weight) in notes {
+        write_varint(note - last, out);
+        write_varint(*weight, out);
+        last = *note;
+    }
+}
+
+fn write_varint(mut value: u32, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+/// Rows, lengths and notes behind the lists; then the header, which says where they are.
+fn finish(draft: &Draft, rows: &[(Word, u64, u64, usize)], now_ms: i64, mut out: Vec<u8>) -> Vec<u8> {
+    let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
+    let rows_at = out.len() as u64;
+    for (word, at, long, notes) in rows {
+        out.extend(word.to_le_bytes());
+        out.extend(at.to_le_bytes());
+        out.extend(u32::try_from(*long).unwrap_or(u32::MAX).to_le_bytes());
+        out.extend(short(*notes));
+    }
+    let lengths_at = out.len() as u64;
+    draft.lengths.iter().for_each(|long| out.extend(long.to_le_bytes()));
+    let places_at = out.len() as u64;
+    let mut records = Vec::new();
+    for note in &draft.notes {
+        out.extend(short(records.len()));
+        records.extend(note.size.to_le_bytes());
+        records.extend(note.changed.to_le_bytes());
+        records.extend(note.path.as_os_str().as_bytes());
+    }
+    out.extend(short(records.len()));
+    out.extend(records);
+    let words: u64 = draft.lengths.iter().map(|long| u64::from(*long)).sum();
+    let numbers =
+        [draft.notes.len() as u64, rows.len() as u64, words, now_ms.cast_unsigned(), rows_at, lengths_at, places_at];
+    out[..8].copy_from_slice(MAGIC);
+    for (n, number) in numbers.iter().enumerate() {
+        out[8 + n * 8..16 + n * 8].copy_from_slice(&number.to_le_bytes());
+    }
+    out
 }

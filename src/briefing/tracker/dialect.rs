@@ -1,16 +1,16 @@
-//! How each tracker wants to be asked.
+//! How each tracker wants to be asked, and what it answers: issues, ids of what was made, words of an error.
 //!
-//! Pure: argument lists. Invariants: a list is asked for without the tracker's own silent limit; what came from outside
-//! follows a `=` or a `--`, so it is never read as an option.
+//! Pure. Reads the plain shapes of `bd` 1.x, the envelope of 2.0, and two look-alikes. Invariants: a list is asked for
+//! without the tracker's own silent limit; what came from outside follows a `=`, so it is never read as an option; every
+//! text that comes out is redacted, one line and short; an answer that is not understood is an error, never an empty list.
 
-use super::answer::clean;
+use crate::text::json::{self, Json};
+use crate::text::redact::redact;
+use serde::{Deserialize, Serialize};
 
-/// A tracker we can talk to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// `bd` 1.0 and later.
     Bd,
-    /// `mb`, which has no audit records.
     Minibeads,
 }
 
@@ -78,30 +78,6 @@ impl Dialect {
         list
     }
 
-    pub fn comments(self, issue: &str) -> Vec<String> {
-        match self {
-            Dialect::Bd => words(["comments", "--json", "--", issue]),
-            Dialect::Minibeads => words(["comments", "list", "--json", "--", issue]),
-        }
-    }
-
-    pub fn comment(self, issue: &str, body: &str) -> Vec<String> {
-        match self {
-            Dialect::Bd => words(["comments", "add", "--json", "--", issue, body]),
-            Dialect::Minibeads => words(["comments", "add", "--json", &format!("--body={body}"), "--", issue]),
-        }
-    }
-
-    /// Takes the record on its input; nothing where there are none.
-    pub fn audit(self) -> Option<Vec<String>> {
-        (self == Dialect::Bd).then(|| words(["audit", "record", "--stdin", "--json"]))
-    }
-
-    /// Where its files are.
-    pub fn place(self) -> Vec<String> {
-        words(["where", "--json"])
-    }
-
     /// Arguments that every call begins with.
     pub fn always(self) -> Vec<String> {
         match self {
@@ -110,4 +86,117 @@ impl Dialect {
             Dialect::Minibeads => words(["--mb-no-cmd-logging"]),
         }
     }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    pub id: String,
+    pub title: String,
+    /// `open`, `in_progress` or whatever the tracker calls it.
+    pub status: String,
+    /// 0 is the most urgent.
+    pub priority: Option<u8>,
+    /// `task`, `bug`, `epic` or whatever the tracker calls it.
+    pub kind: String,
+    /// Ids of what it waits for, as far as the answer said.
+    pub blocked_by: Vec<String>,
+}
+
+const LONGEST_TITLE: usize = 160;
+const LONGEST_WORD: usize = 100;
+const MOST_BLOCKERS: usize = 10;
+
+/// All issues of an answer; a single issue is a list of one.
+pub fn issues(answer: &[u8]) -> Result<Vec<Issue>, String> {
+    let text = String::from_utf8_lossy(answer);
+    let json = json::read(&text)?;
+    each(&json)?.into_iter().map(issue).collect()
+}
+
+/// The id of what an answer is about: a new issue, a comment, an audit record.
+pub fn id(answer: &[u8]) -> Result<String, String> {
+    let text = String::from_utf8_lossy(answer);
+    let json = json::read(&text)?;
+    let first = each(&json)?.into_iter().next().ok_or("an empty answer")?;
+    required(first, "id")
+}
+
+/// The id of the first issue or comment whose text holds this mark.
+pub fn holding(answer: &[u8], mark: &str) -> Result<Option<String>, String> {
+    let text = String::from_utf8_lossy(answer);
+    let json = json::read(&text)?;
+    let holds = |item: &&Json| {
+        ["description", "text", "body"].iter().any(|name| item.text_of(name).is_some_and(|text| text.contains(mark)))
+    };
+    each(&json)?.into_iter().find(holds).map(|item| required(item, "id")).transpose()
+}
+
+/// A text of this name at the top of an answer.
+pub fn field(answer: &[u8], name: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(answer);
+    body(&json::read(&text).ok()?).text_of(name)
+}
+
+/// Anything from outside as one short line without secrets.
+pub fn clean(text: &str, longest: usize) -> String {
+    let redacted = redact(text);
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let mut line: String = redacted.chars().map(plain).take(longest + 1).collect();
+    if line.chars().count() > longest {
+        line = line.chars().take(longest - 1).chain(['…']).collect();
+    }
+    line.trim().to_owned()
+}
+
+/// `bd` 2.0 wraps every answer in `data` beside `schema_version`, beads-rs in `data` beside `result`.
+fn body<'a, 'b>(json: &'b Json<'a>) -> &'b Json<'a> {
+    let wrapped = json.get("schema_version").is_some() || json.get("result").is_some();
+    let body = json.get("data").filter(|_| wrapped).unwrap_or(json);
+    body.get("issues").unwrap_or(body)
+}
+
+fn each<'a, 'b>(json: &'b Json<'a>) -> Result<Vec<&'b Json<'a>>, String> {
+    match body(json) {
+        Json::List(items) => Ok(items.iter().collect()),
+        one if one.get("id").is_some() => Ok(vec![one]),
+        other => Err(match other.text_of("error") {
+            Some(words) => clean(&words, LONGEST_TITLE),
+            None => "an answer without issues".to_owned(),
+        }),
+    }
+}
+
+fn issue(json: &Json) -> Result<Issue, String> {
+    let word = |name: &str| json.text_of(name).map(|text| clean(&text, LONGEST_WORD));
+    Ok(Issue {
+        id: required(json, "id")?,
+        title: json.text_of("title").map(|text| clean(&text, LONGEST_TITLE)).ok_or("an issue without `title`")?,
+        status: word("status").unwrap_or_default(),
+        priority: json.number_of("priority").and_then(|n| u8::try_from(n).ok()),
+        kind: word("issue_type").or_else(|| word("type")).unwrap_or_default(),
+        blocked_by: blockers(json),
+    })
+}
+
+fn required(json: &Json, name: &str) -> Result<String, String> {
+    let found = json.text_of(name).map(|text| clean(&text, LONGEST_WORD)).filter(|text| !text.is_empty());
+    found.ok_or_else(|| format!("an issue without `{name}`"))
+}
+
+/// `blocked_by` holds ids or whole issues; elsewhere the edges say it, in one of three forms.
+fn blockers(json: &Json) -> Vec<String> {
+    let ids: Vec<String> = match (json.get("blocked_by"), json.get("dependencies")) {
+        (Some(Json::List(items)), _) => {
+            items.iter().filter_map(|item| item.text().map(Into::into).or_else(|| item.text_of("id"))).collect()
+        }
+        (_, Some(Json::List(edges))) => edges.iter().filter_map(blocking_edge).collect(),
+        _ => Vec::new(),
+    };
+    ids.iter().take(MOST_BLOCKERS).map(|id| clean(id, LONGEST_WORD)).collect()
+}
+
+fn blocking_edge(edge: &Json) -> Option<String> {
+    let kind = edge.text_of("dependency_type").or_else(|| edge.text_of("type"))?;
+    let over = edge.text_of("status").is_some_and(|status| status == "closed");
+    (kind == "blocks" && !over).then(|| edge.text_of("depends_on_id").or_else(|| edge.text_of("id")))?
 }

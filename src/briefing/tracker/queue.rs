@@ -1,18 +1,102 @@
-//! Items on their way to the tracker, one file each.
+//! What we want written in the tracker, one file each.
 //!
 //! Reads and writes `<config>/aops/tracker/`: `queue/` what is to be written, `done/` the id it got, `aside/` what the
-//! tracker refused too often. Invariants: a file appears whole or not at all; it leaves `queue/` only after its successor
-//! is on the disk; nothing but a person empties `aside/`.
+//! tracker refused too often. The key is the digest of project and content: the same item is one item, however often it is
+//! asked for; give it the session or the time where it must not be. Invariants: an item holds no secret, no NUL, and fits
+//! an argument; a file appears whole or not at all; it leaves `queue/` only after its successor is on the disk; nothing
+//! but a person empties `aside/`.
 
-use super::item::{Item, MOST_TRIES, Queued};
+use super::dialect::clean;
 use super::{folder, project_hash};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::files::{make_all, replace_private};
+use crate::text::json::cut;
+use crate::text::redact::redact;
+use crate::text::sha256::sha256;
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Item {
+    Issue { title: String, body: String, kind: String, priority: u8, labels: Vec<String> },
+}
+
+/// An item on its way; the stored form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queued {
+    pub schema: u32,
+    pub key: String,
+    pub project: String,
+    pub queued_ms: i64,
+    pub item: Item,
+    pub tries: u32,
+    pub next_ms: i64,
+    pub reason: Option<String>,
+}
+
+/// Refusals after which an item is set aside for a person.
+const MOST_TRIES: u32 = 8;
+
+const LONGEST_BODY: usize = 32 << 10;
+const LONGEST_TITLE: usize = 200;
+const LONGEST_WORD: usize = 60;
+
+impl Queued {
+    pub fn new(project: &str, item: Item, now_ms: i64) -> Result<Self, String> {
+        let item = item.bounded()?;
+        let content = serde_json::to_string(&item).map_err(|e| e.to_string())?;
+        let key = sha256(&[project.as_bytes(), b"\0", content.as_bytes()])[..32].to_owned();
+        let project = project.to_owned();
+        Ok(Self { schema: 1, key, project, queued_ms: now_ms, item, tries: 0, next_ms: 0, reason: None })
+    }
+
+    /// Refused once more: twice as long until the next try.
+    #[must_use]
+    pub fn refused(self, reason: &str, now_ms: i64) -> Self {
+        let pause = 15_000_i64 << self.tries.min(10);
+        Self { tries: self.tries + 1, next_ms: now_ms + pause, reason: Some(clean(reason, 300)), ..self }
+    }
+
+    /// What is written below a text, so that it is found again.
+    pub fn mark(&self) -> String {
+        format!("aops-key: {}", self.key)
+    }
+
+    pub fn marked(&self, body: &str) -> String {
+        format!("{}\n\n{}", body.trim_end(), self.mark())
+    }
+}
+
+impl Item {
+    /// The item without secrets, NUL bytes and overlong text.
+    fn bounded(self) -> Result<Self, String> {
+        let Item::Issue { title, body, kind, priority, labels } = self;
+        let word = |text: String| clean(&text, LONGEST_WORD);
+        Ok(Item::Issue {
+            title: Some(clean(&title, LONGEST_TITLE)).filter(|t| !t.is_empty()).ok_or("no title")?,
+            body: text(&body),
+            kind: word(kind),
+            priority: priority.min(4),
+            labels: labels.into_iter().map(|label| word(label).replace(',', " ")).collect(),
+        })
+    }
+}
+
+/// Several lines, without secrets and control characters.
+fn text(text: &str) -> String {
+    let redacted = redact(text);
+    let kept = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();
+    let mut out: String = redacted.chars().filter(kept).collect();
+    if out.len() > LONGEST_BODY {
+        out.truncate(cut(&out, LONGEST_BODY).len());
+        out.push_str("\n[shortened]");
+    }
+    out
+}
 
 /// Of one project; more means that no tracker has been there for long.
 const MOST_WAITING: usize = 1000;
@@ -39,12 +123,7 @@ pub fn enqueue(env: &Env, project: &Path, item: Item) -> Result<String, Failure>
 
 /// The queue of this project, oldest first. An unreadable file is set aside.
 pub fn waiting(env: &Env, project: &str) -> Vec<Queued> {
-    listed(env, "queue", project)
-}
-
-/// What this project's tracker refused for good, with its reason.
-pub fn set_aside(env: &Env, project: &str) -> Vec<Queued> {
-    listed(env, "aside", project)
+    list(env, "queue", project)
 }
 
 /// The tracker has it, under this id.
@@ -53,10 +132,9 @@ pub fn finish(env: &Env, queued: &Queued, id: &str) -> Result<(), Failure> {
     remove(&path(env, "queue", queued))
 }
 
-/// The tracker refused it.
-pub fn refuse(env: &Env, queued: Queued, reason: &str, for_good: bool) -> Result<(), Failure> {
+pub fn refuse(env: &Env, queued: Queued, reason: &str) -> Result<(), Failure> {
     let queued = queued.refused(reason, env.now_ms);
-    if for_good || queued.tries >= MOST_TRIES {
+    if queued.tries >= MOST_TRIES {
         store(env, "aside", &queued)?;
         return remove(&path(env, "queue", &queued));
     }
@@ -82,7 +160,8 @@ fn prune_older(env: &Env, state: &str, beginning: &str, kept: Duration) {
     }
 }
 
-fn listed(env: &Env, state: &str, project: &str) -> Vec<Queued> {
+/// The items of this project in one of the folders, oldest first.
+pub fn list(env: &Env, state: &str, project: &str) -> Vec<Queued> {
     let place = folder(env).join(state);
     let found = names(env, state, &project_hash(project));
     let mut items: Vec<Queued> =

@@ -1,31 +1,31 @@
-//! Lists our entries in a settings text, and says whether hooks run at all.
+//! Lists our entries in a settings text, says whether hooks run at all, and whose the status line is; adds ours on request
+//! and removes it.
 //!
-//! Reads text; writes nothing. Invariant: an entry is ours by the file name of its program, whatever its folder.
+//! Reads text, gives text. Invariants: an entry is ours by the file name of its program, whatever its folder; a foreign
+//! status line is never touched.
 
-use super::{PROGRAM, Unreadable, check, member, parts, span};
+use super::edit::{self, JsonPart, member, parts};
+use super::{PROGRAM, Unreadable, check};
 use crate::model::event::EVENTS;
+use serde::Serialize;
 use serde_json::Value;
 
 /// What one settings file says.
 #[derive(Debug, Default)]
 pub struct Survey {
     pub ours: Vec<Registered>,
-    /// `disableAllHooks`
     pub disabled: bool,
-    /// `allowManagedHooksOnly`
     pub managed_only: bool,
     /// Ids of plugins switched on, and of those switched off.
     pub plugins: Vec<(String, bool)>,
 }
 
-/// One entry of ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registered {
     pub event: String,
     pub command: String,
     /// Exec form; without, a shell runs the command.
     pub args: Option<Vec<String>>,
-    /// Seconds.
     pub timeout: Option<f64>,
     /// The entry is what `register` would write today for this program.
     pub current: bool,
@@ -49,7 +49,7 @@ pub fn survey(text: &str) -> Result<Survey, Unreadable> {
     found.disabled = truth("disableAllHooks");
     found.managed_only = truth("allowManagedHooksOnly");
     if let Some(plugins) = member(text, &root, "enabledPlugins") {
-        let on = |part: span::JsonPart| (part.name, &text[part.value] == "true");
+        let on = |part: JsonPart| (part.name, &text[part.value] == "true");
         found.plugins = parts(text, &plugins.value).into_iter().map(on).collect();
     }
     let Some(hooks) = member(text, &root, "hooks") else { return Ok(found) };
@@ -75,7 +75,6 @@ fn is_current(one: &Registered, group: &str) -> bool {
     wanted.is_some() && wanted == serde_json::from_str::<Value>(group).ok()
 }
 
-/// Reads one hook, if it is ours.
 fn read(event: &str, hook: &str) -> Option<Registered> {
     let hook: Value = serde_json::from_str(hook).ok()?;
     let command = hook.get("command")?.as_str()?.to_owned();
@@ -105,4 +104,73 @@ pub fn program(command: &str, exec: bool) -> &str {
         Some(quote @ ('"' | '\'')) => line[1..].split(quote).next().unwrap_or_default(),
         _ => line.split_whitespace().next().unwrap_or_default(),
     }
+}
+
+const KEY: &str = "statusLine";
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    r#type: &'static str,
+    command: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatusLine {
+    None,
+    Ours,
+    /// Runs this other command.
+    Foreign(String),
+}
+
+pub fn status_line(text: &str) -> StatusLine {
+    let Some(part) = check(text).ok().and_then(|root| member(text, &root, KEY)) else {
+        return StatusLine::None;
+    };
+    let value: Value = serde_json::from_str(&text[part.value]).unwrap_or_default();
+    match value.get("command").and_then(Value::as_str) {
+        Some(line) if runs_status_line(line) => StatusLine::Ours,
+        line => StatusLine::Foreign(line.map_or_else(|| value.to_string(), str::to_owned)),
+    }
+}
+
+/// The text with our status line, which runs this program.
+pub fn with_status_line(text: &str, command: &str) -> Result<String, Unreadable> {
+    let root = check(text)?;
+    let shown = Shown { r#type: "command", command: format!("{} statusline", quoted(command)) };
+    Ok(match member(text, &root, KEY) {
+        None => edit::append(text, &root, &root, Some(KEY), &shown),
+        Some(part) => {
+            let there: Option<Value> = serde_json::from_str(&text[part.value.clone()]).ok();
+            if there == serde_json::to_value(&shown).ok() {
+                return Ok(text.to_owned());
+            }
+            edit::replace(text, &root, &part.value, &shown)
+        }
+    })
+}
+
+pub(super) fn without_status_line(text: &str) -> String {
+    if status_line(text) != StatusLine::Ours {
+        return text.to_owned();
+    }
+    let root = edit::document(text);
+    let top = parts(text, &root);
+    match top.iter().rposition(|part| part.name == KEY) {
+        Some(n) => edit::without(text, &root, &top, n),
+        None => text.to_owned(),
+    }
+}
+
+/// A shell line that runs our program for its status line.
+fn runs_status_line(line: &str) -> bool {
+    let program = program(line, false);
+    let rest = line.rsplit_once(program).map_or("", |(_, rest)| rest);
+    program.rsplit('/').next() == Some(PROGRAM)
+        && rest.trim_start_matches(['\'', '"']).split_whitespace().next() == Some("statusline")
+}
+
+/// A path as a word of a shell line.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -121,7 +121,6 @@ pub struct Block<'a> {
     pub content: Option<&'a RawValue>,
 }
 
-/// What a line is.
 #[derive(Debug)]
 pub enum Read<'a> {
     Talk(Box<TranscriptEntry<'a>>),
@@ -160,14 +159,12 @@ pub fn text(raw: &RawValue) -> Option<String> {
     Some(json.text()?.into_owned())
 }
 
-/// The lines of a file.
 #[derive(Debug)]
 pub struct Lines {
     reader: BufReader<File>,
     line: Vec<u8>,
     /// Lines that were passed over for their length.
     pub too_long: u64,
-    /// Bytes read so far.
     pub bytes: u64,
     /// When to stop reading, even within a line.
     pub until: Option<Instant>,

@@ -4,8 +4,7 @@
 //! of that message has it; memory grows by eight bytes a message and by nothing else.
 
 use super::entry::{Lines, Message, Read, TranscriptEntry, Used, beside, text};
-use crate::claude::prices::Prices;
-use crate::claude::usage::{Tokens, Usage};
+use crate::claude::usage::{Prices, Tokens, Usage};
 use crate::session::prompt::Prompt;
 use crate::text::json::{self, cut};
 use crate::text::redact::redact;
@@ -18,10 +17,8 @@ use std::time::Instant;
 
 const MOST_PROMPTS: usize = 1000;
 
-/// The main thread.
 pub const MAIN: &str = "main";
 
-/// Input of a scan.
 #[derive(Debug, Default)]
 pub struct Lens<'a> {
     pub prices: Prices,
@@ -35,7 +32,6 @@ pub struct Lens<'a> {
     pub until: Option<Instant>,
 }
 
-/// What it found.
 #[derive(Debug, Default)]
 pub struct Scan {
     pub tokens: Tokens,
@@ -48,7 +44,6 @@ pub struct Scan {
     pub told: Told,
     /// The time was up before the end.
     pub cut_short: bool,
-    /// Bytes read.
     pub bytes: u64,
     seen: HashSet<u64>,
     last: Option<Pending>,

@@ -1,12 +1,14 @@
-//! Writes a verdict, or our own failure, in the form that each event wants.
+//! Writes a verdict, or our own failure, in the form that each event wants; and parses one of our answers as the client
+//! would, for commands that run the hook as the client does.
 //!
 //! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass; a refusal goes both ways (JSON
-//! and exit 2 with the same text); no escape byte and no text over `LONGEST` is written; a broken hook refuses guarding
-//! events and warns on all others.
+//! and exit 2 with the same text), and is read as one for every event; no escape byte and no text over `LONGEST` is
+//! written; a broken hook refuses guarding events and warns on all others.
 
 use crate::model::error::Failure;
 use crate::model::event::{EventKind, Refusal};
 use crate::model::verdict::{Ruling, Verdict};
+use crate::text::json::{self, Json};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
@@ -21,7 +23,6 @@ pub struct Answer {
     pub exit: u8,
 }
 
-/// The answer to one event.
 pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let row = kind.row();
     let mut top = Map::new();
@@ -139,4 +140,68 @@ pub fn clean(text: &str) -> String {
     let head: String = text.chars().take(LONGEST / 2).collect();
     let tail: String = text.chars().skip(long - LONGEST / 2 + 20).collect();
     format!("{head} … {tail}")
+}
+
+/// What the client understands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    pub refused: bool,
+    /// A person is to decide.
+    pub asks: bool,
+    /// Why it was refused or asked.
+    pub reason: String,
+    /// For the model, beside the ruling.
+    pub context: String,
+    pub notice: String,
+    /// The turn ends.
+    pub ends_turn: bool,
+}
+
+/// The meaning of an answer: what the hook printed, and its exit code.
+pub fn hear(stdout: &str, exit: i32) -> Heard {
+    let mut heard = Heard { refused: exit == 2, ..Heard::default() };
+    let Ok(json) = json::read(stdout) else { return heard };
+    let own = json.get("hookSpecificOutput");
+    let of_own = |name: &str| own.and_then(|own: &Json| own.text_of(name));
+    let dialog = own.and_then(|own| own.get("decision"));
+    heard.asks = matches!(of_own("permissionDecision").as_deref(), Some("ask" | "defer"));
+    let reason = of_own("permissionDecisionReason").or_else(|| dialog?.text_of("message"));
+    heard.reason = reason.or_else(|| json.text_of("reason")).unwrap_or_default();
+    heard.context = of_own("additionalContext").unwrap_or_default();
+    heard.notice = json.text_of("systemMessage").unwrap_or_default();
+    heard.ends_turn = matches!(json.get("continue"), Some(Json::Bool(false)));
+    heard
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::event::EVENTS;
+
+    #[test]
+    fn every_refusal_is_heard() {
+        for kind in EVENTS.iter().filter(|kind| kind.refusal != Refusal::None) {
+            let answer = spell(kind.kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
+            let heard = hear(&answer.stdout, answer.exit.into());
+            let wanted = Heard {
+                refused: true,
+                reason: "no\nhint: y".to_owned(),
+                notice: "told".to_owned(),
+                ends_turn: true,
+                ..Heard::default()
+            };
+            assert_eq!(heard, wanted, "{}", kind.name);
+        }
+    }
+
+    #[test]
+    fn silence_context_and_questions() {
+        let pre = crate::model::event::EventKind::PreToolUse;
+        assert_eq!(hear("", 0), Heard::default());
+        let context = spell(pre, &Verdict::context("x", "know this"));
+        assert_eq!(hear(&context.stdout, 0).context, "know this");
+        let ask = Verdict { ruling: Ruling::Ask, gate: "x", reason: "may it?".to_owned(), ..Verdict::default() };
+        let heard = hear(&spell(pre, &ask).stdout, 0);
+        assert!(heard.asks && !heard.refused && heard.reason == "may it?", "{heard:?}");
+    }
 }

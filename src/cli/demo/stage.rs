@@ -3,7 +3,7 @@
 //! Makes one temporary folder with a home, a project under git and a remote; starts our own program, `git` and `sh`
 //! there, each with a cleared environment. Invariant: the folder goes with the stage.
 
-use crate::claude::wire::heard::{Heard, hear};
+use crate::claude::wire::answer::{Heard, hear};
 use crate::cli::{past, standing};
 use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};

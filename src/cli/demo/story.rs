@@ -3,7 +3,7 @@
 //! Plays on a stage, shows every step as it is made. Invariant: an answer that is not the expected one ends the demo.
 
 use super::stage::Stage;
-use crate::claude::wire::heard::Heard;
+use crate::claude::wire::answer::Heard;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

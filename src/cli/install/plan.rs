@@ -6,7 +6,7 @@
 use super::Level;
 use crate::claude::settings::{PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line};
 use crate::cli::install::receipt::{Edited, Placed, Receipt, back_up};
-use crate::config::policy::problem::position;
+use crate::config::problem::position;
 use crate::config::texts::{self, Asset};
 use crate::system::env::Env;
 use crate::system::files::{self, Found};

@@ -5,7 +5,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// Tried in this order.

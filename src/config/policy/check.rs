@@ -2,9 +2,8 @@
 //!
 //! Reads nothing, writes nothing; running it is an edge's work.
 
-use super::field::Parts;
 use super::key::EntryField;
-use super::value::Form;
+use super::value::{Form, Parts};
 use super::{glob, words};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +19,6 @@ pub struct Check {
 }
 
 words! {
-    /// Before what.
     Moment {
         #[default]
         Save = "save",
@@ -30,7 +28,6 @@ words! {
 }
 
 words! {
-    /// What a failing check means.
     Outcome {
         AskUser = "ASK_USER",
         #[default]
@@ -44,7 +41,6 @@ pub const TIMEOUT_MS: u64 = 30_000;
 /// All checks before one moment together: the host waits 600 s for a hook, and what it gives up on is not guarded.
 pub const BUDGET_MS: u64 = 540_000;
 
-/// The fields of a `[[check]]`.
 pub static PARTS: &[EntryField] = &[
     EntryField::needed("id", Form::Id, "its name, in refusals and in the ledger"),
     EntryField::needed("on", Form::OneOf(Moment::WORDS), "before what it runs"),
@@ -55,17 +51,15 @@ pub static PARTS: &[EntryField] = &[
 ];
 
 impl Check {
-    /// Whether it is about this file.
     pub fn concerns(&self, path: &str, project: &str, home: &str) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|pattern| glob::covers(pattern, path, project, home))
     }
 
-    /// Made of its fields.
     pub(super) fn of(parts: &mut Parts) -> Self {
         Self {
             id: parts.take("id").unwrap_or_default(),
-            on: parts.word("on", Moment::of).unwrap_or_default(),
-            outcome: parts.word("outcome", Outcome::of).unwrap_or_default(),
+            on: parts.take("on").unwrap_or_default(),
+            outcome: parts.take("outcome").unwrap_or_default(),
             paths: parts.take("paths").unwrap_or_default(),
             run: parts.take("run").unwrap_or_default(),
             timeout_ms: parts.take("timeout_ms").unwrap_or(TIMEOUT_MS),

@@ -3,7 +3,6 @@
 //! Reads nothing, writes nothing. Every other character stands for itself, brackets and braces too: they are common in
 //! file names. Invariant: the time is at most the product of both lengths.
 
-/// One piece of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     Char(char),
@@ -45,7 +44,6 @@ pub fn covers(pattern: &str, text: &str, root: &str, home: &str) -> bool {
     pieces.is_empty() || ends.any(|end| walk(&pieces, &text[..end]))
 }
 
-/// What is left of a path below a folder.
 fn below<'a>(folder: &str, text: &'a str) -> Option<&'a str> {
     let folder = folder.trim_end_matches('/');
     text.strip_prefix(folder).filter(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -3,8 +3,7 @@
 //! Reads nothing, writes nothing. Invariant: parser, `policy show`, the schema for editors and the page of documentation
 //! all follow from this table; tests hold the last two to it.
 
-use super::field::Field;
-use super::value::{Form, Value};
+use super::value::{Field, Form, Value};
 use super::{Interactive, Intervene, Level, OnPause, Policy};
 
 pub struct Key {
@@ -39,9 +38,9 @@ macro_rules! keys {
             form: $form,
             project: Project::$project,
             about: $about,
-            get: |policy| Field::value(&policy.$table.$field),
+            get: |policy| Field::to_value(&policy.$table.$field),
             set: |policy, value| {
-                if let Some(value) = Field::of(value) {
+                if let Some(value) = Field::from_value(value) {
                     policy.$table.$field = value;
                 }
             },

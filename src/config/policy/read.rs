@@ -1,22 +1,69 @@
-//! Reads configuration texts, the user's and then the project's, into one policy.
+//! Reads configuration texts, the user's and then the project's, into one policy, and says where each value came from.
 //!
-//! Reads the texts it is given, writes nothing. Invariant: all or nothing; one problem anywhere and there is no policy.
+//! Pure. Invariants: all or nothing; one problem anywhere and there is no policy; what no file set has no place, and is a
+//! default.
 
-use super::field::Parts;
 use super::key::{EntryField, KEYS, Key, Project};
-use super::origin::{Layer, Origins, SourceLine};
-use super::problem::{Problem, did_you_mean, nearest, position};
-use super::value::Value;
+use super::value::{Parts, Value};
 use super::{Check, Policy, Rule, check, rule};
+use crate::config::problem::{Problem, nearest, position};
+use std::collections::BTreeMap;
+use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Limits of one configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    User,
+    Project,
+}
+
+impl Layer {
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::User => "user",
+            Layer::Project => "project",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    pub layer: Layer,
+    pub file: String,
+    pub line: usize,
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// By key, `rule.<id>` and `check.<id>`; more than one place where lists were joined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins(BTreeMap<String, Vec<SourceLine>>);
+
+impl Origins {
+    pub fn of(&self, key: &str) -> &[SourceLine] {
+        self.0.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// This place alone decides the value.
+    fn set(&mut self, key: &str, place: SourceLine) {
+        self.0.insert(key.to_owned(), vec![place]);
+    }
+
+    /// This place adds to the value.
+    fn add(&mut self, key: &str, place: SourceLine) {
+        self.0.entry(key.to_owned()).or_default().push(place);
+    }
+}
+
 const MOST_RULES: usize = 256;
 const MOST_CHECKS: usize = 64;
 const MOST_PROBLEMS: usize = 64;
 
-/// A configuration file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     pub file: &'a str,
@@ -86,7 +133,7 @@ impl Reading<'_> {
                 (name, _) if is_table(name) => {
                     self.problem(value.span().start, name, format!("a table: write `[{name}]`"));
                 }
-                (name, _) => self.unknown(key.span().start, name, tables()),
+                (name, _) => self.unknown(key.span().start, "", name, tables()),
             }
         }
     }
@@ -96,7 +143,7 @@ impl Reading<'_> {
             let full = format!("{name}.{}", last.get_ref());
             let Some(key) = Key::of(&full) else {
                 let names = KEYS.iter().filter(|key| key.table() == name).map(Key::last);
-                self.unknown_in(last.span().start, name, last.get_ref(), names);
+                self.unknown(last.span().start, name, last.get_ref(), names);
                 continue;
             };
             match key.form.read(given) {
@@ -128,30 +175,22 @@ impl Reading<'_> {
     }
 
     fn rule(&mut self, item: &Spanned<DeValue>) {
-        let Some(mut parts) = self.parts("rule", rule::PARTS, item) else { return };
-        if self.policy.rules.len() >= MOST_RULES {
-            return self.problem(item.span().start, "rule", format!("at most {MOST_RULES} rules"));
-        }
+        let Some(mut parts) = self.parts("rule", rule::PARTS, item, self.policy.rules.len() < MOST_RULES) else {
+            return;
+        };
         match Rule::of(&mut parts) {
-            Ok(rule) if self.policy.rules.iter().any(|known| known.id == rule.id) => {
-                self.taken("rule", &rule.id, parts.at("id"));
-            }
-            Ok(rule) => {
-                self.origins.set(&format!("rule.{}", rule.id), self.place(parts.at("id")));
-                self.policy.rules.push(rule);
-            }
+            Ok(rule) if self.claim("rule", &rule.id, parts.at("id")) => self.policy.rules.push(rule),
+            Ok(_) => {}
             Err((field, what)) => self.problem(parts.at(field), &format!("rule.{field}"), what),
         }
     }
 
     fn check(&mut self, item: &Spanned<DeValue>) {
-        let Some(mut parts) = self.parts("check", check::PARTS, item) else { return };
-        if self.policy.checks.len() >= MOST_CHECKS {
-            return self.problem(item.span().start, "check", format!("at most {MOST_CHECKS} checks"));
-        }
+        let room = self.policy.checks.len() < MOST_CHECKS;
+        let Some(mut parts) = self.parts("check", check::PARTS, item, room) else { return };
         let check = Check::of(&mut parts);
-        if self.policy.checks.iter().any(|known| known.id == check.id) {
-            return self.taken("check", &check.id, parts.at("id"));
+        if !self.claim("check", &check.id, parts.at("id")) {
+            return;
         }
         let same = self.policy.checks.iter().filter(|known| known.on == check.on);
         let together = same.map(|known| known.timeout_ms).sum::<u64>() + check.timeout_ms;
@@ -163,13 +202,23 @@ impl Reading<'_> {
             let field = if parts.at("timeout_ms") > 0 { "timeout_ms" } else { "id" };
             return self.problem(parts.at(field), &format!("check.{field}"), what);
         }
-        self.origins.set(&format!("check.{}", check.id), self.place(parts.at("id")));
         self.policy.checks.push(check);
     }
 
     /// The fields of one entry; nothing where any of them is wrong.
-    fn parts(&mut self, name: &str, known: &'static [EntryField], item: &Spanned<DeValue>) -> Option<Parts> {
+    fn parts(
+        &mut self,
+        name: &str,
+        known: &'static [EntryField],
+        item: &Spanned<DeValue>,
+        room: bool,
+    ) -> Option<Parts> {
         let before = self.problems.len();
+        if !room {
+            let most = if name == "rule" { MOST_RULES } else { MOST_CHECKS };
+            self.problem(item.span().start, name, format!("at most {most} {name}s"));
+            return None;
+        }
         let DeValue::Table(table) = item.get_ref() else {
             self.problem(item.span().start, name, format!("a table: write `[[{name}]]`"));
             return None;
@@ -177,7 +226,7 @@ impl Reading<'_> {
         let mut parts = Parts::default();
         for (field, given) in table {
             let Some(part) = known.iter().find(|part| part.name == field.get_ref()) else {
-                self.unknown_in(field.span().start, name, field.get_ref(), known.iter().map(|part| part.name));
+                self.unknown(field.span().start, name, field.get_ref(), known.iter().map(|part| part.name));
                 continue;
             };
             match part.form.read(given) {
@@ -194,23 +243,23 @@ impl Reading<'_> {
         (self.problems.len() == before).then_some(parts)
     }
 
-    fn taken(&mut self, name: &str, id: &str, at: usize) {
-        let first = self.origins.of(&format!("{name}.{id}")).first().map(ToString::to_string);
-        let what = format!("`{id}` is taken by {}", first.unwrap_or_default());
-        self.problem(at, &format!("{name}.id"), what);
-    }
-
-    fn unknown<'n>(&mut self, at: usize, name: &str, names: impl Iterator<Item = &'n str>) {
-        let what = format!("unknown key{}", did_you_mean(nearest(name, names)));
-        self.problem(at, &shown(name), what);
+    /// Whether the id is free; then this entry has it.
+    fn claim(&mut self, name: &str, id: &str, at: usize) -> bool {
+        let key = format!("{name}.{id}");
+        let first = self.origins.of(&key).first().map(ToString::to_string);
+        match &first {
+            None => self.origins.set(&key, self.place(at)),
+            Some(first) => self.problem(at, &format!("{name}.id"), format!("`{id}` is taken by {first}")),
+        }
+        first.is_none()
     }
 
     /// A key that its table does not have; perhaps another table does.
-    fn unknown_in<'n>(&mut self, at: usize, table: &str, name: &str, names: impl Iterator<Item = &'n str>) {
-        let near = nearest(name, names).map(str::to_owned);
-        let elsewhere = || KEYS.iter().find(|key| key.last() == name).map(|key| key.name.to_owned());
-        let what = format!("unknown key{}", did_you_mean(near.or_else(elsewhere).as_deref()));
-        self.problem(at, &format!("{table}.{}", shown(name)), what);
+    fn unknown<'n>(&mut self, at: usize, table: &str, name: &str, names: impl Iterator<Item = &'n str>) {
+        let near = nearest(name, names).or_else(|| KEYS.iter().find(|key| key.last() == name).map(|key| key.name));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let dot = if table.is_empty() { "" } else { "." };
+        self.problem(at, &format!("{table}{dot}{}", shown(name)), format!("unknown key{near}"));
     }
 
     fn problem(&mut self, at: usize, key: &str, what: String) {

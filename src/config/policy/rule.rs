@@ -3,9 +3,8 @@
 //! Reads a call as it is described to it, writes nothing. Invariants: every condition that a rule names must hold, any
 //! one of its alternatives is enough; a rule without a condition is refused when it is read.
 
-use super::field::Parts;
 use super::key::EntryField;
-use super::value::{EFFECTS, Form, effect_word};
+use super::value::{EFFECTS, Form, Parts, effect_word};
 use super::{glob, words};
 use crate::model::call::Effect;
 use serde::{Deserialize, Serialize};
@@ -32,7 +31,6 @@ words! {
     }
 }
 
-/// The fields of a `[[rule]]`.
 pub static PARTS: &[EntryField] = &[
     EntryField::needed("id", Form::Id, "its name, in refusals and in the ledger"),
     EntryField::optional("tool", Form::Names, "tools, by name or glob"),
@@ -92,7 +90,7 @@ impl Rule {
     /// Made of its fields; what is wrong comes back with the field it concerns.
     pub(super) fn of(parts: &mut Parts) -> Result<Self, (&'static str, String)> {
         let rule = Self {
-            action: parts.word("action", Action::of).unwrap_or_default(),
+            action: parts.take("action").unwrap_or_default(),
             command: parts.take("command").unwrap_or_default(),
             effect: parts.take("effect").unwrap_or_default(),
             examples: parts.take("examples").unwrap_or_default(),

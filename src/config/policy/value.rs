@@ -1,10 +1,13 @@
-//! A value of the configuration: how it is written, how it is read, which of two is the larger.
+//! A value of the configuration: how it is written, how it is read, which of two is the larger, and its way into a typed
+//! field.
 //!
-//! Reads parsed TOML, writes nothing. Invariant: what `Form::read` accepts fits its field, so setting it cannot fail.
+//! Pure. Invariant: what `Form::read` accepts fits its field, so setting it cannot fail.
 
 use super::address::Address;
+use crate::config::problem::meant;
 use crate::model::call::Effect;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -19,7 +22,6 @@ pub enum Form {
     Flag,
     /// One of these, in rising order where there is one.
     OneOf(&'static [&'static str]),
-    /// One of these or a list of them.
     SomeOf(&'static [&'static str]),
     Whole(u64, u64),
     /// 0 to 1, in millionths.
@@ -29,7 +31,6 @@ pub enum Form {
     Id,
     /// A URL without credentials.
     Server,
-    /// A text or a list of texts.
     Names,
 }
 
@@ -108,7 +109,6 @@ impl Form {
         }
     }
 
-    /// What is wanted, in words.
     pub fn wanted(self) -> String {
         match self {
             Form::Flag => "`true` or `false`".to_owned(),
@@ -168,8 +168,7 @@ fn one_of(words: &[&str], given: &str) -> Result<Value, String> {
     if words.contains(&given) {
         return Ok(Value::Text(given.to_owned()));
     }
-    let meant = super::problem::nearest(given, words.iter().copied());
-    Err(format!("{}, not {given:?}{}", listed(words), super::problem::did_you_mean(meant)))
+    Err(format!("{}, not {given:?}{}", listed(words), meant(given, words.iter().copied())))
 }
 
 fn whole(digits: &str, radix: u32, least: u64, most: u64) -> Result<Value, String> {
@@ -248,5 +247,52 @@ pub fn effect_word(effect: Effect) -> &'static str {
         Effect::Spawn => "spawn",
         Effect::Tracker => "tracker",
         Effect::Control => "control",
+    }
+}
+
+/// A field of the policy, as a value and back.
+pub(super) trait Field: Sized {
+    fn to_value(&self) -> Value;
+    fn from_value(value: Value) -> Option<Self>;
+}
+
+macro_rules! field {
+    ($type:ty, $field:ident => $to:expr, $pattern:pat => $from:expr) => {
+        impl Field for $type {
+            fn to_value(&self) -> Value {
+                let $field = self;
+                $to
+            }
+
+            fn from_value(value: Value) -> Option<Self> {
+                if let $pattern = value { $from } else { None }
+            }
+        }
+    };
+}
+
+field!(bool, flag => Value::Flag(*flag), Value::Flag(flag) => Some(flag));
+field!(u64, n => Value::Whole(*n), Value::Whole(n) => Some(n));
+field!(Share, share => Value::Share(*share), Value::Share(share) => Some(share));
+field!(String, text => Value::Text(text.clone()), Value::Text(text) => Some(text));
+field!(Option<String>, text => text.clone().map_or(Value::Nothing, Value::Text), Value::Text(text) => Some(Some(text)));
+field!(Vec<String>, names => Value::Names(names.clone()), Value::Names(names) => Some(names));
+field!(
+    Vec<Effect>,
+    effects => Value::Names(effects.iter().map(|effect| effect_word(*effect).to_owned()).collect()),
+    Value::Names(names) => names.iter().map(|name| effect_of(name)).collect()
+);
+
+/// The fields of one entry, each with its place in the text.
+#[derive(Default)]
+pub(super) struct Parts(pub(super) BTreeMap<&'static str, (usize, Value)>);
+
+impl Parts {
+    pub(super) fn take<T: Field>(&mut self, name: &str) -> Option<T> {
+        T::from_value(std::mem::replace(&mut self.0.get_mut(name)?.1, Value::Nothing))
+    }
+
+    pub(super) fn at(&self, name: &str) -> usize {
+        self.0.get(name).map_or(0, |(at, _)| *at)
     }
 }

@@ -13,7 +13,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// One text in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     pub kind: Kind,

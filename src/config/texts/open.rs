@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// Ten times the longest shipped text.
 const LONGEST: u64 = 64 << 10;
-/// Most files in one folder.
 const MOST: usize = 100;
 
 /// Where the project begins: from where the client was started, else from `cwd`, the nearest folder with an `.aops` within

@@ -16,7 +16,6 @@ pub struct Held {
     pub owed: Vec<Gate>,
 }
 
-/// The workflows in force, by id.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     held: BTreeMap<String, Held>,
@@ -34,7 +33,6 @@ impl Catalogue {
         self.held.get(id)
     }
 
-    /// By id.
     pub fn all(&self) -> impl Iterator<Item = &Held> {
         self.held.values()
     }

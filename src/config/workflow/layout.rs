@@ -14,7 +14,6 @@ pub struct Layout {
     pub lines: Vec<Vec<(usize, usize)>>,
 }
 
-/// One place in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// A step, by its place in `Workflow::steps`.
@@ -69,7 +68,6 @@ impl Layout {
         }
     }
 
-    /// Lines from the row above into `row`.
     fn between(&self, row: usize, edges: &[(usize, usize)]) -> Vec<(usize, usize)> {
         let place = |row: usize, end: usize, edge: (usize, usize)| {
             let pass = Slot::Pass(edge.0, edge.1);
@@ -82,7 +80,6 @@ impl Layout {
     }
 }
 
-/// For each step the places of those it needs.
 fn needs(workflow: &Workflow) -> Vec<Vec<usize>> {
     let places: BTreeMap<_, _> = workflow.steps.iter().enumerate().map(|(n, step)| (step.id.as_str(), n)).collect();
     let of = |step: &super::Step| step.needs.iter().filter_map(|need| places.get(need.to.as_str()).copied()).collect();

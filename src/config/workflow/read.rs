@@ -1,11 +1,13 @@
 //! Reads one workflow from its markdown and reports everything that is wrong with it.
 //!
-//! Reads text, writes nothing. Invariant: every problem that can be seen without other files is reported here.
+//! Pure. Invariants: every problem that can be seen without other files is reported here; a field that is not asked for is
+//! a problem, so a mistyped `gates` never passes for no gates; steps without a problem have one fixed order.
 
-use super::frontmatter::{Fields, Report, plain, split, unknown};
-use super::step::steps;
 use super::{Gate, Mention, Problem, Step, Variant, Workflow, is_plain, links, meant};
+use crate::model::phase::Phase;
 use crate::text::yaml::{self, Key, Node, Value};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// Keys that note-taking programs add to every file.
 const NOTES: [&str; 4] = ["tags", "permalink", "created", "modified"];
@@ -105,4 +107,261 @@ fn variant(report: &Report, key: &Key, node: &Node, steps: &[Step]) -> Option<Va
     }
     fields.end();
     Some(Variant { name: key.name.clone(), skip })
+}
+
+/// A workflow with more is too long to follow, and to draw.
+const MOST: usize = 100;
+
+fn steps(fields: &mut Fields) -> Vec<Step> {
+    let (line, report, before) = (fields.line, fields.report, fields.report.len());
+    let items = fields.nodes("steps").unwrap_or_default();
+    if items.is_empty() && report.len() == before {
+        report.add(line, "`steps` is missing or empty");
+    }
+    if let Some(extra) = items.get(MOST) {
+        let what = format!("more than {MOST} steps: cut the workflow in parts that contain each other");
+        report.add(extra.line, what);
+        return Vec::new();
+    }
+    let numbered = items.iter().enumerate();
+    let steps: Vec<_> = numbered.filter_map(|(n, node)| step(report, n + 1, node)).collect();
+    check_steps(report, &steps);
+    steps
+}
+
+fn step(report: &Report, number: usize, node: &Node) -> Option<Step> {
+    let mut fields = Fields::new(report, node, &format!(" of step {number}"))?;
+    let line = fields.line;
+    let id = fields.required("id");
+    if is_plain(&id.to) {
+        fields.of = format!(" of step `{}`", id.to);
+    } else if !id.to.is_empty() {
+        report.add(id.line, plain("step id", &id.to));
+    }
+    let step = Step {
+        name: fields.required("name").to,
+        description: fields.required("description").to,
+        workflow: fields.mention("workflow"),
+        needs: fields.list("needs").unwrap_or_default(),
+        agent: fields.mention("agent"),
+        run: fields.text("run"),
+        tools: fields.list("tools").map(|tools| tools.into_iter().map(|tool| tool.to).collect()),
+        phase: phase(&mut fields),
+        id: id.to,
+        line,
+    };
+    if step.run.is_some() && (step.agent.is_some() || step.tools.is_some()) {
+        report.add(line, format!("step `{}` has `run`, so it can have neither `agent` nor `tools`", step.id));
+    }
+    fields.end();
+    Some(step)
+}
+
+fn phase(fields: &mut Fields) -> Option<Phase> {
+    let given = fields.mention("phase")?;
+    // A step is done between a prompt and its end.
+    let phases = &Phase::ALL[1..8];
+    let found = phases.iter().find(|phase| phase.name() == given.to).copied();
+    if found.is_none() {
+        let known: Vec<_> = phases.iter().map(|phase| phase.name()).collect();
+        fields.report.add(given.line, unknown("phase", &given.to, &known));
+    }
+    found
+}
+
+/// Ids are unique; what a step needs exists and does not lead back to it.
+fn check_steps(report: &Report, steps: &[Step]) {
+    let mut known = BTreeSet::new();
+    for step in steps.iter().filter(|step| !step.id.is_empty()) {
+        if !known.insert(step.id.as_str()) {
+            report.add(step.line, format!("step `{}` is there twice", step.id));
+        }
+    }
+    let before = report.len();
+    for step in steps {
+        for need in step.needs.iter().filter(|need| !known.contains(need.to.as_str())) {
+            let near = meant(&need.to, known.iter().copied());
+            let what = format!("step `{}` needs `{}`, which is no step here{near}", step.id, need.to);
+            report.add(need.line, what);
+        }
+    }
+    if report.len() > before || known.len() < steps.len() {
+        return;
+    }
+    if let Some(ring) = ring(steps) {
+        let line = steps.iter().find(|step| step.id == ring[0]).map_or(0, |step| step.line);
+        report.add(line, format!("steps need each other in a ring: {}", ring.join(" -> ")));
+    }
+}
+
+/// Steps that need each other, the first one again at the end; begins with the one written first.
+fn ring(steps: &[Step]) -> Option<Vec<&str>> {
+    let mut left: Vec<&Step> = steps.iter().collect();
+    loop {
+        let ids: BTreeSet<_> = left.iter().map(|step| step.id.as_str()).collect();
+        let before = left.len();
+        left.retain(|step| step.needs.iter().any(|need| ids.contains(need.to.as_str())));
+        if left.len() == before {
+            break;
+        }
+    }
+    // Each step that is left needs another that is left: following the needs from any of them ends in a ring.
+    let mut path = vec![left.first()?.id.as_str()];
+    loop {
+        let here = left.iter().find(|step| Some(&step.id.as_str()) == path.last())?;
+        let next = here.needs.iter().find_map(|need| left.iter().find(|step| step.id == need.to))?;
+        let seen = path.iter().position(|id| *id == next.id);
+        path.push(&next.id);
+        if let Some(at) = seen {
+            let mut ring = path.split_off(at);
+            ring.pop();
+            let first = ring.iter().enumerate().min_by_key(|(_, id)| steps.iter().position(|s| s.id == **id))?.0;
+            ring.rotate_left(first);
+            ring.push(ring[0]);
+            return Some(ring);
+        }
+    }
+}
+
+/// The YAML between the two `---` lines, the body after them, and the body's first line.
+fn split(text: &str) -> Option<(&str, &str, usize)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let mut at = lines.next().filter(|line| line.trim_end() == "---")?.len();
+    let start = at;
+    for (n, line) in lines.enumerate() {
+        if line.trim_end() == "---" {
+            return Some((&text[start..at], &text[at + line.len()..], n + 3));
+        }
+        at += line.len();
+    }
+    None
+}
+
+struct Report<'a> {
+    file: &'a str,
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl<'a> Report<'a> {
+    fn new(file: &'a str) -> Self {
+        Self { file, problems: RefCell::default() }
+    }
+
+    fn add(&self, line: usize, what: impl Into<String>) {
+        self.problems.borrow_mut().push(Problem::new(self.file, line, what));
+    }
+
+    fn len(&self) -> usize {
+        self.problems.borrow().len()
+    }
+
+    fn into_problems(self) -> Vec<Problem> {
+        let mut problems = self.problems.into_inner();
+        problems.sort();
+        problems
+    }
+}
+
+/// One mapping, from which each field is taken once.
+struct Fields<'a> {
+    /// Names the mapping in a message: empty or ``` of step `x` ```.
+    of: String,
+    line: usize,
+    report: &'a Report<'a>,
+    left: Vec<&'a (Key, Node)>,
+    asked: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    fn new(report: &'a Report<'a>, node: &'a Node, of: &str) -> Option<Self> {
+        let Value::Map(pairs) = &node.value else {
+            report.add(node.line, format!("expected a mapping{of}, found {}", node.value.kind()));
+            return None;
+        };
+        let line = pairs.first().map_or(node.line, |(key, _)| key.line);
+        Some(Self { of: of.to_owned(), line, report, left: pairs.iter().collect(), asked: Vec::new() })
+    }
+
+    fn node(&mut self, name: &'static str) -> Option<&'a Node> {
+        self.asked.push(name);
+        let at = self.left.iter().position(|(key, _)| key.name == name)?;
+        let node = &self.left.remove(at).1;
+        (node.value != Value::Nothing).then_some(node)
+    }
+
+    fn line_of(&self, name: &str) -> usize {
+        self.left.iter().find(|(key, _)| key.name == name).map_or(self.line, |(key, _)| key.line)
+    }
+
+    fn mention(&mut self, name: &'static str) -> Option<Mention> {
+        let node = self.node(name)?;
+        match &node.value {
+            Value::Text(text) if !text.trim().is_empty() => {
+                return Some(Mention { to: text.trim().to_owned(), line: node.line });
+            }
+            Value::Text(_) => self.report.add(node.line, format!("`{name}`{} is empty", self.of)),
+            _ => self.wrong_kind(name, "be a text", node),
+        }
+        None
+    }
+
+    fn text(&mut self, name: &'static str) -> Option<String> {
+        self.mention(name).map(|mention| mention.to)
+    }
+
+    /// A text that must be there; empty, and a problem, if it is not.
+    fn required(&mut self, name: &'static str) -> Mention {
+        let before = self.report.len();
+        self.mention(name).unwrap_or_else(|| {
+            if self.report.len() == before {
+                self.report.add(self.line, format!("`{name}`{} is missing", self.of));
+            }
+            Mention { to: String::new(), line: self.line }
+        })
+    }
+
+    fn nodes(&mut self, name: &'static str) -> Option<&'a [Node]> {
+        let node = self.node(name)?;
+        let Value::List(items) = &node.value else {
+            self.wrong_kind(name, "be a list", node);
+            return None;
+        };
+        Some(items)
+    }
+
+    fn list(&mut self, name: &'static str) -> Option<Vec<Mention>> {
+        let mut names: Vec<Mention> = Vec::new();
+        for item in self.nodes(name)? {
+            match &item.value {
+                Value::Text(text) if names.iter().any(|have| have.to == *text) => {
+                    self.report.add(item.line, format!("`{name}`{} has `{text}` twice", self.of));
+                }
+                Value::Text(text) => names.push(Mention { to: text.clone(), line: item.line }),
+                _ => self.wrong_kind(name, "hold texts", item),
+            }
+        }
+        Some(names)
+    }
+
+    /// Reports the fields that were not asked for.
+    fn end(self) {
+        for (key, _) in &self.left {
+            let near = meant(&key.name, self.asked.iter().copied());
+            self.report.add(key.line, format!("unknown key `{}`{}{near}", key.name, self.of));
+        }
+    }
+
+    fn wrong_kind(&self, name: &str, must: &str, found: &Node) {
+        let what = format!("`{name}`{} must {must}, not {}", self.of, found.value.kind());
+        self.report.add(found.line, what);
+    }
+}
+
+fn plain(what: &str, given: &str) -> String {
+    format!("{what} `{given}` must be of lower-case letters, digits and `-`, at most 64")
+}
+
+fn unknown(what: &str, given: &str, known: &[&str]) -> String {
+    format!("unknown {what} `{given}`; known are {}", known.join(", "))
 }

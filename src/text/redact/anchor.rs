@@ -1,6 +1,6 @@
 //! The few bytes at which a secret can be recognised, found 64 at a time.
 //!
-//! Reads nothing, writes nothing. Every secret we know has one of them: the sign behind a name, the dash, line or dot
+//! Every secret we know has one of them: the sign behind a name, the dash, line or dot
 //! that ends a token's prefix, or a rare pair of letters. Invariant: every byte is looked at once. Written as plain
 //! loops over fixed blocks, which the compiler turns into vector instructions.
 
@@ -25,7 +25,6 @@ pub(super) const fn is_pair(one: u8, next: u8) -> bool {
     }
 }
 
-/// Walks over the anchors of a text.
 pub(super) struct Anchors<'a> {
     bytes: &'a [u8],
     base: usize,

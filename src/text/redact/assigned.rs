@@ -1,13 +1,97 @@
 //! Secrets known by the name they are given to: `password=…`, `"token": "…"`, `Authorization: …`, `--api-key …`.
 //!
-//! Reads nothing, writes nothing. In quotes a value counts easily; bare, it must look like one, and how much depends on
-//! whether the line is configuration or a program. Invariant: a value that already holds a redaction is left alone.
+//! In quotes a value counts easily; bare, it must look like one, and how much depends on whether the line is
+//! configuration or a program. Invariants: a value that already holds a redaction is left alone; a bare value is measured
+//! only as far as it takes to judge it, so that a long text of near misses costs no more than its length.
 
-use super::look::{has_digit, has_sign, is_code, is_mixed, is_path, is_placeholder, is_random, is_varied};
-use super::name::NameKind::{self, Authorization, Cookie, Password, Secret};
-use super::name::{Name, promise};
-use super::value::{Value, behind_sign};
-use super::{FoundSecret, login, token};
+use super::look::NameKind::{self, Authorization, Cookie, Password, Secret};
+use super::look::{
+    Name, has_digit, has_sign, is_code, is_mixed, is_path, is_placeholder, is_random, is_varied, promise,
+};
+use super::{FoundSecret, credential, token};
+
+/// So much of a bare value is judged.
+const DECIDING: usize = 256;
+
+/// A value, judged by its beginning.
+struct Value {
+    from: usize,
+    /// Where it ends, or as far as it was measured.
+    to: usize,
+    quoted: bool,
+    ends: fn(u8) -> bool,
+}
+
+/// Where the value begins; nothing for `==`, `!=`, `::` and their like.
+fn behind_sign(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
+    let before = if at == floor { 0 } else { bytes[at - 1] };
+    if matches!(before, b'=' | b'!' | b'<' | b'>' | b'+' | b'*' | b'/' | b'|' | b'&' | b'^' | b'~' | b':' | b'?') {
+        return None;
+    }
+    let mut from = at + 1;
+    match (bytes[at], bytes.get(from)) {
+        (b':', Some(b':')) | (b'=', Some(b'=' | b'~')) => return None,
+        (b':', Some(b'=')) | (b'=', Some(b'>')) => from += 1,
+        _ => {}
+    }
+    Some(from + bytes[from..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count())
+}
+
+impl Value {
+    /// In quotes of some language, or bare.
+    fn at(bytes: &[u8], from: usize) -> Option<Self> {
+        let is_quote = |at: usize| bytes.get(at).is_some_and(|b| matches!(b, b'"' | b'\'' | b'`'));
+        match bytes.get(from)? {
+            b'"' | b'\'' | b'`' => Some(Self::quoted(bytes, from + 1, false)),
+            b'\\' if is_quote(from + 1) => Some(Self::quoted(bytes, from + 2, true)),
+            b'b' | b'r' | b'f' | b'u' | b'@' if is_quote(from + 1) => Some(Self::quoted(bytes, from + 2, false)),
+            _ => Some(Self::bare(bytes, from, |b| b.is_ascii_whitespace() || b"\"'`,;&|\\)}]".contains(&b))),
+        }
+    }
+
+    /// Up to a byte that ends it.
+    fn bare(bytes: &[u8], from: usize, ends: fn(u8) -> bool) -> Self {
+        let long = bytes[from..].iter().take(DECIDING).take_while(|b| !ends(**b)).count();
+        Self { from, to: from + long, quoted: false, ends }
+    }
+
+    /// To the closing quote, the end of the line, or the end of a text that was cut.
+    fn quoted(bytes: &[u8], from: usize, escaped: bool) -> Self {
+        let quote = bytes[from - 1];
+        let mut to = from;
+        while let Some(byte) = bytes.get(to) {
+            match byte {
+                b'\n' => break,
+                b'\\' if escaped && bytes.get(to + 1) == Some(&quote) => break,
+                b'\\' => to += 1,
+                byte if *byte == quote => break,
+                _ => {}
+            }
+            to += 1;
+        }
+        to = to.min(bytes.len());
+        // A backslash before a character of several bytes: to its end, not its middle.
+        to += bytes[to..].iter().take_while(|b| **b & 0xc0 == 0x80).count();
+        Self { from, to, quoted: true, ends: |_| true }
+    }
+
+    fn text<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.from..self.to]
+    }
+
+    /// All of it, as a secret.
+    fn found(&self, bytes: &[u8], name: &'static str) -> FoundSecret {
+        let to = self.to + bytes[self.to..].iter().take_while(|b| !(self.ends)(**b)).count();
+        let known = token::at(bytes, self.from).filter(|token| token.to == to);
+        FoundSecret { name: known.map_or(name, |token| token.name), from: self.from, to }
+    }
+
+    /// What comes behind it on its line: nothing, or a remark.
+    fn ends_line(&self, bytes: &[u8]) -> bool {
+        let after = bytes[self.to..].iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
+        after.is_none_or(|b| matches!(b, b'\n' | b'#'))
+    }
+}
 
 /// Whether the whole of `value` is secret under this name, and what to call it.
 pub(super) fn under(name: &str, value: &str) -> Option<&'static str> {
@@ -120,7 +204,7 @@ fn bare(kind: NameKind, value: &[u8], around: &Around) -> bool {
 fn authorization(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
     let other = || bytes[from..].starts_with(b"token ").then_some(("token ", "authorization", from + 6));
-    let (scheme, name, from) = login::scheme(bytes, from).or_else(other).unwrap_or(("", "authorization", from));
+    let (scheme, name, from) = credential::scheme(bytes, from).or_else(other).unwrap_or(("", "authorization", from));
     let value = Value::bare(bytes, from, |b| b.is_ascii_whitespace() || b"\"'`,;)\\".contains(&b));
     let text = value.text(bytes);
     let fits = if scheme.is_empty() { text.len() >= 12 && is_mixed(text) } else { text.len() >= 4 };

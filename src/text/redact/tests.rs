@@ -157,7 +157,7 @@ fn words_stay() {
 /// Each row of the table, with the shortest body it takes.
 #[test]
 fn every_token_goes() {
-    for token in table::TOKENS {
+    for token in token::TOKENS {
         let body = body(token);
         let secret = format!("{}{body}", token.prefix);
         for (before, after) in [("", ""), ("key ", " end"), ("(", ")"), ("\"", "\""), ("x=", ";"), ("_", "\n")] {
@@ -170,11 +170,11 @@ fn every_token_goes() {
     }
 }
 
-fn body(token: &table::Token) -> String {
+fn body(token: &token::Token) -> String {
     let letters = match token.of {
-        table::Of::Hex => "0a1b2c3d4e5f",
-        table::Of::Upper => "0A1B2C3D4E5F",
-        table::Of::Jwt => "hbGciOiJI.eyJzdWIiOiIx",
+        token::Of::Hex => "0a1b2c3d4e5f",
+        token::Of::Upper => "0A1B2C3D4E5F",
+        token::Of::Jwt => "hbGciOiJI.eyJzdWIiOiIx",
         _ => "a1Bc2De3Fg4H",
     };
     letters.chars().cycle().take(token.least).collect()
@@ -182,10 +182,10 @@ fn body(token: &table::Token) -> String {
 
 #[test]
 fn rows_are_in_order() {
-    for (n, row) in table::TOKENS.iter().enumerate() {
+    for (n, row) in token::TOKENS.iter().enumerate() {
         assert!(row.prefix.len() >= 2 && row.least >= 16, "{} proves too little", row.prefix);
         let hidden =
-            table::TOKENS[..n].iter().find(|other| row.prefix.starts_with(other.prefix) && row.prefix != other.prefix);
+            token::TOKENS[..n].iter().find(|other| row.prefix.starts_with(other.prefix) && row.prefix != other.prefix);
         assert!(
             hidden.is_none_or(|other| other.of != row.of && other.least > 16 || other.prefix.len() < 4),
             "{} is hidden",

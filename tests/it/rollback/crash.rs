@@ -132,11 +132,11 @@ fn counts(world: &World, arguments: &[&str]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Runs it killed at each point and looks at what is left; says how many kills there were.
-fn killed_everywhere(world: &World, arguments: &[&str], look: impl Fn(usize, &str)) -> usize {
+/// Runs it killed at every `stride`th point and looks at what is left; says how many kills there were.
+fn killed_everywhere(world: &World, arguments: &[&str], stride: usize, look: impl Fn(usize, &str)) -> usize {
     let mut kills = 0;
     for (call, count) in counts(world, arguments) {
-        for nth in 1..=count {
+        for nth in (1..=count).step_by(stride) {
             world.put_back();
             let inject = format!("inject={call}:signal=KILL:when={nth}");
             let output = strace(world.sandbox, &["-o", "/dev/null", "-e", &inject], arguments);
@@ -153,12 +153,22 @@ fn killed_everywhere(world: &World, arguments: &[&str], look: impl Fn(usize, &st
 }
 
 #[test]
+fn killed_at_changes_of_a_rollback() {
+    a_rollback_killed(5);
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn killed_at_every_change_of_a_rollback() {
+    a_rollback_killed(1);
+}
+
+fn a_rollback_killed(stride: usize) {
     let sandbox = Sandbox::new();
     let Scene { session, id, was, other } = Scene::set(&sandbox);
     let world = World::keep(&sandbox);
     let seen = std::cell::Cell::new(0);
-    let kills = killed_everywhere(&world, &["checkpoint", "rollback", &id, "--yes"], |n, case| {
+    let kills = killed_everywhere(&world, &["checkpoint", "rollback", &id, "--yes"], stride, |n, case| {
         go_on(&sandbox, &session, n);
         let now = picture(&sandbox.project());
         if now == other && pending(&sandbox) {
@@ -170,8 +180,11 @@ fn killed_at_every_change_of_a_rollback() {
         assert_eq!(told(&sandbox, &["verify"])["ok"], true, "{case}");
     });
     let undone = seen.get();
-    assert!(kills > 60, "{kills}");
-    assert!(undone > 10 && undone < kills, "some kills came before the plan and some after it: {undone} of {kills}");
+    assert!(kills > 60 / stride, "{kills}");
+    assert!(
+        undone > 10 / stride && undone < kills,
+        "some kills came before the plan and some after it: {undone} of {kills}"
+    );
 }
 
 fn pending(sandbox: &Sandbox) -> bool {
@@ -201,11 +214,21 @@ fn whole(sandbox: &Sandbox, session: &Session, (was, other): (&Picture, &Picture
 }
 
 #[test]
+fn killed_at_changes_of_a_create() {
+    a_create_killed(4);
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn killed_at_every_change_of_a_create() {
+    a_create_killed(1);
+}
+
+fn a_create_killed(stride: usize) {
     let sandbox = Sandbox::new();
     let Scene { id, was, other, .. } = Scene::set(&sandbox);
     let world = World::keep(&sandbox);
-    let kills = killed_everywhere(&world, &["checkpoint", "create"], |_, case| {
+    let kills = killed_everywhere(&world, &["checkpoint", "create"], stride, |_, case| {
         same(&other, &picture(&sandbox.project()), case);
         assert_eq!(told(&sandbox, &["verify"])["ok"], true, "{case}");
         let again = create(&sandbox);
@@ -215,13 +238,23 @@ fn killed_at_every_change_of_a_create() {
         same(&other, &picture(&sandbox.project()), case);
         assert_eq!(told(&sandbox, &["verify"])["ok"], true, "{case}");
     });
-    assert!(kills > 20, "{kills}");
+    assert!(kills > 20 / stride, "{kills}");
 }
 
 /// Whoever finishes a rollback can be killed too: the one after that finishes it, and what somebody did in between the two
 /// is kept all the same.
 #[test]
+fn killed_at_changes_of_the_finishing() {
+    the_finishing_killed(4);
+}
+
+#[test]
+#[ignore = "takes minutes: run `tests/long-run`"]
 fn killed_at_every_change_of_the_finishing() {
+    the_finishing_killed(1);
+}
+
+fn the_finishing_killed(stride: usize) {
     let sandbox = Sandbox::new();
     let Scene { session, id, was, other } = Scene::set(&sandbox);
     interrupt_rollback(&sandbox, &id);
@@ -229,7 +262,7 @@ fn killed_at_every_change_of_the_finishing() {
     sandbox.put("run.sh", "written in between\n");
     let world = World::keep(&sandbox);
     let half = std::cell::Cell::new(0);
-    let kills = killed_everywhere(&world, &["checkpoint", "list"], |n, case| {
+    let kills = killed_everywhere(&world, &["checkpoint", "list"], stride, |n, case| {
         half.set(half.get() + usize::from(pending(&sandbox)));
         go_on(&sandbox, &session, n);
         assert!(!pending(&sandbox), "{case}: still under way");
@@ -246,7 +279,7 @@ fn killed_at_every_change_of_the_finishing() {
         same(&other, &picture(&sandbox.project()), case);
     });
     let half = half.get();
-    assert!(kills > 30 && half > 10 && half < kills, "{half} of {kills} kills left it under way");
+    assert!(kills > 30 / stride && half > 10 / stride && half < kills, "{half} of {kills} kills left it under way");
 }
 
 /// Somebody works on while a rollback lies half done: what they did is kept before it is overwritten.
