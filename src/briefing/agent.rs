@@ -4,15 +4,15 @@
 //! reviewer's context comes from the ledger, not from the agent under review; outside text is quoted and redacted; what is
 //! injected stays below the client's limit and names the file that holds the rest.
 
+use crate::briefing::session_start::sandbox_name;
 use crate::briefing::sources;
 use crate::briefing::tracker::{self, Item};
 use crate::claude::transcript;
 use crate::config::texts;
-use crate::ledger::open::Ledger;
-use crate::ledger::open::Recent;
+use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::Agent;
 use crate::model::error::Failure;
-use crate::model::event::Event;
+use crate::model::event::{Event, EventKind};
 use crate::session::describe::describe_fact;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
@@ -73,20 +73,22 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         quote(&items.iter().map(|item| format!("- {}", one_line(item, 500))).collect::<Vec<_>>().join("\n"))
     };
     let text = |text: Option<&String>| quote(cut(&redact(text.map_or("", String::as_str)), PART));
+    let names = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
+    let prompt = Some(&event.prompt).filter(|p| !p.is_empty()).or(state.hydration.original_prompt.as_ref());
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
         ("session_id", state.session_id.clone()),
         ("cwd", one_line(&event.cwd, 300)),
-        ("phase", name_of(&state.phase)),
-        ("sandbox", name_of(&state.sandbox)),
-        ("prompt", text(Some(&event.prompt).filter(|p| !p.is_empty()).or(state.hydration.original_prompt.as_ref()))),
+        ("phase", state.phase.name().to_owned()),
+        ("sandbox", sandbox_name(session).to_owned()),
+        ("prompt", text(prompt)),
         ("task", task(session)),
-        ("owed", if state.stop.owed.is_empty() { "none".to_owned() } else { state.stop.owed.join(", ") }),
+        ("owed", names(&state.stop.owed)),
         ("problems", list(&course.problems)),
         ("issues", list(&course.problems)),
         ("workflow", state.state.current_workflow.clone().unwrap_or_else(|| "none".to_owned())),
-        ("gates", if course.gates.is_empty() { "none".to_owned() } else { course.gates.join(", ") }),
+        ("gates", names(&course.gates)),
         ("intent", text(state.hydration.hydrated_intent.as_ref())),
         ("criteria", list(&state.hydration.acceptance_criteria)),
         ("steps", list(&course.steps)),
@@ -97,30 +99,25 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("workflows", texts::workflows_text(env, &project)),
         ("transcript", one_line(&event.transcript_path, 300)),
     ];
+    let mut trimmed = String::new();
     if wants("files") || wants("diff") {
         let (files, diff) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
         values.push(("files", quote(cut(&redact(&files), PART * 2))));
-        let cut_off = diff.len() > DIFF;
         values.push(("diff", quote(cut(&redact(&diff), DIFF))));
-        let note = format!(
-            "The diff is cut; `git diff` in the working folder shows all of it. The whole context is in `{}`.",
-            path.display()
-        );
-        values.push(("trimmed", if cut_off { note } else { String::new() }));
-    } else {
-        values.push(("trimmed", String::new()));
+        if diff.len() > DIFF {
+            let file = path.display();
+            trimmed = format!(
+                "The diff is cut; `git diff` in the working folder shows all of it. The whole context is in `{file}`."
+            );
+        }
     }
+    values.push(("trimmed", trimmed));
     if wants("events") {
         values.extend(window(&ledger.recent()));
     }
     if wants("turns") {
         values.push(("turns", quote(&redact(&transcript::last_turns(&event.transcript_path, PART)))));
-        let query = if event.prompt.is_empty() {
-            state.hydration.original_prompt.as_deref().unwrap_or_default()
-        } else {
-            &event.prompt
-        };
-        values.extend(sources::ask(env, session.policy(), &project, query));
+        values.extend(sources::ask(env, session.policy(), &project, prompt.map_or("", String::as_str)));
     }
     if wants("critic") {
         values.extend(verdicts(session, &ledger.recent()));
@@ -153,12 +150,12 @@ fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)>
     let of = |name: &str| {
         session.state.subagents.get(name).and_then(|agent| agent.verdict.clone()).unwrap_or_else(|| "none".to_owned())
     };
-    let denied = |entry: &&Recent| matches!(&entry.fact, Fact::Call(step) if step.to.name() == "DENIED");
-    let failed = |entry: &&Recent| matches!(&entry.fact, Fact::Call(step) if step.to.name() == "FAILED");
     let prompts: Vec<String> = recent
         .iter()
         .filter_map(|entry| match &entry.fact {
-            Fact::Event(seen) if seen.event == "UserPromptSubmit" => Some(cut(seen.about.get(), 500).to_owned()),
+            Fact::Event(seen) if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => {
+                Some(cut(seen.about.get(), 500).to_owned())
+            }
             _ => None,
         })
         .collect();
@@ -167,8 +164,8 @@ fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)>
         ("critic", of("critic")),
         ("qa", of("qa-verifier")),
         ("audits", format!("{} drawn, {} done", audit.drawn, audit.done)),
-        ("refusals", recent.iter().filter(denied).count().to_string()),
-        ("failed_calls", recent.iter().filter(failed).count().to_string()),
+        ("refusals", count_calls(recent, "DENIED")),
+        ("failed_calls", count_calls(recent, "FAILED")),
         ("prompts", quote(&prompts.join("\n"))),
     ]
 }
@@ -190,17 +187,15 @@ fn waivers(session: &Session) -> String {
     if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
 
-fn name_of<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+/// How many calls came to this end.
+fn count_calls(recent: &[Recent], end: &str) -> String {
+    recent.iter().filter(|e| matches!(&e.fact, Fact::Call(step) if step.to.name() == end)).count().to_string()
 }
 
 /// `halt-report.md` of a session that custodiet just blocked: what happened and how a person goes on.
 pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Failure> {
     let session = ledger.session();
     let recent = ledger.recent();
-    let count = |name: &str| {
-        recent.iter().filter(|e| matches!(&e.fact, Fact::Call(step) if step.to.name() == name)).count().to_string()
-    };
     let block = recent.iter().rev().find_map(|entry| match &entry.fact {
         Fact::Block(block) => Some((entry.seq, block.by.clone())),
         _ => None,
@@ -215,10 +210,10 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
         ("violation", quote(session.blocked().unwrap_or_default())),
         ("intent", one_line(session.state.hydration.hydrated_intent.as_deref().unwrap_or("none"), 300)),
         ("workflow", session.state.state.current_workflow.clone().unwrap_or_else(|| "none".to_owned())),
-        ("phase", name_of(&session.state.phase)),
-        ("completed", count("COMPLETED")),
-        ("failed", count("FAILED")),
-        ("denied", count("DENIED")),
+        ("phase", session.state.phase.name().to_owned()),
+        ("completed", count_calls(&recent, "COMPLETED")),
+        ("failed", count_calls(&recent, "FAILED")),
+        ("denied", count_calls(&recent, "DENIED")),
         ("files", quote(cut(&redact(&files), PART))),
         ("uncommitted", quote(&tree.uncommitted.join("\n"))),
         ("cwd", one_line(&event.cwd, 300)),

@@ -20,13 +20,6 @@ use std::time::Instant;
 
 const MOST: usize = 8;
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Memory {
-    pub text: String,
-    /// As the server gives it; servers differ in what it means.
-    pub score: Option<f64>,
-}
-
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
@@ -59,7 +52,7 @@ pub fn post(server: &Address, body: &str, deadline: Instant) -> Result<(u16, Vec
 }
 
 /// What the server remembers about this, the best first.
-pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Result<Vec<Memory>, Trouble> {
+pub fn recall(env: &Env, server: &Address, query: &str, deadline: Instant) -> Result<Vec<String>, Trouble> {
     // Servers log what they are asked.
     let query = crate::text::redact::redact(query);
     let query = crate::text::json::cut(&query, 4_000);
@@ -139,7 +132,7 @@ pub fn is_approved(env: &Env, project: &Path, name: &str) -> bool {
     let own = [
         read(&env.config.join("settings.json")),
         read(&project.join(".claude/settings.local.json")),
-        remembered(env, project),
+        read_project_state(env, project),
     ];
     let lists = |settings: &Value, key: &str| {
         settings[key].as_array().is_some_and(|names| names.iter().any(|listed| *listed == name))
@@ -153,7 +146,7 @@ pub fn is_approved(env: &Env, project: &Path, name: &str) -> bool {
 }
 
 /// What the client itself remembers about this project.
-fn remembered(env: &Env, project: &Path) -> Value {
+fn read_project_state(env: &Env, project: &Path) -> Value {
     let beside = env.config == env.home.join(".claude");
     let file = if beside { env.home.join(".claude.json") } else { env.config.join(".claude.json") };
     let known = read(&file);

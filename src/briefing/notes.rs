@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct FoundNotes {
     /// The best first.
     pub hits: Vec<Hit>,
     /// False when the deadline cut it short.
@@ -35,11 +35,11 @@ pub struct Hit {
     pub title: String,
     pub score: f64,
     /// The lines that match best, in the note's order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<NoteLine>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct NoteLine {
     /// From 1.
     pub number: usize,
     pub text: String,
@@ -55,10 +55,10 @@ pub struct Refreshed {
 }
 
 /// The notes that answer best, at most so many.
-pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> Found {
+pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> FoundNotes {
     let question = Question::of(query);
     if question.words.is_empty() || most == 0 {
-        return Found { complete: true, ..Found::default() };
+        return FoundNotes { complete: true, ..FoundNotes::default() };
     }
     let index = Index::open(&index_path(env));
     let ranked = index.as_ref().and_then(|index| index.candidates(&question, most));
@@ -71,11 +71,11 @@ pub fn search(env: &Env, query: &str, most: usize, deadline: Instant) -> Found {
             break;
         }
         if Instant::now() >= deadline {
-            return Found { hits, complete: false, indexed_ms };
+            return FoundNotes { hits, complete: false, indexed_ms };
         }
         hits.extend(hit(env, &question, candidate));
     }
-    Found { hits, complete: whole, indexed_ms }
+    FoundNotes { hits, complete: whole, indexed_ms }
 }
 
 /// The note as it is now; `None` if it is gone or no longer matches.

@@ -27,58 +27,47 @@ const FIELDS: [(&str, &str); 7] = [
     ("proposed_change", "Proposed change"),
 ];
 
-/// A reflection, and the change it proposes as an issue of its own.
-pub fn reflected(env: &Env, project: &Path, session_id: &str, finding: &AgentReport) -> Result<(), Failure> {
-    if !tracked(env, project) {
-        return Ok(());
-    }
+/// How an issue is filed: its kind, priority and label.
+type Filing = (&'static str, u8, &'static str);
+const REFLECTION: Filing = ("chore", 4, "aops-reflection");
+const LEARNING: Filing = ("task", 3, "aops-learning");
+
+/// Queues a reflection, and the change it proposes as an issue of its own.
+pub fn queue_reflection(env: &Env, project: &Path, session_id: &str, finding: &AgentReport) -> Result<(), Failure> {
     let said = |name: &str| finding.reflection.get(name).map_or("", String::as_str).trim();
     let mut body = format!("Session: {session_id}\n\n");
     for (name, title) in FIELDS {
         let _ = writeln!(body, "**{title}**: {}", said(name));
     }
     let about = [said("accomplishment"), said("request")].into_iter().find(|text| says_something(text));
-    let title = format!("Reflection: {}", one_line(about.unwrap_or("a session"), 120));
-    put(env, project, title, body, "chore", 4, "aops-reflection")?;
+    put(env, project, &format!("Reflection: {}", one_line(about.unwrap_or("a session"), 120)), body, REFLECTION)?;
     let change = said("proposed_change");
     if !says_something(change) {
         return Ok(());
     }
     let body = format!("Session: {session_id}\n\n{change}\n\nRoot cause: {}\n", said("root_cause"));
-    put(env, project, format!("Learning: {}", one_line(change, 120)), body, "task", 3, "aops-learning")
+    put(env, project, &format!("Learning: {}", one_line(change, 120)), body, LEARNING)
 }
 
-/// What an analysis observed, an issue each.
-pub fn observed(env: &Env, project: &Path, session_id: &str, observations: &Value) -> Result<(), Failure> {
-    if !tracked(env, project) {
-        return Ok(());
-    }
+/// Queues what an analysis observed, an issue each.
+pub fn queue_learnings(env: &Env, project: &Path, session_id: &str, observations: &Value) -> Result<(), Failure> {
     for observation in observations.as_array().into_iter().flatten().take(MOST) {
         let text = |name: &str| observation.get(name).and_then(Value::as_str).unwrap_or_default();
         let lesson = observation.as_str().unwrap_or_else(|| text("lesson"));
         if says_something(lesson) {
             let body = format!("Session: {session_id}\n\n{lesson}\n\nEvidence: {}\n", text("evidence"));
-            put(env, project, format!("Learning: {}", one_line(lesson, 120)), body, "task", 3, "aops-learning")?;
+            put(env, project, &format!("Learning: {}", one_line(lesson, 120)), body, LEARNING)?;
         }
     }
     Ok(())
 }
 
-/// There is a tracker, or the refresher has not looked yet.
-fn tracked(env: &Env, project: &Path) -> bool {
+/// Only where there is a tracker, or the refresher has not looked yet.
+fn put(env: &Env, project: &Path, title: &str, body: String, (kind, priority, label): Filing) -> Result<(), Failure> {
     let known = tracker::snapshot(env, project);
-    known.tool.is_some() || known.trouble.as_ref().is_some_and(|trouble| trouble.why == Why::NotYet)
-}
-
-fn put(
-    env: &Env,
-    project: &Path,
-    title: String,
-    body: String,
-    kind: &str,
-    priority: u8,
-    label: &str,
-) -> Result<(), Failure> {
-    let (kind, labels) = (kind.to_owned(), vec![label.to_owned()]);
+    if known.tool.is_none() && !known.trouble.as_ref().is_some_and(|trouble| trouble.why == Why::NotYet) {
+        return Ok(());
+    }
+    let (title, kind, labels) = (title.to_owned(), kind.to_owned(), vec![label.to_owned()]);
     tracker::enqueue(env, project, Item::Issue { title, body, kind, priority, labels }).map(drop)
 }

@@ -10,9 +10,9 @@ use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
 use crate::model::event::Event;
 use crate::session::fold::Session;
-use crate::session::state::RunStep;
+use crate::session::state::Sandbox;
 use crate::system::env::Env;
-use crate::system::files::make_all;
+use crate::system::files::{find, make_all};
 use crate::text::json::cut;
 use crate::text::template::{Phrase, one_line, quote};
 use rustix::fs::OFlags;
@@ -25,44 +25,37 @@ use std::path::{Path, PathBuf};
 const LONGEST: usize = 6_000;
 const CORE: usize = 1_800;
 
+/// The context for the start of a session. The prompt of a run's step holds the step; its context adds the axioms and the
+/// note of the person who resumed it.
 pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -> Result<String, Failure> {
-    if let Some(stage) = &context.stage {
-        return Ok(step(env, stage, event));
-    }
-    let standing = standing(session);
-    if !matches!(event.source.as_str(), "startup" | "clear" | "compact") {
-        return Ok(standing.unwrap_or_default());
-    }
-    let names = AGENTS.iter().map(|agent| context.agent(agent.name));
-    let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
-    let guide =
-        Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect()).fill(&texts::template(env, "AGENTS.md")?);
-    let core = core(Path::new(&event.cwd));
-    let parts =
-        [Some(guide), Some(texts::axioms_text(env, &texts::project(env, Path::new(&event.cwd)))), core, standing];
-    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    let (stage, cwd) = (context.stage.as_ref(), Path::new(&event.cwd));
+    let first = matches!(event.source.as_str(), "startup" | "compact") || event.source == "clear" && stage.is_none();
+    let guide = if first && stage.is_none() { Some(guide(env, context)?) } else { None };
+    let axioms = first.then(|| texts::axioms_text(env, &texts::project(env, cwd)));
+    let core = first.then(|| core(cwd)).flatten();
+    let last = match stage.map(|stage| &stage.note) {
+        Some(note) => note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note))),
+        None => standing(session),
+    };
+    let text = [guide, axioms, core, last].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     Ok(cut(&text, LONGEST).to_owned())
 }
 
-/// The prompt of a run's step holds the step; the context adds the axioms and the note of the person who resumed it.
-fn step(env: &Env, stage: &RunStep, event: &Event) -> String {
-    let note = stage.note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
-    let first = event.source == "startup" || event.source == "compact";
-    let cwd = Path::new(&event.cwd);
-    let axioms = first.then(|| texts::axioms_text(env, &texts::project(env, cwd)));
-    let core = first.then(|| core(cwd)).flatten();
-    let text = [axioms, core, note].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-    cut(&text, LONGEST).to_owned()
+/// How work goes here, with the names our agents have here.
+fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
+    let names = AGENTS.iter().map(|agent| context.agent(agent.name));
+    let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
+    Ok(Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect()).fill(&texts::template(env, "AGENTS.md")?))
+}
+
+pub(super) fn sandbox_name(session: &Session) -> &'static str {
+    if session.state.sandbox == Sandbox::Open { "open" } else { "shut" }
 }
 
 /// One line with phase, sandbox and task; `None` before the first task.
 fn standing(session: &Session) -> Option<String> {
     let task = session.state.task.as_ref()?;
-    let word = |value: serde_json::Result<serde_json::Value>| {
-        value.ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
-    };
-    let (phase, sandbox) =
-        (word(serde_json::to_value(session.state.phase)), word(serde_json::to_value(session.state.sandbox)));
+    let (phase, sandbox) = (session.state.phase.name(), sandbox_name(session));
     let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
     let owed = if session.state.stop.owed.is_empty() {
         String::new()
@@ -113,8 +106,7 @@ fn written_out(env: &Env) -> Result<PathBuf, Failure> {
         let current = plain && fs::read(&path).is_ok_and(|bytes| bytes == asset.text.as_bytes());
         if !current {
             make_all(path.parent().unwrap_or(&folder))?;
-            let written =
-                crate::system::files::find(&path).and_then(|found| found.replace(asset.text.as_bytes(), 0o600));
+            let written = find(&path).and_then(|found| found.replace(asset.text.as_bytes(), 0o600));
             written.map_err(|e| Failure::storage(path.display(), e))?;
         }
     }

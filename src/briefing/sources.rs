@@ -4,7 +4,7 @@
 //! waits beyond the deadline; a source that is late, missing or broken becomes one line that says so, never an error.
 
 use crate::briefing::memory;
-use crate::briefing::notes::{self, Found};
+use crate::briefing::notes::{self, FoundNotes};
 use crate::briefing::tracker::{self, Issue, Part};
 use crate::config::policy::{Address, Policy};
 use crate::config::texts;
@@ -26,22 +26,21 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, query: &str) -> Vec<(&'st
     let memory = memory(env, policy, project, &query, deadline);
     let notes = {
         let (env, query) = (env.clone(), query);
-        aside(move || noted(&notes::search(&env, &query, MOST_NOTES, deadline)))
+        aside(move || describe_notes(&notes::search(&env, &query, MOST_NOTES, deadline)))
     };
     let snapshot = tracker::snapshot(env, project);
+    let notes = until(&notes, deadline, "the notes were not read in time");
+    let memory = match memory {
+        Some(answer) => until(&answer, deadline, "the memory server did not answer in time"),
+        None => quote("no memory server is configured"),
+    };
     vec![
         ("tracker_note", format!("Tracker: {}", snapshot.headline(env.now_ms))),
-        ("ready", listed(&snapshot.ready)),
-        ("in_progress", listed(&snapshot.in_progress)),
-        ("blocked", listed(&snapshot.blocked)),
-        ("notes", until(&notes, deadline, "the notes were not read in time")),
-        (
-            "memory",
-            memory.map_or_else(
-                || quote("no memory server is configured"),
-                |answer| until(&answer, deadline, "the memory server did not answer in time"),
-            ),
-        ),
+        ("ready", describe_issues(&snapshot.ready)),
+        ("in_progress", describe_issues(&snapshot.in_progress)),
+        ("blocked", describe_issues(&snapshot.blocked)),
+        ("notes", notes),
+        ("memory", memory),
     ]
 }
 
@@ -62,30 +61,30 @@ fn until(answer: &Receiver<String>, deadline: Instant, late: &str) -> String {
 fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Instant) -> Option<Receiver<String>> {
     if let Some(url) = policy.memory.server.as_deref() {
         return Some(match Address::read(url) {
-            Ok(address) => asked(env, address, query, deadline),
+            Ok(address) => ask_server(env, address, query, deadline),
             Err(wanted) => aside(move || quote(&format!("`memory.server` is not {wanted}"))),
         });
     }
     let found = memory::of_project(&texts::read_text(&project.join(".mcp.json"), Some(project)).ok()??);
     let named = found.into_iter().next()?;
     if memory::is_approved(env, project, &named.name) {
-        return Some(asked(env, named.address, query, deadline));
+        return Some(ask_server(env, named.address, query, deadline));
     }
     let name = one_line(&named.name, 60);
     Some(aside(move || quote(&format!("the server `{name}` of `.mcp.json` is not approved by the user"))))
 }
 
-fn asked(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver<String> {
+fn ask_server(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver<String> {
     let (env, query) = (env.clone(), query.to_owned());
     aside(move || match memory::recall(&env, &server, &query, deadline) {
         Ok(memories) => {
-            quote(&memories.iter().map(|m| format!("- {}", one_line(&m.text, 400))).collect::<Vec<_>>().join("\n"))
+            quote(&memories.iter().map(|m| format!("- {}", one_line(m, 400))).collect::<Vec<_>>().join("\n"))
         }
         Err(trouble) => quote(&format!("the memory server {trouble}")),
     })
 }
 
-fn noted(found: &Found) -> String {
+fn describe_notes(found: &FoundNotes) -> String {
     let mut lines = Vec::new();
     for hit in &found.hits {
         lines.push(format!("{} ({})", hit.path.display(), one_line(&hit.title, 100)));
@@ -97,7 +96,7 @@ fn noted(found: &Found) -> String {
     quote(&redact(&lines.join("\n")))
 }
 
-fn listed(part: &Part) -> String {
+fn describe_issues(part: &Part) -> String {
     let line = |issue: &Issue| format!("{} {}", issue.id, issue.title);
     let mut lines: Vec<String> = part.issues.iter().take(MOST_ISSUES).map(line).collect();
     if part.total > lines.len() {

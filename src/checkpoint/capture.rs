@@ -4,21 +4,29 @@
 //! file that cannot or may not be kept is listed as left out; a file that did not change since the last time is not read.
 
 mod rules;
-mod tracked;
 mod walk;
-mod content;
 
+pub use rules::hidden_by_rules;
 pub use walk::{Walked, everything_below, walk};
 
-use crate::checkpoint::store::Store;
-use crate::checkpoint::store::cache::FileStamp;
-use crate::checkpoint::tree::{Artifacts, Folder, LeftOut, find};
+use crate::checkpoint::store::cache::{FileStamp, Known};
+use crate::checkpoint::tree::{Artifacts, File, Folder, LeftOut, find, name};
+use crate::checkpoint::{store::Store, store::blob::Put};
 use crate::config::policy::Policy;
 use crate::model::error::{Code, Failure};
-use crate::system::env::Env;
+use crate::system::env::{Env, boot_id};
+use crate::text::sha256::Sum;
+use rustix::fs::{FileType, OFlags, fstat};
+use std::fs::OpenOptions;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
+use walk::on_disk;
 
-/// How much may be kept, and by when.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of one file, and of all together.
@@ -32,12 +40,8 @@ pub struct Limits {
 
 impl Limits {
     pub fn of(policy: &Policy) -> Self {
-        Self {
-            file: policy.checkpoint.max_file_mb << 20,
-            tree: policy.checkpoint.max_tree_mb << 20,
-            until: None,
-            sync: true,
-        }
+        let (file, tree) = (policy.checkpoint.max_file_mb << 20, policy.checkpoint.max_tree_mb << 20);
+        Self { file, tree, ..Self::none() }
     }
 
     /// For an archive: everything is kept.
@@ -53,22 +57,18 @@ impl Limits {
     }
 }
 
-/// A path of the tree with its stat.
 #[derive(Clone, Debug)]
 pub struct TreeEntry {
     pub path: String,
     pub mode: u32,
-    pub kind: EntryKind,
+    pub kind: FileType,
     pub stamp: FileStamp,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
-    File,
-    Folder,
-    Link,
-    /// A socket, a pipe, a device.
-    Other,
+impl TreeEntry {
+    fn leave_out(&self, reason: &str) -> LeftOut {
+        LeftOut { path: self.path.clone(), reason: reason.to_owned(), size: self.stamp.size }
+    }
 }
 
 /// Captures the tree. `besides`: paths to keep even where they are ignored; `alone`: paths to leave out.
@@ -89,41 +89,182 @@ pub fn keep(
     Walked { mut entries, mut left_out }: Walked,
     alone: &[LeftOut],
 ) -> Result<Artifacts, Failure> {
-    let mut kept = Artifacts::default();
+    let (mut folders, mut links) = (Vec::new(), Vec::new());
     let plain = |entry: &TreeEntry| {
-        entry.kind == EntryKind::File && entry.stamp.size <= limits.file && find(alone, &entry.path).is_none()
+        let file = entry.kind == FileType::RegularFile && entry.stamp.size <= limits.file;
+        file && find(alone, &entry.path).is_none()
     };
-    let others: Vec<TreeEntry> = entries.extract_if(.., |entry| !plain(entry)).collect();
-    for entry in others {
-        let out =
-            |reason: &str| LeftOut { path: entry.path.clone(), reason: reason.to_owned(), size: entry.stamp.size };
-        if find(alone, &entry.path).is_some() {
-            left_out.push(out("left out before"));
-            continue;
-        }
+    for entry in entries.extract_if(.., |entry| !plain(entry)) {
         match entry.kind {
-            EntryKind::Folder => kept.folders.push(Folder { mode: entry.mode, path: entry.path }),
-            EntryKind::Other => left_out.push(out("neither file, folder nor link")),
-            EntryKind::Link => match content::link(store, entry) {
-                Ok(file) => kept.files.push(file),
-                Err(out) => left_out.push(out),
+            _ if find(alone, &entry.path).is_some() => left_out.push(entry.leave_out("left out before")),
+            FileType::Directory => folders.push(Folder { mode: entry.mode, path: entry.path }),
+            FileType::Symlink => match read_link(store, &entry) {
+                Some(file) => links.push(file),
+                None => left_out.push(LeftOut { size: 0, ..entry.leave_out("changed while it was read") }),
             },
-            EntryKind::File => left_out.push(out("larger than `checkpoint.max_file_mb`")),
+            FileType::RegularFile => left_out.push(entry.leave_out("larger than `checkpoint.max_file_mb`")),
+            _ => left_out.push(entry.leave_out("neither file, folder nor link")),
         }
     }
-    left_out.extend(content::too_much(&mut entries, limits.tree));
-    let content::Kept { mut files, mut lost, late } = content::keep(store, entries, limits)?;
-    left_out.append(&mut lost);
-    if late {
-        limits.check()?;
-    }
-    files.append(&mut kept.files);
-    kept.files = files;
-    kept.left_out = left_out;
+    take_out_largest(&mut entries, limits.tree, &mut left_out);
+    let mut files = keep_contents(store, entries, limits, &mut left_out)?;
+    files.append(&mut links);
+    let mut kept = Artifacts { files, folders, left_out };
     kept.sort();
     kept.files.dedup_by(|a, b| a.path == b.path);
     kept.left_out.dedup_by(|a, b| a.path == b.path);
     Ok(kept)
+}
+
+/// Takes the largest files out until the rest fits.
+fn take_out_largest(wanted: &mut Vec<TreeEntry>, most: u64, left_out: &mut Vec<LeftOut>) {
+    let mut sum: u64 = wanted.iter().map(|entry| entry.stamp.size).sum();
+    if sum <= most {
+        return;
+    }
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(wanted[*at].stamp.size));
+    let mut out = vec![false; wanted.len()];
+    for at in order {
+        out[at] = sum > most;
+        sum -= if out[at] { wanted[at].stamp.size } else { 0 };
+    }
+    let mut out = out.into_iter();
+    let large = wanted.extract_if(.., |_| out.next().unwrap_or(false));
+    left_out.extend(large.map(|entry| entry.leave_out("the tree is larger than `checkpoint.max_tree_mb`")));
+}
+
+/// Up to so many new blobs are synced one by one; more by one `syncfs`.
+const FEW: usize = 32;
+const TRIES: usize = 3;
+
+/// The contents: known from the cache where a file did not change, else read and put into the store. `wanted` is sorted by
+/// path, and so is the result. Updates the cache.
+fn keep_contents(
+    store: &Store,
+    wanted: Vec<TreeEntry>,
+    limits: &Limits,
+    left_out: &mut Vec<LeftOut>,
+) -> Result<Vec<File>, Failure> {
+    let boot = boot_id();
+    let cached = store.cached(&boot);
+    let (mut cache, mut before) = (cached.known().peekable(), 0);
+    let mut files = Vec::with_capacity(wanted.len());
+    // The stamp under which each file enters the cache; `None` while its content is unknown.
+    let mut stamps: Vec<Option<FileStamp>> = Vec::with_capacity(wanted.len());
+    for TreeEntry { path, mode, stamp, .. } in wanted {
+        while cache.next_if(|known| known.path < path.as_str()).is_some() {
+            before += 1;
+        }
+        let known = cache.next_if(|known| known.path == path);
+        before += usize::from(known.is_some());
+        let known = known.filter(|known| known.stamp == stamp);
+        stamps.push(known.is_some().then_some(stamp));
+        let sha256 = Sum(known.map_or([0; 32], |known| known.sha256));
+        files.push(File { mode, path, sha256, size: stamp.size, target: None });
+    }
+    before += cache.count();
+    let missing: Vec<usize> = (0..files.len()).filter(|at| stamps[*at].is_none()).collect();
+    let few = missing.len() <= FEW;
+    let read = read_all(store, &files, &missing, limits, few);
+    let late = read.len() < missing.len();
+    // Blobs that an earlier capture did not sync are synced by one that has the time.
+    let synced = few && cached.synced || limits.sync && store.sync();
+    let mut stays = vec![true; files.len()];
+    for at in &missing {
+        stays[*at] = false;
+    }
+    for (at, now) in read {
+        let file = &mut files[at];
+        match now {
+            Ok((put, stamp)) => {
+                (file.sha256, file.size, stamps[at], stays[at]) = (Sum(put.0), put.1, stamp, true);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {} // gone since
+            Err(error) => {
+                let reason = format!("cannot be read: {}", error.kind());
+                left_out.push(LeftOut { path: file.path.clone(), reason, size: file.size });
+            }
+        }
+    }
+    if !missing.is_empty() || before != files.len() || synced != cached.synced {
+        let known = files.iter().zip(&stamps).filter_map(|(file, stamp)| {
+            let (path, sha256) = (&*file.path, file.sha256.0);
+            stamp.map(|stamp| Known { path, stamp, sha256 })
+        });
+        store.cache(known, if synced { "" } else { &boot })?;
+    }
+    if late {
+        limits.check()?;
+    }
+    let mut stays = stays.into_iter();
+    files.retain(|_| stays.next().unwrap_or(true));
+    Ok(files)
+}
+
+/// The blob, and the stamp of the file if it did not change while it was read.
+type ReadContent = io::Result<(Put, Option<FileStamp>)>;
+
+/// Reads the files at the places `missing`, until the deadline.
+fn read_all(
+    store: &Store,
+    files: &[File],
+    missing: &[usize],
+    limits: &Limits,
+    sync: bool,
+) -> Vec<(usize, ReadContent)> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(missing.len()));
+    in_threads(missing.len(), || {
+        let mut own = Vec::new();
+        while let Some(at) = missing.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| limits.check().is_ok()) {
+            own.push((*at, read(store, &files[*at].path, sync)));
+        }
+        if let Ok(mut done) = done.lock() {
+            done.append(&mut own);
+        }
+    });
+    done.into_inner().unwrap_or_default()
+}
+
+/// Runs `work` in as many threads as there are cores, `most` at most.
+fn in_threads(most: usize, work: impl Fn() + Sync) {
+    let threads = thread::available_parallelism().map_or(2, |n| n.get().min(8)).min(most);
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(&work);
+        }
+        work();
+    });
+}
+
+fn read(store: &Store, path: &str, sync: bool) -> ReadContent {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(on_disk(&store.root, path))?;
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("no longer a file"));
+    }
+    let mut before = FileStamp::of(&stat);
+    for last in (0..TRIES).rev() {
+        let put = store.keep(&mut file, before.size, sync)?;
+        let after = FileStamp::of(&fstat(&file)?);
+        let steady = before == after && put.1 == after.size;
+        if steady || last == 0 {
+            return Ok((put, steady.then_some(after)));
+        }
+        file.seek(SeekFrom::Start(0))?;
+        before = after;
+    }
+    Err(io::Error::other("it changes while it is read"))
+}
+
+/// The content of a symlink is its target.
+fn read_link(store: &Store, entry: &TreeEntry) -> Option<File> {
+    let target = std::fs::read_link(on_disk(&store.root, &entry.path)).ok()?;
+    let bytes = target.as_os_str().as_bytes();
+    let (sha256, size, target) = (Sum::of(bytes), bytes.len() as u64, Some(name::text(bytes).into_owned()));
+    Some(File { mode: entry.mode, path: entry.path.clone(), sha256, size, target })
 }
 
 #[cfg(test)]

@@ -4,49 +4,37 @@
 //! followed and nothing outside is touched. Invariants: a file is replaced by a rename; applying the same steps again, or
 //! after a part of them, gives the same tree; a path that is in neither tree is left alone.
 
-mod opener;
-mod sparse;
-
-use crate::checkpoint::store::Store;
-use crate::checkpoint::tree::delta::Delta;
-use crate::checkpoint::tree::{File, Folder, name};
+use crate::checkpoint::store::{FOLDER, NEW_FILE, Store};
+use crate::checkpoint::tree::{Delta, File, Folder, name};
 use crate::model::error::Failure;
 use crate::system::files::mode_of;
-use opener::Opener;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, unlinkat};
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
-use std::thread;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::{fs, thread};
 
 /// Up to so many files are synced one by one; more by one `syncfs`.
 const FEW: usize = 64;
 
-/// The result of applied steps.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// Folders that could not be removed: they hold files that are in neither tree.
     pub kept_folders: Vec<String>,
     /// Files that were written; at most `FEW + 1` of them.
-    made: Vec<std::fs::File>,
+    made: Vec<fs::File>,
 }
 
 /// Checks that every blob of these steps can be read: nothing is begun that cannot be finished.
 pub fn check_contents(store: &Store, delta: &Delta) -> Result<(), Failure> {
-    for file in written(delta) {
-        if file.target.is_none() {
-            store.unpack(&file.sha256.0, &mut std::io::sink())?;
-        }
+    let written = delta.added.iter().copied().chain(delta.changed.iter().map(|(_, new)| *new));
+    for file in written.filter(|file| file.target.is_none()) {
+        store.unpack(&file.sha256.0, &mut io::sink())?;
     }
     Ok(())
 }
 
-fn written<'a>(delta: &'a Delta<'a>) -> impl Iterator<Item = &'a File> {
-    let changed = delta.changed.iter().map(|(_, new)| *new);
-    delta.added.iter().copied().chain(changed)
-}
-
-/// Changes to a tree.
 #[derive(Debug)]
 pub struct Steps<'a> {
     pub delta: Delta<'a>,
@@ -56,44 +44,44 @@ pub struct Steps<'a> {
     pub fresh: bool,
 }
 
-/// Applies these steps to the tree at `root`.
 pub fn apply(store: &Store, root: &OwnedFd, steps: &Steps) -> Result<Applied, Failure> {
+    // Without its parent folder there is nothing to remove.
+    const GONE: [Errno; 3] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
+    const FULL: [Errno; 2] = [Errno::NOTEMPTY, Errno::EXIST];
     let delta = &steps.delta;
-    let mut made = Vec::new();
-    let mut opener = Opener::new(root);
+    let mut opener = Opener { root, last: None };
     let mut applied = Applied::default();
     for file in delta.removed.iter().rev() {
-        remove(&mut opener, file)?;
+        // A folder in its place was made by these steps before they were interrupted.
+        let allowed = [&GONE[..], &[Errno::ISDIR]].concat();
+        let _ = opener.try_at(&file.path, &allowed, |dir, name| unlinkat(dir, name, AtFlags::empty()))?;
     }
     for folder in delta.gone_folders.iter().rev() {
-        match opener.at(&folder.path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)) {
-            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-            Err(Errno::NOTEMPTY | Errno::EXIST) => applied.kept_folders.push(folder.path.clone()),
-            Err(error) => return Err(failed(&folder.path, error)),
+        let remove = |dir: &OwnedFd, name: &[u8]| unlinkat(dir, name, AtFlags::REMOVEDIR);
+        match opener.try_at(&folder.path, &[&GONE[..], &FULL].concat(), remove)? {
+            Err(error) if FULL.contains(&error) => applied.kept_folders.push(folder.path.clone()),
+            _ => {}
         }
-        opener.forget();
+        // It may have been the open one.
+        opener.last = None;
     }
     for folder in &delta.new_folders {
-        match opener.at(&folder.path, |dir, name| rustix::fs::mkdirat(dir, name, Mode::RWXU)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(failed(&folder.path, error)),
-        }
+        let _ = opener.try_at(&folder.path, &[Errno::EXIST], |dir, name| rustix::fs::mkdirat(dir, name, Mode::RWXU))?;
     }
     for (old, new) in &delta.changed {
         let same = steps.fresh && old.sha256 == new.sha256 && old.target.is_none() && new.target.is_none();
         if !same || !set_mode(&mut opener, new)? {
-            made.extend(write(store, &mut opener, new)?);
+            applied.made.extend(write(store, &mut opener, new)?);
         }
-        made.truncate(FEW + 1);
+        applied.made.truncate(FEW + 1);
     }
     for file in &delta.added {
-        made.extend(write(store, &mut opener, file)?);
-        made.truncate(FEW + 1);
+        applied.made.extend(write(store, &mut opener, file)?);
+        applied.made.truncate(FEW + 1);
     }
     for folder in steps.folders.iter().rev() {
-        folder_mode(&mut opener, folder)?;
+        set_folder_mode(&mut opener, folder)?;
     }
-    applied.made = made;
     Ok(applied)
 }
 
@@ -105,7 +93,7 @@ impl Applied {
             return Ok(());
         }
         // Few files: fsync each one, in parallel. Many: one syncfs, although it also flushes other programs' data.
-        let sync = |file: &std::fs::File| file.sync_data().map_err(|e| Failure::storage("a restored file", e));
+        let sync = |file: &fs::File| file.sync_data().map_err(|e| Failure::storage("a restored file", e));
         thread::scope(|scope| {
             let shares: Vec<_> = self
                 .made
@@ -122,15 +110,6 @@ fn failed(path: &str, error: Errno) -> Failure {
     Failure::storage(name::shown(path), error)
 }
 
-fn remove(opener: &mut Opener, file: &File) -> Result<(), Failure> {
-    match opener.at(&file.path, |dir, name| rustix::fs::unlinkat(dir, name, AtFlags::empty())) {
-        // Without its parent folder there is no such file. A folder in its place was made by these steps before they were
-        // interrupted.
-        Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ISDIR) => Ok(()),
-        Err(error) => Err(failed(&file.path, error)),
-    }
-}
-
 /// Sets the mode of a file whose content is right. `false`: it has to be written after all.
 fn set_mode(opener: &mut Opener, file: &File) -> Result<bool, Failure> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -141,7 +120,7 @@ fn set_mode(opener: &mut Opener, file: &File) -> Result<bool, Failure> {
 }
 
 /// Writes a file in the spare folder and renames it into place. Returns the open file; `None` for a symlink.
-fn write(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<std::fs::File>, Failure> {
+fn write(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<fs::File>, Failure> {
     let (spare, made) = if let Some(target) = &file.target {
         let spare = store.spare_name();
         let target = name::bytes(target).into_owned();
@@ -149,7 +128,7 @@ fn write(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<std::
         (spare, None)
     } else {
         let (spare, mut made) = store.spare_file()?;
-        content(store, file, &mut made)?;
+        write_content(store, file, &mut made)?;
         (spare, Some(made))
     };
     let moved = opener.at(&file.path, |dir, name| rustix::fs::renameat(&store.spare, &spare, dir, name));
@@ -157,53 +136,167 @@ fn write(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<std::
         Ok(()) => Ok(made),
         Err(Errno::XDEV) => across(store, opener, file),
         Err(error) => {
-            let _ = rustix::fs::unlinkat(&store.spare, &spare, AtFlags::empty());
+            let _ = unlinkat(&store.spare, &spare, AtFlags::empty());
             Err(failed(&file.path, error))
         }
     }
 }
 
-fn content(store: &Store, file: &File, made: &mut std::fs::File) -> Result<(), Failure> {
-    let storage = |e: std::io::Error| Failure::storage(name::shown(&file.path), e);
-    let mut to = sparse::Sparse::new(made);
+fn write_content(store: &Store, file: &File, made: &mut fs::File) -> Result<(), Failure> {
+    let mut to = Sparse { file: made, at: 0 };
     store.unpack(&file.sha256.0, &mut to)?;
-    to.finish().map_err(storage)?;
-    made.set_permissions(std::fs::Permissions::from_mode(file.mode)).map_err(storage)
+    // The file may end in a hole.
+    let done = to.file.set_len(to.at).and_then(|()| made.set_permissions(fs::Permissions::from_mode(file.mode)));
+    done.map_err(|e| Failure::storage(name::shown(&file.path), e))
 }
 
 /// The same for a folder on another file system than the store: written beside its place.
-fn across(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<std::fs::File>, Failure> {
+fn across(store: &Store, opener: &mut Opener, file: &File) -> Result<Option<fs::File>, Failure> {
     const BESIDE: &str = ".aops-restoring";
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let beside = |dir: &OwnedFd| {
-        let _ = rustix::fs::unlinkat(dir, BESIDE, AtFlags::empty());
+        let _ = unlinkat(dir, BESIDE, AtFlags::empty());
         match &file.target {
             Some(target) => rustix::fs::symlinkat(name::bytes(target).into_owned(), dir, BESIDE).map(|()| None),
-            None => rustix::fs::openat(dir, BESIDE, flags, Mode::RUSR | Mode::WUSR).map(Some),
+            None => rustix::fs::openat(dir, BESIDE, NEW_FILE, Mode::RUSR | Mode::WUSR).map(Some),
         }
     };
     let made = opener.at(&file.path, |dir, _| beside(dir)).map_err(|e| failed(&file.path, e))?;
-    let mut made = made.map(std::fs::File::from);
+    let mut made = made.map(fs::File::from);
     if let Some(made) = &mut made {
-        content(store, file, made)?;
+        write_content(store, file, made)?;
     }
-    opener
-        .at(&file.path, |dir, name| rustix::fs::renameat(dir, BESIDE, dir, name))
-        .map_err(|e| failed(&file.path, e))?;
-    Ok(made)
+    let moved = opener.at(&file.path, |dir, name| rustix::fs::renameat(dir, BESIDE, dir, name));
+    moved.map_err(|e| failed(&file.path, e)).map(|()| made)
 }
 
-fn folder_mode(opener: &mut Opener, folder: &Folder) -> Result<(), Failure> {
-    let stat = opener.at(&folder.path, |dir, name| rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW));
-    let mode = match stat {
-        Ok(stat) => Mode::from_raw_mode(stat.st_mode),
-        Err(Errno::NOENT) => return Ok(()),
-        Err(error) => return Err(failed(&folder.path, error)),
-    };
-    let wanted = mode_of(folder.mode);
-    if mode == wanted {
-        return Ok(());
+fn set_folder_mode(opener: &mut Opener, folder: &Folder) -> Result<(), Failure> {
+    let stat = |dir: &OwnedFd, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    let (stat, wanted) = (opener.try_at(&folder.path, &[Errno::NOENT], stat)?, mode_of(folder.mode));
+    if stat.is_ok_and(|stat| Mode::from_raw_mode(stat.st_mode) != wanted) {
+        let found = opener.folder(&folder.path).map_err(|e| failed(&folder.path, e))?;
+        rustix::fs::fchmod(&found, wanted).map_err(|e| failed(&folder.path, e))?;
     }
-    let found = opener.folder(&folder.path).map_err(|e| failed(&folder.path, e))?;
-    rustix::fs::fchmod(&found, wanted).map_err(|e| failed(&folder.path, e))
+    Ok(())
+}
+
+/// Opens the folder of a path: one folder after the other from the root, never through a symlink. Where permissions forbid
+/// it, the folder gets the owner's bits; all modes are set at the end.
+struct Opener<'a> {
+    root: &'a OwnedFd,
+    /// The folder that was opened last: lists are sorted, so the next path is often in it too.
+    last: Option<(String, OwnedFd)>,
+}
+
+impl Opener<'_> {
+    /// The same as [`at`](Self::at); an error that is not `allowed` is a failure.
+    fn try_at<T, A>(&mut self, path: &str, allowed: &[Errno], act: A) -> Result<Result<T, Errno>, Failure>
+    where
+        A: Fn(&OwnedFd, &[u8]) -> Result<T, Errno>,
+    {
+        match self.at(path, act) {
+            Err(error) if !allowed.contains(&error) => Err(failed(path, error)),
+            done => Ok(done),
+        }
+    }
+
+    /// Calls `act` with the folder of this path and the last part of it.
+    fn at<T>(&mut self, path: &str, act: impl Fn(&OwnedFd, &[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
+        let (parent, own) = path.rsplit_once('/').unwrap_or(("", path));
+        let own = name::bytes(own).into_owned();
+        let known = self.last.as_ref().is_some_and(|(known, _)| known == parent);
+        if !known && !parent.is_empty() {
+            self.last = Some((parent.to_owned(), self.folder(parent)?));
+        }
+        let dir = match &self.last {
+            Some((_, dir)) if !parent.is_empty() => dir,
+            _ => self.root,
+        };
+        match act(dir, &own) {
+            Err(Errno::ACCESS | Errno::PERM) if open_up(dir).is_ok() => act(dir, &own),
+            done => done,
+        }
+    }
+
+    /// The folder at this path.
+    fn folder(&self, path: &str) -> Result<OwnedFd, Errno> {
+        let mut dir: Option<OwnedFd> = None;
+        for part in path.split('/') {
+            let (above, part) = (dir.as_ref().unwrap_or(self.root), name::bytes(part));
+            let opened = rustix::fs::openat(above, part.as_ref(), FOLDER, Mode::empty());
+            dir = Some(match opened {
+                Err(Errno::ACCESS) => {
+                    let _ = open_up(above);
+                    let stat = rustix::fs::statat(above, part.as_ref(), AtFlags::SYMLINK_NOFOLLOW)?;
+                    if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::Directory {
+                        return Err(Errno::NOTDIR);
+                    }
+                    let mode = Mode::from_raw_mode(stat.st_mode) | Mode::RWXU;
+                    rustix::fs::chmodat(above, part.as_ref(), mode, AtFlags::empty())?;
+                    rustix::fs::openat(above, part.as_ref(), FOLDER, Mode::empty())?
+                }
+                opened => opened?,
+            });
+        }
+        dir.ok_or(Errno::NOENT)
+    }
+}
+
+fn open_up(dir: impl AsFd) -> Result<(), Errno> {
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&dir)?.st_mode);
+    if mode.contains(Mode::RWXU) {
+        return Err(Errno::ACCESS);
+    }
+    rustix::fs::fchmod(&dir, mode | Mode::RWXU)
+}
+
+/// Shorter runs of zeros are written.
+const HOLE: usize = 4096;
+
+/// Writes holes in place of zeros: a restored disk image takes as little space as before.
+struct Sparse<'a> {
+    file: &'a fs::File,
+    at: u64,
+}
+
+impl Write for Sparse<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let empty = |piece: &[u8]| piece.len() == HOLE && piece.iter().all(|byte| *byte == 0);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let holes = rest.chunks(HOLE).take_while(|piece| empty(piece)).count() * HOLE;
+            self.at += holes as u64;
+            rest = &rest[holes..];
+            let full: usize = rest.chunks(HOLE).take_while(|piece| !empty(piece)).map(<[u8]>::len).sum();
+            self.file.write_all_at(&rest[..full], self.at)?;
+            self.at += full as u64;
+            rest = &rest[full..];
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(runs in proptest::collection::vec((0_usize..12_000, any::<bool>()), 0..6)) {
+            let bytes: Vec<u8> = runs.iter().flat_map(|(n, full)| vec![u8::from(*full); *n]).collect();
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            let file = fs::File::create(&path).unwrap();
+            let mut sparse = Sparse { file: &file, at: 0 };
+            for piece in bytes.chunks(10_000) {
+                sparse.write_all(piece).unwrap();
+            }
+            file.set_len(sparse.at).unwrap();
+            prop_assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        }
+    }
 }

@@ -4,27 +4,22 @@
 //! ledger already. Invariants: a checkpoint is witnessed before it is reported; what would be overwritten is archived first;
 //! an interrupted rollback is finished or dropped by the next command or event.
 
-mod ledgers;
-mod ignored;
 mod phase;
-mod plan;
 mod finish;
 mod begin;
 
 pub use begin::{Order, Preview, RolledBack, preview, roll_back};
 pub use finish::{finish_pending, resume};
-pub use ledgers::{running, said_in_ledger};
 pub use phase::{Before, at_phase_change, tell};
-pub use plan::Plan;
 
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{Checkpoint, Id, Identity, Kind, SCHEMA, Timing, standing, text};
-use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::Row;
-use crate::checkpoint::tree::Artifacts;
+use crate::checkpoint::form::{self, Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, text};
+use crate::checkpoint::store::{Store, read_file};
+use crate::checkpoint::{store::index::IndexRow, tree::Artifacts};
 use crate::claude::transcript::used;
-use crate::ledger::open::Ledger;
-use crate::ledger::session_folder::dashed;
+use crate::ledger::session_folder::{self, dashed};
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE};
 use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
 use crate::session::fact::{Fact, Taken};
@@ -32,17 +27,18 @@ use crate::session::fold::Session;
 use crate::system::env::Env;
 use crate::text::sha256::{NO_DIGEST, file_name};
 use crate::text::time::timestamp;
+use memchr::memmem;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long sessions are locked for a capture of their tree; their hooks wait a few seconds.
 pub const BRIEF: Duration = Duration::from_secs(1);
 
-/// A checkpoint to be written.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub run: &'a str,
-    pub kind: Kind,
+    pub kind: CheckpointKind,
     pub phase: Phase,
     pub trigger: &'a str,
     /// Metadata besides the trigger.
@@ -55,73 +51,54 @@ pub struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
+    pub fn new(run: &'a str, kind: CheckpointKind, phase: Phase, trigger: &'a str) -> Self {
+        let (about, tokens) = (Vec::new(), BTreeMap::new());
+        Self { run, kind, phase, trigger, about, tokens, parent: None, began: Instant::now() }
+    }
+
     /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target.
     fn archive(target: &'a Checkpoint, session: Option<&Session>, trigger: &'a str) -> Self {
-        Self {
-            run: &target.identity.run_id,
-            kind: Kind::Pre,
-            phase: session.map_or(target.phase, |session| session.state.phase),
-            trigger,
-            about: Vec::new(),
-            tokens: BTreeMap::new(),
-            parent: None,
-            began: Instant::now(),
-        }
+        let phase = session.map_or(target.phase, |session| session.state.phase);
+        Self::new(&target.identity.run_id, CheckpointKind::Pre, phase, trigger)
     }
 }
 
-/// The run of an interactive session.
 pub fn run_of(session: &Session) -> String {
     file_name(&session.state.session_id)
 }
 
-/// Fills the cache without a lock, so that the next capture is short.
-pub fn warm_up(env: &Env, store: &Store, limits: &Limits) -> Result<Artifacts, Failure> {
-    capture(env, store, limits, &[], &[])
-}
-
 /// The files of a checkpoint, and their text if it is known.
-#[derive(Debug, Default)]
-pub struct Files<'a> {
-    pub artifacts: Artifacts,
-    pub text: Option<&'a str>,
-}
-
-impl From<Artifacts> for Files<'_> {
-    fn from(artifacts: Artifacts) -> Self {
-        Self { artifacts, text: None }
-    }
-}
+type FilesAndText<'a> = (Artifacts, Option<&'a str>);
 
 /// Writes a checkpoint of these files to the store, the witness file and the index. The caller writes the ledger.
-pub fn write(
+fn write(
     env: &Env,
     store: &Store,
     session: Option<&Session>,
     wanted: &Wanted,
-    Files { artifacts, text }: Files,
+    (artifacts, text): FilesAndText,
 ) -> Result<Checkpoint, Failure> {
     let mut rows = store.rows()?;
-    let version = Store::next_version(&rows, wanted.run, wanted.kind, wanted.phase);
+    let of_run = |row: &&IndexRow| row.run() == wanted.run;
+    let same = |row: &&IndexRow| of_run(row) && row.kind == wanted.kind && row.phase == wanted.phase;
+    let version = rows.iter().filter(same).map(|row| row.version).max().unwrap_or(0) + 1;
     let id = Id::new(wanted.run, wanted.kind, wanted.phase, version);
     let id = id.ok_or_else(|| Failure::new(Code::InputInvalid, format!("`{}` is not a name of a run", wanted.run)))?;
-    let last = || rows.iter().rfind(|row| row.run() == wanted.run).map(|row| row.id.clone());
+    let last = || rows.iter().rfind(of_run).map(|row| row.id.clone());
     let empty = Session::default();
     let known = session.unwrap_or(&empty);
     let created_at = timestamp(env.now_ms);
-    let mut orchestrator = standing::orchestrator(known);
+    let mut orchestrator = form::describe_loop(known);
     if orchestrator.policy_hash.is_empty() {
         NO_DIGEST.clone_into(&mut orchestrator.policy_hash);
     }
     let started = Some(&known.state.started_at).filter(|at| !at.is_empty());
-    let mut metadata: BTreeMap<String, String> =
-        wanted.about.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect();
-    metadata.insert("trigger".to_owned(), wanted.trigger.to_owned());
+    let about = wanted.about.iter().map(|(name, text)| (*name, text.as_str())).chain([("trigger", wanted.trigger)]);
     let checkpoint = Checkpoint {
-        agents: standing::agents(known, &wanted.tokens),
+        agents: form::describe_agents(known, &wanted.tokens),
         artifacts,
         digest: None,
-        governance: standing::governance(known),
+        governance: form::describe_gates(known),
         identity: Identity {
             checkpoint_id: id.to_string(),
             ledger_head: known.head.clone(),
@@ -129,7 +106,7 @@ pub fn write(
             run_id: wanted.run.to_owned(),
             session_id: known.state.session_id.clone(),
         },
-        metadata,
+        metadata: about.map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
         orchestrator,
         parent: wanted.parent.clone().or_else(last),
         phase: wanted.phase,
@@ -146,7 +123,7 @@ pub fn write(
     // Only both together make a valid checkpoint, so they are synced at the same time.
     let witness = store.witness(env, &checkpoint)?;
     store.write(&id, &text, witness.as_ref())?;
-    rows.push(Row::of(&checkpoint));
+    rows.push(IndexRow::of(&checkpoint));
     store.set_rows(rows)?;
     Ok(checkpoint)
 }
@@ -160,7 +137,6 @@ pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
     used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names)
 }
 
-/// The ledger's fact of a checkpoint.
 pub fn fact(checkpoint: &Checkpoint) -> Fact {
     Fact::Checkpoint(Taken {
         digest: checkpoint.digest.clone().unwrap_or_default(),
@@ -178,9 +154,54 @@ pub fn take(
     wanted: &Wanted,
 ) -> Result<Checkpoint, Failure> {
     let artifacts = capture(env, store, limits, &[], &[])?;
-    let checkpoint = write(env, store, ledger.as_deref().map(Ledger::session), wanted, artifacts.into())?;
+    let checkpoint = write(env, store, ledger.as_deref().map(Ledger::session), wanted, (artifacts, None))?;
     if let Some(ledger) = ledger {
         ledger.append(env, vec![fact(&checkpoint)])?;
     }
     Ok(checkpoint)
+}
+
+/// Sessions of this tree that have not ended, and the one named `also` even if it has ended.
+pub fn sessions_in(env: &Env, root: &Path, also: &str) -> Vec<SessionOnDisk> {
+    let here = |on_disk: &SessionOnDisk| {
+        sessions::session(on_disk).is_some_and(|session| {
+            Path::new(&session.memory.root) == root
+                && (session.state.ended_at.is_none() || !also.is_empty() && session.state.session_id == also)
+        })
+    };
+    let mut found: Vec<SessionOnDisk> = sessions::all(env).into_iter().filter(here).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Locks their ledgers, always in the same order: two rollbacks cannot deadlock. A damaged one is skipped.
+fn lock_ledgers(env: &Env, root: &Path, also: &str) -> Result<Vec<Ledger>, Failure> {
+    let mut ledgers = Vec::new();
+    for on_disk in sessions_in(env, root, also) {
+        match Ledger::at(env, &on_disk.path, &on_disk.session_id) {
+            Err(failure) if failure.code.is_integrity() || failure.code == Code::StorageFailed => {}
+            ledger => ledgers.push(ledger?),
+        }
+    }
+    Ok(ledgers)
+}
+
+/// Whether the ledger of a checkpoint's session has this digest for it; `None` where it has no entry. `Some(false)` where
+/// the ledger is damaged.
+pub fn said_in_ledger(env: &Env, session_id: &str, id: &Id, digest: Option<&String>) -> Result<Option<bool>, Failure> {
+    let found = sessions::all(env).into_iter().find(|on_disk| on_disk.session_id == session_id);
+    let Some(on_disk) = found.filter(|_| !session_id.is_empty()) else { return Ok(None) };
+    if sessions::check(env, &on_disk)?.failure.is_some() {
+        return Ok(Some(false));
+    }
+    let Some(place) = session_folder::open(on_disk.path)? else { return Ok(None) };
+    let Some(bytes) = read_file(&place.dir, LEDGER_FILE)? else { return Ok(None) };
+    // The last entry counts: an id is used again if its first checkpoint was never acknowledged.
+    let lines = bytes.rsplit(|b| *b == b'\n');
+    let lines = lines.filter(|line| memmem::find(line, b"\"type\":\"checkpoint\"").is_some()).filter_map(Line::read);
+    let mut taken = lines.filter_map(|line| match Fact::read(line.kind, line.with)? {
+        Fact::Checkpoint(taken) if taken.id == id.to_string() => Some(taken),
+        _ => None,
+    });
+    Ok(taken.next().map(|taken| digest == Some(&taken.digest)))
 }

@@ -5,40 +5,39 @@
 
 pub mod blob;
 pub mod cache;
-pub mod hide;
 pub mod index;
-pub mod witness;
 
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::ledger::lock::Lock;
 use crate::model::error::{Code, Failure};
-use crate::system::env::Env;
-use crate::system::folder;
+use crate::system::{env::Env, folder};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// The open store of a tree.
 #[derive(Debug)]
 pub struct Store {
-    /// The tree's root.
     pub root: PathBuf,
     pub tree: OwnedFd,
     pub dir: OwnedFd,
     blobs: OwnedFd,
     /// Where files are written before they are renamed into place.
     pub spare: OwnedFd,
-    lock: Option<Lock>,
+    _lock: Option<Lock>,
     made: AtomicU64,
 }
 
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
-const PRIVATE: Mode = Mode::RWXU;
+pub const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+pub const NEW_FILE: OFlags =
+    OFlags::RDWR.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+pub const PRIVATE: Mode = Mode::RWXU;
+
+type Unseal = fn(&[u8]) -> Result<Checkpoint, String>;
 
 impl Store {
     /// Opens it for writing, locked until dropped; creates it where it is missing.
@@ -48,9 +47,12 @@ impl Store {
         let dir = make(&claude, "checkpoints", PRIVATE)?;
         let lock = Some(Lock::acquire(&dir)?);
         let (blobs, spare) = (make(&dir, "blobs", PRIVATE)?, make(&dir, "spare", PRIVATE)?);
-        let store = Self { root: root.to_owned(), tree, dir, blobs, spare, lock, made: AtomicU64::new(0) };
-        store.sweep()?;
-        hide::from_git(root);
+        let store = Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: lock, made: AtomicU64::new(0) };
+        // What a killed process left.
+        for name in names(&store.spare)? {
+            let _ = rustix::fs::unlinkat(&store.spare, name, AtFlags::empty());
+        }
+        hide_from_git(root);
         store.adopt(env)?;
         Ok(store)
     }
@@ -60,30 +62,17 @@ impl Store {
         let Ok(tree) = tree(root) else { return Ok(None) };
         let Some(claude) = enter(&tree, ".claude")? else { return Ok(None) };
         let Some(dir) = enter(&claude, "checkpoints")? else { return Ok(None) };
-        let (Some(blobs), Some(spare)) = (enter(&dir, "blobs")?, enter(&dir, "spare")?) else {
-            return Ok(None);
-        };
-        Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, lock: None, made: AtomicU64::new(0) }))
-    }
-
-    /// Deletes the files that a killed process left in the spare folder.
-    fn sweep(&self) -> Result<(), Failure> {
-        debug_assert!(self.lock.is_some(), "only the holder of the lock may sweep");
-        for name in names(&self.spare)? {
-            let _ = rustix::fs::unlinkat(&self.spare, name, AtFlags::empty());
-        }
-        Ok(())
+        let (Some(blobs), Some(spare)) = (enter(&dir, "blobs")?, enter(&dir, "spare")?) else { return Ok(None) };
+        Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: None, made: AtomicU64::new(0) }))
     }
 
     /// A new file in the spare folder, with its name there.
     pub fn spare_file(&self) -> Result<(String, File), Failure> {
         let name = self.spare_name();
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(&self.spare, &name, flags, Mode::RUSR | Mode::WUSR);
+        let file = rustix::fs::openat(&self.spare, &name, NEW_FILE, Mode::RUSR | Mode::WUSR);
         file.map(|file| (name, file.into())).map_err(|e| Failure::storage("spare", e))
     }
 
-    /// A new name in the spare folder.
     pub fn spare_name(&self) -> String {
         format!("{}-{}", std::process::id(), self.made.fetch_add(1, Ordering::Relaxed))
     }
@@ -121,7 +110,7 @@ impl Store {
     }
 
     /// Writes a sealed checkpoint; `witness` is synced at the same time.
-    pub fn write(&self, id: &Id, text: &text::Text, witness: Option<&File>) -> Result<(), Failure> {
+    pub fn write(&self, id: &Id, text: &text::CheckpointText, witness: Option<&File>) -> Result<(), Failure> {
         let run = make(&self.dir, &id.folder(), PRIVATE)?;
         self.put(&run, &id.file(), |file| {
             text.pieces().iter().try_for_each(|piece| file.write_all(piece.as_bytes()))?;
@@ -135,9 +124,9 @@ impl Store {
         })
     }
 
-    /// Reads a checkpoint; only [`witness`] can tell whether it is the one that was taken.
+    /// Reads a checkpoint; only its witness can tell whether it is the one that was taken.
     pub fn read(&self, id: &Id) -> Result<Checkpoint, Failure> {
-        self.read_text(id).map(|(checkpoint, _)| checkpoint)
+        self.read_by(id, text::unseal).map(|(checkpoint, _)| checkpoint)
     }
 
     /// The session that it names; not verified.
@@ -159,39 +148,24 @@ impl Store {
         Ok(folder::read_at(&file, &id.file(), long.saturating_sub(most), long.min(most))?)
     }
 
-    /// The same, with its text.
-    pub fn read_text(&self, id: &Id) -> Result<(Checkpoint, Vec<u8>), Failure> {
-        self.read_by(id, text::unseal)
-    }
-
-    /// The same, parsed by a function of [`text`].
-    pub fn read_by(
-        &self,
-        id: &Id,
-        unseal: impl Fn(&[u8]) -> Result<Checkpoint, String>,
-    ) -> Result<(Checkpoint, Vec<u8>), Failure> {
+    /// The checkpoint, parsed by this function of [`text`], and its text.
+    fn read_by(&self, id: &Id, unseal: Unseal) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let broken = |why: String| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
         let bytes = self.text(id, u64::MAX)?;
-        let checkpoint = unseal(&bytes).map_err(broken)?;
-        if checkpoint.id().as_ref() == Some(id) {
-            Ok((checkpoint, bytes))
-        } else {
-            Err(broken("its content has another id".to_owned()))
+        match unseal(&bytes).map_err(broken)? {
+            checkpoint if checkpoint.id().as_ref() == Some(id) => Ok((checkpoint, bytes)),
+            _ => Err(broken("its content has another id".to_owned())),
         }
     }
 
     pub fn remove(&self, id: &Id) -> Result<(), Failure> {
         let Some(run) = enter(&self.dir, &id.folder())? else { return Ok(()) };
-        match rustix::fs::unlinkat(&run, id.file(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(Failure::storage(id, error)),
-        }
+        unless(Errno::NOENT, rustix::fs::unlinkat(&run, id.file(), AtFlags::empty()), id)?;
         // Fails unless it was the last one in its folder.
         let _ = rustix::fs::unlinkat(&self.dir, id.folder(), AtFlags::REMOVEDIR);
         Ok(())
     }
 
-    /// Every checkpoint that has a file.
     pub fn files(&self) -> Result<Vec<Id>, Failure> {
         let mut found = Vec::new();
         for folder in names(&self.dir)? {
@@ -220,15 +194,22 @@ pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {
     }
 }
 
-fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
+pub fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
     if let Some(found) = enter(dir, name)? {
         return Ok(found);
     }
-    match rustix::fs::mkdirat(dir, name, mode) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(error) => return Err(Failure::storage(name, error)),
-    }
+    unless(Errno::EXIST, rustix::fs::mkdirat(dir, name, mode), name)?;
     enter(dir, name)?.ok_or_else(|| Failure::storage(name, "disappeared while it was made"))
+}
+
+/// The content of a file of the store; `None` where there is none.
+pub fn read_file(dir: &OwnedFd, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+    let Some((file, long)) = folder::open(dir, name, OFlags::RDONLY)? else { return Ok(None) };
+    Ok(Some(folder::read_at(&file, name, 0, long)?))
+}
+
+fn unless(allowed: Errno, done: Result<(), Errno>, name: impl std::fmt::Display) -> Result<(), Failure> {
+    done.or_else(|error| if error == allowed { Ok(()) } else { Err(Failure::storage(name, error)) })
 }
 
 /// The names in a folder; one that is not UTF-8 is not of the store.
@@ -237,4 +218,41 @@ pub fn names(dir: &OwnedFd) -> Result<Vec<String>, Failure> {
     let items = rustix::fs::Dir::read_from(dir).map_err(failed)?;
     let names = items.filter_map(|item| item.ok()?.file_name().to_str().ok().map(str::to_owned));
     Ok(names.filter(|name| name != "." && name != "..").collect())
+}
+
+/// Anywhere in the repository: a project can begin below its root.
+pub const HIDDEN: &str = "**/.claude/checkpoints/";
+
+/// Makes git ignore the store, by a line in the repository's own list. A read-only repository is left as it is.
+fn hide_from_git(root: &Path) {
+    let Some(folder) = root.ancestors().find_map(git_common_folder) else { return };
+    let path = folder.join("info/exclude");
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    if known.lines().any(|line| line.trim_end() == HIDDEN) {
+        return;
+    }
+    let gap = if known.is_empty() || known.ends_with('\n') { "" } else { "\n" };
+    let _ = fs::create_dir_all(folder.join("info"));
+    if let Ok(found) = crate::system::files::find(&path) {
+        let _ = found.replace(format!("{known}{gap}{HIDDEN}\n").as_bytes(), 0o644);
+    }
+}
+
+/// The `.git` folder of the repository or worktree here; `None` where there is none.
+pub fn git_folder(folder: &Path) -> Option<PathBuf> {
+    let git = folder.join(".git");
+    let about = fs::symlink_metadata(&git).ok()?;
+    if about.is_file() {
+        let text = fs::read_to_string(&git).ok()?;
+        Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
+    } else {
+        Some(git)
+    }
+}
+
+/// The folder that all worktrees of the repository here share; `None` where there is no repository.
+pub fn git_common_folder(folder: &Path) -> Option<PathBuf> {
+    let own = git_folder(folder)?;
+    let shared = fs::read_to_string(own.join("commondir")).ok().map(|text| own.join(text.trim()));
+    Some(shared.unwrap_or(own)).filter(|folder| folder.join("HEAD").exists())
 }

@@ -134,7 +134,7 @@ fn set(text: &str, event: &str, group: &Group) -> Result<String, Unreadable> {
     let groups = parts(text, &list.value);
     match keeper(text, &groups, Some(group)) {
         None => Ok(edit::append(text, &root, &list.value, None, group)),
-        Some(n) if is(text, &groups[n], group) => Ok(text.to_owned()),
+        Some(n) if edit::is(&text[groups[n].value.clone()], group) => Ok(text.to_owned()),
         Some(n) => Ok(edit::replace(text, &root, &groups[n].value, group)),
     }
 }
@@ -142,13 +142,8 @@ fn set(text: &str, event: &str, group: &Group) -> Result<String, Unreadable> {
 /// The group that our entry goes in: the one that has it already, else the first with no foreign hook.
 fn keeper(text: &str, groups: &[JsonPart], wanted: Option<&Group>) -> Option<usize> {
     let wanted = wanted?;
-    let same = groups.iter().position(|group| is(text, group, wanted));
+    let same = groups.iter().position(|group| edit::is(&text[group.value.clone()], wanted));
     same.or_else(|| groups.iter().position(|group| all_ours(text, group)))
-}
-
-fn is(text: &str, part: &JsonPart, group: &Group) -> bool {
-    let there: Option<serde_json::Value> = serde_json::from_str(&text[part.value.clone()]).ok();
-    there.is_some() && there == serde_json::to_value(group).ok()
 }
 
 /// Removes one superfluous entry of ours; nothing when none is left. With a `command` one entry per event stays.

@@ -8,10 +8,8 @@ pub mod entry;
 pub mod scan;
 
 use crate::text::json::{self, Json, cut};
-use rustix::fs::OFlags;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const TAIL: u64 = 128 << 10;
@@ -34,12 +32,10 @@ pub fn last_turns(path: &str, most: usize) -> String {
 }
 
 fn tail(path: &str) -> Option<String> {
-    // Do not block on a pipe.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
-    let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let from = meta.len().saturating_sub(TAIL);
-    let mut bytes = vec![0; usize::try_from(meta.len() - from).ok()?];
+    let file = entry::open_plain(Path::new(path)).ok()?;
+    let long = file.metadata().ok()?.len();
+    let from = long.saturating_sub(TAIL);
+    let mut bytes = vec![0; usize::try_from(long - from).ok()?];
     file.read_exact_at(&mut bytes, from).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // The first line is cut unless we began at the beginning.
@@ -80,20 +76,16 @@ pub fn used(transcript: &Path, names: &[(&str, &str)]) -> BTreeMap<String, u64> 
 
 /// Of each message its last line counts: while it is written, its usage grows.
 fn in_transcript(text: &str) -> u64 {
+    let counts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
     let mut messages: BTreeMap<String, u64> = BTreeMap::new();
     for line in text.lines().filter(|line| line.contains("\"usage\":")) {
         let Ok(record) = json::read(line) else { continue };
         let Some(message) = record.get("message") else { continue };
         if let (Some(id), Some(usage)) = (message.text_of("id"), message.get("usage")) {
-            messages.insert(id, sum(usage));
+            messages.insert(id, counts.iter().filter_map(|name| usage.number_of(name)).sum());
         }
     }
     messages.values().sum()
-}
-
-fn sum(usage: &Json) -> u64 {
-    let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
-    parts.iter().filter_map(|name| usage.number_of(name)).sum()
 }
 
 #[cfg(test)]

@@ -132,25 +132,20 @@ pub struct Long {
     pub cache_write_1h: f64,
 }
 
+impl Price {
+    fn rates(&self) -> [f64; 5] {
+        [self.input, self.output, self.cache_read, self.cache_write_5m, self.cache_write_1h]
+    }
+}
+
 impl Prices {
     /// The shipped list, with the models of the user's own list in front.
     pub fn read(own: Option<&str>) -> Result<Self, String> {
         let mut prices: Prices = serde_json::from_str(SHIPPED).map_err(|e| e.to_string())?;
         if let Some(own) = own {
             let own: Prices = serde_json::from_str(own).map_err(|e| e.to_string())?;
-            let bad = |price: &&Price| {
-                [
-                    price.input,
-                    price.output,
-                    price.cache_read,
-                    price.cache_write_5m,
-                    price.cache_write_1h,
-                    price.web_search,
-                ]
-                .iter()
-                .any(|n| !n.is_finite() || *n < 0.0 || *n > 1e6)
-            };
-            if own.models.values().any(|price| bad(&price)) {
+            let bad = |n: &f64| !(0.0..=1e6).contains(n);
+            if own.models.values().any(|price| price.rates().iter().chain([&price.web_search]).any(bad)) {
                 return Err("a price is below 0 or above a million".to_owned());
             }
             prices.models.extend(own.models);
@@ -172,7 +167,7 @@ impl Prices {
         let long = price.long_prompt.as_ref().filter(|long| usage.prompt() > long.above);
         let [input, output, read, write, hour] = match long {
             Some(long) => [long.input, long.output, long.cache_read, long.cache_write_5m, long.cache_write_1h],
-            None => [price.input, price.output, price.cache_read, price.cache_write_5m, price.cache_write_1h],
+            None => price.rates(),
         };
         let hours = usage.cache_write_1h.min(usage.cache_write);
         let tokens = [

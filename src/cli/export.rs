@@ -81,7 +81,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 
 fn insights(io: &Io, found: &Found) -> anyhow::Result<Insights> {
     Ok(match &found.shelved {
-        Some(shelved) => collect::gather(io.env, &shelved.path, &found.session_id, &found.transcript, None)?,
+        Some(shelved) => {
+            collect::finish(io.env, collect::tally(&shelved.path, &found.session_id)?, &found.transcript, None)?
+        }
         None => collect::of_transcript(io.env, &found.transcript, &found.session_id)?,
     })
 }

@@ -71,7 +71,8 @@ fn written(io: &Io, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
         collect::write(env, &insights)?;
         return Ok(insights);
     };
-    let gather = || collect::gather(env, &shelved.path, &found.session_id, &found.transcript, None);
+    let tally = || collect::tally(&shelved.path, &found.session_id);
+    let gather = || collect::finish(env, tally()?, &found.transcript, None);
     let mut insights = gather()?;
     if analyse {
         let answer = analyse::analyse(io, found, &insights)?;
@@ -83,7 +84,7 @@ fn written(io: &Io, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
     collect::write(env, &insights)?;
     let root = crate::ledger::sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
     if analyse && !root.is_empty() {
-        reflections::observed(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
+        reflections::queue_learnings(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
     }
     if analyse || current != insights.ledger_head {
         let mut ledger = Ledger::at(env, &shelved.path, &shelved.session_id)?;

@@ -4,7 +4,7 @@
 //! `verify` says more about it.
 
 use crate::gate::sandbox;
-use crate::insight::timeline::words;
+use crate::insight::tally::words;
 use crate::ledger::entry::Line;
 use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;

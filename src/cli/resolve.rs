@@ -4,11 +4,11 @@
 //! a decision starts nothing.
 
 use super::{Command, Io, Who, refused};
-use crate::run::artifacts::Artifacts;
-use crate::run::attempt::{Deed, Resolved};
+use crate::run::artifacts::RunArtifacts;
+use crate::run::attempt::{AttemptFact, Resolved};
+use crate::run::attempt::{Decision, RunStatus};
 use crate::run::driver::{describe_next_step, project_root};
 use crate::run::state::{RunState, pick};
-use crate::run::status::{Decision, RunStatus};
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches};
@@ -49,7 +49,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let decision = if given.get_flag("approve") { Decision::Approved } else { Decision::Rejected };
     let note = given.get_one::<String>("note").map(|note| cut(&redact(note.trim()), 1000).to_owned());
     let note = note.filter(|note| !note.is_empty());
-    let artifacts = Artifacts::of(&project_root(io.env));
+    let artifacts = RunArtifacts::of(&project_root(io.env));
     let run = pick(artifacts.runs()?, name).or_else(refused)?;
     let Some(paused) = run.paused.clone() else { return not_paused(&run) };
     let mut packet = artifacts.pause(&run)?;
@@ -57,7 +57,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     artifacts.keep_pause(&packet)?;
     let checkpoint_id = paused.checkpoint_id;
     let resolved = Resolved { checkpoint_id: checkpoint_id.clone(), decision, note };
-    artifacts.append(&run.run_id, Deed::Resolved(resolved))?;
+    artifacts.append(&run.run_id, AttemptFact::Resolved(resolved))?;
     let decided = decision.name();
     if io.json {
         let said = json!({"checkpoint_id": checkpoint_id, "run_id": run.run_id, "resolution_decision": decided});

@@ -11,10 +11,10 @@ use super::{Command, Io, Who, exit_code, refused};
 use crate::config::in_force;
 use crate::config::policy::OnPause;
 use crate::config::texts;
+use crate::run::attempt::RunOutcome;
 use crate::run::client::micros;
-use crate::run::driver::{self, Finish, Limits, Reporter, RunRequest, plan_workflow};
+use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, plan_workflow};
 use crate::run::queue;
-use crate::run::status::Outcome;
 use crate::system::env::Env;
 use crate::system::signal;
 use clap::{Arg, ArgAction, ArgMatches};
@@ -67,14 +67,14 @@ pub(super) fn limit_arguments() -> [Arg; 2] {
     ]
 }
 
-pub(super) fn limits(given: &ArgMatches) -> anyhow::Result<Limits> {
+pub(super) fn limits(given: &ArgMatches) -> anyhow::Result<ResumeLimits> {
     let text = |name: &str| given.get_one::<String>(name).map(String::as_str);
     let budget = text("budget-usd").map(|text| match text.parse::<f64>() {
         Ok(dollars) if dollars > 0.0 && dollars.is_finite() => Ok(micros(dollars)),
         _ => refused(format!("`{text}` is not an amount of dollars\nhint: write 2.50")),
     });
     let timeout = text("step-timeout").map(milliseconds);
-    Ok(Limits { budget: budget.transpose()?, step_timeout_ms: timeout.transpose()? })
+    Ok(ResumeLimits { budget: budget.transpose()?, step_timeout_ms: timeout.transpose()? })
 }
 
 fn milliseconds(text: &str) -> anyhow::Result<u64> {
@@ -85,7 +85,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let word = |name: &str| given.get_one::<String>(name).cloned();
     let project_type = word("project-type");
     let usual = if project_type.is_some() { "project" } else { "build-loop" };
-    let Limits { budget, step_timeout_ms } = limits(given)?;
+    let ResumeLimits { budget, step_timeout_ms } = limits(given)?;
     let request = RunRequest {
         task: String::new(),
         workflow: word("workflow").unwrap_or_else(|| usual.to_owned()),
@@ -120,7 +120,7 @@ fn run_all(io: &mut Io, request: &RunRequest, tasks: Vec<String>, tracked: bool)
         })?;
         worst = worst.max(ended.outcome.exit());
         let goes_on = in_force::load(io.env, &io.env.cwd)?.policy.run.on_pause == OnPause::Continue;
-        if signal::interrupted() || (ended.outcome != Outcome::Pass && !goes_on) {
+        if signal::interrupted() || (ended.outcome != RunOutcome::Pass && !goes_on) {
             break;
         }
     }

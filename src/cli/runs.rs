@@ -6,11 +6,11 @@
 use super::run::progress::{Progress, dollars};
 use super::table::{Cell, Table, Tone};
 use super::{Command, Io, Who};
-use crate::run::artifacts::Artifacts;
+use crate::run::artifacts::RunArtifacts;
+use crate::run::attempt::{RunOutcome, RunStatus};
 use crate::run::client::usd;
 use crate::run::driver::{describe_next_step, mark_terminated, project_root};
 use crate::run::state::RunState;
-use crate::run::status::{Outcome, RunStatus};
 use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
@@ -29,7 +29,7 @@ pub const COMMAND: Command = Command {
 };
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let artifacts = Artifacts::of(&project_root(io.env));
+    let artifacts = RunArtifacts::of(&project_root(io.env));
     let mut runs = artifacts.runs()?;
     if runs.iter().any(|run| run.status.is_driven()) && !artifacts.is_driven() {
         runs = mark_dead(io, &artifacts, runs)?;
@@ -42,12 +42,12 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut table = Table::new(&["run", "state", "outcome", "age", "cost", "task"]);
     for run in &runs {
         let tone = match run.outcome {
-            Some(Outcome::Pass) => Tone::Good,
-            Some(Outcome::Blocked) => Tone::Bad,
+            Some(RunOutcome::Pass) => Tone::Good,
+            Some(RunOutcome::Blocked) => Tone::Bad,
             Some(_) => Tone::Warn,
             None => Tone::Plain,
         };
-        let outcome = run.outcome.map_or("-", Outcome::name);
+        let outcome = run.outcome.map_or("-", RunOutcome::name);
         table.row([
             run.run_id.as_str().into(),
             run.status.name().into(),
@@ -62,7 +62,7 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// Marks runs whose driver died as TERMINATED; inside a tool call they are only shown so.
-fn mark_dead(io: &mut Io, artifacts: &Artifacts, mut runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
+fn mark_dead(io: &mut Io, artifacts: &RunArtifacts, mut runs: Vec<RunState>) -> anyhow::Result<Vec<RunState>> {
     let (env, root) = (io.env.later(), project_root(io.env));
     let lock = if env.inside_client { None } else { artifacts.drive().ok() };
     if lock.is_none() {
@@ -91,7 +91,7 @@ fn value(io: &Io, run: &RunState) -> serde_json::Value {
     let checkpoint = run.paused.as_ref().map(|paused| &paused.checkpoint_id);
     json!({
         "run_id": run.run_id,
-        "outcome": run.outcome.map(Outcome::name),
+        "outcome": run.outcome.map(RunOutcome::name),
         "state": run.status.name(),
         "age_s": age_ms(io, run) / 1000,
         "cost_usd": usd(run.cost),

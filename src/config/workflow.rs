@@ -144,3 +144,30 @@ pub fn is_plain(id: &str) -> bool {
     let fits = (1..=64).contains(&id.len()) && !id.starts_with('-');
     fits && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
+
+/// Every ring that is met on the way from these nodes: each leads to the next one, and the last to the first.
+fn rings<'a>(nodes: impl Iterator<Item = &'a str>, next: &dyn Fn(&'a str) -> Vec<&'a str>) -> Vec<Vec<&'a str>> {
+    fn follow<'a>(
+        node: &'a str,
+        next: &dyn Fn(&'a str) -> Vec<&'a str>,
+        path: &mut Vec<&'a str>,
+        done: &mut BTreeSet<&'a str>,
+        found: &mut Vec<Vec<&'a str>>,
+    ) {
+        if let Some(at) = path.iter().position(|step| *step == node) {
+            found.push(path[at..].to_vec());
+        } else if !done.contains(node) {
+            path.push(node);
+            for other in next(node) {
+                follow(other, next, path, done, found);
+            }
+            path.pop();
+            done.insert(node);
+        }
+    }
+    let (mut done, mut found) = (BTreeSet::new(), Vec::new());
+    for node in nodes {
+        follow(node, next, &mut Vec::new(), &mut done, &mut found);
+    }
+    found
+}

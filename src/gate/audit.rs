@@ -1,7 +1,7 @@
 //! Refuses further changes when a drawn audit has not begun.
 //!
-//! Reads the audit's counters; writes nothing. Invariant: the draw itself refuses nothing, and the policy's `grace`
-//! changes are free before it binds. Way out: start `custodiet`; its start alone opens the gate.
+//! Invariant: the draw itself refuses nothing, and the policy's `grace` changes are free before it binds. Way out: start
+//! `custodiet`; its start alone opens the gate.
 
 use super::{Context, is_waived, sandbox};
 use crate::model::call::Effect;

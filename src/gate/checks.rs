@@ -1,8 +1,7 @@
 //! Refuses a save or a commit whose check failed, and says which checks are to be run.
 //!
-//! Reads the checks of the policy and how those that were run ended; writes nothing. Invariants: no check is run for a call
-//! that another gate refuses; a shell command is not a save, so what a check complains of can be repaired while it fails.
-//! Before a stop a failing check is one more debt: see `owed`. Way out: the check's own output, or a person.
+//! Invariants: no check is run for a call that another gate refuses; a shell command is not a save, so what a check complains
+//! of can be repaired while it fails. Before a stop a failing check is one more debt: see `owed`.
 
 use super::{Context, is_waived};
 use crate::config::policy::check::Moment;

@@ -43,7 +43,6 @@ pub struct Context {
     pub settings: Option<String>,
 }
 
-/// A call that is about to be made.
 #[derive(Debug, Default)]
 pub struct CallContext {
     /// What the call must not touch, and what it would touch.
@@ -62,7 +61,6 @@ pub struct CallContext {
     pub commits: bool,
 }
 
-/// A call that has ended.
 #[derive(Debug, Default)]
 pub struct EndContext {
     /// After a write: whether an audit was drawn.
@@ -77,7 +75,6 @@ pub struct EndContext {
     pub changed: Vec<String>,
 }
 
-/// A session or an agent that begins.
 #[derive(Debug, Default)]
 pub struct StartContext {
     /// A foreign file that defines one of our agents' names.

@@ -3,26 +3,24 @@
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
 //! settled by some later event; the answer stands beside the question.
 
-mod settle;
-mod call;
-
-pub use settle::{abandoned, rejected};
-
 use crate::gate::Context;
 use crate::gate::owed::{debts, without_git};
 use crate::model::agent::ours;
-use crate::model::call::CallState::{Completed, Failed};
+use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
+use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::fact::{Blocked, Checked, Fact, Reported, Said, Seen};
+use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Step, Violation};
 use crate::session::fold::Session;
-use crate::text::json::cut;
+use crate::session::prompt::Prompt;
+use crate::session::state::OpenCall;
+use crate::text::json::{cut, quoted};
 use crate::text::redact::redact;
-use call::{asked, ended};
 use serde_json::value::RawValue;
-use settle::settled;
 
-/// The facts of this event.
+/// Most calls in flight; one more settles the oldest.
+const MOST_OPEN: usize = 256;
+
 pub fn facts(session: &Session, event: &Event, verdict: &Verdict, context: &Context) -> Vec<Fact> {
     let run = context.checks.iter().filter(|run| run.ending != Checked::NOT_CONCERNED);
     let checks = run.cloned().map(Fact::Check);
@@ -93,4 +91,165 @@ fn said(verdict: &Verdict) -> Option<Said> {
 
 fn raw(canonical: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(canonical.to_owned()).ok()
+}
+
+fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, context: &Context) -> Vec<Fact> {
+    let open = session.open_call(&call.key);
+    if open.is_some_and(|open| open.deferred && open.input_sha256 == call.input_sha256) {
+        // The call that a run paused for comes up again with its answer.
+        return decided(event, call, verdict);
+    }
+    if open.is_some() {
+        let why = "an id was used for a second call while the first was running";
+        return vec![violation(event, call, said(verdict), why)];
+    }
+    let mut facts = Vec::new();
+    if session.memory.calls.len() >= MOST_OPEN {
+        facts.extend(session.memory.calls.first().into_iter().flat_map(settle));
+    }
+    let mut first = step(event, call, None, Pending);
+    first.input = raw(&call.clipped);
+    first.effect = context.effect().filter(|effect| *effect != Effect::Read);
+    first.mode.clone_from(&event.permission_mode);
+    if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
+        first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
+        (first.gate, first.reason) = spoken(verdict);
+    }
+    facts.push(Fact::Call(first));
+    facts.extend(decided(event, call, verdict));
+    facts
+}
+
+fn spoken(verdict: &Verdict) -> (Option<String>, Option<String>) {
+    let said = !verdict.reason.is_empty();
+    let reason = said.then(|| cut(&redact(&verdict.reason), 2048).to_owned());
+    (said.then(|| verdict.gate.to_owned()), reason)
+}
+
+/// What the verdict makes of a call that waits for it.
+fn decided(event: &Event, call: &ToolCall, verdict: &Verdict) -> Vec<Fact> {
+    let (gate, reason) = spoken(verdict);
+    match verdict.ruling {
+        Ruling::Ask | Ruling::Defer => Vec::new(),
+        Ruling::Deny => vec![Fact::Call(Step { gate, reason, ..step(event, call, Some(Pending), Denied) })],
+        _ => vec![
+            Fact::Call(step(event, call, Some(Pending), Authorized)),
+            Fact::Call(step(event, call, Some(Authorized), Executing)),
+        ],
+    }
+}
+
+fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, context: &Context) -> Vec<Fact> {
+    let Some(open) = session.open_call(&call.key) else {
+        if context.past.is_some() {
+            return vec![again(event, call, context)];
+        }
+        // The hook was killed, and the client failed open.
+        let why = "a call ended that was never authorized: its hook did not run, or was killed";
+        return vec![violation(event, call, None, why)];
+    };
+    let mut facts = Vec::new();
+    // A person was asked and said yes: the client reports it only now.
+    if open.state == Pending {
+        facts.push(Fact::Call(step(event, call, Some(Pending), Authorized)));
+    }
+    if open.state != Executing {
+        facts.push(Fact::Call(step(event, call, Some(Authorized), Executing)));
+    }
+    let mut last = step(event, call, Some(Executing), end);
+    last.input_sha256.clone_from(&open.input_sha256);
+    last.prompt_id.clone_from(&open.prompt_id);
+    last.duration_ms = call.duration_ms;
+    last.reason = (!call.error.is_empty()).then(|| call.error.clone());
+    last.todos = call.todos.filter(|_| end == Completed);
+    last.drawn = context.ended.drawn;
+    last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
+    facts.push(Fact::Call(last));
+    let disarmed = context.ended.disarmed.clone();
+    facts.extend(disarmed.map(|reason| Fact::Block(Blocked { by: "guard".to_owned(), reason })));
+    facts
+}
+
+/// A call that ended before ends again: recorded, but counted once.
+fn again(event: &Event, call: &ToolCall, context: &Context) -> Fact {
+    let id = quoted(&call.key.id);
+    let about = format!("{{\"repeated\":true,\"tool_name\":{},\"tool_use_id\":{id}}}", quoted(&call.key.tool));
+    Fact::Event(Seen { about: raw(&about).unwrap_or_default(), ..seen(event, context, None) })
+}
+
+fn violation(event: &Event, call: &ToolCall, said: Option<Said>, why: &str) -> Fact {
+    Fact::Violation(Violation {
+        agent_id: event.agent_id.clone(),
+        call: Some(call.key.clone()),
+        event: event.name.clone(),
+        said,
+        violation: why.to_owned(),
+    })
+}
+
+fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) -> Step {
+    Step {
+        agent_id: event.agent_id.clone(),
+        agent_type: event.agent_type.clone(),
+        call: call.key.clone(),
+        from,
+        input_sha256: call.input_sha256.clone(),
+        prompt_id: event.prompt_id.clone(),
+        to,
+        ..Step::default()
+    }
+}
+
+/// Calls that can get no further event, because their thread moves on. Background agents keep theirs.
+fn settled(session: &Session, event: &Event) -> Vec<Fact> {
+    let of_main = |open: &&OpenCall| open.agent_id.is_none();
+    let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
+    let calls = in_flight(session);
+    let by_person = Prompt::of(&event.prompt) != Prompt::Machine;
+    let over: Vec<&OpenCall> = match event.kind {
+        EventKind::SessionEnd => calls.collect(),
+        EventKind::PostToolBatch | EventKind::SubagentStop => calls.filter(same_thread).collect(),
+        EventKind::UserPromptSubmit if by_person => calls.filter(of_main).collect(),
+        EventKind::Stop | EventKind::StopFailure => calls.filter(of_main).collect(),
+        _ => Vec::new(),
+    };
+    over.into_iter().flat_map(settle).collect()
+}
+
+/// Calls of a client that has ended: no event will report them. The one that a run paused for stays open.
+pub fn abandoned(session: &Session) -> Vec<Fact> {
+    in_flight(session).flat_map(settle).collect()
+}
+
+fn in_flight(session: &Session) -> impl Iterator<Item = &OpenCall> {
+    session.memory.calls.iter().filter(|open| !open.deferred || open.state != Pending)
+}
+
+/// A person does not want the call that a run paused for.
+pub fn rejected(open: &OpenCall, reason: String) -> Vec<Fact> {
+    let mut facts = if open.state == Pending { settle(open) } else { Vec::new() };
+    if let Some(Fact::Call(step)) = facts.last_mut() {
+        (step.gate, step.reason) = (Some("run".to_owned()), Some(reason));
+    }
+    facts
+}
+
+fn settle(open: &OpenCall) -> Vec<Fact> {
+    let step = |from, to: CallState| {
+        Fact::Call(Step {
+            agent_id: open.agent_id.clone(),
+            call: open.call.clone(),
+            from: Some(from),
+            input_sha256: open.input_sha256.clone(),
+            prompt_id: open.prompt_id.clone(),
+            reason: to.is_terminal().then(|| NO_EFFECT.to_owned()),
+            to,
+            ..Step::default()
+        })
+    };
+    match open.state {
+        Pending => vec![step(Pending, Denied)],
+        Authorized => vec![step(Authorized, Executing), step(Executing, Failed)],
+        _ => vec![step(Executing, Failed)],
+    }
 }

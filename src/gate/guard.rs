@@ -6,83 +6,63 @@
 use crate::model::verdict::Verdict;
 use crate::tool::targets::{Act, Targets};
 
-mod place;
 mod path;
 mod verb;
 mod hidden;
 #[cfg(test)]
 mod tests;
 
-pub use place::{Protected, ProtectedPlace};
+pub use path::{Protected, ProtectedPlace};
 
 /// The longest quoted text in a refusal, in characters.
 const SHOWN: usize = 200;
 
-/// What the guard says to one call.
 pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
-    if targets.over {
-        return refuse_over();
-    }
+    let path = || refused_path(protected, targets);
     let verb = || targets.runs.iter().find_map(|run| verb::refused(protected, run)).map(|line| refuse_verb(&line));
     let hidden = || targets.hidden.iter().find_map(|text| hidden::named(protected, text)).map(|it| refuse_hidden(&it));
-    refused_path(protected, targets).or_else(verb).or_else(hidden).unwrap_or_else(Verdict::pass)
+    let over = targets.over.then(|| {
+        "this call holds more paths or commands than can be looked at\n\
+         hint: split it into smaller calls, or put long content into a file first"
+            .to_owned()
+    });
+    let refusal = over.or_else(path).or_else(verb).or_else(hidden);
+    refusal.map_or_else(Verdict::pass, |words| Verdict::deny("guard", words))
 }
 
-fn refused_path(protected: &Protected, targets: &Targets) -> Option<Verdict> {
+fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
     if targets.paths.is_empty() {
         return None;
     }
     let map = path::PlaceMap::new(protected);
-    let refused = |target| Some((target, map.refused(target)?));
-    let (target, what) = targets.paths.iter().find_map(refused)?;
-    Some(refuse_path(&target.path.lossy(), what, target.act))
-}
-
-fn refuse_over() -> Verdict {
-    Verdict::deny(
-        "guard",
-        "this call holds more paths or commands than can be looked at\n\
-         hint: split it into smaller calls, or put long content into a file first",
-    )
-}
-
-fn refuse_path(path: &str, what: &str, act: Act) -> Verdict {
-    let path = clip(path);
-    let (is, does) = match act {
+    let (target, what) = targets.paths.iter().find_map(|target| Some((target, map.refused(target)?)))?;
+    let path = clip(&target.path.lossy());
+    let (is, does) = match target.act {
         Act::Write => ("is", "write"),
         Act::Whole => ("is or holds", "change or remove"),
         Act::Into => ("is", "unpack into"),
         Act::Merge | Act::Become => ("is or holds", "put a whole folder into"),
         Act::Copy => ("is", "copy"),
     };
-    Verdict::deny(
-        "guard",
-        format!(
-            "`{path}` {is} {what}: no tool call may {does} it, reading it is free\n\
-             hint: ask the user to make this change in an editor or terminal of their own"
-        ),
+    Some(format!(
+        "`{path}` {is} {what}: no tool call may {does} it, reading it is free\n\
+         hint: ask the user to make this change in an editor or terminal of their own"
+    ))
+}
+
+fn refuse_verb(line: &str) -> String {
+    format!(
+        "`{}` is for a person, not for a tool call\n\
+         hint: ask the user to run it in a terminal of their own; `aops-hook status` and `log` are free",
+        clip(line)
     )
 }
 
-fn refuse_verb(line: &str) -> Verdict {
-    let line = clip(line);
-    Verdict::deny(
-        "guard",
-        format!(
-            "`{line}` is for a person, not for a tool call\n\
-             hint: ask the user to run it in a terminal of their own; `aops-hook status` and `log` are free"
-        ),
-    )
-}
-
-fn refuse_hidden(mark: &str) -> Verdict {
-    let mark = clip(mark);
-    Verdict::deny(
-        "guard",
-        format!(
-            "this line may write `{mark}`, which guards the session, in a way that cannot be followed\n\
-             hint: to read it use Read or a plain `cat`; to change it ask the user"
-        ),
+fn refuse_hidden(mark: &str) -> String {
+    format!(
+        "this line may write `{}`, which guards the session, in a way that cannot be followed\n\
+         hint: to read it use Read or a plain `cat`; to change it ask the user",
+        clip(mark)
     )
 }
 

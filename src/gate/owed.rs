@@ -1,8 +1,7 @@
 //! Refuses the end of a turn while the task owes verification, reflection, a commit or a push.
 //!
-//! Reads the task, its verdicts and the working tree as the context shows it; writes nothing. Invariants: one refusal with
-//! the whole list, in order; silent for tasks that changed nothing and while other agents still work; after a few refusals
-//! without progress the turn may end and the user is told. Way out: every line is a step that can be done now.
+//! Invariants: one refusal with the whole list, in order; silent for tasks that changed nothing and while other agents still
+//! work; after a few refusals without progress the turn may end and the user is told.
 
 use super::{Context, checks, is_waived};
 use crate::config::policy::Level;
@@ -43,7 +42,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
         let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));
         return Verdict { gate: GATE, phrase, ..Verdict::pass() };
     }
-    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }
+    refuse(debts)
 }
 
 /// What this task still owes, in the order in which to do it.
@@ -61,10 +60,11 @@ pub fn without_git(session: &Session, context: &Context) -> bool {
 /// Debts whose gate is set to `warn`.
 fn warned(session: &Session, context: &Context) -> Verdict {
     let debts = held(session, context, Level::Warn);
-    if debts.is_empty() {
-        return Verdict::pass();
-    }
-    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }.soften()
+    if debts.is_empty() { Verdict::pass() } else { refuse(debts).soften() }
+}
+
+fn refuse(debts: Vec<Debt>) -> Verdict {
+    Verdict { debts, ..Verdict::refuse(GATE, Phrase::new("refusals/stop-owed.md", Vec::new())) }
 }
 
 /// The debts of the gates that are set to this level.
@@ -124,7 +124,6 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     debts
 }
 
-/// What is not committed or pushed.
 fn closing(context: &Context) -> Vec<Debt> {
     let mut debts = Vec::new();
     if !context.tree.uncommitted.is_empty() {

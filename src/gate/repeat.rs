@@ -1,8 +1,7 @@
 //! Refuses a call that already ended, and an id that is used for two calls.
 //!
-//! Reads the open calls and how a call of this key ended earlier; writes nothing. Invariant: the same call in flight gets
-//! the same answer again (see [`same_answer`]); another prompt or another input makes an ended id a new call, since some
-//! gateways reuse ids. Way out: make the call again under an id of its own.
+//! Invariant: the same call in flight gets the same answer again (see [`same_answer`]); another prompt or another input makes
+//! an ended id a new call, since some gateways reuse ids. Way out: make the call again under an id of its own.
 
 use super::Context;
 use crate::model::error::Code;

@@ -1,8 +1,7 @@
 //! Makes our agents end with a valid verdict, and refuses messages to them and agents that carry their names.
 //!
-//! Reads the parsed report and the addressee of a message; writes nothing. Invariant: an agent is sent on twice at most,
-//! and never in a blocked session; after that it may end without a decision, and the user is told. Way out: the refusal
-//! shows the exact form.
+//! Invariant: an agent is sent on twice at most, and never in a blocked session; after that it may end without a decision, and
+//! the user is told. Way out: the refusal shows the exact form.
 
 use super::Context;
 use crate::model::agent::{meant, ours};

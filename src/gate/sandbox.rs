@@ -1,8 +1,7 @@
 //! Refuses changes until the task has a plan and, where its workflow says so, a reviewed one.
 //!
-//! Reads phase, sandbox and the call's effect; writes nothing. Invariant: reading, the tracker, spawning agents and asking
-//! the user are never refused here, so everything this gate asks for can be done while it is shut. Way out: each refusal
-//! names the agent to start.
+//! Invariant: reading, the tracker, spawning agents and asking the user are never refused here, so everything this gate asks
+//! for can be done while it is shut. Way out: each refusal names the agent to start.
 
 use super::{CallContext, Context, is_waived, level};
 use crate::config::policy::Level;
@@ -59,16 +58,9 @@ fn unreviewed(session: &Session) -> bool {
 }
 
 fn review(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
-    let workflow = session.state.state.current_workflow.clone().unwrap_or_default();
-    Phrase::new(
-        "refusals/sandbox-review.md",
-        vec![
-            ("call", shown(call)),
-            ("effect", seen.why.clone()),
-            ("workflow", workflow),
-            ("agent", context.agent("critic")),
-        ],
-    )
+    let workflow = ("workflow", session.state.state.current_workflow.clone().unwrap_or_default());
+    let (call, effect) = (("call", shown(call)), ("effect", seen.why.clone()));
+    Phrase::new("refusals/sandbox-review.md", vec![call, effect, workflow, ("agent", context.agent("critic"))])
 }
 
 /// Why the hint names our agents with their prefix.
@@ -110,12 +102,8 @@ fn judge_our_agent(name: &str, may: May, call: &ToolCall, seen: &CallContext) ->
         May::Track => ", the tracker and the memory",
         May::RunTests => ", run the tests",
     };
-    let values = vec![
-        ("agent", name.to_owned()),
-        ("call", shown(call)),
-        ("effect", seen.why.clone()),
-        ("also", also.to_owned()),
-    ];
+    let (agent, also) = (("agent", name.to_owned()), ("also", also.to_owned()));
+    let values = vec![agent, ("call", shown(call)), ("effect", seen.why.clone()), also];
     Verdict::refuse(GATE, Phrase::new("refusals/agent-write.md", values))
 }
 

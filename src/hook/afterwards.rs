@@ -79,7 +79,7 @@ fn has_reflection(turn: &Turn) -> bool {
 fn queue_reflection(turn: &mut Turn) -> Verdict {
     if let Some(finding) = reflection(turn) {
         let project = texts::project(turn.env, Path::new(&turn.event.cwd));
-        let _ = reflections::reflected(turn.env, &project, &turn.session().state.session_id, &finding);
+        let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, &finding);
     }
     Verdict::pass()
 }

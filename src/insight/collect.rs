@@ -6,19 +6,14 @@
 
 use crate::claude::transcript::scan::{Lens, Scan, scan};
 use crate::claude::usage::{Prices, Tokens};
-use crate::insight::document::Insights;
-use crate::insight::tally::Tally;
-use crate::ledger::entry::Line;
-use crate::ledger::open::Ledger;
-use crate::ledger::recover::LEDGER_FILE;
-use crate::ledger::session_folder::dashed;
+use crate::insight::{document::Insights, tally::Tally};
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE, session_folder::dashed};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Concluded, Fact};
 use crate::system::env::Env;
 use crate::system::files::{self, make_all};
-use crate::text::json;
-use crate::text::sha256::file_name;
+use crate::text::{json, sha256::file_name};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fs::{self, File};
@@ -29,12 +24,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// A session idle for this long will not write its own insights.
 const QUIET: Duration = Duration::from_mins(2);
-/// Longest insights file.
 const LARGEST: u64 = 16 << 20;
-/// Sessions looked at in one sweep.
 const MOST_SWEPT: usize = 50;
 
-/// Where the insights of all sessions are.
 pub fn folder(env: &Env) -> PathBuf {
     env.data.join("sessions/insights")
 }
@@ -47,10 +39,8 @@ pub fn file(env: &Env, date: &str, session_id: &str) -> PathBuf {
 pub fn prices(env: &Env) -> Result<Prices, Failure> {
     let path = env.user_config.join("prices.json");
     let bad = |words: String| Failure::new(Code::ConfigInvalid, format!("`{}`: {words}", path.display()));
-    let own = match files::find(&path) {
-        Ok(found) => found.bytes.map(String::from_utf8).transpose().map_err(|e| bad(e.to_string()))?,
-        Err(error) => return Err(bad(error.to_string())),
-    };
+    let own = files::find(&path).map_err(|e| bad(e.to_string()))?.bytes;
+    let own = own.map(String::from_utf8).transpose().map_err(|e| bad(e.to_string()))?;
     Prices::read(own.as_deref()).map_err(bad)
 }
 
@@ -72,32 +62,18 @@ pub fn entries(ledger: &Path, mut visit: impl FnMut(&Line, &Fact)) -> io::Result
     Ok(())
 }
 
-/// All of a session's ledger, counted.
-pub fn tally(folder: &Path, trace: &str) -> io::Result<Tally> {
+pub fn tally(folder: &Path, trace: &str) -> Result<Tally, Failure> {
     let mut tally = Tally::new();
-    entries(&folder.join(LEDGER_FILE), |line, fact| tally.add(trace, line, fact))?;
-    Ok(tally)
+    let read = entries(&folder.join(LEDGER_FILE), |line, fact| tally.add(trace, line, fact));
+    read.map(|()| tally).map_err(|e| Failure::storage(folder.display(), e))
 }
 
-/// A session's transcript, where the host keeps it.
 pub fn transcript_of(shelved: &SessionOnDisk) -> PathBuf {
     let project = shelved.path.parent().unwrap_or(Path::new("/"));
     project.join(format!("{}.jsonl", shelved.session_id))
 }
 
 /// What this session came to. `until`: when the transcript must be done.
-pub fn gather(
-    env: &Env,
-    folder: &Path,
-    trace: &str,
-    transcript: &Path,
-    until: Option<Instant>,
-) -> Result<Insights, Failure> {
-    let tally = tally(folder, trace).map_err(|e| Failure::storage(folder.display(), e))?;
-    finish(env, tally, transcript, until)
-}
-
-/// The same from a ledger that was counted before.
 pub fn finish(env: &Env, tally: Tally, transcript: &Path, until: Option<Instant>) -> Result<Insights, Failure> {
     let (mut insights, phases, agents) = tally.conclude();
     let old = kept(&file(env, &insights.date, &insights.session_id));
@@ -166,13 +142,12 @@ pub fn conclude(
     until: Option<Instant>,
 ) -> Result<Insights, Failure> {
     let trace = ledger.session().state.session_id.clone();
-    let insights = gather(env, &ledger.place().path, &trace, transcript, until)?;
+    let insights = finish(env, tally(&ledger.place().path, &trace)?, transcript, until)?;
     write(env, &insights)?;
     record(env, ledger, &insights)?;
     Ok(insights)
 }
 
-/// What the state is to say.
 pub fn record(env: &Env, ledger: &mut Ledger, insights: &Insights) -> Result<(), Failure> {
     let short = RawValue::from_string(insights.short().text());
     let insights = short.map_err(|e| Failure::new(Code::InputInvalid, format!("insights: {e}")))?;

@@ -1,20 +1,17 @@
 //! The report page over many sessions: outcomes, time, cost, refusals.
 //!
-//! Reads what it is given, gives back HTML; touches nothing. Invariants: the page needs nothing but itself (no script from
-//! elsewhere, no font, no picture); every text from outside is escaped; its length is bounded by `LARGEST`, whatever the
-//! sessions hold.
+//! Pure. Invariants: the page needs nothing but itself (no script from elsewhere, no font, no picture); every text from
+//! outside is escaped; its length is bounded by `LARGEST`, whatever the sessions hold.
 
 mod chart;
-mod card;
 mod sums;
 
 pub use sums::Sums;
 
-use crate::insight::document::Calls;
-use crate::insight::document::Insights;
-use crate::insight::tally::Followed;
-use crate::insight::timeline::TimelineEntry;
-use chart::{Part, bars, columns, escape, legend};
+use crate::claude::usage::Sum;
+use crate::insight::document::{Calls, Insights};
+use crate::insight::tally::{Followed, TimelineEntry};
+use chart::{Bar, columns, escape, figure, plain_bar, write_card};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -29,7 +26,6 @@ const LARGEST: usize = 2_500_000;
 pub struct Card {
     pub insights: Insights,
     pub moments: Vec<TimelineEntry>,
-    /// Timeline entries that were left out.
     pub left_out: u64,
     /// When which phase began, and when the last one ended.
     pub phases: Vec<(i64, &'static str)>,
@@ -38,17 +34,14 @@ pub struct Card {
     pub followed: BTreeMap<String, Followed>,
 }
 
-/// What the page says of itself.
 #[derive(Debug, Default)]
 pub struct Heading {
     pub made_at: String,
     pub since: Option<String>,
     pub prices: String,
-    /// Sessions that could not be read.
     pub unreadable: usize,
 }
 
-/// The whole page; cards newest first.
 pub fn page(cards: &[Card], heading: &Heading) -> String {
     let sums = Sums::of(cards);
     let mut out = String::with_capacity(64 << 10);
@@ -62,7 +55,7 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
     );
     head(&mut out, &sums, heading);
     out.push_str("<main id=\"main\">\n<section class=\"charts\" aria-label=\"All sessions\">\n");
-    outcomes(&mut out, &sums);
+    columns(&mut out, "outcomes", "Outcome over time", &sums.days);
     phases(&mut out, &sums);
     refusals(&mut out, &sums);
     audits(&mut out, &sums);
@@ -102,121 +95,71 @@ fn head(out: &mut String, sums: &Sums, heading: &Heading) {
     out.push_str("</dl></header>\n");
 }
 
-fn outcomes(out: &mut String, sums: &Sums) {
-    open(out, "outcomes", "Outcome over time");
-    legend(out, &[("success", "success"), ("partial", "partial"), ("failure", "failure")]);
-    columns(out, &sums.days);
-    out.push_str("</figure>\n");
-}
-
 fn phases(out: &mut String, sums: &Sums) {
-    open(out, "phases", "Time in each phase");
-    let rows: Vec<_> = sums.phases.iter().map(|(name, ms)| (name.clone(), vec![Part::plain(*ms)], span(*ms))).collect();
-    bars(out, &rows, "no session has spent any time yet");
-    out.push_str("</figure>\n");
+    let bar = |(name, ms): &(String, u64)| (name.clone(), vec![("plain", *ms)], span(*ms));
+    let rows: Vec<Bar> = sums.phases.iter().map(bar).collect();
+    figure(out, "phases", "Time in each phase", &[], &rows, "no session has spent any time yet");
 }
 
 fn refusals(out: &mut String, sums: &Sums) {
-    open(out, "refusals", "Refusals by gate, and what followed");
-    legend(
-        out,
-        &[
-            ("agent", "an agent of the loop"),
-            ("worked", "other work"),
-            ("again", "the same again"),
-            ("ended", "the end"),
-        ],
-    );
-    let rows: Vec<_> = sums
-        .refusals
-        .iter()
-        .map(|(gate, n)| {
-            let next = sums.followed.get(gate).cloned().unwrap_or_default();
-            let known = next.agent + next.worked + next.again + next.ended;
-            let parts = vec![
-                Part::new("agent", next.agent),
-                Part::new("worked", next.worked),
-                Part::new("again", next.again),
-                Part::new("ended", next.ended + n.saturating_sub(known)),
-            ];
-            (gate.clone(), parts, n.to_string())
-        })
-        .collect();
-    bars(out, &rows, "nothing was refused");
-    out.push_str("</figure>\n");
+    let colours = [
+        ("agent", "an agent of the loop"),
+        ("worked", "other work"),
+        ("again", "the same again"),
+        ("ended", "the end"),
+    ];
+    let bar = |(gate, n): (&String, &u64)| {
+        let Followed { agent, worked, again, ended } = sums.followed.get(gate).cloned().unwrap_or_default();
+        let ended = ended + n.saturating_sub(agent + worked + again + ended);
+        let parts = vec![("agent", agent), ("worked", worked), ("again", again), ("ended", ended)];
+        (gate.clone(), parts, n.to_string())
+    };
+    let rows: Vec<Bar> = sums.refusals.iter().map(bar).collect();
+    figure(out, "refusals", "Refusals by gate, and what followed", &colours, &rows, "nothing was refused");
 }
 
 fn audits(out: &mut String, sums: &Sums) {
-    open(out, "audits", "Audits, blocks and verdicts");
-    let mut rows = vec![
-        ("audits drawn".to_owned(), vec![Part::plain(sums.drawn)], sums.drawn.to_string()),
-        ("audits done".to_owned(), vec![Part::plain(sums.done)], sums.done.to_string()),
-        ("blocks".to_owned(), vec![Part::new("failure", sums.blocks)], sums.blocks.to_string()),
-    ];
-    rows.extend(sums.verdicts.iter().map(|(name, n)| (name.clone(), vec![Part::plain(*n)], n.to_string())));
-    bars(out, &rows, "");
-    out.push_str("</figure>\n");
+    let blocks = ("blocks".to_owned(), vec![("failure", sums.blocks)], sums.blocks.to_string());
+    let mut rows = vec![plain_bar("audits drawn", sums.drawn), plain_bar("audits done", sums.done), blocks];
+    rows.extend(sums.verdicts.iter().map(|(name, n)| plain_bar(name, *n)));
+    figure(out, "audits", "Audits, blocks and verdicts", &[], &rows, "");
 }
 
 fn tools(out: &mut String, sums: &Sums) {
-    open(out, "tools", "Tool calls");
-    legend(out, &[("plain", "completed"), ("failure", "failed"), ("denied", "denied")]);
-    let rows: Vec<_> = sums
-        .top_tools(12)
-        .into_iter()
-        .map(|(name, calls)| {
-            let all = calls.completed + calls.failed + calls.denied;
-            let bad = if calls.failed > 0 { format!(" ({} failed)", calls.failed) } else { String::new() };
-            let parts = vec![
-                Part::plain(calls.completed),
-                Part::new("failure", calls.failed),
-                Part::new("denied", calls.denied),
-            ];
-            (name, parts, format!("{all}{bad}"))
-        })
-        .collect();
-    bars(out, &rows, "no tool was called");
-    out.push_str("</figure>\n");
+    let colours = [("plain", "completed"), ("failure", "failed"), ("denied", "denied")];
+    let bar = |(name, Calls { completed, failed, denied }): (String, Calls)| {
+        let bad = if failed > 0 { format!(" ({failed} failed)") } else { String::new() };
+        let parts = vec![("plain", completed), ("failure", failed), ("denied", denied)];
+        (name, parts, format!("{}{bad}", completed + failed + denied))
+    };
+    let rows: Vec<Bar> = sums.top_tools(12).into_iter().map(bar).collect();
+    figure(out, "tools", "Tool calls", &colours, &rows, "no tool was called");
 }
 
 fn tokens(out: &mut String, sums: &Sums) {
+    let colours =
+        [("input", "input"), ("output", "output"), ("cache_read", "cache read"), ("cache_write", "cache written")];
+    let bar = |(name, sum): (&String, &Sum)| {
+        let cost = sum.cost_usd.map_or("no price".to_owned(), |cost| format!("${cost:.2}"));
+        let values = [sum.input, sum.output, sum.cache_read, sum.cache_write];
+        let parts = colours.iter().zip(values).map(|((class, _), value)| (*class, value)).collect();
+        (name.clone(), parts, format!("{} · {cost}", short(sum.tokens())))
+    };
     for (id, title, by) in
         [("models", "Tokens and cost by model", &sums.by_model), ("agents", "Tokens and cost by agent", &sums.by_agent)]
     {
-        open(out, id, title);
-        legend(
-            out,
-            &[("input", "input"), ("output", "output"), ("cache_read", "cache read"), ("cache_write", "cache written")],
-        );
         let mut sorted: Vec<_> = by.iter().collect();
         sorted.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.tokens()));
-        let rows: Vec<_> = sorted
-            .into_iter()
-            .take(12)
-            .map(|(name, sum)| {
-                let cost = sum.cost_usd.map_or("no price".to_owned(), |cost| format!("${cost:.2}"));
-                let parts = vec![
-                    Part::new("input", sum.input),
-                    Part::new("output", sum.output),
-                    Part::new("cache_read", sum.cache_read),
-                    Part::new("cache_write", sum.cache_write),
-                ];
-                (name.clone(), parts, format!("{} · {cost}", short(sum.tokens())))
-            })
-            .collect();
-        bars(out, &rows, "no transcript was found");
-        out.push_str("</figure>\n");
+        let rows: Vec<Bar> = sorted.into_iter().take(12).map(bar).collect();
+        figure(out, id, title, &colours, &rows, "no transcript was found");
     }
 }
 
 fn files(out: &mut String, sums: &Sums) {
-    open(out, "files", "Files changed in most sessions");
     let mut sorted: Vec<_> = sums.files.iter().collect();
     sorted.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), (*name).clone()));
-    let rows: Vec<_> =
-        sorted.into_iter().take(12).map(|(name, n)| (name.clone(), vec![Part::plain(*n)], n.to_string())).collect();
-    bars(out, &rows, "no file was changed with an edit tool");
-    out.push_str("</figure>\n");
+    let rows: Vec<Bar> = sorted.into_iter().take(12).map(|(name, n)| plain_bar(name, *n)).collect();
+    figure(out, "files", "Files changed in most sessions", &[], &rows, "no file was changed with an edit tool");
 }
 
 fn sessions(out: &mut String, cards: &[Card]) {
@@ -227,13 +170,9 @@ fn sessions(out: &mut String, cards: &[Card]) {
     }
     let room = LARGEST / cards.len().max(1);
     for card in cards {
-        card::write(out, card, room.min(40_000));
+        write_card(out, card, room.min(40_000));
     }
     out.push_str("</section>\n");
-}
-
-fn open(out: &mut String, id: &str, title: &str) {
-    let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
 }
 
 fn count(n: u64, what: &str) -> String {

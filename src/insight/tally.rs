@@ -1,19 +1,15 @@
 //! Counts a session's entries one after another: what its insights and its timeline are made of.
 //!
-//! Reads the facts it is given, writes nothing. Invariant: an entry that does not fold (a damaged ledger, looked at by a
-//! person) is left out of the state and counted all the same.
+//! Pure. Invariants: an entry that does not fold (a damaged ledger, looked at by a person) is left out of the state and
+//! counted all the same; in the timeline a call that succeeded has no entry, a refused one has.
 
 use super::document::{Audits, Calls, Insights};
-use super::timeline::{TimelineEntry, timeline_entry, words};
 use crate::ledger::entry::Line;
-use crate::model::agent::ours;
 use crate::model::call::{CallKey, CallState, Effect};
-use crate::model::phase::Phase;
-use crate::session::agent_report::AgentReport;
+use crate::model::{agent::ours, event::EventKind, phase::Phase};
 use crate::session::fact::{Fact, Reported, Seen, Step};
-use crate::session::fold::Session;
-use crate::session::prompt::Prompt;
-use crate::text::json::{self, cut};
+use crate::session::{agent_report::AgentReport, fold::Session, prompt::Prompt};
+use crate::text::json::{self, Json, cut};
 use crate::text::template::one_line;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -29,12 +25,10 @@ pub struct Tally {
     pub insights: Insights,
     /// When which phase began.
     pub phases: Vec<(i64, &'static str)>,
-    /// Kinds of agents by id.
     pub agents: BTreeMap<String, String>,
     /// What is worth a line in a timeline.
     pub moments: Vec<TimelineEntry>,
     pub moments_left_out: u64,
-    /// Calls by tool.
     pub tools: BTreeMap<String, Calls>,
     /// What came after a refusal, by gate.
     pub followed: BTreeMap<String, Followed>,
@@ -48,7 +42,6 @@ pub struct Tally {
     root: String,
 }
 
-/// What came next after refusals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Followed {
     /// One of our agents was started.
@@ -66,7 +59,6 @@ impl Tally {
         Self { insights: Insights::new(), ..Self::default() }
     }
 
-    /// One more entry.
     pub fn add(&mut self, trace: &str, line: &Line, fact: &Fact) {
         let ts = line.ts;
         let before = self.session.state.phase;
@@ -82,14 +74,13 @@ impl Tally {
         }
         match fact {
             Fact::Open(open) => self.insights.project.clone_from(&open.project),
-            Fact::Event(seen) => self.saw(seen),
-            Fact::Call(step) => self.stepped(step),
+            Fact::Event(seen) => self.count_event(seen),
+            Fact::Call(step) => self.count_call(step),
             Fact::Block(block) if block.by == "custodiet" => self.insights.custodiet_blocks += 1,
-            Fact::Verdict(report) => self.reported(report),
+            Fact::Verdict(report) => self.count_report(report),
             Fact::Violation(second) => {
-                if let Some(said) = second.said.as_ref().filter(|said| said.ruling == "deny") {
-                    self.refused(&said.gate);
-                }
+                let said = second.said.iter().filter(|said| said.ruling == "deny");
+                said.for_each(|said| self.count_refusal(&said.gate));
             }
             _ => {}
         }
@@ -102,23 +93,23 @@ impl Tally {
         }
     }
 
-    fn saw(&mut self, seen: &Seen) {
+    fn count_event(&mut self, seen: &Seen) {
         let refused = seen.said.as_ref().filter(|said| said.ruling == "deny");
         if let Some(said) = refused {
             let gate = match (said.gate.as_str(), seen.owed.as_ref().and_then(|owed| owed.first())) {
                 ("owed", Some(first)) => gate_of_debt(first),
                 (gate, _) => gate,
             };
-            self.refused(gate);
+            self.count_refusal(gate);
         }
-        match seen.event.as_str() {
-            "SessionStart" => {
+        match EventKind::of(&seen.event) {
+            EventKind::SessionStart => {
                 self.ended = None;
                 if let Some(root) = &seen.root {
                     self.root.clone_from(root);
                 }
             }
-            "UserPromptSubmit" => {
+            EventKind::UserPromptSubmit => {
                 let prompt = words(seen, "prompt").unwrap_or_default();
                 if Prompt::of(&prompt) != Prompt::Machine {
                     push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
@@ -127,11 +118,11 @@ impl Tally {
                     push_new(&mut self.insights.workflows_used, "direct-skill");
                 }
             }
-            "SubagentStart" => {
-                if seen.agent_type.as_deref().is_some_and(|kind| ours(kind).is_some()) {
+            EventKind::SubagentStart => {
+                let kind = seen.agent_type.as_deref().unwrap_or_default();
+                if ours(kind).is_some() {
                     self.follow(|next| &mut next.agent);
                 }
-                let kind = seen.agent_type.as_deref().unwrap_or_default();
                 let kind = kind.strip_prefix("aops:").unwrap_or(kind);
                 self.insights.subagent_count += 1;
                 push_new(&mut self.insights.subagents_invoked, kind);
@@ -139,13 +130,13 @@ impl Tally {
                     self.agents.insert(id.clone(), kind.to_owned());
                 }
             }
-            "Stop" if refused.is_none() => {
+            EventKind::Stop if refused.is_none() => {
                 self.follow(|next| &mut next.ended);
                 self.let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
                 self.ended = Some(if self.let_go { "let_go" } else { "end_turn" }.to_owned());
             }
-            "StopFailure" => self.ended = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
-            "SessionEnd" => {
+            EventKind::StopFailure => self.ended = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
+            EventKind::SessionEnd => {
                 self.follow(|next| &mut next.ended);
                 self.ended = Some(words(seen, "reason").unwrap_or_else(|| "other".to_owned()));
             }
@@ -153,50 +144,37 @@ impl Tally {
         }
     }
 
-    fn stepped(&mut self, step: &Step) {
+    fn count_call(&mut self, step: &Step) {
         let at = self.open.iter().position(|(key, _)| *key == step.call);
         if step.to == CallState::Pending {
             if self.open.len() >= MOST {
                 self.open.remove(0);
             }
             self.open.push((step.call.clone(), changed_file(step)));
-            return;
         }
-        if !step.to.is_terminal() {
-            return;
-        }
+        let count: fn(&mut Calls) -> &mut u64 = match step.to {
+            CallState::Completed => |calls| &mut calls.completed,
+            CallState::Failed => |calls| &mut calls.failed,
+            state if state.is_terminal() => |calls| &mut calls.denied,
+            _ => return,
+        };
         let path = at.and_then(|at| self.open.remove(at).1);
         let name = cut(&step.call.tool, 64);
-        if !self.tools.contains_key(name) && self.tools.len() < MOST {
-            self.tools.insert(name.to_owned(), Calls::default());
+        *count(&mut self.insights.tool_calls) += 1;
+        if let Some(calls) = self.tools.get_mut(name) {
+            *count(calls) += 1;
+        } else if self.tools.len() < MOST {
+            *count(self.tools.entry(name.to_owned()).or_default()) += 1;
         }
-        let mut other = Calls::default();
-        let by_tool = self.tools.get_mut(name).unwrap_or(&mut other);
-        let calls = &mut self.insights.tool_calls;
-        let spawns = matches!(name, "Agent" | "Task");
-        match step.to {
-            CallState::Completed => {
-                calls.completed += 1;
-                by_tool.completed += 1;
-                if let Some(path) = path {
-                    let inside = path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
-                    push_new(&mut self.insights.files_changed, inside.unwrap_or(&path));
-                }
-            }
-            CallState::Failed => {
-                calls.failed += 1;
-                by_tool.failed += 1;
-            }
-            _ => {
-                calls.denied += 1;
-                by_tool.denied += 1;
-                if let Some(gate) = &step.gate {
-                    self.refused(gate);
-                }
-                return;
-            }
+        if !matches!(step.to, CallState::Completed | CallState::Failed) {
+            step.gate.iter().for_each(|gate| self.count_refusal(gate));
+            return;
         }
-        if !spawns {
+        if let Some(path) = path.filter(|_| step.to == CallState::Completed) {
+            let inside = path.strip_prefix(&format!("{}/", self.root)).filter(|_| !self.root.is_empty());
+            push_new(&mut self.insights.files_changed, inside.unwrap_or(&path));
+        }
+        if !matches!(name, "Agent" | "Task") {
             self.follow(|next| &mut next.worked);
         }
     }
@@ -208,23 +186,21 @@ impl Tally {
         }
     }
 
-    fn refused(&mut self, gate: &str) {
+    fn count_refusal(&mut self, gate: &str) {
         self.follow(|next| &mut next.again);
         self.waiting.push(cut(gate, 64).to_owned());
         *self.insights.gates.entry(cut(gate, 64).to_owned()).or_default() += 1;
     }
 
-    fn reported(&mut self, report: &Reported) {
+    fn count_report(&mut self, report: &Reported) {
         let Some(finding) = report.finding.as_ref().filter(|_| !report.sent_on) else { return };
         match report.agent.as_str() {
             "prompt-hydrator" => {
-                if let Some(workflow) = &finding.workflow {
-                    push_new(&mut self.insights.workflows_used, workflow);
-                }
+                finding.workflow.iter().for_each(|workflow| push_new(&mut self.insights.workflows_used, workflow));
             }
             "critic" => self.insights.critic_verdict.clone_from(&finding.verdict),
             "qa-verifier" => self.insights.qa_verdict.clone_from(&finding.verdict),
-            "framework" => self.reflected(finding),
+            "framework" => self.count_reflection(finding),
             _ => {}
         }
         if matches!(report.agent.as_str(), "qa-verifier" | "custodiet") {
@@ -232,21 +208,20 @@ impl Tally {
         }
     }
 
-    fn reflected(&mut self, finding: &AgentReport) {
-        let said = |name: &str| finding.reflection.get(name).filter(|text| says_something(text));
+    fn count_reflection(&mut self, finding: &AgentReport) {
         for (list, name) in [
             (&mut self.insights.accomplishments, "accomplishment"),
             (&mut self.insights.friction_points, "root_cause"),
             (&mut self.insights.proposed_changes, "proposed_change"),
         ] {
-            if let Some(text) = said(name) {
+            let said = finding.reflection.get(name).filter(|text| says_something(text));
+            if let Some(text) = said {
                 push_new(list, text);
             }
         }
         self.insights.reflection = Some(finding.reflection.clone());
     }
 
-    /// The document of everything counted so far.
     pub fn conclude(mut self) -> (Insights, Vec<(i64, &'static str)>, BTreeMap<String, String>) {
         let state = &self.session.state;
         let insights = &mut self.insights;
@@ -270,7 +245,6 @@ impl Tally {
     }
 }
 
-/// Success only when verified and closed.
 pub fn outcome(session: &Session) -> &'static str {
     match session.state.phase {
         Phase::Halted => "failure",
@@ -292,7 +266,6 @@ fn spent(phases: &[(i64, &'static str)], last_ms: i64) -> BTreeMap<String, u64> 
     spent
 }
 
-/// The gate that wants this.
 fn gate_of_debt(debt: &str) -> &'static str {
     match debt {
         "qa-verifier" => "qa",
@@ -326,5 +299,70 @@ fn push_new(list: &mut Vec<String>, text: &str) {
     let text = cut(text, LONGEST);
     if !text.is_empty() && !list.iter().any(|known| known == text) {
         push(list, text);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimelineEntry {
+    pub at_ms: i64,
+    /// `prompt`, `verdict`, `refusal`, `failure`, `audit`, `block` or `end`.
+    pub kind: &'static str,
+    pub text: String,
+}
+
+fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
+    // The reason without the way out.
+    let first = |reason: &str| reason.lines().next().unwrap_or_default().to_owned();
+    let (kind, text) = match fact {
+        Fact::Event(seen) => match &seen.said {
+            Some(said) if said.ruling == "deny" => {
+                ("refusal", format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))
+            }
+            _ => match EventKind::of(&seen.event) {
+                EventKind::UserPromptSubmit => {
+                    ("prompt", words(seen, "prompt").filter(|prompt| Prompt::of(prompt) != Prompt::Machine)?)
+                }
+                EventKind::Stop => ("end", "the turn ended".to_owned()),
+                EventKind::StopFailure => {
+                    ("failure", format!("the turn broke off: {}", words(seen, "error").unwrap_or_default()))
+                }
+                EventKind::SessionEnd => ("end", "the session ended".to_owned()),
+                _ => return None,
+            },
+        },
+        Fact::Call(step) => match (step.to, &step.gate) {
+            (CallState::Denied, Some(gate)) => {
+                let reason = first(step.reason.as_deref().unwrap_or_default());
+                ("refusal", format!("{gate}: {}: {reason}", step.call.tool))
+            }
+            (CallState::Failed, _) => {
+                let reason = step.reason.as_deref().unwrap_or_default();
+                ("failure", format!("{}: {reason}", step.call.tool))
+            }
+            _ if step.drawn == Some(true) => ("audit", "an audit was drawn".to_owned()),
+            _ => return None,
+        },
+        Fact::Verdict(report) if !report.sent_on => {
+            let finding = report.finding.as_ref()?;
+            let said = finding.verdict.as_deref().or(finding.workflow.as_deref());
+            let said = said.or(finding.reflection.get("outcome").map(String::as_str)).unwrap_or_default();
+            let more = finding.problems.first().or(finding.intent.as_ref());
+            let more = more.map(|more| format!(": {more}")).unwrap_or_default();
+            ("verdict", format!("{} {said}{more}", report.agent))
+        }
+        Fact::Block(block) => ("block", format!("blocked by {}: {}", block.by, block.reason)),
+        Fact::Unblock(by) => ("block", format!("block lifted by {}", by.by)),
+        Fact::Waive(waiver) => ("block", format!("{} waived: {}", waiver.gate, waiver.reason)),
+        _ => return None,
+    };
+    Some(TimelineEntry { at_ms, kind, text: one_line(&text, 160) })
+}
+
+/// A text of the event; of a clipped one its beginning.
+pub fn words(seen: &Seen, name: &str) -> Option<String> {
+    let about = json::read(seen.about.get()).ok()?;
+    match about.get(name)? {
+        clipped @ Json::Object(_) => Some(clipped.text_of("clipped")? + "…"),
+        text => Some(text.text()?.into_owned()),
     }
 }

@@ -1,51 +1,46 @@
 //! Gathers the context of one event before any gate decides.
 //!
 //! Reads heads, the call index, the working tree and agent files, each only for the events that need it. Invariant: a plain
-//! tool call costs one look into the index and nothing else.
-
-mod ended;
+//! tool call costs one look into the index and nothing else; without randomness an audit is drawn.
 
 use crate::config::texts::{self, Library};
-use crate::config::workflow::Held;
-use crate::gate::{CallContext, Context, StartContext};
-use crate::ledger::heads;
-use crate::ledger::open::Ledger;
-use crate::model::agent::ours;
-use crate::model::call::ToolCall;
-use crate::model::error::Failure;
+use crate::config::{policy::Level, workflow::Held};
+use crate::gate::{CallContext, Context, EndContext, StartContext, is_waived};
+use crate::ledger::{heads, open::Ledger};
+use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
-use crate::observe::foreign_agents;
-use crate::observe::real_paths;
-use crate::observe::tampering;
+use crate::model::{agent::ours, error::Failure};
+use crate::observe::tampering::{self, Trip};
+use crate::observe::{foreign_agents, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
-use crate::session::state::RunStep;
-use crate::system::env::Env;
-use crate::system::git;
-use crate::text::json;
-use crate::text::sha256::sha256;
+use crate::session::state::{OpenCall, RunStep};
+use crate::system::{env::Env, git};
+use crate::text::{json, sha256::sha256};
 use crate::tool::effect;
 use crate::tool::targets::{self, CommandRun, Targets};
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The context of this event.
 pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failure> {
     let session = ledger.session();
-    let mut context = shared(env, session, event);
+    let mut context = shared_context(env, session, event);
     match event.kind {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
-            context.ended = ended::look(env, session, event, &context);
+            context.ended = look_at_end(env, session, event, &context);
         }
         EventKind::SessionStart | EventKind::SubagentStart => context.start = start(env, ledger, event)?,
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => context.report = report(env, session, event),
-        EventKind::Stop if !event.busy && (wrote(session) || closes(&context)) => {
-            context.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+        EventKind::Stop if !event.busy => {
+            let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
+            if wrote || context.stage.as_ref().is_some_and(|stage| stage.closes) {
+                context.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+            }
         }
         _ => {}
     }
@@ -57,14 +52,6 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         context.past = ledger.past_call(&call.key)?;
     }
     Ok(context)
-}
-
-fn wrote(session: &Session) -> bool {
-    session.state.task.as_ref().is_some_and(|task| task.writes > 0)
-}
-
-fn closes(context: &Context) -> bool {
-    context.stage.as_ref().is_some_and(|stage| stage.closes)
 }
 
 /// The step under way, if the client was started for it: only the driver and the client it started know the key.
@@ -103,7 +90,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     let folders = session.memory.folders.clone();
     let stage = session.memory.run.clone();
     let defers = stage.is_some();
-    let mut context = Context { folders, now_ms: then_ms, defers, stage, ..shared(env, session, event) };
+    let mut context = Context { folders, now_ms: then_ms, defers, stage, ..shared_context(env, session, event) };
     match event.kind {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
@@ -114,8 +101,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     context
 }
 
-/// What every context has.
-fn shared(env: &Env, session: &Session, event: &Event) -> Context {
+fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let stage = stage(env, session);
     let prefixed = stage.is_some() || env.is_plugin || session.memory.shadowed.is_some();
     Context {
@@ -143,7 +129,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     real_paths::settle(&mut reach, &mut protected);
     let (saves, commits) =
         if policy.checks.is_empty() { (None, false) } else { (saves(event, call), reach.runs.iter().any(commits)) };
-    let (paths, commands) = if policy.rules.is_empty() { Default::default() } else { named(event, call, &reach) };
+    let (paths, commands) = if policy.rules.is_empty() { Default::default() } else { list_named(event, call, &reach) };
     let planning = event.permission_mode.as_deref() == Some("plan");
     let plans = env.config.join("plans");
     let plans = if planning && leaves(&plans, &reach) { PathBuf::new() } else { plans };
@@ -172,7 +158,7 @@ fn saves(event: &Event, call: &ToolCall) -> Option<String> {
 
 /// `git commit`, with any options before the verb.
 fn commits(run: &CommandRun) -> bool {
-    let words: Vec<String> = run.words().iter().map(Word::lossy).collect();
+    let words: Vec<String> = run.command.words.iter().map(Word::lossy).collect();
     let Some((program, rest)) = words.split_first() else { return false };
     let takes_value = |word: &str| matches!(word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");
     let mut rest = rest.iter();
@@ -194,14 +180,14 @@ fn leaves(folder: &Path, reach: &Targets) -> bool {
 }
 
 /// What the user's rules match: every path that the call names or touches, and its simple commands.
-fn named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<Vec<String>>) {
+fn list_named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, Vec<Vec<String>>) {
     let reached = reach.paths.iter().map(|target| target.real.as_ref().unwrap_or(&target.path).lossy());
     let input = json::read(&call.input).ok();
     let fields = ["file_path", "notebook_path", "path"].into_iter().filter_map(|name| input.as_ref()?.text_of(name));
     let fields = fields
         .map(|path| Path::new(&event.cwd).join(path))
         .map(|path| real_paths::real(&path).unwrap_or(path).to_string_lossy().into_owned());
-    let commands = reach.runs.iter().map(|run| run.words().iter().map(Word::lossy).collect());
+    let commands = reach.runs.iter().map(|run| run.command.words.iter().map(Word::lossy).collect());
     (reached.chain(fields).collect(), commands.collect())
 }
 
@@ -227,6 +213,61 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
 fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
     let beside = heads::blocked_in(env, &ledger.project())?.into_iter();
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
+}
+
+fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -> EndContext {
+    let mut ended = EndContext::default();
+    let call = event.call.as_ref();
+    let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
+    ended.drawn = draw(session, event, open, context);
+    ended.tracked = open.effect == Some(Effect::Tracker);
+    if open.effect.is_some_and(Effect::is_write) && !session.memory.marks.is_empty() {
+        find_tampering(env, session, event, &mut ended);
+    }
+    ended
+}
+
+fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndContext) {
+    let protected = tampering::protected(env, event);
+    let marks = tampering::marks(&protected);
+    let old = &session.memory.marks;
+    let is_changed = |(path, mark): &(&String, &String)| old.get(path.as_str()).is_some_and(|was| was != *mark);
+    let changed: Vec<String> = marks.iter().filter(is_changed).map(|(path, _)| path.clone()).collect();
+    match tampering::judge(&changed, &session.memory.held, &protected.binaries) {
+        Some(Trip::Disarmed(path, why)) => {
+            ended.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));
+        }
+        Some(Trip::Changed(paths)) => ended.changed = paths,
+        None => {}
+    }
+    ended.marks = Some(marks);
+}
+
+/// Whether an audit is drawn for this write; nothing where none can be.
+fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
+    let policy = session.policy();
+    if event.by_our_agent().is_some()
+        || !open.effect.is_some_and(Effect::is_write)
+        || policy.gates.audit == Level::Off
+        || session.state.audit.due
+        || is_waived(session, context, "audit")
+    {
+        return None;
+    }
+    let late = session.memory.progress.writes_since_draw + 1 >= policy.audit.at_least_every;
+    Some(is_drawn(random(), policy.audit.rate.in_millionths(), late))
+}
+
+/// `rate`: draws in a million writes. A write that is `late` is drawn at any rate but zero.
+fn is_drawn(random: Option<u32>, rate: u32, late: bool) -> bool {
+    let by_lot = random.is_none_or(|random| (u64::from(random) * 1_000_000) >> 32 < u64::from(rate));
+    rate > 0 && (late || by_lot)
+}
+
+fn random() -> Option<u32> {
+    let mut bytes = [0_u8; 4];
+    crate::system::random::fill(&mut bytes).ok()?;
+    Some(u32::from_ne_bytes(bytes))
 }
 
 #[cfg(test)]

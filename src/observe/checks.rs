@@ -4,22 +4,17 @@
 //! check that times out is killed with everything it started; only the end of its output is kept, redacted and clipped; a
 //! check that cannot be started has failed. The session is not locked meanwhile.
 
-mod proposed;
-
-use crate::config::policy::Check;
-use crate::config::policy::check::Moment;
-use crate::config::texts;
+use crate::config::{policy::Check, policy::check::Moment, texts};
 use crate::gate::Context;
 use crate::model::event::Event;
-use crate::session::fact::Checked;
-use crate::session::fold::Session;
-use crate::system::env::Env;
-use crate::system::git;
+use crate::session::{fact::Checked, fold::Session};
 use crate::system::process::{self, Ending};
-use crate::text::redact::redact;
-use crate::text::template::one_line;
+use crate::system::{env::Env, git};
+use crate::text::json::{self, Json};
+use crate::text::{redact::redact, template::one_line};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -28,7 +23,6 @@ const KEPT: usize = 64 << 10;
 const MOST_LINES: usize = 20;
 const MOST_TOLD: usize = 1500;
 
-/// What a check needs to know of the event.
 #[derive(Debug)]
 pub struct About {
     cwd: PathBuf,
@@ -43,17 +37,14 @@ impl About {
         let saves = context.call.as_ref().and_then(|call| call.saves.clone());
         let text = |path: &str| {
             let call = event.call.as_ref()?;
-            proposed::text(&call.key.tool, &call.input, Path::new(path))
+            proposed_text(&call.key.tool, &call.input, Path::new(path))
         };
-        Self {
-            cwd: PathBuf::from(&event.cwd),
-            root: session.memory.root.clone(),
-            baseline: session.memory.baseline.clone(),
-            saves: saves.map(|path| {
-                let text = text(&path).unwrap_or_default();
-                (path, text)
-            }),
-        }
+        let saves = saves.map(|path| {
+            let text = text(&path).unwrap_or_default();
+            (path, text)
+        });
+        let (root, baseline) = (session.memory.root.clone(), session.memory.baseline.clone());
+        Self { cwd: PathBuf::from(&event.cwd), root, baseline, saves }
     }
 
     /// The files that a check's `paths` are matched with; nothing where they are not known, and then the check is run.
@@ -87,12 +78,12 @@ pub fn run(env: &Env, about: &About, checks: &[Check]) -> Vec<Checked> {
             if concerns(check) {
                 return run_one(env, about, check, &folder);
             }
-            Checked { ending: Checked::NOT_CONCERNED.to_owned(), ..checked(check, Checked::PASS) }
+            Checked { ending: Checked::NOT_CONCERNED.to_owned(), ..as_checked(check, Checked::PASS) }
         })
         .collect()
 }
 
-fn checked(check: &Check, outcome: &str) -> Checked {
+fn as_checked(check: &Check, outcome: &str) -> Checked {
     Checked {
         id: check.id.clone(),
         on: check.on,
@@ -121,17 +112,15 @@ fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
         timeout: Duration::from_millis(check.timeout_ms),
         keep: KEPT,
     };
-    let outcome = process::run_for_its_end(&task);
-    let (ending, said) = match outcome {
-        Ok(outcome) => (
-            match outcome.ending {
-                Ending::Exit(code) => format!("exit {code}"),
-                Ending::Signal(signal) => format!("signal {signal}"),
-                Ending::TimedOut => Checked::CUT_OFF.to_owned(),
-            },
-            outcome.stdout,
-        ),
-        Err(error) => (one_line(&format!("did not start: {error}"), 200), Vec::new()),
+    let (ending, said) = match process::run_for_its_end(&task) {
+        Ok(outcome) => (Ok(outcome.ending), outcome.stdout),
+        Err(error) => (Err(error), Vec::new()),
+    };
+    let ending = match ending {
+        Ok(Ending::Exit(code)) => format!("exit {code}"),
+        Ok(Ending::Signal(signal)) => format!("signal {signal}"),
+        Ok(Ending::TimedOut) => Checked::CUT_OFF.to_owned(),
+        Err(error) => one_line(&format!("did not start: {error}"), 200),
     };
     let passed = ending == "exit 0";
     Checked {
@@ -139,7 +128,7 @@ fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
         ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
         output: if passed { String::new() } else { last_lines(&said) },
         path: about.saves.as_ref().map(|(path, _)| path.clone()),
-        ..checked(check, if passed { Checked::PASS } else { check.outcome.word() })
+        ..as_checked(check, if passed { Checked::PASS } else { check.outcome.word() })
     }
 }
 
@@ -170,6 +159,50 @@ fn without_escapes(text: &str) -> String {
         }
     }
     out
+}
+
+const LARGEST: u64 = 8 << 20;
+
+/// The whole new text; nothing where the tool would fail too, or is not known.
+fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<u8>> {
+    let input = json::read(input).ok()?;
+    match tool {
+        "Write" => input.text_of("content").map(String::into_bytes),
+        "Edit" => edit_once(&current(path)?, &input),
+        "MultiEdit" => {
+            let Json::List(edits) = input.get("edits")? else { return None };
+            edits.iter().try_fold(current(path)?, |text, edit| {
+                edit_once(&text, edit).and_then(|text| String::from_utf8(text).ok())
+            })
+        }
+        .map(String::into_bytes),
+        _ => None,
+    }
+}
+
+fn current(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(text),
+        Err(_) => return None,
+    };
+    let plain = file.metadata().is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
+    (plain && file.take(LARGEST).read_to_string(&mut text).is_ok()).then_some(text)
+}
+
+/// One replacement, under the rules of the tool: the old text is there, and only once unless all are meant.
+fn edit_once(text: &str, edit: &Json) -> Option<Vec<u8>> {
+    let (old, new) = (edit.text_of("old_string")?, edit.text_of("new_string")?);
+    if old.is_empty() {
+        return text.is_empty().then_some(new.into_bytes());
+    }
+    let all = matches!(edit.get("replace_all"), Some(Json::Bool(true)));
+    match text.matches(&old).count() {
+        0 => None,
+        1 => Some(text.replacen(&old, &new, 1).into_bytes()),
+        _ => all.then(|| text.replace(&old, &new).into_bytes()),
+    }
 }
 
 #[cfg(test)]

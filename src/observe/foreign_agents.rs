@@ -17,16 +17,16 @@ const MOST: usize = 500;
 /// The foreign file behind this name of one of our agents; a prefixed name cannot be shadowed.
 pub fn shadow(env: &Env, cwd: &Path, agent_type: &str) -> Option<PathBuf> {
     let agent = ours(agent_type).filter(|agent| agent.name == agent_type)?;
-    found(env, cwd, &[agent.name])
+    find(env, cwd, &[agent.name])
 }
 
 /// The first file that shadows any of our names.
 pub fn any(env: &Env, cwd: &Path) -> Option<PathBuf> {
     let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-    found(env, cwd, &names)
+    find(env, cwd, &names)
 }
 
-fn found(env: &Env, cwd: &Path, names: &[&str]) -> Option<PathBuf> {
+fn find(env: &Env, cwd: &Path, names: &[&str]) -> Option<PathBuf> {
     let projects = cwd.ancestors().map(|folder| folder.join(".claude/agents"));
     projects.chain([env.config.join("agents")]).find_map(|folder| {
         let mut files = Vec::new();
@@ -35,7 +35,6 @@ fn found(env: &Env, cwd: &Path, names: &[&str]) -> Option<PathBuf> {
     })
 }
 
-/// Every markdown file below, by name.
 fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut items: Vec<PathBuf> = items.map(|item| item.path()).collect();
@@ -56,14 +55,14 @@ fn is_foreign(env: &Env, path: &Path, names: &[&str]) -> bool {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let one_of = |name: &str| meant(name).and_then(|name| names.iter().find(|known| **known == name));
     let Ok(Some(text)) = texts::read_text(path, None) else { return one_of(&stem).is_some() };
-    let Some(name) = one_of(&stem).or_else(|| one_of(&named(&text)?)) else { return false };
+    let Some(name) = one_of(&stem).or_else(|| one_of(&read_name(&text)?)) else { return false };
     let shipped = texts::ASSETS.iter().find(|asset| asset.kind() == Kind::Agent && asset.id() == *name);
     let users = || texts::find(env, None, Kind::Agent, name).ok().flatten();
     shipped.is_none_or(|shipped| shipped.text != text) && users().is_none_or(|users| users.text != text)
 }
 
 /// The name in the text's frontmatter; if that cannot be parsed, the first line that looks like a name.
-fn named(text: &str) -> Option<String> {
+fn read_name(text: &str) -> Option<String> {
     let front = text.trim_start_matches('\u{feff}').trim_start().strip_prefix("---")?;
     let front = front.split("\n---").next().unwrap_or(front);
     if let Ok(node) = yaml::parse(front, 1) {

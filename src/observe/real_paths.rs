@@ -5,27 +5,12 @@
 
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::model::verdict::Ruling;
-use crate::system::env::Env;
 use crate::tool::targets::{Act, Targets};
 use aops_shell::syntax::{Bit, Word};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// A chain of links longer than this is a trap.
 const LINKS: usize = 16;
-
-/// What the guard protects in this environment.
-pub fn protected(env: &Env, project: &str, binaries: Vec<String>) -> Protected {
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    Protected {
-        home: text(&env.home),
-        config: text(&env.config),
-        user_config: text(&env.user_config),
-        project: project.to_owned(),
-        binaries,
-        ..Protected::default()
-    }
-}
 
 /// The variables of a call whose values we know.
 pub fn variables(protected: &Protected) -> Vec<(String, String)> {
@@ -137,10 +122,7 @@ fn existing(path: &Path) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
     use std::os::unix::ffi::OsStringExt;
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut name = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-    let digits = opened.as_raw_fd().to_string();
-    name[14..14 + digits.len()].copy_from_slice(digits.as_bytes());
-    let link = std::str::from_utf8(&name[..14 + digits.len()]).ok()?;
+    let link = format!("/proc/self/fd/{}", opened.as_raw_fd());
     match rustix::fs::readlink(link, Vec::with_capacity(256)) {
         Ok(real) => Some(PathBuf::from(std::ffi::OsString::from_vec(real.into_bytes()))),
         // No /proc here.

@@ -6,10 +6,10 @@
 use crate::claude::disarm;
 use crate::gate::guard::Protected;
 use crate::model::event::Event;
-use crate::observe::real_paths;
 use crate::system::env::Env;
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A settings file above this size is not read: it is no longer what it was.
@@ -18,23 +18,10 @@ const LARGEST: u64 = 8 * 1024 * 1024;
 /// Settings files that register our hooks, with the events they do it for.
 type Held = BTreeMap<String, Vec<String>>;
 
-/// One file as it was last seen. All zero: it was not there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Mark {
-    path: String,
-    len: u64,
-    mtime_ns: i64,
-    ino: u64,
-    /// Permission bits: a program without its execute bit no longer guards.
-    mode: u32,
-}
-
-/// What a change means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trip {
     /// Our hooks are off, or will be: path and why.
     Disarmed(String, String),
-    /// Something else changed.
     Changed(Vec<String>),
 }
 
@@ -44,78 +31,67 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     let project = if env.project.as_os_str().is_empty() { event.cwd.clone() } else { text(&env.project) };
     let program = std::env::current_exe().map(|path| text(&path)).unwrap_or_default();
     let pids = Some(env.client.clone()).filter(|pid| !pid.is_empty());
-    Protected { pids: pids.into_iter().collect(), ..real_paths::protected(env, &project, vec![program]) }
+    Protected {
+        home: text(&env.home),
+        config: text(&env.config),
+        user_config: text(&env.user_config),
+        project,
+        binaries: vec![program],
+        pids: pids.into_iter().collect(),
+        ..Protected::default()
+    }
 }
 
-/// What `stat` says now of settings, configuration and program, by path.
+/// What `stat` says now of settings, configuration and program, by path: all zero where there is no file. A program without
+/// its execute bit no longer guards, so the mode counts.
 pub fn marks(protected: &Protected) -> BTreeMap<String, String> {
-    let stamp = |m: &Mark| format!("{}:{}:{}:{:o}", m.len, m.mtime_ns, m.ino, m.mode);
-    look(protected).iter().map(|mark| (mark.path.clone(), stamp(mark))).collect()
+    let Protected { config, project, user_config, binaries, .. } = protected;
+    let files = [
+        format!("{config}/settings.json"),
+        format!("{config}/settings.local.json"),
+        format!("{project}/.claude/settings.json"),
+        format!("{project}/.claude/settings.local.json"),
+        format!("{user_config}/config.toml"),
+        format!("{project}/.aops/config.toml"),
+    ];
+    let paths = files.into_iter().chain(binaries.iter().cloned());
+    paths.map(|path| (path.clone(), stamp(&path))).collect()
+}
+
+fn stamp(path: &str) -> String {
+    let Ok(meta) = fs::metadata(path) else { return "0:0:0:0".to_owned() };
+    let mtime_ns = meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec());
+    format!("{}:{mtime_ns}:{}:{:o}", meta.len(), meta.ino(), meta.mode() & 0o7777)
 }
 
 /// The settings files that register our hooks now, with their events.
 pub fn held(protected: &Protected) -> Held {
-    let files =
-        marks(protected).into_keys().filter(|path| Path::new(path).extension().is_some_and(|kind| kind == "json"));
+    let files = marks(protected).into_keys().filter(|path| is_json(path));
     let held = files.map(|path| (path.clone(), disarm::registered(&settings(&path))));
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
 
-/// The files that matter, as they are now.
-fn look(protected: &Protected) -> Vec<Mark> {
-    let project = &protected.project;
-    let mut paths = vec![
-        format!("{}/settings.json", protected.config),
-        format!("{}/settings.local.json", protected.config),
-        format!("{project}/.claude/settings.json"),
-        format!("{project}/.claude/settings.local.json"),
-        format!("{}/config.toml", protected.user_config),
-        format!("{project}/.aops/config.toml"),
-    ];
-    paths.extend(protected.binaries.iter().cloned());
-    paths.dedup();
-    paths.into_iter().map(mark).collect()
-}
-
-fn mark(path: String) -> Mark {
-    match fs::metadata(&path) {
-        Ok(meta) => Mark { len: meta.len(), ..stamp(path, &meta) },
-        Err(_) => Mark { path, ..Mark::default() },
-    }
-}
-
-#[cfg(unix)]
-fn stamp(path: String, meta: &Metadata) -> Mark {
-    use std::os::unix::fs::MetadataExt;
-    let mtime_ns = meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec());
-    Mark { path, mtime_ns, ino: meta.ino(), mode: meta.mode() & 0o7777, ..Mark::default() }
-}
-
-#[cfg(not(unix))]
-fn stamp(path: String, meta: &Metadata) -> Mark {
-    let since = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    let mtime_ns = since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(1);
-    Mark { path, mtime_ns, ino: 1, ..Mark::default() }
-}
-
 /// What these changes mean. `held`: settings files that register us, with their events.
 pub fn judge(changed: &[String], held: &Held, binaries: &[String]) -> Option<Trip> {
-    for path in changed {
-        if let Some(why) = disarmed(path, held, binaries) {
-            return Some(Trip::Disarmed(path.clone(), why));
-        }
+    let disarmed = |path: &String| Some(Trip::Disarmed(path.clone(), find_disarmed(path, held, binaries)?));
+    if let Some(disarmed) = changed.iter().find_map(disarmed) {
+        return Some(disarmed);
     }
     (!changed.is_empty()).then(|| Trip::Changed(changed.to_vec()))
 }
 
-fn disarmed(path: &str, held: &Held, binaries: &[String]) -> Option<String> {
+fn find_disarmed(path: &str, held: &Held, binaries: &[String]) -> Option<String> {
     if binaries.iter().any(|binary| binary == path) {
         return program_gone(Path::new(path));
     }
-    if Path::new(path).extension().is_none_or(|kind| kind != "json") {
+    if !is_json(path) {
         return None;
     }
     disarm::disarms(&settings(path), held.get(path).map_or(&[][..], Vec::as_slice))
+}
+
+fn is_json(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|kind| kind == "json")
 }
 
 /// The text of a settings file; empty if it is gone, unreadable or absurd.
@@ -126,19 +102,12 @@ pub fn settings(path: &str) -> String {
     }
 }
 
-#[cfg(unix)]
 fn program_gone(path: &Path) -> Option<String> {
-    use std::os::unix::fs::PermissionsExt;
     match fs::metadata(path) {
         Err(_) => Some("our program is gone".to_owned()),
-        Ok(meta) if meta.permissions().mode() & 0o111 == 0 => Some("our program can no longer be run".to_owned()),
+        Ok(meta) if meta.mode() & 0o111 == 0 => Some("our program can no longer be run".to_owned()),
         Ok(_) => None,
     }
-}
-
-#[cfg(not(unix))]
-fn program_gone(path: &Path) -> Option<String> {
-    (!path.exists()).then(|| "our program is gone".to_owned())
 }
 
 #[cfg(test)]
@@ -164,17 +133,15 @@ mod tests {
     }
 
     /// Paths whose marks differ.
-    fn compare(old: &[Mark], new: &[Mark]) -> Vec<String> {
-        let before = |path: &str| old.iter().find(|mark| mark.path == path);
-        let changed = new.iter().filter(|mark| before(&mark.path).is_some_and(|old| old != *mark));
-        changed.map(|mark| mark.path.clone()).collect()
+    fn compare(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<String> {
+        new.iter().filter(|(path, mark)| old.get(*path) != Some(*mark)).map(|(path, _)| path.clone()).collect()
     }
 
     #[test]
     fn an_unchanged_world_says_nothing() {
         let (_dir, protected) = world();
-        let marks = look(&protected);
-        assert_eq!(compare(&marks, &look(&protected)), Vec::<String>::new());
+        let before = marks(&protected);
+        assert_eq!(compare(&before, &marks(&protected)), Vec::<String>::new());
         assert_eq!(judge(&[], &Held::new(), &[]), None);
     }
 
@@ -185,12 +152,12 @@ mod tests {
         let held = Held::from([(path.to_string_lossy().into_owned(), vec!["PreToolUse".to_owned()])]);
         let armed = r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"/b/aops-hook","args":["PreToolUse"]}]}]}}"#;
         let trip = |text: Option<&str>| {
-            let before = look(&protected);
+            let before = marks(&protected);
             match text {
                 Some(text) => fs::write(&path, text).unwrap(),
                 None => fs::remove_file(&path).unwrap(),
             }
-            judge(&compare(&before, &look(&protected)), &held, &protected.binaries)
+            judge(&compare(&before, &marks(&protected)), &held, &protected.binaries)
         };
         assert!(matches!(trip(Some(armed)), Some(Trip::Changed(_))));
         assert!(matches!(trip(Some(&armed.replace("aops-hook", "other"))), Some(Trip::Disarmed(..))));
@@ -202,21 +169,20 @@ mod tests {
     fn another_file_may_go_but_not_switch_hooks_off() {
         let (dir, protected) = world();
         let path = dir.path().join("project/.claude/settings.local.json");
-        let before = look(&protected);
+        let before = marks(&protected);
         fs::write(&path, r#"{"disableAllHooks":true}"#).unwrap();
-        let after = look(&protected);
+        let after = marks(&protected);
         assert!(matches!(judge(&compare(&before, &after), &Held::new(), &[]), Some(Trip::Disarmed(..))));
         fs::remove_file(&path).unwrap();
-        assert!(matches!(judge(&compare(&after, &look(&protected)), &Held::new(), &[]), Some(Trip::Changed(_))));
+        assert!(matches!(judge(&compare(&after, &marks(&protected)), &Held::new(), &[]), Some(Trip::Changed(_))));
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_program_that_cannot_run_no_longer_guards() {
         let (dir, protected) = world();
-        let before = look(&protected);
+        let before = marks(&protected);
         fs::write(dir.path().join("aops-hook"), "xy").unwrap();
-        let changed = compare(&before, &look(&protected));
+        let changed = compare(&before, &marks(&protected));
         assert!(matches!(judge(&changed, &Held::new(), &protected.binaries), Some(Trip::Disarmed(..))));
     }
 }

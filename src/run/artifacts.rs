@@ -4,12 +4,11 @@
 //! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
 
 use crate::model::error::{Code, Failure};
-use crate::run::attempt::{Attempts, Deed, Told};
-use crate::run::packet::{End, Pause, Summary};
+use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts};
+use crate::run::packet::{End, Pause, StepSummary, to_yaml};
 use crate::run::state::{RunState, fold};
 use crate::system::env::{Env, now_ms};
-use crate::system::files;
-use crate::system::git;
+use crate::system::{files, git};
 use crate::text::time::timestamp;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -24,64 +23,55 @@ const LOCK: &str = "loop_state/driver.lock";
 const PATIENCE: Duration = Duration::from_millis(600);
 
 #[derive(Clone, Debug)]
-pub struct Artifacts {
+pub struct RunArtifacts {
     folder: PathBuf,
 }
 
-impl Artifacts {
+impl RunArtifacts {
     pub fn of(project: &Path) -> Self {
         Self { folder: project.join(FOLDER) }
     }
 
-    /// Makes the folders, and excludes them from git.
     pub fn prepare(&self, env: &Env, project: &Path) -> Result<(), Failure> {
         let hidden = git::exclude(env, project, FOLDER);
         hidden.ok_or_else(|| Failure::storage(".git/info/exclude", "cannot be written"))?;
-        let made = |name: &str| {
-            let path = self.folder.join(name);
-            fs::create_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))
-        };
-        ["terminal", "checkpoints", "steps", "loop_state"].iter().try_for_each(|name| made(name))
+        for path in ["terminal", "checkpoints", "steps", "loop_state"].map(|name| self.folder.join(name)) {
+            fs::create_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))?;
+        }
+        Ok(())
     }
 
     pub fn pause_file(&self, checkpoint_id: &str) -> PathBuf {
         self.folder.join("checkpoints").join(format!("{checkpoint_id}.yaml"))
     }
 
-    pub fn end_file(&self, run_id: &str) -> PathBuf {
-        self.folder.join("terminal").join(format!("TP_{run_id}.yaml"))
-    }
-
     pub fn keep_pause(&self, pause: &Pause) -> Result<PathBuf, Failure> {
-        keep(self.pause_file(&pause.checkpoint_id), &pause.text())
+        keep(self.pause_file(&pause.checkpoint_id), &to_yaml(pause))
     }
 
     pub fn keep_end(&self, end: &End) -> Result<PathBuf, Failure> {
-        keep(self.end_file(&end.run_id), &end.text())
+        keep(self.folder.join("terminal").join(format!("TP_{}.yaml", end.run_id)), &to_yaml(end))
     }
 
-    pub fn keep_summary(&self, run_id: &str, summary: &Summary) -> Result<PathBuf, Failure> {
+    pub fn keep_summary(&self, run_id: &str, summary: &StepSummary) -> Result<PathBuf, Failure> {
         let name = format!("{run_id}_{}.json", summary.step_name);
-        keep(self.folder.join("steps").join(name), &summary.text())
+        let text = serde_json::to_string_pretty(summary).unwrap_or_default() + "\n";
+        keep(self.folder.join("steps").join(name), &text)
     }
 
     /// The packet of a pause. Only the members that a person may edit can differ from what was written.
     pub fn pause(&self, record: &RunState) -> Result<Pause, Failure> {
-        let odd = |code, what: String| Failure::new(code, what);
         let Some(paused) = &record.paused else {
-            return Err(odd(Code::RecoveryFailed, format!("run {} has no packet", record.run_id)));
+            return Err(Failure::new(Code::RecoveryFailed, format!("run {} has no packet", record.run_id)));
         };
         let path = self.pause_file(&paused.checkpoint_id);
-        let shown = path.display();
-        let text = fs::read_to_string(&path)
-            .map_err(|e| odd(Code::RecoveryFailed, format!("the packet `{shown}` cannot be read: {e}")))?;
-        let packet = Pause::read(&text)
-            .map_err(|e| odd(Code::ChecksumMismatch, format!("the packet `{shown}` is damaged: {e}")))?;
+        let odd = |code, what: String| Failure::new(code, format!("the packet `{}` {what}", path.display()));
+        let text = fs::read_to_string(&path);
+        let text = text.map_err(|e| odd(Code::RecoveryFailed, format!("cannot be read: {e}")))?;
+        let packet = Pause::read(&text).map_err(|e| odd(Code::ChecksumMismatch, format!("is damaged: {e}")))?;
         if packet.digest_with(&paused.tree) != paused.digest || packet.digest != paused.digest {
-            let what = format!(
-                "the packet `{shown}` was changed; only `resolved` and `resolution_decision` are a person's to edit"
-            );
-            return Err(odd(Code::ChecksumMismatch, what));
+            let what = "was changed; only `resolved` and `resolution_decision` are a person's to edit";
+            return Err(odd(Code::ChecksumMismatch, what.to_owned()));
         }
         Ok(packet)
     }
@@ -97,7 +87,7 @@ impl Artifacts {
     }
 
     /// One more line. A torn line that a killed driver left is cut off: it was never acknowledged.
-    pub fn append(&self, run_id: &str, deed: Deed) -> Result<Told, Failure> {
+    pub fn append(&self, run_id: &str, deed: AttemptFact) -> Result<AttemptEntry, Failure> {
         let path = self.folder.join(LEDGER);
         let storage = |e| Failure::storage(path.display(), e);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -111,10 +101,9 @@ impl Artifacts {
         let end = (bytes.len() - torn) as u64;
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(storage)?;
         file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
-        Ok(Told { run_id: run_id.to_owned(), ts: now, deed })
+        Ok(AttemptEntry { run_id: run_id.to_owned(), ts: now, deed })
     }
 
-    /// The newest digest of the ledger.
     pub fn head(&self) -> String {
         let bytes = fs::read(self.folder.join(LEDGER)).unwrap_or_default();
         Attempts::read(&bytes).unwrap_or_default().0.head
@@ -143,8 +132,7 @@ impl Artifacts {
     fn tidy(&self) {
         let folders = ["terminal", "checkpoints", "steps"].map(|name| self.folder.join(name));
         for item in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
-            let name = item.file_name();
-            if files::is_unfinished(&name.to_string_lossy()) {
+            if files::is_unfinished(&item.file_name().to_string_lossy()) {
                 let _ = fs::remove_file(item.path());
             }
         }
@@ -157,7 +145,6 @@ impl Artifacts {
     }
 }
 
-/// Whether `is_true` becomes true in time.
 fn within(patience: Duration, is_true: impl Fn() -> bool) -> bool {
     let end = Instant::now() + patience;
     loop {

@@ -1,22 +1,128 @@
-//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`.
+//! The attempt ledger: what a driver did, one line each, chained by `aops_ledger::chain`; and the words for how runs stand.
 //!
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a line commits to all lines before it;
-//! a torn last line is not taken for a damaged one.
+//! a torn last line is not taken for a damaged one; every status of a run but `Terminal` can be continued.
 
-use super::status::{Decision, Outcome, Trigger};
 use crate::model::call::CallKey;
-use crate::text::json;
-use crate::text::sha256::NO_DIGEST;
-use crate::text::stored::canonical;
+use crate::text::{json, sha256::NO_DIGEST, stored::canonical};
 use aops_ledger::chain::{Damage, Fold, Walk};
 use aops_ledger::entry::{Frame, Layout, Line, Part};
 use aops_ledger::failure::Kind;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What a driver did. A new kind is a variant here, a row in each `match` below and an arm in the fold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum RunStatus {
+    #[default]
+    Init,
+    Running,
+    /// Paused; a packet says why.
+    Checkpoint,
+    Resumed,
+    Terminal,
+    /// Its driver died. A person must resume it.
+    Terminated,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RunOutcome {
+    Pass,
+    Blocked,
+    /// A person must allow a call, or waive a failed check.
+    WaiverRequested,
+    /// A person must look: budget or time ran out, or a process was killed.
+    EscalationRequested,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Trigger {
+    #[default]
+    AskUser,
+    BudgetExhausted,
+    CheckFailed,
+    StepTimeout,
+    Killed,
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+    /// The driver itself was killed.
+    Terminated,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Decision {
+    Approved,
+    Rejected,
+}
+
+pub const POLICY_CHANGED: &str = "POLICY_CHANGED_MID_RUN";
+
+impl RunStatus {
+    pub fn name(self) -> &'static str {
+        match self {
+            RunStatus::Init => "INIT",
+            RunStatus::Running => "RUNNING",
+            RunStatus::Checkpoint => "CHECKPOINT",
+            RunStatus::Resumed => "RESUMED",
+            RunStatus::Terminal => "TERMINAL",
+            RunStatus::Terminated => "TERMINATED",
+        }
+    }
+
+    pub fn is_driven(self) -> bool {
+        matches!(self, RunStatus::Init | RunStatus::Running | RunStatus::Resumed)
+    }
+}
+
+impl RunOutcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            RunOutcome::Pass => "PASS",
+            RunOutcome::Blocked => "BLOCKED",
+            RunOutcome::WaiverRequested => "WAIVER_REQUESTED",
+            RunOutcome::EscalationRequested => "ESCALATION_REQUESTED",
+        }
+    }
+
+    pub fn exit(self) -> u8 {
+        match self {
+            RunOutcome::Pass => 0,
+            RunOutcome::Blocked => 1,
+            RunOutcome::WaiverRequested | RunOutcome::EscalationRequested => 3,
+        }
+    }
+}
+
+impl Trigger {
+    pub fn outcome(self) -> RunOutcome {
+        match self {
+            Trigger::AskUser | Trigger::CheckFailed => RunOutcome::WaiverRequested,
+            _ => RunOutcome::EscalationRequested,
+        }
+    }
+
+    /// A person must decide before `resume`; for the others `resume` itself is the decision.
+    pub fn wants_decision(self) -> bool {
+        use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout};
+        matches!(self, AskUser | BudgetExhausted | CheckFailed | StepTimeout)
+    }
+}
+
+impl Decision {
+    pub fn name(self) -> &'static str {
+        match self {
+            Decision::Approved => "APPROVED",
+            Decision::Rejected => "REJECTED",
+        }
+    }
+}
+
+/// What a driver did. A new kind is a variant here and an arm in the fold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "with", rename_all = "UPPERCASE")]
+pub enum AttemptFact {
     Init(Init),
     Step(Begun),
     Done(Done),
@@ -26,7 +132,6 @@ pub enum Deed {
     Terminal(Ended),
 }
 
-/// What the run is for, and what it may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
     /// Millionths of a dollar.
@@ -48,24 +153,21 @@ pub struct Begun {
     /// Idempotency key, server, tool.
     pub call: CallKey,
     pub step: String,
-    /// The working tree before it.
     pub tree: String,
 }
 
-/// A step has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub call: CallKey,
     /// Of the whole run so far, in millionths of a dollar.
     pub cost: u64,
     pub duration_ms: u64,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub reason: String,
     pub step: String,
     pub tokens: u64,
 }
 
-/// The run pauses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     pub checkpoint_id: String,
@@ -74,7 +176,7 @@ pub struct Paused {
     pub checks: Vec<String>,
     pub cost: u64,
     pub digest: String,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub question: String,
     pub step: String,
     pub tokens: u64,
@@ -84,7 +186,6 @@ pub struct Paused {
     pub trigger: Trigger,
 }
 
-/// A person decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolved {
     pub checkpoint_id: String,
@@ -102,7 +203,7 @@ pub struct Resumed {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub reason: String,
 }
 
@@ -121,48 +222,17 @@ static LAYOUT: Layout = Layout {
     marked: false,
 };
 
-impl Deed {
-    fn stored(&self) -> (&'static str, String) {
-        match self {
-            Deed::Init(deed) => ("INIT", canonical(deed)),
-            Deed::Step(deed) => ("STEP", canonical(deed)),
-            Deed::Done(deed) => ("DONE", canonical(deed)),
-            Deed::Checkpoint(deed) => ("CHECKPOINT", canonical(deed)),
-            Deed::Resolved(deed) => ("RESOLVED", canonical(deed)),
-            Deed::Resumed(deed) => ("RESUMED", canonical(deed)),
-            Deed::Terminal(deed) => ("TERMINAL", canonical(deed)),
-        }
-    }
-
-    fn read(kind: &str, with: &str) -> Option<Self> {
-        fn of<T: DeserializeOwned>(with: &str) -> Option<T> {
-            serde_json::from_str(with).ok()
-        }
-        Some(match kind {
-            "INIT" => Deed::Init(of(with)?),
-            "STEP" => Deed::Step(of(with)?),
-            "DONE" => Deed::Done(of(with)?),
-            "CHECKPOINT" => Deed::Checkpoint(of(with)?),
-            "RESOLVED" => Deed::Resolved(of(with)?),
-            "RESUMED" => Deed::Resumed(of(with)?),
-            "TERMINAL" => Deed::Terminal(of(with)?),
-            _ => return None,
-        })
-    }
-}
-
 /// One deed, with its run and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct AttemptEntry {
     pub run_id: String,
     pub ts: String,
-    pub deed: Deed,
+    pub deed: AttemptFact,
 }
 
-/// The deeds of all runs, in order.
 #[derive(Debug)]
 pub struct Attempts {
-    pub told: Vec<Told>,
+    pub told: Vec<AttemptEntry>,
     seq: u64,
     pub head: String,
 }
@@ -174,23 +244,23 @@ impl Default for Attempts {
 }
 
 impl Fold for Attempts {
-    type Fact = Deed;
+    type Fact = AttemptFact;
 
     const LAYOUT: &'static Layout = &LAYOUT;
     const ONE_TRACE: bool = false;
 
-    fn read(kind: &str, with: &str) -> Option<Deed> {
-        Deed::read(kind, with)
+    fn read(kind: &str, with: &str) -> Option<AttemptFact> {
+        serde_json::from_str(&format!("{{\"kind\":{},\"with\":{with}}}", json::quoted(kind))).ok()
     }
 
     fn tip(&self) -> (u64, &str) {
         (self.seq, &self.head)
     }
 
-    fn apply(&mut self, _trace: &str, line: &Line, deed: &Deed) -> Result<(), Kind> {
+    fn apply(&mut self, _trace: &str, line: &Line, deed: &AttemptFact) -> Result<(), Kind> {
         let run_id = json::read(line.trace_id).ok().and_then(|id| Some(id.text()?.into_owned()));
         let run_id = run_id.ok_or(Kind::ChecksumMismatch)?;
-        self.told.push(Told { run_id, ts: line.ts.to_owned(), deed: deed.clone() });
+        self.told.push(AttemptEntry { run_id, ts: line.ts.to_owned(), deed: deed.clone() });
         (self.seq, self.head) = (line.seq, line.digest.to_owned());
         Ok(())
     }
@@ -205,8 +275,9 @@ impl Attempts {
     }
 
     /// The next line, with its line feed.
-    pub fn line(&self, run_id: &str, ts: &str, deed: &Deed) -> String {
-        let (kind, with) = deed.stored();
+    pub fn line(&self, run_id: &str, ts: &str, deed: &AttemptFact) -> String {
+        let stored = serde_json::to_value(deed).unwrap_or_default();
+        let (kind, with) = (stored["kind"].as_str().unwrap_or_default(), canonical(&stored["with"]));
         let (prev, seq) = (&self.head, self.seq + 1);
         Frame { prev, seq, mark: None, trace_id: run_id, ts, kind, with: &with }.write_as(&LAYOUT).0
     }
@@ -219,9 +290,9 @@ mod tests {
 
     fn ledger() -> String {
         let deeds = [
-            Deed::Init(Init { task: "ä".to_owned(), ..Init::default() }),
-            Deed::Step(Begun { attempt: 1, step: "a".to_owned(), ..Begun::default() }),
-            Deed::Terminal(Ended { outcome: Outcome::Pass, reason: "größer".to_owned() }),
+            AttemptFact::Init(Init { task: "ä".to_owned(), ..Init::default() }),
+            AttemptFact::Step(Begun { attempt: 1, step: "a".to_owned(), ..Begun::default() }),
+            AttemptFact::Terminal(Ended { outcome: RunOutcome::Pass, reason: "größer".to_owned() }),
         ];
         deeds.iter().fold(String::new(), |text, deed| {
             let line = Attempts::read(text.as_bytes()).unwrap().0.line("r\"1", "t", deed);

@@ -3,9 +3,7 @@
 //! Reads texts in force and the stream's file; writes two files below the run's folder. Invariants: every start has our
 //! hooks, installed or not; our agents have our prefix, so that a project's file cannot replace them.
 
-mod stream;
-
-pub use stream::{ClientResult, Stream, micros, usd};
+pub use crate::insight::document::{micros, usd};
 
 use crate::claude::settings;
 use crate::config::policy::Policy;
@@ -13,11 +11,13 @@ use crate::config::texts::{Kind, Texts};
 use crate::model::agent::ours;
 use crate::run::plan::{PlannedStep, StepAction};
 use crate::session::state::Sandbox;
-use crate::system::env::Env;
-use crate::system::files;
+use crate::system::{env::Env, files};
+use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value as Yaml};
 use serde_json::{Map, Value, json};
-use std::io;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The tools of a step that names none.
@@ -111,9 +111,112 @@ fn agent(id: &str, text: &str) -> Value {
     form
 }
 
+/// What one start of the client printed so far.
+#[derive(Debug, Default)]
+pub struct Stream {
+    path: PathBuf,
+    at: u64,
+    rest: Vec<u8>,
+    counted: BTreeSet<String>,
+    /// A record named the session, so the client got as far as its hooks.
+    pub announced: bool,
+    pub tokens: u64,
+    pub last_tool: Option<String>,
+    pub result: Option<ClientResult>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClientResult {
+    pub subtype: String,
+    /// The call that was deferred: its tool and command or file.
+    pub deferred: Option<String>,
+    /// Cost of the whole session, in millionths of a dollar.
+    pub cost: Option<u64>,
+    /// Tokens of the whole session.
+    pub tokens: Option<u64>,
+    pub words: String,
+}
+
+impl Stream {
+    pub fn of(path: PathBuf) -> Self {
+        Self { path, ..Self::default() }
+    }
+
+    /// Reads what is new; true if there was something.
+    pub fn follow(&mut self) -> bool {
+        let Ok(mut file) = File::open(&self.path) else { return false };
+        let mut new = Vec::new();
+        let read = file.seek(SeekFrom::Start(self.at)).and_then(|_| file.read_to_end(&mut new));
+        self.at += read.unwrap_or_default() as u64;
+        self.rest.extend_from_slice(&new);
+        let Some(end) = self.rest.iter().rposition(|b| *b == b'\n') else { return !new.is_empty() };
+        let lines: Vec<u8> = self.rest.drain(..=end).collect();
+        for line in String::from_utf8_lossy(&lines).lines() {
+            if let Ok(record) = json::read(line) {
+                self.take(&record);
+            }
+        }
+        true
+    }
+
+    fn take(&mut self, record: &Json) {
+        self.announced |= record.text_of("session_id").is_some();
+        match record.text_of("type").as_deref() {
+            Some("assistant") => self.count_message(record),
+            Some("result") => {
+                let ended = read_result(record);
+                self.tokens = ended.tokens.unwrap_or(self.tokens);
+                self.result = Some(ended);
+            }
+            _ => {}
+        }
+    }
+
+    fn count_message(&mut self, record: &Json) {
+        let Some(message) = record.get("message") else { return };
+        if let (Some(id), Some(usage)) = (message.text_of("id"), message.get("usage"))
+            && self.counted.insert(id)
+        {
+            let names = ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+            self.tokens += names.iter().filter_map(|name| usage.number_of(name)).sum::<u64>();
+        }
+        let Some(Json::List(blocks)) = message.get("content") else { return };
+        let tools = blocks.iter().filter(|block| block.text_of("type").as_deref() == Some("tool_use"));
+        if let Some(name) = tools.filter_map(|block| block.text_of("name")).next_back() {
+            self.last_tool = Some(name);
+        }
+    }
+}
+
+fn read_result(record: &Json) -> ClientResult {
+    let tokens = record.get("modelUsage").and_then(|usage| {
+        let Json::Object(models) = usage else { return None };
+        let names = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
+        Some(models.iter().flat_map(|(_, model)| names.iter().filter_map(|name| model.number_of(name))).sum())
+    });
+    let cost = match record.get("total_cost_usd") {
+        Some(Json::Number(text)) => text.parse::<f64>().ok().map(micros),
+        _ => None,
+    };
+    ClientResult {
+        subtype: record.text_of("subtype").unwrap_or_default(),
+        deferred: record.get("deferred_tool_use").map(shown),
+        cost,
+        tokens,
+        words: record.text_of("result").unwrap_or_default(),
+    }
+}
+
+fn shown(call: &Json) -> String {
+    let input = call.get("input");
+    let what = ["command", "file_path"].iter().find_map(|name| input?.text_of(name)).unwrap_or_default();
+    format!("{} {what}", call.text_of("name").unwrap_or_default()).trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn an_agent_file_becomes_what_the_client_takes() {
@@ -145,5 +248,24 @@ mod tests {
             "-p --resume id --output-format stream-json --settings /s --agents /a --permission-mode default --allowedTools Read,Agent --tools Read,Agent --verbose"
         );
         assert!(kit.arguments(&step, "id", false, Some("do it")).join(" ").starts_with("-p do it --session-id id "));
+    }
+
+    #[test]
+    fn a_growing_file_is_followed() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let mut stream = Stream::of(file.path().to_owned());
+        assert!(!stream.follow());
+        let usage = r#""usage":{"input_tokens":10,"output_tokens":1}"#;
+        let message = format!(
+            r#"{{"type":"assistant","session_id":"s","message":{{"id":"m","content":[{{"type":"tool_use","name":"Bash"}}],{usage}}}}}"#
+        );
+        write!(file, "noise\n{message}\n{message}\n{{\"type\":\"res").unwrap();
+        assert!(stream.follow());
+        assert_eq!((stream.tokens, stream.last_tool.as_deref(), stream.announced), (11, Some("Bash"), true));
+        let result = r#"ult","subtype":"success","total_cost_usd":0.00105,"deferred_tool_use":{"id":"toolu_1","name":"Bash","input":{"command":"ls"}},"modelUsage":{"m":{"inputTokens":100,"outputTokens":10}},"result":""}"#;
+        writeln!(file, "{result}").unwrap();
+        stream.follow();
+        let ended = stream.result.unwrap();
+        assert_eq!((ended.cost, ended.tokens, ended.deferred.as_deref()), (Some(1050), Some(110), Some("Bash ls")));
     }
 }

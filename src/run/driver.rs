@@ -3,24 +3,60 @@
 //! Reads and writes `artifacts/` and the run's folder; reports through [`Reporter`]. It neither reasons nor retries.
 //! Invariants: the policy is the same before and after every step, or the run ends; a step that passed is not started again.
 
-mod reporter;
-mod finish;
 mod judge;
-mod notify;
 mod prepare;
-mod pause;
 mod base;
-mod session;
-mod history;
 mod prompt;
-mod start;
 mod step;
 mod walk;
 mod resume;
 
-pub use finish::{Finish, describe_next_step};
-pub use pause::mark_terminated;
 pub use prepare::{RunRequest, plan_workflow, project_root};
-pub use reporter::{Reporter, StepProgress};
-pub use resume::{Limits, resume};
-pub use walk::run;
+pub use resume::{ResumeLimits, resume};
+pub use walk::{mark_terminated, run};
+
+use crate::run::attempt::{Decision, RunOutcome};
+use crate::run::{plan::PlannedStep, state::RunState};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub trait Reporter {
+    fn run_began(&mut self, run: &RunState);
+    fn step_began(&mut self, step: &PlannedStep, index: usize);
+    /// Called about thirty times a second while a step runs.
+    fn step_runs(&mut self, now: &StepProgress);
+    /// `cost`: of the whole run so far, in millionths of a dollar.
+    fn step_ended(&mut self, step: &str, outcome: RunOutcome, duration_ms: u64, cost: u64);
+    fn note(&mut self, line: &str);
+}
+
+pub struct StepProgress<'a> {
+    pub step: &'a str,
+    pub index: usize,
+    pub count: usize,
+    pub elapsed: Duration,
+    pub tokens: u64,
+    /// Millionths of a dollar.
+    pub cost: u64,
+    pub tool: Option<&'a str>,
+}
+
+/// The end of a run, or of this part of it.
+#[derive(Clone, Debug)]
+pub struct Finish {
+    pub run_id: String,
+    pub outcome: RunOutcome,
+    pub reason: String,
+    pub packet: PathBuf,
+    pub hint: Option<String>,
+}
+
+/// The commands that continue a paused run, on one line.
+pub fn describe_next_step(checkpoint_id: &str, wants_decision: bool, decided: Option<Decision>) -> String {
+    match decided {
+        None if wants_decision => format!(
+            "decide with `aops-hook resolve {checkpoint_id} --approve` or `--reject`, then `aops-hook resume {checkpoint_id}`"
+        ),
+        _ => format!("go on with `aops-hook resume {checkpoint_id}`"),
+    }
+}

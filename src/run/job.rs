@@ -1,9 +1,8 @@
 //! The program of one step, watched by a process of its own that survives the driver.
 //!
-//! Starts processes; reads and writes the job's files. The driver writes the job and polls its status; the watcher starts
-//! the program, enforces its time limit, and writes how it ended. Invariants: a job is started at most once; its end is
-//! written atomically; a dead watcher is told from a live one by its lock; a program that did not end well has no process
-//! left when its end is written.
+//! The driver writes the job and polls its status; the watcher starts the program, enforces its time limit, and writes how
+//! it ended. Invariants: a job is started at most once; its end is written atomically; a dead watcher is told from a live
+//! one by its lock; a program that did not end well has no process left when its end is written.
 
 use crate::run::attempt::Begun;
 use crate::system::files;
@@ -26,7 +25,6 @@ const JOB: &str = "AOPS_JOB";
 /// From SIGTERM at the time limit until SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     pub args: Vec<String>,
@@ -46,12 +44,11 @@ pub enum JobStatus {
 
 /// The stored form of how a program ended.
 #[derive(Debug, Serialize, Deserialize)]
-struct Written {
+struct StoredEnding {
     exit: Option<i32>,
     signal: Option<i32>,
 }
 
-/// The files of one job.
 #[derive(Clone, Debug)]
 pub struct JobFiles {
     stem: PathBuf,
@@ -66,23 +63,14 @@ impl JobFiles {
         self.stem.to_string_lossy().into_owned()
     }
 
-    fn file(&self, kind: &str) -> PathBuf {
+    /// `out` and `err` are what the program printed.
+    pub fn file(&self, kind: &str) -> PathBuf {
         self.stem.with_extension(kind)
-    }
-
-    pub fn stdout(&self) -> PathBuf {
-        self.file("out")
-    }
-
-    pub fn stderr(&self) -> PathBuf {
-        self.file("err")
     }
 
     /// Starts the watcher and returns.
     pub fn start(&self, job: &Job, variables: &[(&str, &OsStr)]) -> io::Result<()> {
-        let path = self.file("job");
-        let text = serde_json::to_vec(job)?;
-        files::find(&path)?.replace(&text, 0o600)?;
+        files::find(&self.file("job"))?.replace(&serde_json::to_vec(job)?, 0o600)?;
         let name = self.name();
         let variables: Vec<_> = variables.iter().copied().chain([(JOB, OsStr::new(&name))]).collect();
         detached::start(&std::env::current_exe()?, &[WATCH, &name], &variables)
@@ -104,10 +92,10 @@ impl JobFiles {
     }
 
     fn ending(&self) -> Option<Ending> {
-        let written: Written = serde_json::from_slice(&fs::read(self.file("exit")).ok()?).ok()?;
+        let written: StoredEnding = serde_json::from_slice(&fs::read(self.file("exit")).ok()?).ok()?;
         Some(match written {
-            Written { exit: Some(code), .. } => Ending::Exit(code),
-            Written { signal: Some(signal), .. } => Ending::Signal(signal),
+            StoredEnding { exit: Some(code), .. } => Ending::Exit(code),
+            StoredEnding { signal: Some(signal), .. } => Ending::Signal(signal),
             _ => Ending::TimedOut,
         })
     }
@@ -119,7 +107,9 @@ impl JobFiles {
 
     /// Signals the program's process group; false if it was not started yet.
     pub fn signal(&self, signal: Signal) -> bool {
-        self.group().is_some_and(|group| kill_process_group(group, signal).is_ok())
+        let group = fs::read_to_string(self.file("pid")).ok();
+        let group = group.and_then(|pid| pid.trim().parse().ok()).and_then(Pid::from_raw);
+        group.is_some_and(|group| kill_process_group(group, signal).is_ok())
     }
 
     /// Kills what an abandoned program left running.
@@ -127,10 +117,6 @@ impl JobFiles {
         if !kin::end(JOB, &self.name()) {
             self.signal(Signal::KILL);
         }
-    }
-
-    fn group(&self) -> Option<Pid> {
-        fs::read_to_string(self.file("pid")).ok()?.trim().parse().ok().and_then(Pid::from_raw)
     }
 
     fn watch(&self) -> io::Result<()> {
@@ -149,20 +135,20 @@ impl JobFiles {
             // Else a child could still have an effect after the step was recorded as failed.
             kin::end(JOB, &self.name());
         }
-        let written = match ended {
-            Ok(Ending::Exit(code)) => Written { exit: Some(code), signal: None },
-            Ok(Ending::Signal(signal)) => Written { exit: None, signal: Some(signal) },
-            Ok(Ending::TimedOut) => Written { exit: None, signal: None },
+        let (exit, signal) = match ended {
+            Ok(Ending::Exit(code)) => (Some(code), None),
+            Ok(Ending::Signal(signal)) => (None, Some(signal)),
+            Ok(Ending::TimedOut) => (None, None),
             Err(error) => {
                 fs::write(self.file("err"), format!("`{}` cannot be started: {error}\n", job.program.display()))?;
-                Written { exit: Some(127), signal: None }
+                (Some(127), None)
             }
         };
+        let written = StoredEnding { exit, signal };
         files::find(&self.file("exit"))?.replace(&serde_json::to_vec(&written)?, 0o600)
     }
 }
 
-/// The word is the watcher's command.
 pub fn is_verb(word: &str) -> bool {
     word == WATCH
 }
@@ -198,7 +184,7 @@ mod tests {
         let (_kept, place) = watched("echo out; echo err >&2; exit 3", 20_000);
         assert_eq!(place.status(), JobStatus::Ended(Ending::Exit(3)));
         let read = |path| fs::read_to_string(path).unwrap();
-        assert_eq!((read(place.stdout()), read(place.stderr())), ("out\n".to_owned(), "err\n".to_owned()));
+        assert_eq!((read(place.file("out")), read(place.file("err"))), ("out\n".to_owned(), "err\n".to_owned()));
         assert_eq!(watched("kill -9 $$", 20_000).1.status(), JobStatus::Ended(Ending::Signal(9)));
         assert_eq!(watched("sleep 30", 100).1.status(), JobStatus::Ended(Ending::TimedOut));
     }

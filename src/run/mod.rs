@@ -1,7 +1,5 @@
 //! Unattended runs: the plan, its attempt ledger, the packets a run leaves, the client it starts, and the driver.
 
-pub mod status;
-pub mod yaml_text;
 pub mod plan;
 pub mod attempt;
 pub mod packet;

@@ -3,10 +3,9 @@
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a pause's digest covers everything but
 //! the two fields a person may edit, and the working tree; the same packet has the same bytes.
 
-use super::status::{Decision, Outcome, Trigger};
-use super::yaml_text;
-use crate::text::sha256::sha256;
-use crate::text::stored::canonical;
+use super::attempt::{Decision, RunOutcome, Trigger};
+use crate::text::yaml::{self, Node, Value as Yaml};
+use crate::text::{json::quoted, sha256::sha256, stored::canonical};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -16,7 +15,6 @@ pub struct Pause {
     pub checkpoint_id: String,
     pub digest: String,
     pub policy_hash: String,
-    /// What a person decides.
     pub question: String,
     pub resolution_decision: Option<Decision>,
     pub resolved: bool,
@@ -25,7 +23,6 @@ pub struct Pause {
     pub step_index: u64,
     pub task_spec: String,
     pub timestamp: String,
-    /// The deferred call.
     pub tool_use_id: Option<String>,
     pub trigger: Trigger,
 }
@@ -35,7 +32,7 @@ pub struct Pause {
 pub struct End {
     pub commit_hash: String,
     pub ledger_head: String,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub policy_hash: String,
     pub reason: String,
     pub run_id: String,
@@ -46,18 +43,18 @@ pub struct End {
 
 /// `<run_id>_<step>.json`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct StepSummary {
     /// Files that the step changed.
     pub artifacts: Vec<String>,
     pub duration_ms: u64,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub step_name: String,
 }
 
 impl Pause {
     /// The packet with its digest over this working tree.
     #[must_use]
-    pub fn sealed(mut self, tree: &str) -> Self {
+    pub fn seal(mut self, tree: &str) -> Self {
         self.digest = self.digest_with(tree);
         self
     }
@@ -72,30 +69,14 @@ impl Pause {
         self.resolution_decision.filter(|_| self.resolved)
     }
 
-    pub fn text(&self) -> String {
-        yaml_text::write(&to_map(self))
-    }
-
     /// The packet in a file, or what is wrong with it. The caller checks its digest.
     pub fn read(text: &str) -> Result<Self, String> {
-        let mut found = yaml_text::read(text, &to_map(&Self::default()))?;
+        let mut found = read_yaml(text, &to_map(&Self::default()))?;
         // A person may write `approved`.
         if let Some(Value::String(word)) = found.get_mut("resolution_decision") {
             word.make_ascii_uppercase();
         }
         serde_json::from_value(Value::Object(found)).map_err(|error| error.to_string())
-    }
-}
-
-impl End {
-    pub fn text(&self) -> String {
-        yaml_text::write(&to_map(self))
-    }
-}
-
-impl Summary {
-    pub fn text(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
 
@@ -106,9 +87,79 @@ fn to_map<T: Serialize>(packet: &T) -> Map<String, Value> {
     }
 }
 
+/// A flat record as YAML: keys are sorted; words in capitals, numbers and `true` stand bare, every other text in double
+/// quotes. What is written is read back as it was.
+pub fn to_yaml<T: Serialize>(packet: &T) -> String {
+    let line = |(key, value): (&String, &Value)| match value {
+        Value::Array(items) if !items.is_empty() => {
+            let items: Vec<String> = items.iter().map(|item| format!("  - {}\n", scalar(item))).collect();
+            format!("{key}:\n{}", items.concat())
+        }
+        value => format!("{key}: {}\n", scalar(value)),
+    };
+    to_map(packet).iter().map(line).collect()
+}
+
+fn scalar(value: &Value) -> String {
+    let bare = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    match value {
+        Value::String(text) if bare(text) => text.clone(),
+        Value::String(text) => double_quote(text),
+        Value::Array(_) => "[]".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Quoted as in JSON; characters that YAML does not print are escaped too.
+fn double_quote(text: &str) -> String {
+    let escape = |c: char| match c {
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    quoted(text).chars().map(escape).collect()
+}
+
+/// The record in a text that a person may have edited. Each value has the type of its key in `like`: a flag, a number, a
+/// list, or text.
+fn read_yaml(text: &str, like: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let node = yaml::parse(text, 1).map_err(|fault| format!("line {}: {}", fault.line, fault.what))?;
+    let Yaml::Map(pairs) = node.value else { return Err("it is not a mapping".to_owned()) };
+    let mut record = Map::new();
+    for (key, node) in pairs {
+        let Some(kind) = like.get(&key.name) else {
+            return Err(format!("line {}: the key `{}` is not known", key.line, key.name));
+        };
+        record.insert(key.name.clone(), value(&key.name, &node, kind)?);
+    }
+    match like.keys().find(|key| !record.contains_key(*key)) {
+        Some(missing) => Err(format!("the key `{missing}` is missing")),
+        None => Ok(record),
+    }
+}
+
+fn value(key: &str, node: &Node, kind: &Value) -> Result<Value, String> {
+    let odd = |what: &str| Err(format!("line {}: `{key}` must be {what}", node.line));
+    match (&node.value, kind) {
+        (Yaml::Nothing, _) => Ok(Value::Null),
+        (Yaml::Text(text), Value::Bool(_)) => match text.as_str() {
+            "true" => Ok(true.into()),
+            "false" => Ok(false.into()),
+            _ => odd("true or false"),
+        },
+        (Yaml::Text(text), Value::Number(_)) => text.parse::<u64>().map_or_else(|_| odd("a number"), |n| Ok(n.into())),
+        (Yaml::Text(text), _) => Ok(text.clone().into()),
+        (Yaml::List(items), _) => {
+            items.iter().map(|item| value(key, item, &Value::Null)).collect::<Result<Vec<_>, _>>().map(Value::Array)
+        }
+        (Yaml::Map(_), _) => odd("a single value"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
 
     fn pause() -> Pause {
         Pause {
@@ -123,13 +174,13 @@ mod tests {
             tool_use_id: Some("toolu_1".to_owned()),
             ..Pause::default()
         }
-        .sealed("tree")
+        .seal("tree")
     }
 
     #[test]
     fn a_person_may_edit_two_fields_and_no_other() {
         let packet = pause();
-        let text = packet.text();
+        let text = to_yaml(&packet);
         assert_eq!(Pause::read(&text).unwrap(), packet);
         let decided = text
             .replace("resolved: false", "resolved: true")
@@ -157,7 +208,7 @@ mod tests {
         let end = End {
             commit_hash: "c".to_owned(),
             ledger_head: "l".to_owned(),
-            outcome: Outcome::Pass,
+            outcome: RunOutcome::Pass,
             policy_hash: "p".to_owned(),
             reason: "all steps passed".to_owned(),
             run_id: "r".to_owned(),
@@ -165,9 +216,49 @@ mod tests {
             timestamp: "t".to_owned(),
             workflow: "w".to_owned(),
         };
-        for text in [end.text(), pause().text()] {
+        for text in [to_yaml(&end), to_yaml(&pause())] {
             let keys: Vec<_> = text.lines().filter(|line| !line.starts_with(' ')).collect();
             assert!(keys.is_sorted(), "{text}");
+        }
+    }
+
+    fn object(value: Value) -> Map<String, Value> {
+        match value {
+            Value::Object(map) => map,
+            _ => panic!("an object"),
+        }
+    }
+
+    #[test]
+    fn to_the_byte() {
+        let record = object(json!({"run_id": "2026-x", "outcome": "PASS", "steps": ["a", "b"], "none": [],
+            "n": 3, "yes": true, "word": "true", "nothing": null, "lines": "a\n\"b\": #c"}));
+        let wanted = "lines: \"a\\n\\\"b\\\": #c\"\nn: 3\nnone: []\nnothing: null\noutcome: PASS\nrun_id: \"2026-x\"\nsteps:\n  - \"a\"\n  - \"b\"\nword: \"true\"\nyes: true\n";
+        assert_eq!(to_yaml(&record), wanted);
+        assert_eq!(read_yaml(wanted, &record).unwrap(), record);
+    }
+
+    #[test]
+    fn what_is_odd_is_named() {
+        let like = object(json!({"a": "x", "b": true}));
+        for (text, words) in [
+            ("a: x", "`b` is missing"),
+            ("a: x\nb: maybe", "line 2: `b` must be true or false"),
+            ("a: x\nb: true\nc: 1", "line 3: the key `c` is not known"),
+            ("a: {x: 1}\nb: true", "`a` must be a single value"),
+            ("- a", "not a mapping"),
+            ("a: [", "line"),
+        ] {
+            let said = read_yaml(text, &like).unwrap_err();
+            assert!(said.contains(words), "{text:?}: {said}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_comes_back(text in "\\PC*|[\\x00-\\u{ff}]*") {
+            let record = object(json!({"a": text}));
+            prop_assert_eq!(read_yaml(&to_yaml(&record), &record).unwrap(), record);
         }
     }
 }

@@ -5,8 +5,7 @@
 
 use crate::config::policy::{Gates, Level};
 use crate::config::workflow::{Gate, Step, Workflow};
-use crate::model::agent::ours;
-use crate::model::phase::Phase;
+use crate::model::{agent::ours, phase::Phase};
 use crate::session::state::Sandbox;
 use serde::Serialize;
 
@@ -26,7 +25,6 @@ pub struct PlannedStep {
     pub verifies: bool,
 }
 
-/// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepAction {

@@ -19,10 +19,7 @@ pub fn from_file(env: &Env, file: &str) -> anyhow::Result<Vec<String>> {
     } else {
         fs::read_to_string(env.from_here(Path::new(file)))
     };
-    let text = match text {
-        Ok(text) => text,
-        Err(error) => return refused(format!("`{file}`: {error}\nhint: write one task per line")),
-    };
+    let text = text.or_else(|error| refused(format!("`{file}`: {error}\nhint: write one task per line")))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let tasks: Vec<String> = lines.map(str::to_owned).collect();
     if tasks.is_empty() {
@@ -33,16 +30,13 @@ pub fn from_file(env: &Env, file: &str) -> anyhow::Result<Vec<String>> {
 
 /// The tracker's ready items, each as a task that begins with the item's id.
 pub fn from_tracker(env: &Env) -> anyhow::Result<Vec<String>> {
-    let ready = match ready(env)? {
-        Ok(ready) => ready,
-        Err(words) => {
-            return refused(format!("the tracker has no tasks: {words}\nhint: `--queue` takes them from a file"));
+    match ready(env)? {
+        Err(words) => refused(format!("the tracker has no tasks: {words}\nhint: `--queue` takes them from a file")),
+        Ok(ready) if ready.is_empty() => {
+            refused("nothing is ready in the tracker\nhint: `--queue` takes tasks from a file")
         }
-    };
-    if ready.is_empty() {
-        return refused("nothing is ready in the tracker\nhint: `--queue` takes tasks from a file");
+        Ok(ready) => Ok(ready),
     }
-    Ok(ready)
 }
 
 /// Asks the tracker again when an item's turn comes. Without an answer the item counts as ready.

@@ -1,10 +1,8 @@
 //! The state of one run, folded from its lines in the attempt ledger.
 //!
-//! Reads nothing, writes nothing. Invariants: the same lines give the same state; a step that passed stays passed, so it
-//! is not started again.
+//! Pure. Invariant: a step that passed stays passed, so it is not started again.
 
-use super::attempt::{Begun, Deed, Done, Init, Paused, Resolved, Told};
-use super::status::{Outcome, RunStatus, Trigger};
+use super::attempt::{AttemptEntry, AttemptFact, Begun, Done, Init, Paused, Resolved, RunOutcome, RunStatus, Trigger};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -13,11 +11,10 @@ pub struct RunState {
     pub run_id: String,
     pub init: Init,
     pub status: RunStatus,
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<RunOutcome>,
     pub reason: String,
     /// By step: how its last attempt ended.
     pub done: BTreeMap<String, Done>,
-    /// The attempt that was started and has not ended.
     pub current: Option<Begun>,
     /// The last attempt of each step.
     pub begun: BTreeMap<String, Begun>,
@@ -38,10 +35,9 @@ pub struct RunState {
 
 impl RunState {
     pub fn has_passed(&self, step: &str) -> bool {
-        self.done.get(step).is_some_and(|done| done.outcome == Outcome::Pass)
+        self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::Pass)
     }
 
-    /// Steps that were started, in the plan's order.
     pub fn executed(&self) -> Vec<String> {
         self.init.steps.iter().filter(|step| self.begun.contains_key(*step)).cloned().collect()
     }
@@ -52,26 +48,26 @@ impl RunState {
         steps.map(|(at, step)| (at, step.as_str())).find(|(_, step)| !self.has_passed(step))
     }
 
-    pub fn apply(&mut self, told: &Told) {
+    pub fn apply(&mut self, told: &AttemptEntry) {
         told.ts.clone_into(&mut self.changed_at);
         match &told.deed {
-            Deed::Init(init) => {
+            AttemptFact::Init(init) => {
                 told.ts.clone_into(&mut self.began_at);
                 self.run_id.clone_from(&told.run_id);
                 (self.budget, self.step_timeout_ms) = (init.budget, init.step_timeout_ms);
                 self.init = init.clone();
             }
-            Deed::Step(begun) => {
+            AttemptFact::Step(begun) => {
                 self.status = RunStatus::Running;
                 self.current = Some(begun.clone());
                 self.begun.insert(begun.step.clone(), begun.clone());
             }
-            Deed::Done(done) => {
+            AttemptFact::Done(done) => {
                 self.current = None;
                 (self.cost, self.tokens) = (done.cost, done.tokens);
                 self.done.insert(done.step.clone(), done.clone());
             }
-            Deed::Checkpoint(paused) => {
+            AttemptFact::Checkpoint(paused) => {
                 (self.status, self.outcome) = (RunStatus::Checkpoint, Some(paused.outcome));
                 if paused.trigger == Trigger::Terminated {
                     // Its step may have ended since; `resume` looks.
@@ -83,8 +79,8 @@ impl RunState {
                 self.reason.clone_from(&paused.question);
                 (self.paused, self.resolved) = (Some(paused.clone()), None);
             }
-            Deed::Resolved(resolved) => self.resolved = Some(resolved.clone()),
-            Deed::Resumed(resumed) => {
+            AttemptFact::Resolved(resolved) => self.resolved = Some(resolved.clone()),
+            AttemptFact::Resumed(resumed) => {
                 if let Some(paused) = self.paused.as_ref().filter(|paused| !paused.checks.is_empty()) {
                     self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
                 }
@@ -94,7 +90,7 @@ impl RunState {
                 (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
                 self.reason.clear();
             }
-            Deed::Terminal(ended) => {
+            AttemptFact::Terminal(ended) => {
                 (self.status, self.outcome) = (RunStatus::Terminal, Some(ended.outcome));
                 self.reason.clone_from(&ended.reason);
                 self.paused = None;
@@ -119,8 +115,7 @@ pub fn pick(mut runs: Vec<RunState>, name: &str) -> Result<RunState, String> {
     }
 }
 
-/// Every run of a ledger, oldest first.
-pub fn fold(told: &[Told]) -> Vec<RunState> {
+pub fn fold(told: &[AttemptEntry]) -> Vec<RunState> {
     let mut runs: Vec<RunState> = Vec::new();
     for one in told {
         let at = runs.iter().position(|run| run.run_id == one.run_id).unwrap_or_else(|| {
@@ -137,8 +132,8 @@ mod tests {
     use super::*;
     use crate::model::call::CallKey;
 
-    fn done(step: &str, outcome: Outcome) -> Deed {
-        Deed::Done(Done {
+    fn done(step: &str, outcome: RunOutcome) -> AttemptFact {
+        AttemptFact::Done(Done {
             call: CallKey::default(),
             cost: 5,
             duration_ms: 1,
@@ -152,10 +147,11 @@ mod tests {
     #[test]
     fn a_step_that_passed_is_skipped() {
         let steps = ["a", "b"].map(str::to_owned).to_vec();
-        let begun = |step: &str| Deed::Step(Begun { step: step.to_owned(), ..Begun::default() });
-        let deeds = [Deed::Init(Init { steps, ..Init::default() }), begun("a"), done("a", Outcome::Pass), begun("b")];
+        let begun = |step: &str| AttemptFact::Step(Begun { step: step.to_owned(), ..Begun::default() });
+        let deeds =
+            [AttemptFact::Init(Init { steps, ..Init::default() }), begun("a"), done("a", RunOutcome::Pass), begun("b")];
         let told: Vec<_> =
-            deeds.into_iter().map(|deed| Told { run_id: "r".to_owned(), ts: "t".to_owned(), deed }).collect();
+            deeds.into_iter().map(|deed| AttemptEntry { run_id: "r".to_owned(), ts: "t".to_owned(), deed }).collect();
         let run = &fold(&told)[0];
         assert_eq!((run.next_step(), run.status), (Some((1, "b")), RunStatus::Running));
         assert_eq!(run.executed(), ["a", "b"]);

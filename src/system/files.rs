@@ -180,8 +180,12 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes every missing folder of this path, mode 0700 whatever the umask says.
+/// Makes every missing folder of this path, mode 0700 whatever the umask says. A relative path is refused: without a home
+/// our folders would be made in the working directory.
 pub fn make_all(path: &Path) -> Result<(), Failure> {
+    if path.is_relative() {
+        return Err(Failure::storage(path.display(), "not an absolute path"));
+    }
     missing(path).into_iter().try_for_each(make)
 }
 

@@ -12,10 +12,8 @@ use aops_shell::class::{LineSetting, class};
 use aops_shell::commands::powershell_class;
 use aops_shell::syntax::{Ground, Line};
 
-/// What is known around a call.
 #[derive(Clone, Copy)]
 pub struct CallSetting<'a> {
-    /// The permission mode.
     pub mode: Option<&'a str>,
     /// Where plan mode may write; empty if a link there leads out of it.
     pub plans: &'a str,
@@ -47,7 +45,6 @@ pub(super) fn line_setting<'a>(around: &CallSetting<'a>) -> LineSetting<'a> {
     LineSetting { ground: around.ground, project: project.map(|(_, value)| value.as_str()), listed: around.listed }
 }
 
-/// Plan mode may write plans.
 fn is_plan(input: &str, around: &CallSetting) -> bool {
     let below = |path: &str| {
         let plain = !path.split('/').any(|part| part == "..");

@@ -5,7 +5,6 @@
 
 pub mod table;
 mod input;
-mod strings;
 pub mod targets;
 pub mod effect;
 

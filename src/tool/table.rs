@@ -6,7 +6,6 @@
 use crate::model::call::Effect;
 use aops_shell::commands::{Act, Class};
 
-/// What is known of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownTool {
     /// Its effect, or why it is a write. For a tool that runs a line, the line decides.
@@ -14,7 +13,6 @@ pub struct KnownTool {
     pub touches: ToolTouches,
 }
 
-/// What a tool touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolTouches {
     Nothing,
@@ -56,7 +54,6 @@ const WRITING: [&str; 40] = [
 const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "trash", "rm"];
 const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
 
-/// What is known of this tool.
 pub fn tool(name: &str) -> KnownTool {
     if let Some((effect, _)) = FREE.iter().find(|(_, names)| names.contains(&name)) {
         return KnownTool { class: Ok(*effect), touches: ToolTouches::Nothing };

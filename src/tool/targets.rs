@@ -6,7 +6,6 @@
 pub use aops_shell::targets::{Act, CommandRun, Hidden, Target, Targets};
 
 use super::input::{self, InputFields};
-use super::strings;
 use super::table::{ToolTouches, tool as known};
 use aops_shell::commands::powershell_class;
 use aops_shell::syntax::{self, Ground, Line, Word};
@@ -17,7 +16,6 @@ pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
     Some(syntax::cut(&input::command(input).filter(|_| runs)?, ground))
 }
 
-/// What this call would touch.
 pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targets {
     let mut all = Targets::default();
     match known(tool).touches {
@@ -32,7 +30,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targ
             let writes = |line: &String| powershell_class(line).is_err();
             all.hidden.extend(lines.into_iter().filter(writes).map(Hidden::Line));
         }
-        ToolTouches::Strings(act) => strings::every_string(&mut all, act, input, ground),
+        ToolTouches::Strings(act) => input::every_string(&mut all, act, input, ground),
     }
     all
 }

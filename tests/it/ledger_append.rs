@@ -4,8 +4,8 @@ use crate::faults::{ID, LEDGER, STATE, Workshop, passed, sound};
 use crate::support::{BINARY, Sandbox};
 use aops_hook::ledger::open::Ledger;
 use aops_hook::ledger::session_folder::SessionKey;
-use aops_hook::run::artifacts::Artifacts;
-use aops_hook::run::attempt::{Begun, Deed, Init};
+use aops_hook::run::artifacts::RunArtifacts;
+use aops_hook::run::attempt::{AttemptFact, Begun, Init};
 use aops_hook::session::fact::{Blocked, Fact, Opened, Recovered};
 use aops_hook::system::env::Env;
 use serde_json::json;
@@ -74,17 +74,17 @@ fn a_dry_run_may_be_as_long_as_it_likes() {
 #[test]
 fn an_attempt_ledger_torn_anywhere_takes_the_next_line() {
     let folder = tempfile::tempdir().unwrap();
-    let artifacts = Artifacts::of(folder.path());
+    let artifacts = RunArtifacts::of(folder.path());
     let path = folder.path().join("artifacts/loop_state/attempt_ledger.jsonl");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    artifacts.append("r", Deed::Init(Init { task: "größer".to_owned(), ..Init::default() })).unwrap();
+    artifacts.append("r", AttemptFact::Init(Init { task: "größer".to_owned(), ..Init::default() })).unwrap();
     let whole = fs::read(&path).unwrap();
     for cut in 1..whole.len() {
         fs::write(&path, &whole).unwrap();
         OpenOptions::new().append(true).open(&path).unwrap().write_all(&whole[..cut]).unwrap();
         let runs = artifacts.runs().unwrap_or_else(|failure| panic!("cut at {cut}: {failure}"));
         assert_eq!(runs.len(), 1, "cut at {cut}");
-        artifacts.append("r", Deed::Step(Begun { step: "ä".to_owned(), ..Begun::default() })).unwrap();
+        artifacts.append("r", AttemptFact::Step(Begun { step: "ä".to_owned(), ..Begun::default() })).unwrap();
         let lines = fs::read_to_string(&path).unwrap();
         assert_eq!(lines.lines().count(), 2, "cut at {cut}: the torn line is gone");
         assert_eq!(artifacts.runs().unwrap()[0].executed().len(), 0, "cut at {cut}");

@@ -3,7 +3,7 @@
 pub(crate) mod server;
 
 use crate::support::Sandbox;
-use aops_hook::briefing::memory::{Memory, Trouble, recall, store};
+use aops_hook::briefing::memory::{Trouble, recall, store};
 use aops_hook::config::policy::Address;
 use aops_hook::system::env::Env;
 use serde_json::json;
@@ -21,7 +21,7 @@ fn env(sandbox: &Sandbox) -> Env {
     Env { config: sandbox.config(), ..Env::default() }
 }
 
-fn ask(env: &Env, server: &Server, time: Duration) -> Result<Vec<Memory>, Trouble> {
+fn ask(env: &Env, server: &Server, time: Duration) -> Result<Vec<String>, Trouble> {
     recall(env, &Address::read(&server.url()).unwrap(), "where does the wombat sleep", Instant::now() + time)
 }
 
@@ -29,8 +29,8 @@ fn kept(env: &Env) -> Vec<PathBuf> {
     fs::read_dir(env.config.join("aops/memory")).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-fn wombat() -> Vec<Memory> {
-    vec![Memory { text: "the wombat sleeps".to_owned(), score: None }]
+fn wombat() -> Vec<String> {
+    vec!["the wombat sleeps".to_owned()]
 }
 
 #[test]
@@ -175,31 +175,30 @@ fn a_server_without_memory_tools_is_missing() {
 fn memories_come_in_many_forms() {
     let key = format!("ghp_{}", "a1B2".repeat(9));
     let many = json!({ "memories": (0..50).map(|n| json!({ "content": format!("{n} {}", "x".repeat(9_000)) })).collect::<Vec<_>>() });
-    let memory = |text: &str, score| Memory { text: text.to_owned(), score };
     for (result, want) in [
         (
             text("{\"memories\": [{\"content\": \"a\", \"similarity_score\": 0.5}, {\"text\": \"b\"}]}"),
-            vec![memory("a", Some(0.5)), memory("b", None)],
+            vec!["a".to_owned(), "b".to_owned()],
         ),
         (
             json!({ "content": [], "structuredContent": { "result": [{ "memory": { "content": "c" }, "score": 2 }] } }),
-            vec![memory("c", Some(2.0))],
+            vec!["c".to_owned()],
         ),
         (
             text(
                 "Found the following memories:\n\nMemory 1:\nContent: d\nsecond line\nHash: 1\nRelevance Score: 0.25\n---\n\nMemory 2:\nContent: e\n",
             ),
-            vec![memory("d\nsecond line", Some(0.25)), memory("e", None)],
+            vec!["d\nsecond line".to_owned(), "e".to_owned()],
         ),
         (
             text(
                 "Found 2 memories (mode: semantic) for query: 'x'\n\n1. f\n   Hash: 0\n   Created: now [a, b]\n\n2. g\n   more\n   Hash: 1",
             ),
-            vec![memory("f", None), memory("g\nmore", None)],
+            vec!["f".to_owned(), "g\nmore".to_owned()],
         ),
         (text("No memories found for query: 'x'"), vec![]),
-        (text("some words"), vec![memory("some words", None)]),
-        (text(&format!("[\"\\u001b[31m {key}\"]")), vec![memory(" [31m [redacted:github-token]", None)]),
+        (text("some words"), vec!["some words".to_owned()]),
+        (text(&format!("[\"\\u001b[31m {key}\"]")), vec![" [31m [redacted:github-token]".to_owned()]),
         (json!({}), vec![]),
         (json!({ "content": "odd" }), vec![]),
     ] {
@@ -210,7 +209,7 @@ fn memories_come_in_many_forms() {
     let sandbox = Sandbox::new();
     let server = Server::start(Habit::Json).answering(text(&many.to_string()));
     let found = ask(&env(&sandbox), &server, LONG).unwrap();
-    assert!(found.len() == 8 && found.iter().all(|memory| memory.text.len() <= 2_000));
+    assert!(found.len() == 8 && found.iter().all(|memory| memory.len() <= 2_000));
 }
 
 #[test]

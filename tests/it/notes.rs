@@ -1,7 +1,7 @@
 //! The search over notes: what is found, what is left out, and an index that is never trusted blindly.
 
 use crate::support::Sandbox;
-use aops_hook::briefing::notes::{Found, refresh, search};
+use aops_hook::briefing::notes::{FoundNotes, refresh, search};
 use aops_hook::system::env::Env;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,17 +19,17 @@ fn note(sandbox: &Sandbox, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn ask(env: &Env, query: &str) -> Found {
+fn ask(env: &Env, query: &str) -> FoundNotes {
     search(env, query, 5, Instant::now() + Duration::from_secs(20))
 }
 
-fn paths(found: &Found) -> Vec<&str> {
+fn paths(found: &FoundNotes) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.path.to_str().unwrap()).collect()
 }
 
 /// By scan and by index, which must agree in everything but the index's age.
 #[track_caller]
-fn both(env: &Env, query: &str) -> Found {
+fn both(env: &Env, query: &str) -> FoundNotes {
     let index = index_file(env);
     let _ = fs::remove_file(&index);
     let scanned = ask(env, query);
@@ -120,7 +120,7 @@ fn what_is_no_note_is_left_out() {
 fn nothing_there_is_no_error() {
     let sandbox = Sandbox::new();
     let env = Env { data: sandbox.data().join("missing"), ..env(&sandbox) };
-    assert_eq!(ask(&env, "anything"), Found { complete: true, ..Found::default() });
+    assert_eq!(ask(&env, "anything"), FoundNotes { complete: true, ..FoundNotes::default() });
     assert_eq!(refresh(&env).unwrap().notes, 0);
     assert_eq!(ask(&env, "anything").hits, []);
 }

@@ -76,7 +76,7 @@ fn checkpoint_schema() -> Value {
 pub(crate) fn insights_schema() -> Value {
     let about =
         "What a session came to, made of its ledger and its transcript; in `sessions/insights/` of the data folder.";
-    titled("a session's insights, version 1", about, aops_hook::insight::fields::schema(), json!({}))
+    titled("a session's insights, version 1", about, aops_hook::insight::document::schema(), json!({}))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one switch of the tests: write instead of compare")]

@@ -31,7 +31,7 @@ fn main() {
                 memory::recall(&env(Path::new(folder)), &Address::read(url).unwrap(), query, soon())
                     .unwrap();
             eprintln!("{} memories in {:.0} ms", found.len(), began.elapsed().as_secs_f64() * 1e3);
-            found.iter().for_each(|memory| println!("{}", memory.text));
+            found.iter().for_each(|memory| println!("{memory}"));
         }
         _ => panic!(
             "usage: aops-bench-memory redact SOURCES | notes EMPTY-FOLDER | remember URL FOLDER TEXT | recall URL FOLDER QUERY"

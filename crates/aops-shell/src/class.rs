@@ -1,13 +1,9 @@
-//! The class of a shell line: the gravest of its simple commands.
-//!
-//! Reads the line as cut; writes nothing. Invariant: a part that is unknown, guessed or unreadable makes it a write, and
-//! so does a file a redirection writes or a variable that changes what other programs do.
-
-mod tree;
+//! The class of a shell line: the gravest of its simple commands. Invariant: a part that is unknown, guessed or unreadable
+//! makes it a write, and so does a file a redirection writes or a variable that changes what other programs do.
 
 use crate::commands::{self, Class, PRINTING, is_nowhere};
 use crate::effect::Effect;
-use crate::syntax::{Ground, Line, Simple};
+use crate::syntax::{Bit, Ground, Line, Simple, Word};
 
 /// The class of a call: its effect and, for a write, why it is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +23,6 @@ impl CallClass {
     }
 }
 
-/// What is known around a line.
 #[derive(Clone, Copy)]
 pub struct LineSetting<'a> {
     pub ground: Ground<'a>,
@@ -37,16 +32,13 @@ pub struct LineSetting<'a> {
     pub listed: &'a dyn Fn(&str) -> Option<Effect>,
 }
 
-/// The class of a shell line.
 pub fn class(line: &Line, around: &LineSetting) -> CallClass {
-    let touches_tree = || tree::touches(line, around);
-    match gravest(line, around) {
-        Ok(effect) if effect.is_write() => {
-            CallClass { effect, why: "it changes the repository".to_owned(), touches_tree: touches_tree() }
-        }
-        Ok(effect) => CallClass::of(Ok(effect), false),
-        Err(why) => CallClass::of(Err(why), touches_tree()),
-    }
+    let (effect, why) = match gravest(line, around) {
+        Ok(effect) if effect.is_write() => (effect, "it changes the repository".to_owned()),
+        Ok(effect) => return CallClass::of(Ok(effect), false),
+        Err(why) => (Effect::Write, why),
+    };
+    CallClass { effect, why, touches_tree: touches_tree(line, around) }
 }
 
 fn gravest(line: &Line, around: &LineSetting) -> Class {
@@ -107,4 +99,71 @@ fn assigned(simple: &Simple, name: &str) -> Class {
         Some(set) => Err(format!("it sets `{set}`")),
         None => Ok(Effect::Read),
     }
+}
+
+/// A write goes into the working tree or its repository, rather than only running something, such as tests. A path or
+/// program that is not certain does.
+fn touches_tree(line: &Line, around: &LineSetting) -> bool {
+    line.unclear || line.guessed.is_some() || line.commands.iter().any(|simple| touches(line, simple, around))
+}
+
+fn touches(line: &Line, simple: &Simple, around: &LineSetting) -> bool {
+    let inside = |word: &Word| !is_nowhere(word) && is_inside(simple, word, around);
+    if simple.writes.iter().any(inside) {
+        return true;
+    }
+    let Some(program) = simple.words.first() else { return false };
+    let Some(name) = program.literal().filter(|_| program.is_firm()) else { return true };
+    let name = name.rsplit('/').next().unwrap_or_default();
+    if name == "git" {
+        return commands::class(name, simple, line) != Ok(Effect::Read);
+    }
+    let arguments = &simple.words[1..];
+    let changed = commands::changed(name, simple, line);
+    let changed = changed.or_else(|| edits_in_place(name, arguments).then(|| arguments.into()));
+    if let Some(words) = changed {
+        return words.iter().any(|word| paths(word).any(|path| inside(&path)));
+    }
+    // Formatters and linters that fix what they find.
+    let fixes = ["--fix", "--write", "--in-place", "--inplace"];
+    let formats = name == "cargo" && arguments.first().is_some_and(|word| word.is("fmt") || word.is("fix"));
+    arguments.iter().any(|word| fixes.iter().any(|option| word.is(option)))
+        || formats && !arguments.iter().any(|word| word.is("--check"))
+}
+
+/// `perl` and `ruby` run code; with `-i` they change their files.
+fn edits_in_place(name: &str, arguments: &[Word]) -> bool {
+    let in_place = |word: &Word| word.is_option() && !word.starts_with("--") && word.lossy().contains('i');
+    matches!(name, "perl" | "ruby") && arguments.iter().any(in_place)
+}
+
+/// The paths a word may be: itself, what follows `=`, what is glued to an option.
+fn paths(word: &Word) -> impl Iterator<Item = Word> {
+    let whole = (!word.is_option()).then(|| word.clone());
+    let takes = ["-o", "-t", "-d", "-C", "-P"].iter().any(|option| word.starts_with(option));
+    let glued = (takes && word.bits.len() > 2).then(|| word.after(2));
+    [whole, word.past('='), glued].into_iter().flatten()
+}
+
+/// Below the folder the line runs in, or the project's.
+fn is_inside(simple: &Simple, word: &Word, around: &LineSetting) -> bool {
+    let roots = [Some(around.ground.cwd), around.project];
+    let below = |path: &str, root: &str| {
+        let rest = path.strip_prefix(root).filter(|_| !root.is_empty());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let inside = |path: &str| roots.iter().flatten().any(|root| below(path, root));
+    simple.folders.iter().any(|folder| normal(&word.from_folder(folder)).is_none_or(|path| inside(&path)))
+}
+
+/// The path without `.` and `..`; `None` if its folder is not certain.
+fn normal(path: &Word) -> Option<String> {
+    let firm = path.bits.iter().take(path.shifts.unwrap_or(usize::MAX));
+    let known: Vec<Bit> = firm.take_while(|bit| matches!(bit, Bit::Char(_))).copied().collect();
+    let whole = known.len() == path.bits.len();
+    // A file of unknown name in a known folder; with `..` behind, anywhere.
+    if !whole && (path.shifts.is_some() || path.lossy().contains("..")) {
+        return None;
+    }
+    Word { bits: known, ..Word::default() }.tidied().literal()
 }

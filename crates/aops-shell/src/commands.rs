@@ -1,20 +1,14 @@
-//! What is known of commands: one table, one option sorter, and a file for each program that is too
-//! odd for a row (`sed`, `awk`, `find`, `git`, ...).
-//!
-//! Reads one command of a line; writes nothing. Invariants: a command that is not known is a write, and may write
-//! whatever its arguments name; what is classed as a read touches nothing.
+//! What is known of commands: one table, one option sorter, and a file for each program that is too odd for a row (`sed`,
+//! `awk`, `find`, `git`, ...). Invariants: a command that is not known is a write, and may write whatever its arguments name;
+//! what is classed as a read touches nothing.
 
 mod options;
 mod command;
-mod inner;
+mod programs;
 mod builtin;
-mod sed;
-mod interpreter;
-mod awk;
+mod scripts;
 mod find;
 mod git;
-mod copy;
-mod archive;
 mod files;
 mod fetch;
 mod own;
@@ -22,9 +16,10 @@ mod table;
 mod powershell;
 
 pub use builtin::{PRINTING, variables};
-pub use command::{Act, Class, Files, Touched, is_nowhere};
-pub use interpreter::writes as program_writes;
+pub use command::{Act, Class, Files, Touched, is_nowhere, unknown};
+pub use options::shown;
 pub use powershell::class as powershell_class;
+pub use programs::writes as program_writes;
 
 use super::syntax::{Line, SYSTEM_FOLDERS, Simple, Word};
 use crate::effect::Effect;
@@ -38,30 +33,33 @@ pub fn program<'a>(word: &'a str, home: &str) -> Option<&'a str> {
     (SYSTEM_FOLDERS.contains(&folder) || name == "aops-hook" && own()).then_some(name)
 }
 
-/// Why a command that is not known is a write.
-pub fn unknown(name: &str) -> String {
-    command::unknown(name)
-}
-
-/// A word in a refusal.
-pub fn shown(word: &Word) -> String {
-    options::shown(word)
-}
-
 /// What the command of this name does with its arguments.
 pub fn class(name: &str, simple: &Simple, line: &Line) -> Class {
     let known = table::find(name);
+    class_of(known, &invocation(known, name, simple, line))
+}
+
+fn invocation<'a>(known: Option<Row>, name: &'a str, simple: &'a Simple, line: &'a Line) -> Invocation<'a> {
     let options = known.map_or("", |known| known.options);
-    class_of(known, &Invocation { name, arguments: &simple.words[1..], options, simple, line })
+    Invocation { name, arguments: &simple.words[1..], options, simple, line }
 }
 
 fn class_of(known: Option<Row>, command: &Invocation) -> Class {
+    if command.simple.name() == Some(command.name) {
+        return command.simple.class.get_or_init(|| new_class(known, command)).clone();
+    }
+    new_class(known, command)
+}
+
+fn new_class(known: Option<Row>, command: &Invocation) -> Class {
     let versioned = || command.reads_if(table::asks_version(command), "");
     match known.map_or(ClassRule::Unknown, |known| known.rule) {
         ClassRule::Reads if command.options.is_empty() => Ok(Effect::Read),
         ClassRule::Reads => command.reads_if(command.written().is_empty(), command.options),
         ClassRule::Listed => command.sorted().map(|_| Effect::Read),
-        ClassRule::By(class) => class(command),
+        ClassRule::Needs(options) => command.reads_if(command.sorted()?.has(options), ""),
+        ClassRule::AtMost(operands) => command.unless(command.sorted()?.operands.get(operands).copied()),
+        ClassRule::Rule(class) => class(command),
         ClassRule::Verbs(verbs) => versioned().or_else(|_| looks(command, verbs)),
         ClassRule::Unknown => versioned(),
     }
@@ -80,7 +78,6 @@ fn looks(command: &Invocation, verbs: &[&str]) -> Class {
 
 /// Everything this command may touch.
 pub fn touched(simple: &Simple, line: &Line) -> Touched {
-    let arguments = &simple.words[1..];
     let Some(name) = simple.name().filter(|_| !simple.function) else { return anything(simple) };
     let lower = name.to_ascii_lowercase();
     let known = table::find(&lower).or_else(|| {
@@ -88,11 +85,10 @@ pub fn touched(simple: &Simple, line: &Line) -> Touched {
         let bare = lower.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         table::find(bare).filter(|known| bare != lower && matches!(known.touches, Touches::RunsBy(_)))
     });
-    let options = known.map_or("", |known| known.options);
-    let command = Invocation { name: &lower, arguments, options, simple, line };
+    let command = invocation(known, &lower, simple, line);
     let mut touched = if reads(known, &command) { Touched::nothing() } else { by_row(known, &command) };
     if matches!(name, "cat" | "head" | "tail" | "tac" | "pv" | "tee") && (!simple.writes.is_empty() || name == "tee") {
-        touched.files.extend(all(arguments.iter().chain(&simple.arriving), Act::Copy));
+        touched.files.extend(all(command.arguments.iter().chain(&simple.arriving), Act::Copy));
     }
     touched
 }
@@ -102,7 +98,7 @@ fn reads(known: Option<Row>, command: &Invocation) -> bool {
     let program = command.simple.words[0].lossy();
     let runs = |known: Row| match known.touches {
         Touches::Runs => true,
-        Touches::RunsBy(_) => matches!(known.rule, ClassRule::Reads | ClassRule::By(_)),
+        Touches::RunsBy(_) => matches!(known.rule, ClassRule::Reads | ClassRule::Rule(_)),
         _ => false,
     };
     !known.is_some_and(runs) && self::program(&program, "\0").is_some() && class_of(known, command) == Ok(Effect::Read)
@@ -124,16 +120,16 @@ fn by_row(known: Option<Row>, command: &Invocation) -> Touched {
             Touched { programs, ..anything(command.simple) }
         }
         Touches::Remote => {
-            let words = command.arguments.iter().filter(|word| !inner::has_blanks(word));
+            let words = command.arguments.iter().filter(|word| !programs::has_blanks(word));
             Touched { programs: scripts(command.simple), ..Touched::files(every(words)) }
         }
-        Touches::By(touched) | Touches::RunsBy(touched) => touched(command),
+        Touches::ChangesBy(touched) | Touches::RunsBy(touched) => touched(command),
     }
 }
 
 /// A command that is not known: every argument, the lines in them, and a program on its standard input.
 fn anything(simple: &Simple) -> Touched {
-    let lines = inner::lines(&simple.words);
+    let lines = programs::lines(&simple.words);
     Touched { programs: scripts(simple), lines, ..Touched::files(every(&simple.words[1..])) }
 }
 
@@ -144,14 +140,13 @@ fn scripts(simple: &Simple) -> Vec<String> {
 
 /// The words among which are the files that a command changes by itself; `None` if it only reads or runs something.
 pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a, [Word]>> {
-    use Touches::{By, Every, Operands, Outputs, Second};
+    use Touches::{ChangesBy, Every, Operands, Outputs, Second};
     let known = table::find(name)?;
-    let arguments = &simple.words[1..];
-    let command = Invocation { name, arguments, options: known.options, simple, line };
+    let command = invocation(Some(known), name, simple, line);
     match known.touches {
         _ if class_of(Some(known), &command).is_ok() => None,
         Outputs => Some(Cow::Owned(command.written())),
-        Operands(_) | Second | Every | By(_) => Some(Cow::Borrowed(arguments)),
+        Operands(_) | Second | Every | ChangesBy(_) => Some(Cow::Borrowed(&simple.words[1..])),
         _ => None,
     }
 }

@@ -1,10 +1,7 @@
-//! What a command or a call does to the world.
-//!
-//! Plain data. Stored by name, in lower case.
+//! What a command or a call does to the world. Stored by name, in lower case.
 
 use serde::{Deserialize, Serialize};
 
-/// What a call does, independent of its tool's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {

@@ -8,38 +8,33 @@ mod tree;
 mod reader;
 mod scope;
 mod word;
-mod held;
-mod distinct;
 mod found;
-mod number;
-mod wrapper;
-mod wrap;
 mod walk;
+mod wrap;
 mod simple;
 
+use crate::effect::Effect;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 pub use found::{found, globbed};
-pub use held::{Held, is_armed};
+pub use scope::{Held, is_armed};
 pub use word::{Bit, Word, is_text};
 
 /// Where programs of the system live. A program of the same name elsewhere may be anything.
 pub const SYSTEM_FOLDERS: [&str; 7] =
     ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin", "/usr/xpg4/bin"];
 
-/// Where a line would run.
+/// Where a line would run. Paths are absolute.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ground<'a> {
-    /// Absolute.
     pub cwd: &'a str,
-    /// Absolute.
     pub home: &'a str,
     /// Variables whose values we know, such as `CLAUDE_CONFIG_DIR`.
     pub variables: &'a [(String, String)],
 }
 
-/// One line, cut.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
     pub text: String,
@@ -78,6 +73,8 @@ pub struct Simple {
     pub values: Vec<Word>,
     /// The program's name without its folder, where the line says it.
     called: Option<Rc<str>>,
+    /// What the command of this name does, or why it is a write: asked by the guard and by the sandbox.
+    pub class: OnceCell<Result<Effect, String>>,
 }
 
 impl Simple {
@@ -93,6 +90,24 @@ impl Simple {
     }
 }
 
+/// The commands in their order, each where it stands first: one that runs a hundred times is judged once.
+fn distinct(commands: Vec<Simple>) -> Vec<Rc<Simple>> {
+    let mut kept: Vec<Rc<Simple>> = Vec::with_capacity(commands.len());
+    let mut places: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for command in commands {
+        let words = command.words.iter().chain(&command.writes).chain(&command.arriving);
+        // Of folders the length is enough: each `cd` makes it longer.
+        let folders: usize = command.folders.iter().map(|folder| folder.bits.len()).sum();
+        let mark = words.fold((folders + command.words.len()) as u64, |mark, word| word.mark(mark));
+        let places = places.entry(mark).or_default();
+        if !places.iter().any(|at| *kept[*at] == command) {
+            places.push(kept.len());
+            kept.push(Rc::new(command));
+        }
+    }
+    kept
+}
+
 /// How many texts this thread has read since this was last asked.
 #[cfg(any(test, debug_assertions))]
 pub fn texts_read() -> usize {
@@ -105,14 +120,27 @@ pub fn cut(line: &str, ground: &Ground) -> Line {
     let mut scope = scope::Scope::new(ground);
     walk.program(line, &mut scope);
     let functions = walk.sure_functions();
-    Line {
-        text: line.to_owned(),
-        commands: distinct::distinct(walk.found),
-        unclear: walk.unclear,
-        guessed: walk.guessed,
-        variables: walk.variables,
-        links: walk.links,
-        numbers: walk.numbers,
-        functions,
+    Line { text: line.to_owned(), commands: distinct(walk.found), functions, ..walk.line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ground, cut};
+
+    fn count(line: &str) -> usize {
+        cut(line, &Ground { cwd: "/a", home: "/h", variables: &[] }).commands.len()
+    }
+
+    #[test]
+    fn a_command_counts_again_only_where_something_about_it_differs() {
+        assert_eq!(count("ls; ls; ls && ls | ls"), 1);
+        assert_eq!(count("ls a; ls b; ls a"), 2);
+        assert_eq!(count("ls; ls > x; ls > y; ls > x"), 3);
+        assert_eq!(count("A=1 ls; A=2 ls; ls; A=1 ls"), 3);
+        assert_eq!(count("ls; cd b; ls"), 3, "not where it was");
+        assert_eq!(count("cat a | xargs rm; cat b | xargs rm"), 4, "not what arrives");
+        assert_eq!(count("sh <<E\nls\nE\nsh <<E\nls\nE\n"), 1);
+        assert_eq!(count("python <<E\n1\nE\npython <<E\n2\nE\n"), 2, "not what it reads");
+        assert_eq!(count("f; f() { ls; }; f"), 3, "not the same program");
     }
 }

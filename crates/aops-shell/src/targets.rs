@@ -1,7 +1,5 @@
-//! What a shell line would touch: files it may write, programs it runs, text it hides behind.
-//!
-//! Reads the line alone; nothing is looked up on disk. Invariant: an unknown command may write whatever its arguments
-//! name; one that only reads touches nothing.
+//! What a shell line would touch: files it may write, programs it runs, text it hides behind. Invariant: an unknown command
+//! may write whatever its arguments name; one that only reads touches nothing.
 
 pub use super::commands::Act;
 
@@ -33,7 +31,6 @@ pub struct Target {
     pub stands: Option<bool>,
 }
 
-/// Everything a call touches.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
     pub paths: Vec<Target>,
@@ -64,40 +61,27 @@ pub enum Hidden {
 /// One program run with its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct CommandRun {
-    command: Rc<Simple>,
+    pub command: Rc<Simple>,
     /// It only reads.
     pub reads: bool,
     /// Variables set for it, or by the line.
     pub assigned: Vec<String>,
 }
 
-impl CommandRun {
-    /// The program and its arguments.
-    pub fn words(&self) -> &[Word] {
-        &self.command.words
-    }
-
-    /// What may arrive on its standard input.
-    pub fn arriving(&self) -> &[Word] {
-        &self.command.arriving
-    }
-}
-
 impl Targets {
-    pub fn is_empty(&self) -> bool {
-        self.paths.is_empty() && self.runs.is_empty() && self.hidden.is_empty() && !self.over
-    }
-
     /// Adds a shell line, with everything it runs.
     pub fn line(&mut self, text: &str, ground: &Ground) {
-        self.lines += text.len() + 64;
-        self.over |= self.lines > LINES;
-        if !self.over {
+        if self.has_room(text) {
             self.cut(&syntax::cut(text, ground), ground);
         }
     }
 
-    /// Adds a line that was cut before.
+    fn has_room(&mut self, text: &str) -> bool {
+        self.lines += text.len() + 64;
+        self.over |= self.lines > LINES;
+        !self.over
+    }
+
     pub fn cut(&mut self, line: &Line, ground: &Ground) {
         self.depth += 1;
         self.links.extend(line.links.iter().cloned());
@@ -136,13 +120,11 @@ impl Targets {
 
     /// A line in an argument. Unlike one that surely runs, it may be prose: text that is no shell is a program.
     fn inner(&mut self, text: &str, simple: &Simple, ground: &Ground) {
-        self.lines += text.len() + 64;
-        self.over |= self.lines > LINES;
-        let cwd = simple.folders.first().and_then(Word::literal);
-        let ground = Ground { cwd: cwd.as_deref().unwrap_or(ground.cwd), ..*ground };
-        if self.over {
+        if !self.has_room(text) {
             return;
         }
+        let cwd = simple.folders.first().and_then(Word::literal);
+        let ground = Ground { cwd: cwd.as_deref().unwrap_or(ground.cwd), ..*ground };
         let line = syntax::cut(text, &ground);
         if line.unclear && commands::program_writes(text) {
             self.hidden.push(Hidden::Program(text.to_owned()));

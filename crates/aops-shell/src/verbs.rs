@@ -1,7 +1,5 @@
-//! The verbs of `aops-hook`: who may use each, and what a call of it does.
-//!
-//! Plain data. The command line, the guard and the classes of shell commands all read this list. Invariant: a test holds
-//! it equal to the table of the command line.
+//! The verbs of `aops-hook`: who may use each, and what a call of it does. The command line, the guard and the classes of
+//! shell commands all read this list. Invariant: a test holds it equal to the table of the command line.
 
 use crate::effect::Effect;
 
@@ -32,29 +30,20 @@ const fn writes(name: &'static str, who: Who) -> Verb {
 }
 
 /// Every verb, in the order of `--help`; at the end those that clap and our own child processes use.
+#[rustfmt::skip]
 pub static VERBS: &[Verb] = &[
-    reads("status"),
-    reads("sessions"),
-    reads("log"),
-    reads("verify"),
+    reads("status"), reads("sessions"), reads("log"), reads("verify"),
     writes("verify --quarantine", Who::AtTerminal),
-    reads("why"),
-    reads("simulate"),
-    reads("replay"),
+    reads("why"), reads("simulate"), reads("replay"),
     Verb { name: "block", who: Who::Anyone, effect: Effect::Control },
     writes("clear-block", Who::AtTerminal),
     writes("waive", Who::AtTerminal),
-    reads("insights"),
-    reads("transcript"),
-    reads("report"),
+    reads("insights"), reads("transcript"), reads("report"),
     writes("export", Who::Anyone),
-    reads("workflow"),
-    reads("policy"),
+    reads("workflow"), reads("policy"),
     writes("checkpoint", Who::Anyone),
     writes("checkpoint create", Who::Anyone),
-    reads("checkpoint list"),
-    reads("checkpoint show"),
-    reads("checkpoint diff"),
+    reads("checkpoint list"), reads("checkpoint show"), reads("checkpoint diff"),
     writes("checkpoint rollback", Who::OutsideClient),
     reads("checkpoint verify"),
     writes("checkpoint gc", Who::OutsideClient),
@@ -65,11 +54,7 @@ pub static VERBS: &[Verb] = &[
     reads("runs"),
     writes("install", Who::OutsideClient),
     writes("uninstall", Who::AtTerminal),
-    reads("doctor"),
-    reads("demo"),
-    reads("statusline"),
-    reads("completions"),
-    reads("help"),
+    reads("doctor"), reads("demo"), reads("statusline"), reads("completions"), reads("help"),
     // They run whatever program they are given.
     writes("__refresh", Who::OutsideClient),
     writes("__refresh-work", Who::OutsideClient),

@@ -3,7 +3,6 @@
 //! Reads nothing, writes nothing. A result is JSON with a list of memories, or a numbered text, or some text. Invariant:
 //! so many memories of so many bytes, redacted, whatever came.
 
-use super::Memory;
 use super::rpc::plain;
 use crate::text::json::cut;
 use crate::text::redact::redact;
@@ -11,18 +10,19 @@ use serde_json::Value;
 
 const LONGEST: usize = 2_000;
 const LISTS: [&str; 4] = ["memories", "results", "items", "matches"];
+/// Lines about a memory in a numbered text.
+const ABOUT: [&str; 8] = ["Relevance Score", "Score", "Similarity", "Hash", "Created", "Tags", "Timestamp", "Type"];
 const TEXTS: [&str; 4] = ["content", "text", "memory", "document"];
-const SCORES: [&str; 4] = ["similarity_score", "relevance_score", "score", "similarity"];
 
 /// What is remembered, or the server's refusal.
-pub(super) fn memories(result: &Value, most: usize) -> Result<Vec<Memory>, String> {
+pub(super) fn memories(result: &Value, most: usize) -> Result<Vec<String>, String> {
     if let Some(words) = refusal(result) {
         return Err(words);
     }
     let text = text(result);
     let parsed = result.get("structuredContent").cloned().or_else(|| serde_json::from_str(&text).ok());
-    let found = parsed.as_ref().and_then(listed).unwrap_or_else(|| numbered(&text));
-    Ok(found.into_iter().filter(|memory| !memory.text.is_empty()).take(most).collect())
+    let found = parsed.as_ref().and_then(read_list).unwrap_or_else(|| read_numbered(&text));
+    Ok(found.into_iter().filter(|memory| !memory.is_empty()).take(most).collect())
 }
 
 pub(super) fn refusal(result: &Value) -> Option<String> {
@@ -46,39 +46,36 @@ fn text(result: &Value) -> String {
 }
 
 /// `{"memories": [{"content": …, "similarity_score": …}]}`, the memory itself perhaps one level down.
-fn listed(value: &Value) -> Option<Vec<Memory>> {
+fn read_list(value: &Value) -> Option<Vec<String>> {
     let value = value.get("result").unwrap_or(value);
     let list = value.as_array().or_else(|| LISTS.iter().find_map(|name| value[name].as_array()))?;
     let one = |item: &Value| {
         let text = TEXTS.iter().find_map(|name| item[name].as_str().or_else(|| item[name]["content"].as_str()));
-        let score = SCORES.iter().find_map(|name| item[name].as_f64());
-        text.or(item.as_str()).map(|text| Memory { text: shown(text), score })
+        text.or(item.as_str()).map(clean)
     };
     Some(list.iter().filter_map(one).collect())
 }
 
 /// `1. text`, `Memory 1:` and the like; each goes on to the next number, without the lines about itself.
-fn numbered(text: &str) -> Vec<Memory> {
-    let mut found: Vec<(Vec<&str>, Option<f64>)> = Vec::new();
+fn read_numbered(text: &str) -> Vec<String> {
+    let mut found: Vec<Vec<&str>> = Vec::new();
     for line in text.lines() {
         if let Some(first) = begins(line) {
-            found.push((vec![first], None));
+            found.push(vec![first]);
             continue;
         }
         // Text above the first number is about the list.
-        let Some((lines, score)) = found.last_mut() else { continue };
+        let Some(lines) = found.last_mut() else { continue };
         match line.trim().split_once(": ") {
             Some(("Content", value)) => lines.push(value),
-            Some(("Relevance Score" | "Score" | "Similarity", value)) => *score = value.parse().ok(),
-            Some(("Hash" | "Created" | "Tags" | "Timestamp" | "Type", _)) => {}
+            Some((name, _)) if ABOUT.contains(&name) => {}
             _ => lines.push(line.trim()),
         }
     }
     if found.is_empty() && !text.to_ascii_lowercase().starts_with("no ") {
-        found.push((text.lines().collect(), None));
+        found.push(text.lines().collect());
     }
-    let joined = |lines: Vec<&str>| shown(lines.join("\n").trim().trim_matches('-').trim());
-    found.into_iter().map(|(lines, score)| Memory { text: joined(lines), score }).collect()
+    found.into_iter().map(|lines| clean(lines.join("\n").trim().trim_matches('-').trim())).collect()
 }
 
 /// What follows the number on the first line of a memory.
@@ -90,7 +87,7 @@ fn begins(line: &str) -> Option<&str> {
     line[after(line)?..].strip_prefix(". ")
 }
 
-fn shown(text: &str) -> String {
+fn clean(text: &str) -> String {
     let clean = redact(text);
     cut(&clean, LONGEST).chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }

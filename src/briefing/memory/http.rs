@@ -12,10 +12,12 @@ use std::time::{Duration, Instant};
 const LONGEST_HEAD: u64 = 16 << 10;
 const LONGEST_BODY: usize = 1 << 20;
 
+/// Names in lower case, and values.
+type Headers = Vec<(String, String)>;
+
 pub(super) struct Reply {
     pub(super) status: u16,
-    /// Names in lower case.
-    headers: Vec<(String, String)>,
+    headers: Headers,
     left: Left,
     from: BufReader<Timed>,
 }
@@ -124,7 +126,7 @@ fn request(server: &Address, headers: &[(&str, &str)], body: &str) -> String {
 }
 
 /// Status and headers, up to the empty line; `None` where this is not HTTP.
-fn head(from: &mut BufReader<Timed>) -> Result<Option<(u16, Vec<(String, String)>)>, Trouble> {
+fn head(from: &mut BufReader<Timed>) -> Result<Option<(u16, Headers)>, Trouble> {
     let mut from = from.take(LONGEST_HEAD);
     let Some(first) = line(&mut from)? else { return Ok(None) };
     let mut headers = Vec::new();

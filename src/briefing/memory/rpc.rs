@@ -27,11 +27,8 @@ pub(super) struct Client<'a> {
     fresh: bool,
 }
 
-enum Said {
-    Result(Value),
-    /// No session, or one that has expired.
-    Refused(Trouble),
-}
+/// The result of one request, or why the server refused it: no session, or one that has expired.
+type Response = Result<Value, Trouble>;
 
 impl<'a> Client<'a> {
     pub(super) fn new(server: &'a Address, session: Option<String>, deadline: Instant) -> Self {
@@ -39,17 +36,12 @@ impl<'a> Client<'a> {
     }
 
     pub(super) fn call(&mut self, method: &str, params: &Value) -> Result<Value, Trouble> {
-        match self.ask(method, params)? {
-            Said::Result(result) => Ok(result),
-            Said::Refused(trouble) if self.fresh => Err(trouble),
-            Said::Refused(trouble) => {
-                self.open().map_err(|other| if other == Trouble::Late { other } else { trouble })?;
-                match self.ask(method, params)? {
-                    Said::Result(result) => Ok(result),
-                    Said::Refused(trouble) => Err(trouble),
-                }
-            }
-        }
+        let trouble = match self.ask(method, params)? {
+            Err(trouble) if !self.fresh => trouble,
+            said => return said,
+        };
+        self.open().map_err(|other| if other == Trouble::Late { other } else { trouble })?;
+        self.ask(method, params)?
     }
 
     /// `initialize`, then the note that we are ready.
@@ -60,15 +52,13 @@ impl<'a> Client<'a> {
         let reply = self.post(&request("initialize", &params))?;
         let id = reply.header("mcp-session-id").filter(|id| id.len() <= 256 && is_printable(id)).unwrap_or_default();
         let id = id.to_owned();
-        if let Said::Refused(trouble) = understand(reply)? {
-            return Err(trouble);
-        }
+        understand(reply)??;
         self.session = Some(id);
         self.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
         Ok(())
     }
 
-    fn ask(&self, method: &str, params: &Value) -> Result<Said, Trouble> {
+    fn ask(&self, method: &str, params: &Value) -> Result<Response, Trouble> {
         understand(self.post(&request(method, params))?)
     }
 
@@ -91,7 +81,7 @@ fn is_printable(id: &str) -> bool {
     id.bytes().all(|b| b.is_ascii_graphic())
 }
 
-fn understand(reply: Reply) -> Result<Said, Trouble> {
+fn understand(reply: Reply) -> Result<Response, Trouble> {
     match reply.status {
         200 => {}
         // With a session these mean that it has expired; without, that one is wanted, or that nothing is there.
@@ -99,7 +89,7 @@ fn understand(reply: Reply) -> Result<Said, Trouble> {
             let status = reply.status;
             let trouble =
                 if status == 404 { Trouble::Missing } else { Trouble::Said(format!("answered with HTTP {status}")) };
-            return Ok(Said::Refused(trouble));
+            return Ok(Err(trouble));
         }
         401 | 403 => return Err(Trouble::Said("wants a login, which we do not have".to_owned())),
         300..400 => return Err(Trouble::Said("points to another address, which is not followed".to_owned())),
@@ -114,10 +104,10 @@ fn understand(reply: Reply) -> Result<Said, Trouble> {
     };
     let message = message.ok_or_else(|| Trouble::Said("sent no MCP answer".to_owned()))?;
     match message.get("error") {
-        None => Ok(Said::Result(message["result"].clone())),
+        None => Ok(Ok(message["result"].clone())),
         Some(error) => {
             let words = error["message"].as_str().unwrap_or("an error without words");
-            Ok(Said::Refused(Trouble::Said(format!("refused: {}", plain(words)))))
+            Ok(Err(Trouble::Said(format!("refused: {}", plain(words)))))
         }
     }
 }
@@ -153,21 +143,21 @@ const COUNTS: [&str; 5] = ["n_results", "limit", "max_results", "top_k", "k"];
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Learnt {
-    pub(super) recall: Option<Recall>,
+    pub(super) recall: Option<RecallTool>,
     schema: u32,
     server: String,
     pub(super) session: Option<String>,
-    pub(super) store: Option<Store>,
+    pub(super) store: Option<StoreTool>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Recall {
+pub(super) struct RecallTool {
     pub(super) count: Option<String>,
     pub(super) name: String,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Store {
+pub(super) struct StoreTool {
     pub(super) name: String,
     /// Tags are an argument of their own, not part of `metadata`.
     pub(super) tags_apart: bool,
@@ -181,14 +171,14 @@ pub(super) fn learn(env: &Env, client: &mut Client) -> Result<Learnt, Trouble> {
         names.iter().find_map(|name| Some(((*name).to_owned(), named(name)?["inputSchema"]["properties"].clone())))
     };
     let learnt = Learnt {
-        recall: find(&RECALL).map(|(name, has)| Recall {
+        recall: find(&RECALL).map(|(name, has)| RecallTool {
             count: COUNTS.into_iter().find(|n| has.get(n).is_some()).map(str::to_owned),
             name,
         }),
         schema: 1,
         server: client.server.host.clone(),
         session: client.session.clone(),
-        store: find(&STORE).map(|(name, has)| Store { name, tags_apart: has.get("tags").is_some() }),
+        store: find(&STORE).map(|(name, has)| StoreTool { name, tags_apart: has.get("tags").is_some() }),
     };
     save(env, client.server, &learnt);
     Ok(learnt)
@@ -199,7 +189,7 @@ pub(super) fn load(env: &Env, server: &Address) -> Option<Learnt> {
     let kept: Learnt = serde_json::from_slice(&bytes).ok()?;
     let known = |name: &String, names: &[&str]| names.contains(&name.as_str());
     let recall =
-        |tool: &Recall| known(&tool.name, &RECALL) && tool.count.as_ref().is_none_or(|name| known(name, &COUNTS));
+        |tool: &RecallTool| known(&tool.name, &RECALL) && tool.count.as_ref().is_none_or(|name| known(name, &COUNTS));
     let sound = kept.schema == 1
         && kept.session.as_deref().is_none_or(is_printable)
         && kept.recall.as_ref().is_none_or(recall)

@@ -38,7 +38,7 @@ pub(super) struct Index {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct WordRow {
     word: Word,
     at: u64,
     long: u32,
@@ -120,9 +120,9 @@ impl Index {
         Some(low)
     }
 
-    fn row(&self, n: usize) -> Option<Row> {
+    fn row(&self, n: usize) -> Option<WordRow> {
         let bytes = self.bytes(self.rows_at + (n * ROW) as u64, ROW)?;
-        Some(Row {
+        Some(WordRow {
             word: u64_at(&bytes, 0)?,
             at: u64_at(&bytes, 8)?,
             long: u32_at(&bytes, 16)?,
@@ -131,7 +131,7 @@ impl Index {
     }
 
     /// Notes and weights of a word, in the order of the notes.
-    fn notes_of(&self, row: &Row) -> Option<Vec<(u32, u32)>> {
+    fn notes_of(&self, row: &WordRow) -> Option<Vec<(u32, u32)>> {
         let bytes = self.bytes(row.at, row.long as usize)?;
         let (mut at, mut note, mut found) = (0, 0_u32, Vec::new());
         while at < bytes.len() {

@@ -3,7 +3,7 @@
 //! Invariants: equal scores keep the order of the notes, so that an answer never flickers; a line that comes out is short,
 //! redacted, and free of control characters.
 
-use super::Line;
+use super::NoteLine;
 use super::words::{Word, each_word};
 use crate::text::json::cut;
 use crate::text::redact::redact;
@@ -82,7 +82,7 @@ const MOST_LINES: usize = 3;
 const LONGEST: usize = 240;
 
 /// At most three lines, in the note's order.
-pub(super) fn best_lines(question: &Question, weights: &[f64], text: &str) -> Vec<Line> {
+pub(super) fn best_lines(question: &Question, weights: &[f64], text: &str) -> Vec<NoteLine> {
     // Redacted as a whole: a private key has many lines.
     let text = redact(text);
     let mut found: Vec<(f64, usize, &str)> = Vec::new();
@@ -97,7 +97,7 @@ pub(super) fn best_lines(question: &Question, weights: &[f64], text: &str) -> Ve
     found.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     found.truncate(MOST_LINES);
     found.sort_by_key(|(_, number, _)| *number);
-    found.into_iter().map(|(_, number, piece)| Line { number, text: clean(piece) }).collect()
+    found.into_iter().map(|(_, number, piece)| NoteLine { number, text: clean(piece) }).collect()
 }
 
 /// The sum over the different words of the question in it.

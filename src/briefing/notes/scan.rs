@@ -78,7 +78,7 @@ fn open(path: &Path) -> io::Result<File> {
 const THREADS: usize = 2;
 
 /// One note: how long it is, and what each word of the question weighs in it.
-struct Seen {
+struct ScannedNote {
     note: usize,
     long: u32,
     inside: Vec<(usize, u32)>,
@@ -96,7 +96,7 @@ pub(super) fn candidates(data: &Path, question: &Question, most: usize, deadline
         parts
     });
     let whole = listed && parts.iter().all(|(_, whole)| *whole) && parts.len() == THREADS;
-    let seen: Vec<Seen> = parts.into_iter().flat_map(|(seen, _)| seen).collect();
+    let seen: Vec<ScannedNote> = parts.into_iter().flat_map(|(seen, _)| seen).collect();
     (ranked(&notes, question, &seen, most), whole)
 }
 
@@ -106,7 +106,7 @@ fn read_some(
     question: &Question,
     next: &AtomicUsize,
     deadline: Instant,
-) -> (Vec<Seen>, bool) {
+) -> (Vec<ScannedNote>, bool) {
     let mut seen = Vec::new();
     loop {
         let note = next.fetch_add(1, Ordering::Relaxed);
@@ -122,11 +122,11 @@ fn read_some(
             }
         });
         let inside = weights.into_iter().enumerate().filter(|(_, weight)| *weight > 0).collect();
-        seen.push(Seen { note, long, inside });
+        seen.push(ScannedNote { note, long, inside });
     }
 }
 
-fn ranked(notes: &[PathBuf], question: &Question, seen: &[Seen], most: usize) -> Vec<Candidate> {
+fn ranked(notes: &[PathBuf], question: &Question, seen: &[ScannedNote], most: usize) -> Vec<Candidate> {
     let totals = Totals { notes: seen.len(), words: seen.iter().map(|one| u64::from(one.long)).sum() };
     let mut holding = vec![0; question.words.len()];
     seen.iter().flat_map(|one| &one.inside).for_each(|(n, _)| holding[*n] += 1);

@@ -1,28 +1,25 @@
 //! The tree as git would list it: every path that is not ignored, and every tracked path.
 //!
-//! Lists folders in several threads, and stats their entries through the open folder. Invariants: no symlink is followed;
-//! no `.git` and no folder of checkpoints or runs is entered; the list is sorted and has no duplicates.
+//! Lists folders in several threads, and stats their entries through the open folder. git is asked for the tracked paths
+//! only when its index has changed. Invariants: no symlink is followed; no `.git` and no folder of checkpoints or runs is
+//! entered; the list is sorted and has no duplicates.
 
-use super::rules::{Has, Rules};
-use super::tracked::tracked;
-use super::{EntryKind, Limits, TreeEntry};
-use crate::checkpoint::store::Store;
+use super::rules::Rules;
+use super::{Limits, TreeEntry, in_threads};
 use crate::checkpoint::store::cache::FileStamp;
+use crate::checkpoint::store::{FOLDER, Store, git_folder};
 use crate::checkpoint::tree::{self, LeftOut, name};
 use crate::model::error::{Code, Failure};
-use crate::system::env::Env;
-use crate::system::files::mode_bits;
+use crate::system::{env::Env, files::mode_bits, git};
 use ignore::WalkBuilder;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, OsStr};
-use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::{fs, io, thread};
 
 /// The entries, sorted by path, and the folders that could not be read.
 #[derive(Debug, Default)]
@@ -35,14 +32,15 @@ pub struct Walked {
 pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Result<Walked, Failure> {
     let root = &store.root;
     let (mut walked, tracked) = thread::scope(|scope| {
-        let tracked = scope.spawn(|| tracked(env, store));
-        let walked = Walker::new(store, limits).walked();
+        let tracked = scope.spawn(|| list_tracked(env, store));
+        let first = PendingFolder { path: Vec::new(), rules: Rules::above(root) };
+        let walked = Walker { store, limits, open: Mutex::new((vec![first], 0)), more: Condvar::new() }.walk_all();
         (walked, tracked.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "listing the tracked files"))))
     });
     limits.check()?;
     let tracked = tracked?;
     let entries = &mut walked.entries;
-    let mut more = unseen(entries, &tracked);
+    let mut more = list_unseen(entries, &tracked);
     more.extend_from_slice(besides);
     let more: Vec<TreeEntry> = more.iter().filter_map(|path| look(root, path)).collect();
     if !more.is_empty() {
@@ -54,7 +52,7 @@ pub fn walk(env: &Env, store: &Store, limits: &Limits, besides: &[String]) -> Re
 }
 
 /// Tracked paths that the walk did not find: they are ignored, or deleted.
-fn unseen(entries: &[TreeEntry], tracked: &[u8]) -> Vec<String> {
+fn list_unseen(entries: &[TreeEntry], tracked: &[u8]) -> Vec<String> {
     let paths = tracked.split(|b| *b == 0).filter(|path| !path.is_empty());
     let mut tracked: Vec<Cow<str>> = paths.map(name::text).collect();
     // git sorts by bytes; names that are not UTF-8 sort differently as text.
@@ -75,48 +73,29 @@ struct Listed {
 }
 
 /// A folder to be listed; the path of the root is empty.
-struct Pending {
+struct PendingFolder {
     path: Vec<u8>,
     rules: Arc<Rules>,
-}
-
-/// The folders that wait, and the number of those being listed.
-struct Queue {
-    pending: Vec<Pending>,
-    busy: usize,
 }
 
 struct Walker<'a> {
     store: &'a Store,
     limits: &'a Limits,
-    open: Mutex<Queue>,
+    /// The folders that wait, and the number of those being listed.
+    open: Mutex<(Vec<PendingFolder>, usize)>,
     more: Condvar,
 }
 
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
-
-impl<'a> Walker<'a> {
-    fn new(store: &'a Store, limits: &'a Limits) -> Self {
-        let first = Pending { path: Vec::new(), rules: Rules::above(&store.root) };
-        Self { store, limits, open: Mutex::new(Queue { pending: vec![first], busy: 0 }), more: Condvar::new() }
-    }
-
-    fn walked(&self) -> Walked {
-        let threads = thread::available_parallelism().map_or(2, |n| n.get().min(8));
+impl Walker<'_> {
+    fn walk_all(&self) -> Walked {
         let all = Mutex::new(Vec::new());
-        let work = || {
+        in_threads(usize::MAX, || {
             let mut own = Listed::default();
             while let Some(pending) = self.next() {
                 let below = if self.limits.check().is_ok() { self.list(&pending, &mut own) } else { Vec::new() };
                 self.done(below);
             }
             all.lock().unwrap_or_else(PoisonError::into_inner).push(own);
-        };
-        thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
-            }
-            work();
         });
         let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (mut folders, mut left_out) = (Vec::new(), Vec::new());
@@ -135,33 +114,34 @@ impl<'a> Walker<'a> {
     }
 
     /// The next folder; `None` when all were listed.
-    fn next(&self) -> Option<Pending> {
+    fn next(&self) -> Option<PendingFolder> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(pending) = open.pending.pop() {
-                open.busy += 1;
+            if let Some(pending) = open.0.pop() {
+                open.1 += 1;
                 return Some(pending);
             }
-            if open.busy == 0 {
+            if open.1 == 0 {
                 return None;
             }
             open = self.more.wait(open).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn done(&self, below: Vec<Pending>) {
+    fn done(&self, below: Vec<PendingFolder>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.busy -= 1;
-        if !below.is_empty() || open.busy == 0 {
+        open.1 -= 1;
+        if !below.is_empty() || open.1 == 0 {
             self.more.notify_all();
         }
-        open.pending.extend(below);
+        open.0.extend(below);
     }
 
     /// Lists one folder; returns the folders in it.
-    fn list(&self, pending: &Pending, into: &mut Listed) -> Vec<Pending> {
-        let listed = self.open(&pending.path).and_then(names);
-        let (names, dir) = match listed {
+    fn list(&self, pending: &PendingFolder, into: &mut Listed) -> Vec<PendingFolder> {
+        let path = if pending.path.is_empty() { b"." } else { &pending.path[..] };
+        let opened = rustix::fs::openat(&self.store.tree, path, FOLDER, Mode::empty());
+        let (names, dir) = match opened.map_err(io::Error::from).and_then(names) {
             Ok(listed) => listed,
             Err(error) => {
                 let path = name::text(&pending.path).into_owned();
@@ -174,8 +154,10 @@ impl<'a> Walker<'a> {
             }
         };
         let has = |wanted: &CStr| names.binary_search_by(|(name, _)| name.as_c_str().cmp(wanted)).is_ok();
-        let has = Has { ignore: has(c".gitignore"), repository: has(c".git") };
-        let rules = Rules::of(&pending.rules, &self.store.root, &pending.path, has);
+        let rules = match (has(c".gitignore"), has(c".git")) {
+            (false, false) => Arc::clone(&pending.rules),
+            (ignore, repository) => Rules::of(&pending.rules, &self.store.root, &pending.path, ignore, repository),
+        };
         let (mut below, mut entries) = (Vec::new(), Vec::with_capacity(names.len()));
         let mut path = pending.path.clone();
         if !path.is_empty() {
@@ -192,21 +174,16 @@ impl<'a> Walker<'a> {
             if tree::is_foreign(&text) || rules.hide(&path, kind == FileType::Directory) {
                 continue;
             }
-            let Ok(stat) = asked(&dir, &own) else { continue };
+            let Ok(stat) = stat_in(&dir, &own) else { continue };
             let entry = entry(text.into_owned(), &stat);
-            if entry.kind == EntryKind::Folder {
-                below.push(Pending { path: path.clone(), rules: Arc::clone(&rules) });
+            if entry.kind == FileType::Directory {
+                below.push(PendingFolder { path: path.clone(), rules: Arc::clone(&rules) });
             }
             entries.push(entry);
         }
         path.truncate(long);
         into.folders.push((path, entries));
         below
-    }
-
-    fn open(&self, path: &[u8]) -> io::Result<OwnedFd> {
-        let path = if path.is_empty() { b"." } else { path };
-        Ok(rustix::fs::openat(&self.store.tree, path, FOLDER, Mode::empty())?)
     }
 }
 
@@ -222,19 +199,13 @@ fn names(dir: OwnedFd) -> io::Result<(Vec<(CString, FileType)>, Dir)> {
     }
     names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     for (own, kind) in names.iter_mut().filter(|(_, kind)| *kind == FileType::Unknown) {
-        *kind = asked(&dir, own).map_or(*kind, |stat| FileType::from_raw_mode(stat.st_mode));
+        *kind = stat_in(&dir, own).map_or(*kind, |stat| FileType::from_raw_mode(stat.st_mode));
     }
     Ok((names, dir))
 }
 
-fn asked(dir: &Dir, own: &CStr) -> rustix::io::Result<Stat> {
+fn stat_in(dir: &Dir, own: &CStr) -> rustix::io::Result<Stat> {
     rustix::fs::statat(dir.fd()?, own, AtFlags::SYMLINK_NOFOLLOW)
-}
-
-/// The path relative to the root, as text; `None` for the root itself.
-fn relative(root: &Path, path: &Path) -> Option<String> {
-    let bytes = path.strip_prefix(root).ok()?.as_os_str().as_bytes();
-    (!bytes.is_empty()).then(|| name::text(bytes).into_owned())
 }
 
 /// The absolute path of a path of the tree.
@@ -255,12 +226,7 @@ fn look(root: &Path, path: &str) -> Option<TreeEntry> {
 }
 
 fn entry(path: String, stat: &Stat) -> TreeEntry {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => EntryKind::File,
-        FileType::Directory => EntryKind::Folder,
-        FileType::Symlink => EntryKind::Link,
-        _ => EntryKind::Other,
-    };
+    let kind = FileType::from_raw_mode(stat.st_mode);
     TreeEntry { path, mode: mode_bits(stat), kind, stamp: FileStamp::of(stat) }
 }
 
@@ -270,5 +236,22 @@ pub fn everything_below(root: &Path, path: &str) -> Vec<String> {
         return Vec::new();
     }
     let walker = WalkBuilder::new(on_disk(root, path)).standard_filters(false).build();
-    walker.flatten().filter_map(|entry| relative(root, entry.path())).collect()
+    let paths = walker.flatten().filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_owned()));
+    let paths = paths.filter(|path| !path.as_os_str().is_empty());
+    paths.map(|path| name::text(path.as_os_str().as_bytes()).into_owned()).collect()
+}
+
+/// The tracked paths, each followed by a zero byte; empty where there is no repository, or git does not answer. git replaces
+/// its index by a rename: with the same size, times and inode it has the same content.
+fn list_tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
+    let Some(own) = store.root.ancestors().find_map(git_folder) else { return Ok(Vec::new()) };
+    let index = rustix::fs::stat(own.join("index")).map(|stat| FileStamp::of(&stat));
+    if let Some(known) = index.ok().and_then(|index| store.tracked(&index)) {
+        return Ok(known);
+    }
+    let said = git::tracked(env, &store.root)?;
+    if let (Some(said), Ok(index)) = (&said, index) {
+        let _ = store.track(&index, said);
+    }
+    Ok(said.unwrap_or_default())
 }

@@ -5,8 +5,7 @@
 
 use super::{Checkpoint, Identity};
 use crate::checkpoint::tree::{Artifacts, File};
-use crate::text::sha256::sha256;
-use crate::text::stored::canonical;
+use crate::text::{sha256::sha256, stored::canonical};
 use memchr::memmem;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -22,20 +21,20 @@ const DIGEST: &str = ",\"digest\":\"";
 
 /// The text of a checkpoint in three pieces; the middle one, the files, may be megabytes and is not copied.
 #[derive(Debug)]
-pub struct Text<'a> {
+pub struct CheckpointText<'a> {
     before: String,
     files: Cow<'a, str>,
     after: String,
 }
 
-impl Text<'_> {
+impl CheckpointText<'_> {
     pub fn pieces(&self) -> [&str; 3] {
         [&self.before, &self.files, &self.after]
     }
 }
 
 /// The checkpoint with its digest, and its text. `files`: the text of its artifacts, if it is known.
-pub fn seal(mut checkpoint: Checkpoint, files: Option<&str>) -> (Checkpoint, Text<'_>) {
+pub fn seal(mut checkpoint: Checkpoint, files: Option<&str>) -> (Checkpoint, CheckpointText<'_>) {
     checkpoint.digest = None;
     let artifacts = std::mem::take(&mut checkpoint.artifacts);
     let files = files.map_or_else(|| Cow::Owned(canonical(&artifacts)), Cow::Borrowed);
@@ -43,7 +42,11 @@ pub fn seal(mut checkpoint: Checkpoint, files: Option<&str>) -> (Checkpoint, Tex
     let none = format!("{FILES}{}", canonical(&Artifacts::default()));
     let (before, after) = bare.split_once(&none).unwrap_or((&bare, ""));
     let digest = sha256(&[before.as_bytes(), FILES.as_bytes(), files.as_bytes(), after.as_bytes()]);
-    let text = Text { before: [before, FILES].concat(), after: [DIGEST, &digest, "\"", after, "\n"].concat(), files };
+    let text = CheckpointText {
+        before: [before, FILES].concat(),
+        after: [DIGEST, &digest, "\"", after, "\n"].concat(),
+        files,
+    };
     (Checkpoint { artifacts, digest: Some(digest), ..checkpoint }, text)
 }
 
@@ -133,7 +136,6 @@ pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
     }
 }
 
-/// Between two entries of a list.
 const BETWEEN: &str = "},{\"mode\":";
 
 /// The first entry of a list, and the rest of it.
@@ -142,7 +144,6 @@ fn first(list: &str) -> [&str; 2] {
     end.map_or([list, ""], |at| [&list[..=at], &list[at + 2..]])
 }
 
-/// Length of the common prefix.
 fn in_common(a: &[u8], b: &[u8]) -> usize {
     const PIECE: usize = 4096;
     let same = a.chunks_exact(PIECE).zip(b.chunks_exact(PIECE)).take_while(|(a, b)| a == b).count() * PIECE;
@@ -153,7 +154,7 @@ fn in_common(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
     use crate::checkpoint::form::SCHEMA;
-    use crate::checkpoint::tree::delta::diff;
+    use crate::checkpoint::tree::diff;
     use crate::text::sha256::Sum;
     use proptest::prelude::*;
     use std::collections::BTreeMap;

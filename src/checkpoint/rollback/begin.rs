@@ -3,31 +3,24 @@
 //! Reads the tree; writes store, ledgers and, through [`finish`](super::finish), the tree. Invariant: every file that will
 //! be overwritten or removed is in the archive, ignored or not.
 
-use super::finish::{Finished, Trees, finish, finish_again};
-use super::plan::{Plan, steps};
-use super::{BRIEF, Files, Wanted, fact, ignored, ledgers, warm_up, write};
+use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
+use super::{BRIEF, Wanted, fact, lock_ledgers, write};
 use crate::checkpoint::capture::{self, Limits};
 use crate::checkpoint::form::{Checkpoint, Id, text};
-use crate::checkpoint::restore;
-use crate::checkpoint::store::Store;
-use crate::checkpoint::tree::delta::{Delta, missing};
-use crate::checkpoint::tree::{Artifacts, find, is_foreign, name};
+use crate::checkpoint::tree::{Artifacts, Delta, find, is_below, is_foreign, missing, name};
+use crate::checkpoint::{restore, store::Store};
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
-use crate::session::fact::Fact;
-use crate::session::state::RollbackState;
+use crate::session::{fact::Fact, state::RollbackState};
 use crate::system::env::Env;
-use crate::text::sha256::sha256;
-use crate::text::stored::canonical;
+use crate::text::{sha256::sha256, stored::canonical};
 use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-/// A rollback as it was ordered.
 #[derive(Debug)]
 pub struct Order<'a> {
     pub id: &'a Id,
-    /// Folders that are not touched.
     pub alone: &'a [String],
     pub by: &'a str,
     /// Only the loop goes back; the tree stays.
@@ -45,7 +38,6 @@ pub struct Preview {
     /// Files that stay although the checkpoint does not have them: its ignore rules hide them.
     pub leave: Vec<String>,
     alone: Vec<String>,
-    /// The target's text.
     text: Vec<u8>,
 }
 
@@ -55,7 +47,6 @@ impl Preview {
     }
 }
 
-/// The result of a rollback.
 #[derive(Debug)]
 pub struct RolledBack {
     pub archive: String,
@@ -67,47 +58,44 @@ pub struct RolledBack {
 /// Computes what a rollback to this checkpoint would do now.
 pub fn preview(env: &Env, store: &Store, id: &Id, untouched: &[String], limits: &Limits) -> Result<Preview, Failure> {
     // Read the checkpoint while the tree is walked.
+    let read = || store.vouched_by(env, id, text::unseal_but_files);
     let (target, walked) = thread::scope(|scope| {
-        let target = scope.spawn(|| store.vouched_but_files(env, id));
+        let target = scope.spawn(read);
         let walked = capture::walk(env, store, limits, &[]);
-        (target.join().unwrap_or_else(|_| store.vouched_but_files(env, id)), walked)
+        (target.join().unwrap_or_else(|_| read()), walked)
     });
     let (mut target, text) = target?;
     let left = target.artifacts.left_out.clone();
     let mut present = capture::keep(store, limits, walked?, &left)?;
-    let mut now = apart(&mut present, &mut target.artifacts, &text)?;
-    let hidden = hidden(store, &present, &target.artifacts)?;
+    let mut now = reduce_to_differences(&mut present, &mut target.artifacts, &text)?;
+    let hidden = find_hidden(store, &present, &target.artifacts)?;
     if !hidden.is_empty() {
         present = capture::capture(env, store, limits, &hidden, &left)?;
-        now = apart(&mut present, &mut target.artifacts, &text)?;
+        now = reduce_to_differences(&mut present, &mut target.artifacts, &text)?;
     }
-    unreachable(&present, &target.artifacts)?;
+    check_reachable(&present, &target.artifacts)?;
     let alone = untouched.to_vec();
-    let leave = {
-        let delta = steps(&present, &target.artifacts, &alone, &[]);
-        ignored::hidden_by_rules(store, &delta, || whole(&text))?
-    };
+    let delta = steps(&present, &target.artifacts, &alone, &[]);
+    let leave = capture::hidden_by_rules(store, &delta, || parse_all(&text))?;
     Ok(Preview { target, present, now, leave, alone, text })
 }
 
 /// Reduces both trees to the files in which they differ; equal ones are not parsed. Returns the present as text.
-fn apart(present: &mut Artifacts, target: &mut Artifacts, text: &[u8]) -> Result<String, Failure> {
+fn reduce_to_differences(present: &mut Artifacts, target: &mut Artifacts, text: &[u8]) -> Result<String, Failure> {
     let now = canonical(present);
     match text::files(text).and_then(|then| text::apart(&now, then)) {
         Some([was, is]) => (present.files, target.files) = (was, is),
-        None => target.files = whole(text)?.files,
+        None => target.files = parse_all(text)?.files,
     }
-    let wrong = |why| Failure::new(Code::ChecksumMismatch, why);
-    target.problem().map_or(Ok(now), |why| Err(wrong(why)))
+    target.problem().map_or(Ok(now), |why| Err(Failure::new(Code::ChecksumMismatch, why)))
 }
 
-fn whole(text: &[u8]) -> Result<Artifacts, Failure> {
-    let wrong = |why| Failure::new(Code::ChecksumMismatch, why);
-    text::unseal(text).map(|checkpoint| checkpoint.artifacts).map_err(wrong)
+fn parse_all(text: &[u8]) -> Result<Artifacts, Failure> {
+    text::unseal(text).map(|checkpoint| checkpoint.artifacts).map_err(|why| Failure::new(Code::ChecksumMismatch, why))
 }
 
 /// Paths where the checkpoint has files, and which the walk skipped because they are ignored now.
-fn hidden(store: &Store, present: &Artifacts, target: &Artifacts) -> Result<Vec<String>, Failure> {
+fn find_hidden(store: &Store, present: &Artifacts, target: &Artifacts) -> Result<Vec<String>, Failure> {
     let mut hidden = Vec::new();
     for file in missing(&present.files, &target.files) {
         let below = capture::everything_below(&store.root, &file.path);
@@ -125,12 +113,11 @@ fn hidden(store: &Store, present: &Artifacts, target: &Artifacts) -> Result<Vec<
 }
 
 /// Fails where something that cannot be archived is in the place of a file of the target.
-fn unreachable(present: &Artifacts, target: &Artifacts) -> Result<(), Failure> {
+fn check_reachable(present: &Artifacts, target: &Artifacts) -> Result<(), Failure> {
     for left in &present.left_out {
-        let at =
-            |path: &str| path == left.path || path.strip_prefix(&left.path).is_some_and(|rest| rest.starts_with('/'));
         let alone = find(&target.left_out, &left.path).is_some();
-        if !alone && (target.files.iter().any(|file| at(&file.path)) || find(&target.folders, &left.path).is_some()) {
+        let file = || target.files.iter().any(|file| is_below(&file.path, &left.path));
+        if !alone && (file() || find(&target.folders, &left.path).is_some()) {
             return Err(in_the_way(&left.path, &left.reason));
         }
     }
@@ -156,17 +143,15 @@ fn lock_sessions(env: &Env, root: &Path, order: &Order) -> Result<Locked, Failur
     let mut session_id = store.map_or(Ok(String::new()), |store| store.session_of(order.id))?;
     let mut brief = true;
     loop {
-        let mut ledgers = ledgers::open(env, &ledgers::running(env, root, &session_id))?;
+        let mut ledgers = lock_ledgers(env, root, &session_id)?;
         let store = Store::open(env, root)?;
-        if let Some(plan) = Plan::read(&store)? {
-            finish_again(env, &store, &plan, &mut ledgers.iter_mut().collect::<Vec<_>>())?;
-        }
+        finish_again(env, &store, &mut ledgers.iter_mut().collect::<Vec<_>>())?;
         let began = Instant::now();
         let until = brief.then(|| began + BRIEF);
-        match preview(env, &store, order.id, order.alone, &Limits { until, ..Plan::limits() }) {
+        match preview(env, &store, order.id, order.alone, &Limits { until, ..Limits::none() }) {
             Err(failure) if brief && failure.code == Code::TimedOut => {
                 drop(ledgers);
-                warm_up(env, &store, &Plan::limits())?;
+                capture::capture(env, &store, &Limits::none(), &[], &[])?;
                 brief = false;
             }
             // The checkpoint was replaced before the locks were taken.
@@ -189,11 +174,9 @@ pub fn roll_back(
 ) -> Result<RolledBack, Failure> {
     if let Some(own) = own {
         let store = Store::open(env, root)?;
-        if let Some(plan) = Plan::read(&store)? {
-            finish_again(env, &store, &plan, &mut [own])?;
-        }
+        finish_again(env, &store, &mut [own])?;
         let began = Instant::now();
-        let preview = preview(env, &store, order.id, order.alone, &Plan::limits())?;
+        let preview = preview(env, &store, order.id, order.alone, &Limits::none())?;
         seen(&preview)?;
         return carry_out(env, &store, order, &mut [own], preview, began);
     }
@@ -220,12 +203,11 @@ fn carry_out(
         restore::check_contents(store, &delta)?;
         let about = vec![("target", target.identity.checkpoint_id.clone())];
         let wanted = Wanted { about, began, ..Wanted::archive(&target, session, "before a rollback") };
-        let files = Files { artifacts: Artifacts::default(), text: Some(&now) };
-        archive = Some(write(env, store, session, &wanted, files)?);
+        archive = Some(write(env, store, session, &wanted, (Artifacts::default(), Some(&now)))?);
     }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
     let said = [env.now_ms.to_string(), order.id.to_string(), archived.clone()];
-    let plan = Plan {
+    let plan = RollbackPlan {
         alone,
         id: sha256(&said.each_ref().map(String::as_bytes))[..16].to_owned(),
         archive: archived.clone(),
@@ -237,13 +219,12 @@ fn carry_out(
     };
     for (n, ledger) in ledgers.iter_mut().enumerate() {
         let mine = at == Some(n);
-        let told = archive.iter().filter(|_| mine).map(fact);
-        let first = Fact::Rollback(plan.told(&target, "", mine, RollbackState::Begun));
-        ledger.append(env, told.chain([first]).collect())?;
+        let first = Fact::Rollback(plan.fact(&target, "", mine, RollbackState::Begun));
+        ledger.append(env, archive.iter().filter(|_| mine).map(fact).chain([first]).collect())?;
     }
     plan.commit(store)?;
     let trees = Trees { archive: archive.map(|_| present), target, text };
-    let Finished { result, applied } = finish(env, store, &plan, ledgers, trees, false)?;
+    let (result, applied) = finish(env, store, &plan, ledgers, trees, false)?;
     let result = result.identity.checkpoint_id;
     Ok(RolledBack { archive: archived, result, files, kept_folders: applied.kept_folders })
 }

@@ -1,38 +1,38 @@
 //! Applies the plan of a rollback: of the one that runs, or of one that was interrupted.
 //!
-//! Writes the tree, the store and ledgers. Invariants: before the plan is committed the tree is not touched; after it, the
-//! next command or event finishes; changes that were made in between are archived before they are overwritten.
+//! The plan is `rollback.json` while it runs, and `rollbacks/<id>.json` afterwards. Its steps follow from the two
+//! checkpoints that it names. Invariants: before the plan is committed the tree is not touched; after it, the next command
+//! or event finishes; changes that were made in between are archived before they are overwritten.
 
-use super::plan::{Plan, is_below};
-use super::{Files, Wanted, fact, ledgers, tokens, write};
-use crate::checkpoint::capture::capture;
-use crate::checkpoint::form::{Checkpoint, text};
+use super::{FilesAndText, Wanted, fact, lock_ledgers, tokens, write};
+use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::checkpoint::restore::{self, Applied, Steps};
-use crate::checkpoint::store::Store;
-use crate::checkpoint::tree::delta::Delta;
-use crate::checkpoint::tree::{Artifacts, Folder, find};
+use crate::checkpoint::store::{PRIVATE, Store, enter, make, names, read_file};
+use crate::checkpoint::tree::{Artifacts, Delta, Folder, diff, find, is_below};
 use crate::ledger::open::Ledger;
-use crate::model::error::Failure;
-use crate::session::fact::Fact;
-use crate::session::fold::Session;
+use crate::model::error::{Code, Failure};
 use crate::session::state::{RollbackState, Undone};
+use crate::session::{fact::Fact, fold::Session};
 use crate::system::env::Env;
+use crate::text::stored::canonical;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
 use std::thread;
-use std::time::Instant;
 
 /// For a session whose ledger has an unfinished rollback: finishes it, or records how it ended.
 pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
     let Some(undoing) = ledger.session().memory.undoing.clone() else { return Ok(()) };
     let root = ledger.session().memory.root.clone();
     let store = Store::open(env, Path::new(&root))?;
-    if let Some(plan) = Plan::read(&store)? {
-        finish_again(env, &store, &plan, &mut [ledger])?;
-    }
+    finish_again(env, &store, &mut [ledger])?;
     // Another process finished it.
     if ledger.session().memory.undoing.is_some() {
-        let stage = if Plan::was_done(&store, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
+        let stage =
+            if RollbackPlan::was_done(&store, &undoing.id)? { RollbackState::Done } else { RollbackState::Dropped };
         ledger.append(env, vec![Fact::Rollback(Undone { stage, ..*undoing })])?;
     }
     Ok(())
@@ -41,21 +41,11 @@ pub fn resume(env: &Env, ledger: &mut Ledger) -> Result<(), Failure> {
 /// For a command: finishes the interrupted rollback of this tree. Returns whether there was one.
 pub fn finish_pending(env: &Env, root: &Path) -> Result<bool, Failure> {
     let Some(store) = Store::look(root)? else { return Ok(false) };
-    if Plan::read(&store)?.is_none() {
+    if RollbackPlan::read(&store)?.is_none() {
         return Ok(false);
     }
-    let mut ledgers = ledgers::open(env, &ledgers::running(env, root, ""))?;
-    let store = Store::open(env, root)?;
-    let Some(plan) = Plan::read(&store)? else { return Ok(false) };
-    finish_again(env, &store, &plan, &mut ledgers.iter_mut().collect::<Vec<_>>())?;
-    Ok(true)
-}
-
-/// The result of a plan.
-#[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) result: Checkpoint,
-    pub(super) applied: Applied,
+    let mut ledgers = lock_ledgers(env, root, "")?;
+    finish_again(env, &Store::open(env, root)?, &mut ledgers.iter_mut().collect::<Vec<_>>())
 }
 
 /// The two trees of a plan, read or written under the store's lock.
@@ -66,35 +56,32 @@ pub(super) struct Trees {
     pub(super) text: Vec<u8>,
 }
 
-/// Applies a plan that was interrupted: the tree may be in any state.
-pub(super) fn finish_again(
-    env: &Env,
-    store: &Store,
-    plan: &Plan,
-    ledgers: &mut [&mut Ledger],
-) -> Result<Finished, Failure> {
-    let (target, text) = Plan::checkpoint(env, store, &plan.target)?;
+/// Applies the plan that was interrupted, if there is one: the tree may be in any state.
+pub(super) fn finish_again(env: &Env, store: &Store, ledgers: &mut [&mut Ledger]) -> Result<bool, Failure> {
+    let Some(plan) = RollbackPlan::read(store)? else { return Ok(false) };
+    let (target, text) = RollbackPlan::checkpoint(env, store, &plan.target)?;
     let archive = match plan.archive.as_str() {
         "" => None,
-        archive => Some(Plan::checkpoint(env, store, archive)?.0.artifacts),
+        archive => Some(RollbackPlan::checkpoint(env, store, archive)?.0.artifacts),
     };
-    finish(env, store, plan, ledgers, Trees { archive, target, text }, true)
+    finish(env, store, &plan, ledgers, Trees { archive, target, text }, true)?;
+    Ok(true)
 }
 
 /// Applies a plan. `again`: it was begun before.
 pub(super) fn finish(
     env: &Env,
     store: &Store,
-    plan: &Plan,
+    plan: &RollbackPlan,
     ledgers: &mut [&mut Ledger],
     Trees { archive, mut target, text }: Trees,
     again: bool,
-) -> Result<Finished, Failure> {
+) -> Result<(Checkpoint, Applied), Failure> {
     let mut applied = Applied::default();
     let own = ledgers.iter().position(|ledger| ledger.session().state.session_id == plan.session_id);
     let mut kept = Vec::new();
     if let Some(archive) = &archive {
-        let delta = plan.steps(archive, &target.artifacts);
+        let delta = steps(archive, &target.artifacts, &plan.alone, &plan.leave);
         if again {
             let session = own.map(|at| ledgers[at].session());
             kept.extend(archive_later_changes(env, store, session, &delta, &target)?);
@@ -106,11 +93,9 @@ pub(super) fn finish(
     // The tree is the target's now, unless folders were left alone, or it was changed after an interruption.
     let left_out = std::mem::take(&mut target.artifacts).left_out;
     let files = match &archive {
-        Some(_) if plan.alone.is_empty() && !again => {
-            Files { artifacts: Artifacts::default(), text: text::files(&text) }
-        }
-        Some(_) => capture(env, store, &Plan::limits(), &[], &left_out)?.into(),
-        None => capture(env, store, &Plan::limits(), &[], &[])?.into(),
+        Some(_) if plan.alone.is_empty() && !again => (Artifacts::default(), text::files(&text)),
+        Some(_) => (capture(env, store, &Limits::none(), &[], &left_out)?, None),
+        None => (capture(env, store, &Limits::none(), &[], &[])?, None),
     };
     // Both must end before the plan is closed; they run in parallel.
     let result = thread::scope(|scope| {
@@ -126,41 +111,35 @@ pub(super) fn finish(
         let mine = own == Some(at);
         let mut facts: Vec<Fact> = if mine { kept.iter().chain([&result]).map(fact).collect() } else { Vec::new() };
         if known || mine {
-            facts.push(Fact::Rollback(plan.told(&target, &result.identity.checkpoint_id, mine, RollbackState::Done)));
+            facts.push(Fact::Rollback(plan.fact(&target, &result.identity.checkpoint_id, mine, RollbackState::Done)));
         }
         ledger.append(env, facts)?;
     }
-    Ok(Finished { result, applied })
+    Ok((result, applied))
 }
 
 /// The checkpoint of the restored tree. `again`: it may have been written before the interruption.
 fn result(
     env: &Env,
     store: &Store,
-    plan: &Plan,
+    plan: &RollbackPlan,
     own: Option<&Ledger>,
     target: &Checkpoint,
-    files: Files,
+    files: FilesAndText,
     again: bool,
 ) -> Result<Checkpoint, Failure> {
     if let Some(result) = if again { find_result(store, &plan.id)? } else { None } {
         return Ok(result);
     }
-    let wanted = Wanted {
-        run: &target.identity.run_id,
-        kind: target.kind,
-        phase: target.phase,
-        trigger: "rollback",
-        about: vec![("archive", plan.archive.clone()), ("by", plan.by.clone()), ("rollback", plan.id.clone())],
-        tokens: own.map(tokens).unwrap_or_default(),
-        parent: Some(plan.target.clone()),
-        began: Instant::now(),
-    };
+    let about = vec![("archive", plan.archive.clone()), ("by", plan.by.clone()), ("rollback", plan.id.clone())];
+    let (tokens, parent) = (own.map(tokens).unwrap_or_default(), Some(plan.target.clone()));
+    let new = Wanted::new(&target.identity.run_id, target.kind, target.phase, "rollback");
+    let wanted = Wanted { about, tokens, parent, ..new };
     write(env, store, own.map(Ledger::session), &wanted, files)
 }
 
 /// The folders whose mode is checked: parents of changed paths; in a plan that was begun before, all.
-fn folders_on_the_way<'a>(plan: &Plan, delta: &Delta, target: &'a Artifacts, again: bool) -> Vec<&'a Folder> {
+fn folders_on_the_way<'a>(plan: &RollbackPlan, delta: &Delta, target: &'a Artifacts, again: bool) -> Vec<&'a Folder> {
     let mut on_the_way = BTreeSet::new();
     for mut path in delta.paths() {
         while on_the_way.insert(path) {
@@ -168,17 +147,15 @@ fn folders_on_the_way<'a>(plan: &Plan, delta: &Delta, target: &'a Artifacts, aga
         }
     }
     let wanted = |folder: &&Folder| again || on_the_way.contains(folder.path.as_str());
-    target.folders.iter().filter(|folder| wanted(folder) && !is_below(&folder.path, &plan.alone)).collect()
+    target.folders.iter().filter(|folder| wanted(folder) && !is_in(&folder.path, &plan.alone)).collect()
 }
 
 /// The result that this rollback had written before it was interrupted.
 fn find_result(store: &Store, id: &str) -> Result<Option<Checkpoint>, Failure> {
     let rows = store.rows()?;
-    let Some(row) = rows.iter().rev().take(2).find(|row| row.trigger == "rollback") else { return Ok(None) };
-    let Some(result) = crate::checkpoint::form::Id::read(&row.id).and_then(|id| store.read(&id).ok()) else {
-        return Ok(None);
-    };
-    Ok((result.metadata.get("rollback").map(String::as_str) == Some(id)).then_some(result))
+    let row = rows.iter().rev().take(2).find(|row| row.trigger == "rollback");
+    let result = row.and_then(|row| store.read(&Id::read(&row.id)?).ok());
+    Ok(result.filter(|result| result.metadata.get("rollback").map(String::as_str) == Some(id)))
 }
 
 /// Archives the tree if a path is neither in its old nor in its new state: it was changed after the interruption.
@@ -189,21 +166,99 @@ fn archive_later_changes(
     delta: &Delta,
     target: &Checkpoint,
 ) -> Result<Option<Checkpoint>, Failure> {
-    let changed = delta.changed.iter().map(|(old, _)| *old);
-    let touched = delta.added.iter().chain(&delta.removed).copied().chain(changed);
-    let paths: Vec<String> = touched.map(|file| file.path.clone()).collect();
-    let present = capture(env, store, &Plan::limits(), &paths, &target.artifacts.left_out)?;
+    let paths: Vec<String> = delta.touched().map(|file| file.path.clone()).collect();
+    let present = capture(env, store, &Limits::none(), &paths, &target.artifacts.left_out)?;
     if !has_later_changes(delta, &present) {
         return Ok(None);
     }
     let wanted = Wanted::archive(target, session, "changed while a rollback was interrupted");
-    write(env, store, session, &wanted, present.into()).map(Some)
+    write(env, store, session, &wanted, (present, None)).map(Some)
 }
 
 fn has_later_changes(delta: &Delta, present: &Artifacts) -> bool {
-    let is = |path: &str| find(&present.files, path);
-    let added = delta.added.iter().any(|new| is(&new.path).is_some_and(|now| now != *new));
-    let removed = delta.removed.iter().any(|old| is(&old.path).is_some_and(|now| now != *old));
-    let changed = delta.changed.iter().any(|(old, new)| is(&old.path).is_some_and(|now| now != *old && now != *new));
-    added || removed || changed
+    let one = delta.added.iter().chain(&delta.removed).map(|file| (file, file));
+    let mut all = one.chain(delta.changed.iter().map(|(old, new)| (old, new)));
+    all.any(|(old, new)| find(&present.files, &old.path).is_some_and(|now| now != *old && now != *new))
+}
+
+const FILE: &str = "rollback.json";
+const DONE: &str = "rollbacks";
+
+/// The steps from one tree to another, without the folders `alone` and the files `leave`.
+pub(super) fn steps<'a>(start: &'a Artifacts, end: &'a Artifacts, alone: &[String], leave: &[String]) -> Delta<'a> {
+    let left = |path: &str| leave.binary_search_by(|known| known.as_str().cmp(path)).is_ok();
+    let mut delta = diff(start, end).without(|path| is_in(path, alone));
+    delta.removed.retain(|file| !left(&file.path));
+    delta
+}
+
+fn is_in(path: &str, folders: &[String]) -> bool {
+    folders.iter().any(|folder| is_below(path, folder))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RollbackPlan {
+    /// Folders that are not touched.
+    pub alone: Vec<String>,
+    /// Checkpoint of the present; empty where only the loop goes back.
+    pub archive: String,
+    pub by: String,
+    pub id: String,
+    /// Files of the archive that stay: the restored tree ignores them.
+    pub leave: Vec<String>,
+    pub schema: u32,
+    pub session_id: String,
+    pub target: String,
+}
+
+impl RollbackPlan {
+    /// The plan that has not been finished, if any.
+    pub(super) fn read(store: &Store) -> Result<Option<Self>, Failure> {
+        let Some(bytes) = read_file(&store.dir, FILE)? else { return Ok(None) };
+        let broken = |why: &dyn std::fmt::Display| Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: {why}"));
+        let plan: Self = serde_json::from_slice(&bytes).map_err(|e| broken(&e))?;
+        if plan.schema == 1 { Ok(Some(plan)) } else { Err(broken(&"has another schema")) }
+    }
+
+    /// From here on the rollback will be finished, even if this process is killed.
+    pub(super) fn commit(&self, store: &Store) -> Result<(), Failure> {
+        store.put(&store.dir, FILE, |file| {
+            file.write_all(canonical(self).as_bytes()).and_then(|()| file.sync_data()).map(|()| true)
+        })?;
+        rustix::fs::fsync(&store.dir).map_err(|e| Failure::storage(FILE, e))
+    }
+
+    pub(super) fn close(&self, store: &Store) -> Result<(), Failure> {
+        let storage = |e: Errno| Failure::storage(DONE, e);
+        let done = make(&store.dir, DONE, PRIVATE)?;
+        rustix::fs::renameat(&store.dir, FILE, &done, format!("{}.json", self.id)).map_err(storage)?;
+        rustix::fs::fsync(&store.dir).map_err(storage)
+    }
+
+    pub(super) fn was_done(store: &Store, id: &str) -> Result<bool, Failure> {
+        let Some(done) = enter(&store.dir, DONE)? else { return Ok(false) };
+        Ok(names(&done)?.contains(&format!("{id}.json")))
+    }
+
+    /// Reads a checkpoint that it names, with its text.
+    pub(super) fn checkpoint(env: &Env, store: &Store, id: &str) -> Result<(Checkpoint, Vec<u8>), Failure> {
+        let odd = || Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: `{id}` is not an id"));
+        store.vouched_by(env, &Id::read(id).ok_or_else(odd)?, text::unseal)
+    }
+
+    pub(super) fn fact(&self, target: &Checkpoint, result: &str, own: bool, stage: RollbackState) -> Undone {
+        Undone {
+            archive: self.archive.clone(),
+            by: self.by.clone(),
+            id: self.id.clone(),
+            own,
+            phase: target.phase,
+            result: result.to_owned(),
+            sandbox: target.orchestrator.sandbox,
+            stage,
+            state_only: self.archive.is_empty(),
+            target: self.target.clone(),
+            task: target.orchestrator.task_number,
+        }
+    }
 }

@@ -3,26 +3,21 @@
 //! Compares the state of the loop before and after an event. Invariants: a plain tool call changes no phase and costs
 //! nothing here; a failed checkpoint becomes a notice and does not stop the work.
 
-use super::{Order, Wanted, fact, roll_back, run_of, running, tokens, write};
+use super::{Order, Wanted, fact, roll_back, run_of, sessions_in, tokens, write};
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{Id, Kind};
-use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::Row;
+use crate::checkpoint::form::{CheckpointKind, Id};
+use crate::checkpoint::{store::Store, store::index::IndexRow};
 use crate::config::policy::{Interactive, Intervene};
 use crate::config::texts;
 use crate::ledger::open::Ledger;
-use crate::model::error::Failure;
-use crate::model::event::Event;
-use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::fact::Fact;
-use crate::session::fold::Session;
+use crate::model::{error::Failure, event::Event, phase::Phase};
 use crate::session::state::{RollbackState, Sandbox, Undone};
+use crate::session::{fact::Fact, fold::Session};
 use crate::system::env::Env;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The state of the loop before an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Before {
     phase: Phase,
@@ -58,7 +53,7 @@ pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Be
     }
 }
 
-type Due = (Kind, Phase, &'static str);
+type Due = (CheckpointKind, Phase, &'static str);
 
 fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     let (was, is) = (before.phase, now.phase);
@@ -71,11 +66,11 @@ fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     let of_work = |phase: Phase, sandbox| phase == Phase::Execute && sandbox == Sandbox::Open;
     let failed = matches!(is, Phase::Intervene | Phase::Halted);
     if walked(was) && (failed || when == Interactive::All || of_work(was, before.sandbox)) {
-        due.push((Kind::Post, was, if failed { "failure" } else { "phase" }));
+        due.push((CheckpointKind::Post, was, if failed { "failure" } else { "phase" }));
     }
     if walked(is) && (when == Interactive::All || of_work(is, now.sandbox)) {
         let approved = was == Phase::Review && is == Phase::Execute;
-        due.push((Kind::Pre, is, if approved { "approval" } else { "phase" }));
+        due.push((CheckpointKind::Pre, is, if approved { "approval" } else { "phase" }));
     }
     due
 }
@@ -93,15 +88,13 @@ fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
 fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant) -> Result<(), Failure> {
     let began = Instant::now();
     let store = Store::open(env, root)?;
-    let limits = Limits::of(ledger.session().policy());
-    let limits = Limits { sync: false, until: Some(until), ..limits };
+    let limits = Limits { sync: false, until: Some(until), ..Limits::of(ledger.session().policy()) };
     let artifacts = capture(env, &store, &limits, &[], &[])?;
     let (run, tokens) = (run_of(ledger.session()), tokens(ledger));
     let mut facts = Vec::new();
     for (kind, phase, trigger) in due.iter().copied() {
-        let tokens = tokens.clone();
-        let wanted = Wanted { run: &run, kind, phase, trigger, about: Vec::new(), tokens, parent: None, began };
-        facts.push(fact(&write(env, &store, Some(ledger.session()), &wanted, artifacts.clone().into())?));
+        let wanted = Wanted { tokens: tokens.clone(), began, ..Wanted::new(&run, kind, phase, trigger) };
+        facts.push(fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?));
     }
     ledger.append(env, facts)
 }
@@ -111,14 +104,14 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant
 fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Failure> {
     let own = ledger.session().state.session_id.clone();
     let word = |text: String| Ok(Verdict::notice("checkpoint", text));
-    if running(env, root, "").iter().any(|on_disk| on_disk.session_id != own) {
+    if sessions_in(env, root, "").iter().any(|on_disk| on_disk.session_id != own) {
         return word("issues were found; the tree was not rolled back, since another session works in it".to_owned());
     }
     let run = run_of(ledger.session());
     let rows = Store::open(env, root)?.rows()?;
-    let began = |row: &&Row| {
+    let began = |row: &&IndexRow| {
         let by_loop = matches!(row.trigger.as_str(), "phase" | "approval");
-        row.run() == run && row.kind == Kind::Pre && row.phase == Phase::Execute && by_loop
+        row.run() == run && row.kind == CheckpointKind::Pre && row.phase == Phase::Execute && by_loop
     };
     let Some(id) = rows.iter().rfind(began).and_then(|row| Id::read(&row.id)) else {
         return Ok(Verdict::pass());
@@ -169,19 +162,19 @@ mod tests {
             assert_eq!(due(when, work, work), []);
             assert_eq!(due(when, plan, plan), []);
         }
-        assert_eq!(due(Execute, plan, work), [(Kind::Pre, Phase::Execute, "phase")]);
-        assert_eq!(due(Execute, at(Phase::Review, shut, 1), work), [(Kind::Pre, Phase::Execute, "approval")]);
-        assert_eq!(due(Execute, work, at(Phase::Verify, open, 1)), [(Kind::Post, Phase::Execute, "phase")]);
+        assert_eq!(due(Execute, plan, work), [(CheckpointKind::Pre, Phase::Execute, "phase")]);
+        assert_eq!(due(Execute, at(Phase::Review, shut, 1), work), [(CheckpointKind::Pre, Phase::Execute, "approval")]);
+        assert_eq!(due(Execute, work, at(Phase::Verify, open, 1)), [(CheckpointKind::Post, Phase::Execute, "phase")]);
         assert_eq!(
             due(Execute, at(Phase::Verify, open, 1), at(Phase::Intervene, open, 1)),
-            [(Kind::Post, Phase::Verify, "failure")]
+            [(CheckpointKind::Post, Phase::Verify, "failure")]
         );
         assert_eq!(due(Execute, plan, at(Phase::Execute, shut, 1)), [], "a question changes nothing");
         assert_eq!(
             due(Execute, work, at(Phase::Execute, open, 2)),
-            [(Kind::Post, Phase::Execute, "phase"), (Kind::Pre, Phase::Execute, "phase")]
+            [(CheckpointKind::Post, Phase::Execute, "phase"), (CheckpointKind::Pre, Phase::Execute, "phase")]
         );
-        assert_eq!(due(All, at(Phase::Idle, shut, 0), plan), [(Kind::Pre, Phase::Hydrate, "phase")]);
+        assert_eq!(due(All, at(Phase::Idle, shut, 0), plan), [(CheckpointKind::Pre, Phase::Hydrate, "phase")]);
         assert_eq!(due(Off, plan, work), []);
     }
 }

@@ -20,12 +20,8 @@ const PIECE: usize = 256 << 10;
 /// Files up to this size are read into memory at once.
 const SMALL: u64 = 1 << 20;
 
-/// A stored content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Put {
-    pub sha256: [u8; 32],
-    pub size: u64,
-}
+/// Digest and size of a stored content.
+pub type Put = ([u8; 32], u64);
 
 impl Store {
     /// Stores the rest of this file; with `sync` it is forced to the disk.
@@ -34,22 +30,15 @@ impl Store {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
             // A file that grows while it is read is read again by the caller.
             Read::take(&mut *file, 2 * SMALL).read_to_end(&mut bytes)?;
-            return self.keep_bytes(&bytes, sync);
+            let (sha256, size) = (Sha256::digest(&bytes).into(), bytes.len() as u64);
+            return if self.holds(&sha256) { Ok((sha256, size)) } else { self.pack(&mut &bytes[..], size, sync) };
         }
         let (sha256, size) = hash(file, PIECE, |_| Ok(()))?;
         if self.holds(&sha256) {
-            return Ok(Put { sha256, size });
+            return Ok((sha256, size));
         }
         file.seek(SeekFrom::Start(0))?;
         self.pack(file, size, sync)
-    }
-
-    fn keep_bytes(&self, bytes: &[u8], sync: bool) -> io::Result<Put> {
-        let (sha256, size) = (Sha256::digest(bytes).into(), bytes.len() as u64);
-        if self.holds(&sha256) {
-            return Ok(Put { sha256, size });
-        }
-        self.pack(&mut &bytes[..], size, sync)
     }
 
     /// Packs and hashes in one pass: the name is the digest of what was packed, even if the file changes.
@@ -78,19 +67,12 @@ impl Store {
             }
             done => done?,
         }
-        Ok(Put { sha256, size })
+        Ok((sha256, size))
     }
 
     /// Whether it can be read. A power loss can leave a name without its content.
     fn holds(&self, sha256: &[u8; 32]) -> bool {
         self.unpack(sha256, &mut io::sink()).is_ok()
-    }
-
-    /// Whether it has a file; the content is not checked.
-    pub fn has(&self, sha256: &[u8; 32]) -> bool {
-        let (folder, name) = place(sha256);
-        rustix::fs::accessat(&self.blobs, format!("{folder}/{name}"), rustix::fs::Access::EXISTS, AtFlags::empty())
-            .is_ok()
     }
 
     /// Writes the content to `to`. After an error, what was written is not valid.
@@ -114,7 +96,6 @@ impl Store {
         }
     }
 
-    /// Every blob, by its digest.
     pub fn blobs(&self) -> Result<Vec<[u8; 32]>, Failure> {
         let mut all = Vec::new();
         for folder in super::names(&self.blobs)? {

@@ -3,10 +3,9 @@
 //! Reads and writes `cache` in the store. Without it, or if it is damaged, every file is read. Invariants: the blob of an
 //! entry is in the store; a file that changed within one tick of the file system's clock is not in it.
 
-use super::Store;
+use super::{Store, read_file};
 use crate::model::error::Failure;
-use crate::system::folder;
-use rustix::fs::{OFlags, Stat, fstat};
+use rustix::fs::{Stat, fstat};
 use sha2::{Digest as _, Sha256};
 use std::io::Write;
 
@@ -34,30 +33,19 @@ impl FileStamp {
         }
     }
 
-    fn bytes(&self) -> [u8; 32] {
-        let words = [
-            self.size.to_le_bytes(),
-            self.changed.to_le_bytes(),
-            self.modified.to_le_bytes(),
-            self.inode.to_le_bytes(),
-        ];
-        let mut all = [0; 32];
-        all.chunks_exact_mut(8).zip(words).for_each(|(to, word)| to.copy_from_slice(&word));
-        all
+    fn words(&self) -> [[u8; 8]; 4] {
+        [self.size, self.changed.cast_unsigned(), self.modified.cast_unsigned(), self.inode].map(u64::to_le_bytes)
     }
 
     /// Changed within one tick before `now`: another change may follow with the same time.
     fn is_fresh(&self, now: i64) -> bool {
-        const TICK: i64 = 50_000_000;
-        const COARSE: i64 = 2_000_000_000;
         let last = self.changed.max(self.modified);
         // Some file systems store whole seconds.
-        let tick = if last % 1_000_000_000 == 0 { COARSE } else { TICK };
+        let tick = if last % 1_000_000_000 == 0 { 2_000_000_000 } else { 50_000_000 };
         last.saturating_add(tick) >= now
     }
 }
 
-/// One file of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<'a> {
     pub path: &'a str,
@@ -65,7 +53,6 @@ pub struct Known<'a> {
     pub sha256: [u8; 32],
 }
 
-/// The whole cache.
 #[derive(Debug, Default)]
 pub struct Cached {
     bytes: Vec<u8>,
@@ -74,7 +61,6 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// Sorted by path.
     pub fn known(&self) -> impl Iterator<Item = Known<'_>> {
         let mut rest = &self.bytes[..];
         std::iter::from_fn(move || read(&mut rest))
@@ -82,11 +68,9 @@ impl Cached {
 }
 
 impl Store {
-    /// `boot`: the present one.
     pub fn cached(&self, boot: &str) -> Cached {
-        let nothing = Cached { bytes: Vec::new(), synced: true };
-        let Ok(Some((file, long))) = folder::open(&self.dir, FILE, OFlags::RDONLY) else { return nothing };
-        folder::read_at(&file, FILE, 0, long).ok().and_then(|bytes| open(bytes, boot)).unwrap_or(nothing)
+        let bytes = read_file(&self.dir, FILE).unwrap_or_default();
+        bytes.and_then(|bytes| open(bytes, boot)).unwrap_or(Cached { bytes: Vec::new(), synced: true })
     }
 
     /// `all` is sorted by path. `boot`: empty where all blobs were forced to the disk; else a power loss may have lost some,
@@ -117,10 +101,9 @@ const TRACKED_MARK: &[u8; 8] = b"aopstr02";
 impl Store {
     /// The paths that were tracked when git's index had this stat.
     pub fn tracked(&self, index: &FileStamp) -> Option<Vec<u8>> {
-        let (file, long) = folder::open(&self.dir, TRACKED, OFlags::RDONLY).ok()??;
-        let mut bytes = folder::read_at(&file, TRACKED, 0, long).ok()?;
+        let mut bytes = read_file(&self.dir, TRACKED).ok()??;
         let (body, digest) = bytes.split_last_chunk::<32>()?;
-        let list = body.strip_prefix(TRACKED_MARK)?.strip_prefix(&index.bytes())?.len();
+        let list = body.strip_prefix(TRACKED_MARK)?.strip_prefix(index.words().as_flattened())?.len();
         if Sha256::digest(body)[..] != digest[..] {
             return None;
         }
@@ -132,7 +115,7 @@ impl Store {
     /// Remembers them, unless the index is so new that another may follow with the same time.
     pub fn track(&self, index: &FileStamp, list: &[u8]) -> Result<(), Failure> {
         self.put(&self.dir, TRACKED, |file| {
-            let body = [TRACKED_MARK.as_slice(), &index.bytes(), list].concat();
+            let body = [TRACKED_MARK.as_slice(), index.words().as_flattened(), list].concat();
             file.write_all(&body)?;
             file.write_all(&Sha256::digest(&body))?;
             Ok(!index.is_fresh(FileStamp::of(&fstat(&*file)?).modified))
@@ -146,7 +129,7 @@ fn encode<'a>(all: impl Iterator<Item = Known<'a>>, boot: &str) -> Vec<u8> {
     text(boot, &mut bytes);
     for known in all {
         text(known.path, &mut bytes);
-        bytes.extend_from_slice(&known.stamp.bytes());
+        bytes.extend_from_slice(known.stamp.words().as_flattened());
         bytes.extend_from_slice(&known.sha256);
     }
     let digest = Sha256::digest(&bytes);
@@ -210,7 +193,7 @@ mod tests {
         let env = crate::system::env::Env { config: home.path().join(".claude"), ..<_>::default() };
         let store = Store::open(&env, home.path()).unwrap();
         let index = FileStamp { size: 1, changed: 1, modified: 1, inode: 1 };
-        let old = [&index.bytes()[..], b"a\0"].concat();
+        let old = [index.words().as_flattened(), b"a\0"].concat();
         let path = home.path().join(".claude/checkpoints/tracked");
         std::fs::write(path, [&old[..], &Sha256::digest(&old)].concat()).unwrap();
         assert_eq!(store.tracked(&index), None);

@@ -1,29 +1,36 @@
-//! `index.json`: one row per checkpoint, so that listing reads one file.
+//! `index.json`: one row per checkpoint, so that listing reads one file; and the witness of their digests.
 //!
-//! Reads and writes that file. Derived: a missing or damaged one is made again from the checkpoints.
+//! The index is derived. The witness is one file per tree below `<config>/aops/checkpoints/`, where no tool call may write:
+//! an edited checkpoint is found, also one without a session. A copy of the tree has no witness.
 
-use super::Store;
-use crate::checkpoint::form::{Checkpoint, Id, Kind};
-use crate::model::error::Failure;
+use super::{Store, Unseal, read_file};
+use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
+use crate::ledger::session_folder;
+use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
 use crate::system::env::Env;
-use crate::system::folder;
+use crate::system::{files, folder};
+use crate::text::{sha256::sha256, stored::canonical};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 const FILE: &str = "index.json";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Index {
+pub struct CheckpointIndex {
     /// Oldest first.
-    pub checkpoints: Vec<Row>,
+    pub checkpoints: Vec<IndexRow>,
     pub schema: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct IndexRow {
     pub created_at: String,
     pub digest: String,
     pub id: String,
@@ -32,11 +39,11 @@ pub struct Row {
     pub session_id: String,
     pub trigger: String,
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: CheckpointKind,
     pub version: u64,
 }
 
-impl Row {
+impl IndexRow {
     pub fn of(checkpoint: &Checkpoint) -> Self {
         Self {
             created_at: checkpoint.timing.created_at.clone(),
@@ -57,26 +64,25 @@ impl Row {
 }
 
 impl Store {
-    /// All checkpoints, oldest first.
-    pub fn rows(&self) -> Result<Vec<Row>, Failure> {
+    pub fn rows(&self) -> Result<Vec<IndexRow>, Failure> {
         if let Some(index) = self.index()? {
             return Ok(index.checkpoints);
         }
-        let whole = |id: &Id| self.read(id).ok().as_ref().map(Row::of);
-        let mut rows: Vec<Row> = self.files()?.iter().filter_map(whole).collect();
+        let whole = |id: &Id| self.read(id).ok().as_ref().map(IndexRow::of);
+        let mut rows: Vec<IndexRow> = self.files()?.iter().filter_map(whole).collect();
         rows.sort_by(|a, b| (&a.created_at, &a.id).cmp(&(&b.created_at, &b.id)));
         Ok(rows)
     }
 
-    fn index(&self) -> Result<Option<Index>, Failure> {
-        let Some((file, long)) = folder::open(&self.dir, FILE, OFlags::RDONLY)? else { return Ok(None) };
-        let index = serde_json::from_slice::<Index>(&folder::read_at(&file, FILE, 0, long)?).ok();
-        let sound = |index: &Index| index.checkpoints.iter().all(|row| Id::read(&row.id).is_some());
+    fn index(&self) -> Result<Option<CheckpointIndex>, Failure> {
+        let Some(bytes) = read_file(&self.dir, FILE)? else { return Ok(None) };
+        let index = serde_json::from_slice::<CheckpointIndex>(&bytes).ok();
+        let sound = |index: &CheckpointIndex| index.checkpoints.iter().all(|row| Id::read(&row.id).is_some());
         Ok(index.filter(|index| index.schema == 1).filter(sound))
     }
 
-    pub fn set_rows(&self, rows: Vec<Row>) -> Result<(), Failure> {
-        let index = Index { checkpoints: rows, schema: 1 };
+    pub fn set_rows(&self, rows: Vec<IndexRow>) -> Result<(), Failure> {
+        let index = CheckpointIndex { checkpoints: rows, schema: 1 };
         let text = serde_json::to_string_pretty(&index).unwrap_or_default() + "\n";
         // Not synced: after a power loss it is made again.
         self.put(&self.dir, FILE, |file| file.write_all(text.as_bytes()).map(|()| true))
@@ -96,36 +102,86 @@ impl Store {
         for id in strays {
             let acknowledged = witnessed.contains_key(&id.to_string());
             match self.read(&id) {
-                Ok(checkpoint) if acknowledged => rows.push(Row::of(&checkpoint)),
+                Ok(checkpoint) if acknowledged => rows.push(IndexRow::of(&checkpoint)),
                 _ => self.remove(&id)?,
             }
         }
         self.set_rows(rows)
     }
 
-    /// The version the next one of this name gets.
-    pub fn next_version(rows: &[Row], run: &str, kind: Kind, phase: Phase) -> u64 {
-        let same = |row: &&Row| row.run() == run && row.kind == kind && row.phase == phase;
-        rows.iter().filter(same).map(|row| row.version).max().unwrap_or(0) + 1
+    /// Finds a checkpoint by its id, a unique beginning of it, or its id without the run.
+    pub fn pick(rows: &[IndexRow], given: &str) -> Result<Id, String> {
+        let list = "`aops-hook checkpoint list` shows them all";
+        let name = |row: &IndexRow| row.id.split_once('/').is_some_and(|(_, name)| name == given);
+        let meant = |row: &&IndexRow| !given.is_empty() && (row.id.starts_with(given) || name(row));
+        let exact = rows.iter().find(|row| row.id == given);
+        let found: Vec<&IndexRow> = exact.map_or_else(|| rows.iter().filter(meant).collect(), |row| vec![row]);
+        match found.as_slice() {
+            [row] => Id::read(&row.id).ok_or_else(|| format!("`{}` is not an id", row.id)),
+            [] => Err(format!("no checkpoint `{given}`\nhint: {list}")),
+            many => Err(format!("`{given}` matches {} checkpoints\nhint: type more of it; {list}", many.len())),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct WitnessLine {
+    digest: String,
+    id: String,
+}
+
+fn name(root: &Path) -> String {
+    format!("{}.jsonl", &sha256(&[root.as_os_str().as_bytes()])[..16])
+}
+
+fn dir(env: &Env) -> Result<Option<OwnedFd>, Failure> {
+    Ok(session_folder::open(env.config.join("aops/checkpoints"))?.map(|place| place.dir))
+}
+
+impl Store {
+    /// All digests, by id.
+    pub fn witnessed(&self, env: &Env) -> Result<BTreeMap<String, String>, Failure> {
+        let Some(dir) = dir(env)? else { return Ok(BTreeMap::new()) };
+        let bytes = read_file(&dir, &name(&self.root))?.unwrap_or_default();
+        let lines = bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<WitnessLine>(line).ok());
+        Ok(lines.map(|line| (line.id, line.digest)).collect())
     }
 
-    /// Finds a checkpoint by its id, a unique beginning of it, or its id without the run.
-    pub fn pick(rows: &[Row], given: &str) -> Result<Id, String> {
-        let list = "hint: `aops-hook checkpoint list` shows them all";
-        let read = |row: &Row| Id::read(&row.id).ok_or_else(|| format!("`{}` is not an id", row.id));
-        if let Some(row) = rows.iter().find(|row| row.id == given) {
-            return read(row);
+    /// Appends the digest of a checkpoint; the caller syncs the file.
+    pub fn witness(&self, env: &Env, checkpoint: &Checkpoint) -> Result<Option<File>, Failure> {
+        files::make_all(&env.config.join("aops/checkpoints"))?;
+        let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
+        let (mut file, long) = folder::open_or_make(&dir, &name, OFlags::RDWR | OFlags::APPEND)?;
+        let id = checkpoint.identity.checkpoint_id.clone();
+        let mut line = canonical(&WitnessLine { digest: checkpoint.digest.clone().unwrap_or_default(), id }) + "\n";
+        // End a line that a power loss tore.
+        if long > 0 && folder::read_at(&file, &name, long - 1, 1)? != b"\n" {
+            line.insert(0, '\n');
         }
-        let meant =
-            |row: &&Row| row.id.starts_with(given) || row.id.split_once('/').is_some_and(|(_, name)| name == given);
-        let found: Vec<&Row> = rows.iter().filter(meant).filter(|_| !given.is_empty()).collect();
-        match found.as_slice() {
-            [one] => read(one),
-            [] => Err(format!("no checkpoint `{given}`\n{list}")),
-            many => Err(format!(
-                "`{given}` matches {} checkpoints\nhint: type more of it; `aops-hook checkpoint list` shows them all",
-                many.len()
-            )),
+        file.write_all(line.as_bytes()).map_err(|e| Failure::storage(name, e))?;
+        Ok(Some(file))
+    }
+
+    pub fn witness_only(&self, env: &Env, kept: &[String]) -> Result<(), Failure> {
+        let Some(dir) = dir(env)? else { return Ok(()) };
+        let lines = self.witnessed(env)?.into_iter().filter(|(id, _)| kept.contains(id));
+        let text: String = lines.map(|(id, digest)| canonical(&WitnessLine { digest, id }) + "\n").collect();
+        Ok(folder::replace(&dir, &name(&self.root), ".new", text.as_bytes())?)
+    }
+
+    /// Reads a checkpoint and checks it against its witnessed digest.
+    pub fn vouched(&self, env: &Env, id: &Id) -> Result<Checkpoint, Failure> {
+        self.vouched_by(env, id, text::unseal).map(|(checkpoint, _)| checkpoint)
+    }
+
+    /// The same, parsed by this function of [`text`], and its text.
+    pub fn vouched_by(&self, env: &Env, id: &Id, unseal: Unseal) -> Result<(Checkpoint, Vec<u8>), Failure> {
+        let (checkpoint, text) = self.read_by(id, unseal)?;
+        let wrong = |why: &str| Failure::new(Code::ChecksumMismatch, format!("checkpoint `{id}`: {why}"));
+        match self.witnessed(env)?.get(&id.to_string()) {
+            None => Err(wrong("it was not taken in this folder: a copy, or a forgery")),
+            Some(digest) if checkpoint.digest.as_ref() == Some(digest) => Ok((checkpoint, text)),
+            Some(_) => Err(wrong("it was edited after it was taken")),
         }
     }
 }

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 /// Stands for byte 0x80.
 const FIRST: u32 = 0xF780;
 
-/// The text of a name.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(plain) = std::str::from_utf8(bytes)
         && !plain.chars().any(is_stand_in)
@@ -29,7 +28,6 @@ pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The name of a text.
 pub fn bytes(text: &str) -> Cow<'_, [u8]> {
     if !text.chars().any(is_stand_in) {
         return Cow::Borrowed(text.as_bytes());

@@ -4,6 +4,7 @@
 //! Reads checked JSON text; gives text. Invariant: every byte outside the place stays as it is.
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io;
 use std::ops::Range;
@@ -119,10 +120,10 @@ impl<'a> Style<'a> {
         let (colon, body) = match (indent, self.step) {
             (Some(indent), step) => {
                 let pretty = PrettyFormatter::with_indent(step.unwrap_or("  ").as_bytes());
-                (": ", printed(value, pretty).replace('\n', &format!("{}{indent}", self.newline)))
+                (": ", print_json(value, pretty).replace('\n', &format!("{}{indent}", self.newline)))
             }
-            (None, _) if self.spaced => (": ", printed(value, Spaced)),
-            (None, _) => (":", printed(value, serde_json::ser::CompactFormatter)),
+            (None, _) if self.spaced => (": ", print_json(value, Spaced)),
+            (None, _) => (":", print_json(value, serde_json::ser::CompactFormatter)),
         };
         name.map_or(body.clone(), |name| format!("\"{name}\"{colon}{body}"))
     }
@@ -175,6 +176,12 @@ pub(super) fn without(text: &str, container: &Range<usize>, held: &[JsonPart], n
     splice(text, gone, "")
 }
 
+/// Whether this JSON says the same.
+pub(super) fn is(json: &str, wanted: &impl Serialize) -> bool {
+    let there: Option<Value> = serde_json::from_str(json).ok();
+    there.is_some() && there == serde_json::to_value(wanted).ok()
+}
+
 fn splice(text: &str, span: Range<usize>, new: &str) -> String {
     [&text[..span.start], new, &text[span.end..]].concat()
 }
@@ -184,7 +191,7 @@ fn indentation(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-fn printed(value: &impl Serialize, form: impl Formatter) -> String {
+fn print_json(value: &impl Serialize, form: impl Formatter) -> String {
     let mut out = Vec::new();
     // Writing plain structs into memory cannot fail.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut out, form));

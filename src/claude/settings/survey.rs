@@ -57,13 +57,10 @@ pub fn survey(text: &str) -> Result<Survey, Unreadable> {
         for group in parts(text, &event.value) {
             let Some(list) = member(text, &group.value, "hooks") else { continue };
             let held = parts(text, &list.value);
-            let mut ours: Vec<_> =
-                held.iter().filter_map(|hook| read(&event.name, &text[hook.value.clone()])).collect();
-            let whole = &text[group.value.clone()];
-            for one in &mut ours {
-                one.current = held.len() == 1 && is_current(one, whole);
+            for mut one in held.iter().filter_map(|hook| read(&event.name, &text[hook.value.clone()])) {
+                one.current = held.len() == 1 && is_current(&one, &text[group.value.clone()]);
+                found.ours.push(one);
             }
-            found.ours.append(&mut ours);
         }
     }
     Ok(found)
@@ -71,8 +68,7 @@ pub fn survey(text: &str) -> Result<Survey, Unreadable> {
 
 fn is_current(one: &Registered, group: &str) -> bool {
     let kind = EVENTS.iter().find(|kind| kind.name == one.event);
-    let wanted = kind.and_then(|kind| serde_json::to_value(super::group(kind, &one.command)?).ok());
-    wanted.is_some() && wanted == serde_json::from_str::<Value>(group).ok()
+    kind.and_then(|kind| super::group(kind, &one.command)).is_some_and(|wanted| edit::is(group, &wanted))
 }
 
 fn read(event: &str, hook: &str) -> Option<Registered> {
@@ -139,13 +135,8 @@ pub fn with_status_line(text: &str, command: &str) -> Result<String, Unreadable>
     let shown = Shown { r#type: "command", command: format!("{} statusline", quoted(command)) };
     Ok(match member(text, &root, KEY) {
         None => edit::append(text, &root, &root, Some(KEY), &shown),
-        Some(part) => {
-            let there: Option<Value> = serde_json::from_str(&text[part.value.clone()]).ok();
-            if there == serde_json::to_value(&shown).ok() {
-                return Ok(text.to_owned());
-            }
-            edit::replace(text, &root, &part.value, &shown)
-        }
+        Some(part) if edit::is(&text[part.value.clone()], &shown) => text.to_owned(),
+        Some(part) => edit::replace(text, &root, &part.value, &shown),
     })
 }
 

@@ -4,11 +4,12 @@
 //! over; what a record holds beyond what we look at is skipped without a copy.
 
 use memchr::memchr;
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -18,21 +19,8 @@ const LONGEST: usize = 16 << 20;
 const BUFFER: usize = 256 << 10;
 
 /// Kinds that are known to hold nothing for us.
-const PASSED_OVER: &[&str] = &[
-    "attachment",
-    "atis-latch",
-    "cost-state",
-    "custom-title",
-    "agent-name",
-    "file-history-snapshot",
-    "last-prompt",
-    "progress",
-    "queue-operation",
-    "summary",
-    "system",
-    "tag",
-    "tools-used",
-];
+const PASSED_OVER: &str = "attachment atis-latch cost-state custom-title agent-name file-history-snapshot last-prompt \
+progress queue-operation summary system tag tools-used";
 
 /// The fields of a record that we look at.
 #[derive(Debug, Deserialize)]
@@ -135,7 +123,7 @@ impl<'a> TranscriptEntry<'a> {
         let Ok(record) = serde_json::from_slice::<TranscriptEntry>(line) else { return Read::Unknown };
         match record.kind.as_ref() {
             "user" | "assistant" if record.message.is_some() => Read::Talk(Box::new(record)),
-            kind if PASSED_OVER.contains(&kind) || kind.starts_with("api-") => Read::Other,
+            kind if PASSED_OVER.split(' ').any(|known| known == kind) || kind.starts_with("api-") => Read::Other,
             _ => Read::Unknown,
         }
     }
@@ -171,16 +159,16 @@ pub struct Lines {
     pub out_of_time: bool,
 }
 
+/// Opens a plain file; does not block on a pipe.
+pub(super) fn open_plain(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(ErrorKind::InvalidInput, "not a plain file")) }
+}
+
 impl Lines {
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Do not block on a pipe.
-        let at_once = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let file = File::options().read(true).custom_flags(at_once).open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
-        }
         Ok(Self {
-            reader: BufReader::with_capacity(BUFFER, file),
+            reader: BufReader::with_capacity(BUFFER, open_plain(path)?),
             line: Vec::new(),
             too_long: 0,
             bytes: 0,
@@ -253,7 +241,7 @@ pub fn beside(transcript: &Path) -> Vec<Beside> {
         .filter_map(|item| {
             let name = item.file_name().into_string().ok()?;
             let agent_id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?.to_owned();
-            let (kind, call) = described(&folder.join(format!("agent-{agent_id}.meta.json")));
+            let (kind, call) = read_description(&folder.join(format!("agent-{agent_id}.meta.json")));
             Some(Beside { agent_id, path: item.path(), kind, call })
         })
         .collect();
@@ -261,7 +249,7 @@ pub fn beside(transcript: &Path) -> Vec<Beside> {
     found
 }
 
-fn described(path: &Path) -> (String, String) {
+fn read_description(path: &Path) -> (String, String) {
     let text = std::fs::symlink_metadata(path)
         .ok()
         .filter(|meta| meta.is_file() && meta.len() < 1 << 20)

@@ -46,7 +46,7 @@ pub struct Scan {
     pub cut_short: bool,
     pub bytes: u64,
     seen: HashSet<u64>,
-    last: Option<Pending>,
+    last: Option<PendingMessage>,
     calls: BTreeMap<String, Option<String>>,
 }
 
@@ -64,7 +64,7 @@ pub struct Told {
 
 /// A message that may still get a further record.
 #[derive(Debug)]
-struct Pending {
+struct PendingMessage {
     id: String,
     model: String,
     agent: String,
@@ -164,7 +164,7 @@ impl Scan {
             "" => by_record(record, lens),
             known => bare(known).to_owned(),
         };
-        self.last = Some(Pending {
+        self.last = Some(PendingMessage {
             id: message.id.to_string(),
             model: message.model.to_string(),
             agent,
@@ -187,7 +187,7 @@ impl Scan {
         let spoken = record.kind == "user" && own && record.is_meta != Some(true) && record.is_summary != Some(true);
         if let Some(words) = message.plain() {
             if spoken {
-                self.prompted(&words);
+                self.add_prompt(&words);
             }
             return;
         }
@@ -195,14 +195,14 @@ impl Scan {
             match block.kind.as_ref() {
                 "text" if spoken => {
                     if let Some(words) = block.text.and_then(text) {
-                        self.prompted(&words);
+                        self.add_prompt(&words);
                     }
                 }
                 "tool_use" => {
                     let input = block.input.and_then(|input| json::read(input.get()).ok());
                     let field = |name: &str| input.as_ref().and_then(|input| input.text_of(name));
                     if matches!(block.name.as_ref(), "Agent" | "Task") {
-                        self.spawned(&field("subagent_type").unwrap_or_else(|| "general-purpose".to_owned()));
+                        self.add_subagent(&field("subagent_type").unwrap_or_else(|| "general-purpose".to_owned()));
                     }
                     let edits = matches!(block.name.as_ref(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
                     let path = field("file_path").or_else(|| field("notebook_path")).filter(|_| edits);
@@ -222,13 +222,13 @@ impl Scan {
         }
     }
 
-    fn prompted(&mut self, words: &str) {
+    fn add_prompt(&mut self, words: &str) {
         if Prompt::of(words) != Prompt::Machine && self.told.prompts.len() < MOST_PROMPTS {
             self.told.prompts.push(cut(&redact(words), 500).to_owned());
         }
     }
 
-    fn spawned(&mut self, kind: &str) {
+    fn add_subagent(&mut self, kind: &str) {
         let kind = bare(kind).to_owned();
         self.told.subagent_count += 1;
         if !self.told.subagents.contains(&kind) {

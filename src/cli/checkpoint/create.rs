@@ -2,9 +2,9 @@
 
 use super::{Command, Io, Who, root, size};
 use crate::checkpoint;
-use crate::checkpoint::capture::Limits;
-use crate::checkpoint::form::Kind;
-use crate::checkpoint::form::id::BY_HAND;
+use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::form::BY_HAND;
+use crate::checkpoint::form::CheckpointKind;
 use crate::checkpoint::rollback::{BRIEF, Wanted};
 use crate::checkpoint::store::Store;
 use crate::config::in_force;
@@ -45,23 +45,16 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         };
         let store = Store::open(env, &root)?;
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
-        let wanted = Wanted {
-            run: BY_HAND,
-            kind: Kind::Post,
-            phase,
-            trigger: "by hand",
-            about: note.clone().into_iter().collect(),
-            tokens: ledger.as_ref().map(checkpoint::rollback::tokens).unwrap_or_default(),
-            parent: None,
-            began,
-        };
+        let tokens = ledger.as_ref().map(checkpoint::rollback::tokens).unwrap_or_default();
+        let about = note.clone().into_iter().collect();
+        let wanted = Wanted { about, tokens, began, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase, "by hand") };
         let until = brief.then(|| Instant::now() + BRIEF);
         let limits = Limits { until, ..limits.clone() };
         match checkpoint::rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {
             // Fill the cache first, without holding the session's lock.
             Err(failure) if brief && failure.code == Code::TimedOut => {
                 drop(ledger);
-                checkpoint::rollback::warm_up(env, &store, &Limits { until: None, ..limits })?;
+                capture(env, &store, &Limits { until: None, ..limits }, &[], &[])?;
                 brief = false;
             }
             done => break done?,

@@ -3,11 +3,11 @@
 use super::{Command, Io, Who, id_argument, pick_id, root, store};
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::Checkpoint;
-use crate::checkpoint::form::compare::{Difference, between, compare, tokens};
+use crate::checkpoint::form::{Difference, compare};
 use crate::checkpoint::store::Store;
-use crate::checkpoint::tree::delta::{Delta, diff};
 use crate::checkpoint::tree::name;
 use crate::checkpoint::tree::{Artifacts, File, Folder};
+use crate::checkpoint::tree::{Delta, diff};
 use crate::cli::table::{Tone, clean};
 use crate::text::diff::unified;
 use crate::text::time;
@@ -59,8 +59,8 @@ fn to_json(delta: &Delta, state: &[Difference], old: &Checkpoint, new: Option<&C
     };
     json!({
         "added": added, "removed": removed, "changed": changed, "state": of(false),
-        "governance": of(true), "tokens": new.map(|new| i128::from(tokens(new)) - i128::from(tokens(old))).and_then(|n| i64::try_from(n).ok()),
-        "time_ms": new.map(|new| between(old, new)),
+        "governance": of(true), "tokens": new.map(|new| i128::from(new.tokens()) - i128::from(old.tokens())).and_then(|n| i64::try_from(n).ok()),
+        "time_ms": new.map(|new| new.created_ms() - old.created_ms()),
     })
 }
 
@@ -114,9 +114,9 @@ fn say(io: &mut Io, state: &[Difference], old: &Checkpoint, new: Option<&Checkpo
         writeln!(io.out, "{}  {} -> {}", one.at, clean(&one.old.to_string()), clean(&one.new.to_string()))?;
     }
     let Some(new) = new else { return Ok(()) };
-    let (was, is) = (tokens(old), tokens(new));
+    let (was, is) = (old.tokens(), new.tokens());
     if was != is {
         writeln!(io.out, "tokens  {was} -> {is}")?;
     }
-    Ok(writeln!(io.out, "{} later", time::age(between(old, new).abs()))?)
+    Ok(writeln!(io.out, "{} later", time::age((new.created_ms() - old.created_ms()).abs()))?)
 }

@@ -3,7 +3,7 @@
 use super::{Command, Io, Who, id_argument, pick_id, refused, size, store};
 use crate::checkpoint::restore::{self, Steps};
 use crate::checkpoint::tree::Artifacts;
-use crate::checkpoint::tree::delta::diff;
+use crate::checkpoint::tree::diff;
 use crate::system::files;
 use anyhow::Context;
 use clap::{Arg, ArgMatches};

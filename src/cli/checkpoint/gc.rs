@@ -5,9 +5,9 @@
 
 use super::{Command, Io, Who, refused, root, size};
 use crate::checkpoint;
-use crate::checkpoint::form::{Id, Kind};
+use crate::checkpoint::form::{CheckpointKind, Id};
 use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::Row;
+use crate::checkpoint::store::index::IndexRow;
 use crate::cli::waive::duration;
 use crate::config::in_force;
 use crate::text::time;
@@ -51,12 +51,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = Store::open(env, &root)?;
     let rows = store.rows()?;
     let held: Vec<String> =
-        checkpoint::rollback::running(env, &root, "").into_iter().map(|on_disk| on_disk.session_id).collect();
-    let old = |row: &Row| time::parse(&row.created_at).is_none_or(|at| env.now_ms - at >= age);
+        checkpoint::rollback::sessions_in(env, &root, "").into_iter().map(|on_disk| on_disk.session_id).collect();
+    let old = |row: &IndexRow| time::parse(&row.created_at).is_none_or(|at| env.now_ms - at >= age);
     let beyond = rows.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
-    let goes = |at: usize, row: &Row| at < beyond && old(row) && !is_way_back(&rows, at, &held);
+    let goes = |at: usize, row: &IndexRow| at < beyond && old(row) && !is_way_back(&rows, at, &held);
     let (gone, kept): (Vec<_>, Vec<_>) = rows.iter().enumerate().partition(|(at, row)| goes(*at, row));
-    let (gone, kept): (Vec<Row>, Vec<Row>) = (
+    let (gone, kept): (Vec<IndexRow>, Vec<IndexRow>) = (
         gone.into_iter().map(|(_, row)| row.clone()).collect(),
         kept.into_iter().map(|(_, row)| row.clone()).collect(),
     );
@@ -99,15 +99,16 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
 }
 
 /// The newest start of work of a running session.
-fn is_way_back(rows: &[Row], at: usize, running: &[String]) -> bool {
+fn is_way_back(rows: &[IndexRow], at: usize, running: &[String]) -> bool {
     let row = &rows[at];
-    let same = |other: &Row| other.run() == row.run() && other.kind == Kind::Pre && other.phase == row.phase;
-    let newest = row.kind == Kind::Pre && !rows[at + 1..].iter().any(same);
+    let same =
+        |other: &IndexRow| other.run() == row.run() && other.kind == CheckpointKind::Pre && other.phase == row.phase;
+    let newest = row.kind == CheckpointKind::Pre && !rows[at + 1..].iter().any(same);
     newest && running.contains(&row.session_id)
 }
 
 /// The contents of these checkpoints.
-fn live(store: &Store, kept: &[Row]) -> Result<BTreeSet<[u8; 32]>, String> {
+fn live(store: &Store, kept: &[IndexRow]) -> Result<BTreeSet<[u8; 32]>, String> {
     let mut live = BTreeSet::new();
     for row in kept {
         let id = Id::read(&row.id).ok_or_else(|| row.id.clone())?;

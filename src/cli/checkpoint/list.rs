@@ -2,7 +2,7 @@
 
 use super::{Command, Io, Who, root};
 use crate::checkpoint::store::Store;
-use crate::checkpoint::store::index::Row;
+use crate::checkpoint::store::index::IndexRow;
 use crate::cli::table::{Cell, Table, Tone};
 use crate::text::time;
 use clap::ArgMatches;
@@ -39,6 +39,6 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(table.print(io).map(|()| 0)?)
 }
 
-fn to_json(row: &Row) -> Value {
+fn to_json(row: &IndexRow) -> Value {
     json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at})
 }

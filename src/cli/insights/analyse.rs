@@ -8,8 +8,7 @@ use super::super::transcript::abridged;
 use super::super::{Io, Refused};
 use crate::config::in_force;
 use crate::config::texts;
-use crate::insight::document::Insights;
-use crate::insight::fields;
+use crate::insight::document::{Insights, check_rich};
 use crate::system::files::Scratch;
 use crate::system::process::{Ending, Task, run};
 use crate::text::json::cut;
@@ -32,7 +31,7 @@ pub(super) fn analyse(io: &Io, found: &Found, insights: &Insights) -> anyhow::Re
     let template = "insights-analysis.md";
     let prompt = Phrase::new(template, values).fill(&texts::template(io.env, template)?);
     let said = ask(io, &command, &prompt)?;
-    let answer = object(&said).and_then(|answer| fields::check_rich(&answer).map(|()| answer));
+    let answer = object(&said).and_then(|answer| check_rich(&answer).map(|()| answer));
     Ok(answer.map_err(|why| refuse(&command, &why))?)
 }
 

@@ -97,7 +97,7 @@ fn entry<T: Serialize>(stored: &T, places: &[SourceLine]) -> Value {
 
 /// `from` is the last word's: default, user or project; every place that had a say is listed.
 fn with_origin(mut value: Value, places: &[SourceLine]) -> Value {
-    value["from"] = places.last().map_or("default", |place| place.layer.name()).into();
+    value["from"] = places.last().map_or_else(|| "default".into(), |place| json!(place.layer));
     value["at"] = places.iter().map(|place| json!({"file": place.file, "line": place.line})).collect();
     value
 }

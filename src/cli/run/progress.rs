@@ -5,11 +5,11 @@
 
 use super::super::Io;
 use super::super::table::{Tone, clean};
+use crate::run::attempt::RunOutcome;
 use crate::run::client::usd;
 use crate::run::driver::{Finish, Reporter, StepProgress};
 use crate::run::plan::PlannedStep;
 use crate::run::state::RunState;
-use crate::run::status::Outcome;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ impl<'a, 'io> Progress<'a, 'io> {
         let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();
         self.note(&words);
-        if !self.is_live() && *outcome != Outcome::Pass {
+        if !self.is_live() && *outcome != RunOutcome::Pass {
             print_aside(&format!("run {run_id} {words}"));
         }
     }
@@ -107,10 +107,10 @@ impl Reporter for Progress<'_, '_> {
         self.draw(&text, "");
     }
 
-    fn step_ended(&mut self, step: &str, outcome: Outcome, duration_ms: u64, cost: u64) {
+    fn step_ended(&mut self, step: &str, outcome: RunOutcome, duration_ms: u64, cost: u64) {
         let event = json!({"event": "step", "step": step, "outcome": outcome.name(), "duration_ms": duration_ms, "cost_usd": usd(cost)});
         self.line(&event);
-        let tone = if outcome == Outcome::Pass { Tone::Good } else { Tone::Warn };
+        let tone = if outcome == RunOutcome::Pass { Tone::Good } else { Tone::Warn };
         let word = tone.paint(outcome.name(), self.io).into_owned();
         self.draw(&format!("{word}  {step}  {} s", duration_ms / 1000), "\n");
     }

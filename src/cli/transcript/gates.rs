@@ -3,7 +3,7 @@
 //! Reads one ledger. Calls are found by their id, everything else by its time.
 
 use crate::insight::collect;
-use crate::insight::timeline::words;
+use crate::insight::tally::words;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
 use crate::session::fact::Fact;

@@ -4,7 +4,7 @@
 //! entry since which it is missing.
 
 use crate::cli::past::{Answered, Asked, Batch};
-use crate::insight::timeline::words as text;
+use crate::insight::tally::words as text;
 use crate::ledger::open::Recent;
 use crate::model::call::{CallState, Effect};
 use crate::session::describe::describe_fact;

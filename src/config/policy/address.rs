@@ -3,7 +3,7 @@
 //! Reads a text, writes nothing. Invariants: only `http://`, which is all that is spoken; only numbers and `localhost`, so
 //! that nothing is ever looked up; no credentials, since the policy is recorded.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -40,23 +40,14 @@ impl Address {
 }
 
 fn sockets(host: &str) -> Option<Vec<SocketAddr>> {
-    let local = if host == "localhost" { Some("80") } else { host.strip_prefix("localhost:") };
-    if let Some(port) = local {
-        let port = number(port)?;
-        let both = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        return Some(both.into_iter().map(|ip| SocketAddr::new(ip, port)).collect());
-    }
-    let bracket = |host: &str| host.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok();
-    let ip = |host: &str| bracket(host).map(IpAddr::V6).or_else(|| host.parse::<Ipv4Addr>().ok().map(IpAddr::V4));
-    if let Some(ip) = ip(host) {
-        return Some(vec![SocketAddr::new(ip, 80)]);
-    }
-    let (host, port) = host.rsplit_once(':')?;
-    Some(vec![SocketAddr::new(ip(host)?, number(port)?)])
-}
-
-fn number(port: &str) -> Option<u16> {
-    port.bytes().all(|b| b.is_ascii_digit()).then(|| port.parse().ok())?.filter(|port| *port != 0)
+    let port = if host.ends_with(']') || !host.contains(':') { ":80" } else { "" };
+    let full = format!("{host}{port}");
+    let named = match full.strip_prefix("localhost:") {
+        Some(port) => vec![format!("127.0.0.1:{port}"), format!("[::1]:{port}")],
+        None => vec![full],
+    };
+    let plain = |socket: &SocketAddr| socket.port() != 0 && !host.contains('%');
+    named.iter().map(|socket| socket.parse().ok().filter(plain)).collect()
 }
 
 #[cfg(test)]

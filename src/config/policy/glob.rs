@@ -4,7 +4,7 @@
 //! file names. Invariant: the time is at most the product of both lengths.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Piece {
+enum GlobPiece {
     Char(char),
     /// Any character but `/`.
     One,
@@ -19,9 +19,9 @@ enum Piece {
 /// Whether a whole name is this pattern. `*` crosses everything: names have no parts.
 pub fn name(pattern: &str, text: &str) -> bool {
     let pieces = pattern.chars().map(|c| match c {
-        '*' => Piece::Deep,
-        '?' => Piece::One,
-        other => Piece::Char(other),
+        '*' => GlobPiece::Deep,
+        '?' => GlobPiece::One,
+        other => GlobPiece::Char(other),
     });
     walk(&pieces.collect::<Vec<_>>(), text)
 }
@@ -49,17 +49,17 @@ fn below<'a>(folder: &str, text: &'a str) -> Option<&'a str> {
     text.strip_prefix(folder).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn pieces(pattern: &str) -> Vec<Piece> {
+fn pieces(pattern: &str) -> Vec<GlobPiece> {
     let mut pieces = Vec::new();
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
-        let fresh = pieces.last().is_none_or(|last| *last == Piece::Char('/') || *last == Piece::Folders);
+        let fresh = pieces.last().is_none_or(|last| *last == GlobPiece::Char('/') || *last == GlobPiece::Folders);
         let (piece, long) = match c {
-            '*' if rest.starts_with("**/") && fresh => (Piece::Folders, 3),
-            '*' if rest.starts_with("**") => (Piece::Deep, 2),
-            '*' => (Piece::Run, 1),
-            '?' => (Piece::One, 1),
-            other => (Piece::Char(other), other.len_utf8()),
+            '*' if rest.starts_with("**/") && fresh => (GlobPiece::Folders, 3),
+            '*' if rest.starts_with("**") => (GlobPiece::Deep, 2),
+            '*' => (GlobPiece::Run, 1),
+            '?' => (GlobPiece::One, 1),
+            other => (GlobPiece::Char(other), other.len_utf8()),
         };
         pieces.push(piece);
         rest = &rest[long..];
@@ -68,7 +68,7 @@ fn pieces(pattern: &str) -> Vec<Piece> {
 }
 
 /// Whether the pieces match the whole text. `ends[n]`: the pieces so far match the first `n` characters.
-fn walk(pieces: &[Piece], text: &str) -> bool {
+fn walk(pieces: &[GlobPiece], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let mut ends = vec![false; text.len() + 1];
     ends[0] = true;
@@ -80,13 +80,13 @@ fn walk(pieces: &[Piece], text: &str) -> bool {
             let last = at.checked_sub(1).map(|n| text[n]);
             let one = |fits: bool| fits && at > 0 && ends[at - 1];
             next[at] = match piece {
-                Piece::Char(wanted) => one(last == Some(*wanted)),
-                Piece::One => one(last != Some('/')),
-                Piece::Run => ends[at] || begun && last != Some('/'),
-                Piece::Deep => ends[at] || begun,
-                Piece::Folders => ends[at] || begun && last == Some('/'),
+                GlobPiece::Char(wanted) => one(last == Some(*wanted)),
+                GlobPiece::One => one(last != Some('/')),
+                GlobPiece::Run => ends[at] || begun && last != Some('/'),
+                GlobPiece::Deep => ends[at] || begun,
+                GlobPiece::Folders => ends[at] || begun && last == Some('/'),
             };
-            begun = if *piece == Piece::Run { next[at] } else { begun || ends[at] };
+            begun = if *piece == GlobPiece::Run { next[at] } else { begun || ends[at] };
         }
         ends = next;
     }

@@ -7,24 +7,17 @@ use super::key::{EntryField, KEYS, Key, Project};
 use super::value::{Parts, Value};
 use super::{Check, Policy, Rule, check, rule};
 use crate::config::problem::{Problem, nearest, position};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Layer {
     User,
     Project,
-}
-
-impl Layer {
-    pub fn name(self) -> &'static str {
-        match self {
-            Layer::User => "user",
-            Layer::Project => "project",
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -128,19 +128,17 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-fn file_of(kind: Kind, id: &str) -> String {
-    match kind {
-        Kind::Axioms | Kind::Index => format!("{id}.md"),
-        _ => format!("{}/{id}.md", folder_of(kind)),
-    }
+fn file_of(kind: Kind, id: &str) -> PathBuf {
+    Path::new(folder_of(kind)).join(format!("{id}.md"))
 }
 
 fn folder_of(kind: Kind) -> &'static str {
     match kind {
+        Kind::Axioms | Kind::Index => "",
         Kind::Agent => "agents",
         Kind::Template => "templates",
         Kind::Command => "commands",
-        _ => "workflows",
+        Kind::Workflow => "workflows",
     }
 }
 

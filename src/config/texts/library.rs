@@ -98,28 +98,23 @@ pub fn axioms_text(env: &Env, project: &Path) -> String {
 
 /// How to choose a workflow, and the user's and project's own beside the shipped ones.
 pub fn workflows_text(env: &Env, project: &Path) -> String {
-    let (index, problem) = usable(find(env, None, Kind::Index, "WORKFLOWS"));
+    let shipped = || ASSETS.iter().find(|asset| asset.kind() == Kind::Index).map(|asset| asset.text.to_owned());
+    let (index, problem) = match find(env, None, Kind::Index, "WORKFLOWS") {
+        Ok(text) => (text.map(|text| text.text.into_owned()), None),
+        Err(problem) => (shipped(), Some(problem)),
+    };
     let library = Library::read(env, project);
     let own = library
         .catalogue
         .all()
         .filter(|held| library.origins.get(&held.workflow.id).is_some_and(|origin| *origin != Origin::Embedded));
     let own: Vec<_> = own.map(|held| format!("- `{}`: {}", held.workflow.id, held.workflow.title)).collect();
-    let mut parts = vec![index.trim_end().to_owned()];
+    let mut parts = vec![index.unwrap_or_default().trim_end().to_owned()];
     parts.extend(problem.as_ref().map(unusable));
     if !own.is_empty() {
         parts.push(format!("Also in force here:\n\n{}", own.join("\n")));
     }
     parts.join("\n\n") + "\n"
-}
-
-/// The index that was found, else the shipped one and why.
-fn usable(found: Result<Option<Text>, Problem>) -> (String, Option<Problem>) {
-    let ours = || ASSETS.iter().find(|asset| asset.kind() == Kind::Index).map(|asset| asset.text.to_owned());
-    match found {
-        Ok(text) => (text.map(|text| text.text.into_owned()).unwrap_or_default(), None),
-        Err(problem) => (ours().unwrap_or_default(), Some(problem)),
-    }
 }
 
 fn unusable(problem: &Problem) -> String {

@@ -3,7 +3,7 @@
 //! Reads workflows, writes nothing. Invariants: the order of everything here is that of ids and lines, never of folders;
 //! every link, step and dependency that leads nowhere or in a ring is named.
 
-use super::{Gate, Problem, Workflow, meant};
+use super::{Gate, Problem, Workflow, meant, rings};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A workflow and where it is written.
@@ -97,36 +97,12 @@ impl Catalogue {
 
     /// Every ring of workflows that contain each other, told once, at the mention that leaves its first member.
     fn rings(&self) -> Vec<Problem> {
-        let mut done = BTreeSet::new();
-        let mut problems = Vec::new();
-        for id in self.ids() {
-            self.follow(id, &mut Vec::new(), &mut done, &mut problems);
-        }
-        problems
+        let mentions = |id| self.held.get(id).map_or(Vec::new(), |held| held.workflow.mentions());
+        let next = |id| mentions(id).into_iter().map(|mention| mention.to.as_str()).collect();
+        rings(self.ids(), &next).into_iter().filter_map(|ring| self.ring(ring)).collect()
     }
 
-    fn follow<'a>(
-        &'a self,
-        id: &'a str,
-        path: &mut Vec<&'a str>,
-        done: &mut BTreeSet<&'a str>,
-        problems: &mut Vec<Problem>,
-    ) {
-        if let Some(at) = path.iter().position(|step| *step == id) {
-            problems.extend(self.ring(&path[at..]));
-            return;
-        }
-        let Some(held) = self.held.get(id).filter(|_| !done.contains(id)) else { return };
-        path.push(id);
-        for mention in held.workflow.mentions() {
-            self.follow(&mention.to, path, done, problems);
-        }
-        path.pop();
-        done.insert(id);
-    }
-
-    fn ring(&self, ring: &[&str]) -> Option<Problem> {
-        let mut ring = ring.to_vec();
+    fn ring(&self, mut ring: Vec<&str>) -> Option<Problem> {
         let smallest = ring.iter().enumerate().min_by_key(|(_, id)| **id)?.0;
         ring.rotate_left(smallest);
         ring.push(ring[0]);

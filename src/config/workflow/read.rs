@@ -3,7 +3,7 @@
 //! Pure. Invariants: every problem that can be seen without other files is reported here; a field that is not asked for is
 //! a problem, so a mistyped `gates` never passes for no gates; steps without a problem have one fixed order.
 
-use super::{Gate, Mention, Problem, Step, Variant, Workflow, is_plain, links, meant};
+use super::{Gate, Mention, Problem, Step, Variant, Workflow, is_plain, links, meant, rings};
 use crate::model::phase::Phase;
 use crate::text::yaml::{self, Key, Node, Value};
 use std::cell::RefCell;
@@ -188,38 +188,14 @@ fn check_steps(report: &Report, steps: &[Step]) {
     if report.len() > before || known.len() < steps.len() {
         return;
     }
-    if let Some(ring) = ring(steps) {
-        let line = steps.iter().find(|step| step.id == ring[0]).map_or(0, |step| step.line);
-        report.add(line, format!("steps need each other in a ring: {}", ring.join(" -> ")));
-    }
-}
-
-/// Steps that need each other, the first one again at the end; begins with the one written first.
-fn ring(steps: &[Step]) -> Option<Vec<&str>> {
-    let mut left: Vec<&Step> = steps.iter().collect();
-    loop {
-        let ids: BTreeSet<_> = left.iter().map(|step| step.id.as_str()).collect();
-        let before = left.len();
-        left.retain(|step| step.needs.iter().any(|need| ids.contains(need.to.as_str())));
-        if left.len() == before {
-            break;
-        }
-    }
-    // Each step that is left needs another that is left: following the needs from any of them ends in a ring.
-    let mut path = vec![left.first()?.id.as_str()];
-    loop {
-        let here = left.iter().find(|step| Some(&step.id.as_str()) == path.last())?;
-        let next = here.needs.iter().find_map(|need| left.iter().find(|step| step.id == need.to))?;
-        let seen = path.iter().position(|id| *id == next.id);
-        path.push(&next.id);
-        if let Some(at) = seen {
-            let mut ring = path.split_off(at);
-            ring.pop();
-            let first = ring.iter().enumerate().min_by_key(|(_, id)| steps.iter().position(|s| s.id == **id))?.0;
-            ring.rotate_left(first);
-            ring.push(ring[0]);
-            return Some(ring);
-        }
+    let place = |id: &str| steps.iter().position(|step| step.id == id).unwrap_or_default();
+    let next = |id| steps[place(id)].needs.iter().map(|need| need.to.as_str()).collect();
+    if let Some(mut ring) = rings(steps.iter().map(|step| step.id.as_str()), &next).into_iter().next() {
+        // Begins with the step that is written first, and ends with it.
+        let first = (0..ring.len()).min_by_key(|n| place(ring[*n])).unwrap_or_default();
+        ring.rotate_left(first);
+        ring.push(ring[0]);
+        report.add(steps[place(ring[0])].line, format!("steps need each other in a ring: {}", ring.join(" -> ")));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Searches text that cannot be parsed for protected names: programs for interpreters, lines that are not shell.
 
-use super::place::Protected;
+use super::path::Protected;
 use crate::model::agent::AGENTS;
 use crate::model::event::EVENTS;
 use crate::tool::targets::Hidden;

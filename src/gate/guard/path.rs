@@ -1,28 +1,94 @@
-//! Compares a path, or a pattern of paths, with what is protected. Names are compared without case.
+//! What is protected and where it is on this machine; compares a path, or a pattern of paths, with it. Names are compared
+//! without case.
 
-use super::place::{
-    AGENT, BINARY, CHECKPOINTS, CONFIGURATION, FOLDER, Protected, ProtectedPlace, RUNS, SESSIONS, SETTINGS,
-};
 use crate::model::agent::AGENTS;
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::Bit;
-use std::cmp::Ordering;
+use std::cmp::Ordering::{self, Equal as At, Greater as Below, Less as Above};
 
 pub(super) mod pattern;
 
 use pattern::{deep, fits, is_session, named, unnamed};
 
-/// One component of a path.
-pub(super) type Component = Vec<Bit>;
-
-/// Where a path is, seen from a protected place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
-    At,
-    Below,
-    /// It contains the place.
-    Above,
+/// The folders and programs that the guard protects. All paths absolute.
+#[derive(Clone, Debug, Default)]
+pub struct Protected {
+    pub home: String,
+    /// Claude Code's configuration folder.
+    pub config: String,
+    /// Our own user configuration folder.
+    pub user_config: String,
+    pub project: String,
+    /// The running and the registered program.
+    pub binaries: Vec<String>,
+    /// Processes that must not be killed, as text: the client's.
+    pub pids: Vec<String>,
+    /// The places above, as the disk names them where that differs.
+    pub real: Vec<ProtectedPlace>,
+    /// Places that exist; `None` if that was not looked up, and then all may.
+    pub standing: Option<Vec<String>>,
 }
+
+/// One protected file or folder with a fixed path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProtectedPlace {
+    pub path: String,
+    pub what: &'static str,
+    /// Everything below it is protected too.
+    pub tree: bool,
+    /// It lies in the project's own folder.
+    pub in_project: bool,
+}
+
+const SETTINGS: &str = "a settings file that can switch our hooks off";
+const CONFIGURATION: &str = "our configuration";
+const SESSIONS: &str = "our record of sessions";
+const CHECKPOINTS: &str = "where checkpoints are kept";
+const AGENT: &str = "one of our agents";
+const BINARY: &str = "our program";
+const RUNS: &str = "a run's record or packet";
+const FOLDER: &str = "a folder that holds settings of ours";
+
+impl Protected {
+    /// Every place with a fixed path, as configured and as the disk names it.
+    pub fn places(&self) -> Vec<ProtectedPlace> {
+        let mut all = Vec::with_capacity(24);
+        let mut add = |path: String, what, tree| {
+            if path.starts_with('/') {
+                let in_project = path.strip_prefix(&self.project).is_some_and(|rest| rest.starts_with('/'))
+                    && !path.starts_with(&self.config);
+                all.push(ProtectedPlace { path, what, tree, in_project });
+            }
+        };
+        for base in [&self.config, &format!("{}/.claude", self.project)] {
+            add(format!("{base}/settings.json"), SETTINGS, false);
+            add(format!("{base}/settings.local.json"), SETTINGS, false);
+        }
+        add(format!("{}/.claude.json", self.home), SETTINGS, false);
+        add(format!("{}/.claude.json", self.config), SETTINGS, false);
+        add(format!("{}/aops", self.config), SESSIONS, true);
+        add(format!("{}/projects", self.config), SESSIONS, false);
+        add(self.user_config.clone(), CONFIGURATION, true);
+        add(format!("{}/.claude/checkpoints", self.project), CHECKPOINTS, true);
+        add(format!("{}/.aops", self.project), CONFIGURATION, true);
+        add(format!("{}/.aops/config.toml", self.project), CONFIGURATION, true);
+        for agent in AGENTS {
+            add(format!("{}/agents/{}.md", self.config, agent.name), AGENT, false);
+        }
+        add(format!("{}/.local/bin/aops-hook", self.home), BINARY, false);
+        for binary in &self.binaries {
+            add(binary.clone(), BINARY, false);
+        }
+        all.extend(self.real.iter().cloned());
+        all
+    }
+
+    pub(super) fn stands(&self, path: &str) -> bool {
+        self.standing.as_ref().is_none_or(|standing| standing.iter().any(|known| known == path))
+    }
+}
+
+pub(super) type Component = Vec<Bit>;
 
 /// The components, lexically normalised, in lower case.
 fn components(bits: &[Bit]) -> Vec<Component> {
@@ -51,22 +117,17 @@ pub(super) fn lower(part: &[Bit]) -> Component {
     all
 }
 
-/// The protected places, split into components.
 pub(super) struct PlaceMap<'a> {
     protected: &'a Protected,
-    places: Vec<(ProtectedPlace, Vec<String>)>,
+    places: Vec<(Vec<String>, ProtectedPlace)>,
     config: Vec<String>,
-    binaries: Vec<Vec<String>>,
 }
 
 impl<'a> PlaceMap<'a> {
     pub(super) fn new(protected: &'a Protected) -> Self {
-        let places = protected.places().into_iter().map(|place| {
-            let names = names(&place.path);
-            (place, names)
-        });
-        let binaries = protected.binaries.iter().map(|path| names(path)).collect();
-        Self { protected, places: places.collect(), config: names(&protected.config), binaries }
+        let named = |place: ProtectedPlace| (names(&place.path), place);
+        let places = protected.places().into_iter().map(named).collect();
+        Self { protected, places, config: names(&protected.config) }
     }
 
     /// What this target is, if touching it is refused.
@@ -87,7 +148,7 @@ impl<'a> PlaceMap<'a> {
     fn exists(&self, target: &Target, path: &[Component]) -> bool {
         target.stands.unwrap_or_else(|| {
             let known = [&self.config, &names(&self.protected.project)];
-            let above = |known: &[String]| matches!(relate(path, known), Some(Relation::At | Relation::Above));
+            let above = |known: &[String]| matches!(relate(path, known), Some(At | Above));
             target.path.bits.last() == Some(&Bit::Char('/')) || known.iter().any(|known| above(known))
         })
     }
@@ -102,17 +163,18 @@ impl<'a> PlaceMap<'a> {
     /// What this path is, if an act on it is refused.
     fn covered(&self, path: &[Component], act: Act) -> Option<&'static str> {
         if act == Act::Copy {
-            let programs = self.places.iter().filter(|(place, _)| place.what == BINARY);
-            let mut programs = programs.map(|(_, names)| names).chain(&self.binaries);
-            return programs.any(|program| relate(path, program) == Some(Relation::At)).then_some(BINARY);
+            let is = |(names, place): &(Vec<String>, ProtectedPlace)| {
+                place.what == BINARY && relate(path, names) == Some(At)
+            };
+            return self.places.iter().any(is).then_some(BINARY);
         }
         if act == Act::Merge && self.is_read_here(path) {
             return Some(FOLDER);
         }
         by_name(path, act).or_else(|| in_config(&self.config, path)).or_else(|| {
-            let touched =
-                |(place, names): &&(ProtectedPlace, Vec<String>)| touches(self.protected, path, place, names, act);
-            self.places.iter().find(touched).map(|(place, _)| place.what)
+            let mut touched =
+                self.places.iter().filter(|(names, place)| touches(self.protected, path, place, names, act));
+            touched.next().map(|(_, place)| place.what)
         })
     }
 }
@@ -161,7 +223,7 @@ fn in_session(four: &[Component]) -> bool {
 
 /// Protected by its name below Claude Code's configuration folder, wherever that is.
 fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
-    if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Relation::Below) {
+    if config.is_empty() || path.len() <= config.len() || relate(path, config) != Some(Below) {
         return None;
     }
     let rest = &path[config.len()..];
@@ -177,18 +239,18 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
 
 fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, names: &[String], act: Act) -> bool {
     match relate(path, names) {
-        Some(Relation::At) if path.iter().any(deep) => protected.stands(&place.path),
-        Some(Relation::At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
+        Some(At) if path.iter().any(deep) => protected.stands(&place.path),
+        Some(At) => !matches!(act, Act::Into | Act::Merge) || place.tree,
         // The sessions' folder itself is Claude Code's; our folders in it have names of their own.
-        Some(Relation::Below) if names.last().is_some_and(|name| name == "projects") => {
+        Some(Below) if names.last().is_some_and(|name| name == "projects") => {
             let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
             session || act == Act::Whole && path.len() == names.len() + 1
         }
-        Some(Relation::Below) => place.tree,
-        Some(Relation::Above) if act == Act::Whole => protected.stands(&place.path),
+        Some(Below) => place.tree,
+        Some(Above) if act == Act::Whole => protected.stands(&place.path),
         // The project's own places are too near to every copied folder; a check afterwards covers those.
-        Some(Relation::Above) if act == Act::Merge && !place.in_project => true,
-        Some(Relation::Above) if matches!(act, Act::Into | Act::Merge) => {
+        Some(Above) if act == Act::Merge && !place.in_project => true,
+        Some(Above) if matches!(act, Act::Into | Act::Merge) => {
             matches!(place.what, SETTINGS | BINARY)
                 && !place.path.ends_with(".claude.json")
                 && path.len() + 1 == names.len()
@@ -197,8 +259,8 @@ fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, na
     }
 }
 
-/// Where the path is, seen from the place.
-fn relate(path: &[Component], place: &[String]) -> Option<Relation> {
+/// Where the path is, seen from the place. `Above`: it contains the place.
+fn relate(path: &[Component], place: &[String]) -> Option<Ordering> {
     for (part, name) in path.iter().zip(place) {
         if !pattern::exact(part) {
             return relate_pattern(path, place);
@@ -207,15 +269,11 @@ fn relate(path: &[Component], place: &[String]) -> Option<Relation> {
             return None;
         }
     }
-    Some(match path.len().cmp(&place.len()) {
-        Ordering::Less => Relation::Above,
-        Ordering::Equal => Relation::At,
-        Ordering::Greater => Relation::Below,
-    })
+    Some(path.len().cmp(&place.len()))
 }
 
 /// Walks path and place side by side; `**` may stand for any number of components.
-fn relate_pattern(path: &[Component], place: &[String]) -> Option<Relation> {
+fn relate_pattern(path: &[Component], place: &[String]) -> Option<Ordering> {
     let end = place.len();
     let mut reached = vec![false; end + 1];
     reached[0] = true;
@@ -242,9 +300,9 @@ fn relate_pattern(path: &[Component], place: &[String]) -> Option<Relation> {
         }
     }
     match (reached[end], reached.contains(&true)) {
-        (true, _) => Some(Relation::At),
-        (false, true) => Some(Relation::Above),
-        (false, false) => below.then_some(Relation::Below),
+        (true, _) => Some(At),
+        (false, true) => Some(Above),
+        (false, false) => below.then_some(Below),
     }
 }
 

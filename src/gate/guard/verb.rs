@@ -1,7 +1,6 @@
 //! Commands that need a person: our admin verbs, switching the client's hooks off, killing the client.
 
-use super::path::{self, pattern};
-use super::place::Protected;
+use super::path::{self, Protected, pattern};
 use crate::model::event::EventKind;
 use crate::tool::targets::CommandRun;
 use aops_shell::syntax::{Bit, Word};
@@ -12,10 +11,11 @@ const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-s
 
 /// The command as written, if it needs a person.
 pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String> {
-    let written = || run.words().iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
-    let name = name(run.words().first()?);
+    let words = &run.command.words;
+    let written = || words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+    let name = name(words.first()?);
     let kills = matches!(name.as_str(), "kill" | "pkill" | "killall" | "skill" | "killall5");
-    let asks = name == "kill" && run.words().iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
+    let asks = name == "kill" && words.iter().any(|word| word.is("-0") || word.is("-l") || word.is("-L"));
     if kills && !asks && kills_client(protected, run, &name) {
         return Some(written());
     }
@@ -23,8 +23,8 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
         return None;
     }
     // Our program may follow one that is not known: `nsenter … aops-hook clear-block`.
-    for (at, word) in run.words().iter().enumerate() {
-        let rest = &run.words()[at + 1..];
+    for (at, word) in words.iter().enumerate() {
+        let rest = &words[at + 1..];
         if is_own_program(protected, word) && needs_person(word, rest)
             || is_client(word, at) && (unhooks(rest) || moved(run))
             || word.is("claude") && is_unhooked(rest)
@@ -33,10 +33,9 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
         }
     }
     // A copy of our program under another name.
-    (run.words().get(1).is_some_and(|word| word.is("clear-block"))).then(written)
+    words.get(1).is_some_and(|word| word.is("clear-block")).then(written)
 }
 
-/// The last part of a program's path.
 fn name(word: &Word) -> String {
     word.last_part().lossy().to_lowercase()
 }
@@ -101,7 +100,6 @@ fn is_client(word: &Word, at: usize) -> bool {
     whole.contains("@anthropic-ai/claude-code") || whole.ends_with("/bin/claude")
 }
 
-/// One of the options that leave our hooks out is there.
 fn is_unhooked(arguments: &[Word]) -> bool {
     let given = |word: &Word, option: &str| word.is(option) || word.starts_with(&format!("{option}="));
     arguments.iter().any(|word| UNHOOKED.iter().any(|option| given(word, option)))
@@ -124,9 +122,9 @@ fn unhooks(arguments: &[Word]) -> bool {
 
 /// By name, by a variable that holds its process, or all processes at once.
 fn kills_client(protected: &Protected, run: &CommandRun, name: &str) -> bool {
-    let arguments = &run.words()[1..];
+    let arguments = &run.command.words[1..];
     let by_variable = |word: &Word| word.unknown.iter().any(|name| matches!(name.as_str(), "PPID" | "CLAUDE_PID"));
-    let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(run.arriving());
+    let given = arguments.iter().chain(arguments.iter().flat_map(|word| &word.named)).chain(&run.command.arriving);
     let by_name = |word: &Word| meant(&word.lossy()) || word.starts_with("ppid");
     if given.clone().any(by_variable) {
         return true;
@@ -138,7 +136,7 @@ fn kills_client(protected: &Protected, run: &CommandRun, name: &str) -> bool {
     let pid = |word: &Word| {
         word.literal().is_some_and(|text| protected.pids.iter().any(|pid| *pid == text.trim_start_matches('-')))
     };
-    let found = arguments.iter().flat_map(|word| &word.named).chain(run.arriving()).any(by_name);
+    let found = arguments.iter().flat_map(|word| &word.named).chain(&run.command.arriving).any(by_name);
     numbers || arguments.iter().any(pid) || found
 }
 

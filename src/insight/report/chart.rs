@@ -2,26 +2,29 @@
 //!
 //! Writes to a text. Invariant: every bar says its number in words, for a pointer and for a reader.
 
+use super::{Card, short, span};
+use crate::text::{template::one_line, time};
 use std::fmt::Write;
 
-/// One piece of a bar; its class is its colour.
-#[derive(Debug)]
-pub(super) struct Part {
-    class: &'static str,
-    value: u64,
+/// Label, pieces and words of a bar; the class of a piece is its colour.
+pub(super) type Bar = (String, Vec<(&'static str, u64)>, String);
+
+/// A bar of one piece, with its number as words.
+pub(super) fn plain_bar(name: &str, value: u64) -> Bar {
+    (name.to_owned(), vec![("plain", value)], value.to_string())
 }
 
-impl Part {
-    pub(super) fn new(class: &'static str, value: u64) -> Self {
-        Self { class, value }
-    }
-
-    pub(super) fn plain(value: u64) -> Self {
-        Self::new("plain", value)
-    }
+pub(super) fn figure(out: &mut String, id: &str, title: &str, colours: &[(&str, &str)], rows: &[Bar], none: &str) {
+    let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
+    legend(out, colours);
+    bars(out, rows, none);
+    out.push_str("</figure>\n");
 }
 
-pub(super) fn legend(out: &mut String, names: &[(&str, &str)]) {
+fn legend(out: &mut String, names: &[(&str, &str)]) {
+    if names.is_empty() {
+        return;
+    }
     out.push_str("<ul class=\"legend\">");
     for (class, name) in names {
         let _ = write!(out, "<li><i class=\"{class}\"></i>{name}</li>");
@@ -29,9 +32,8 @@ pub(super) fn legend(out: &mut String, names: &[(&str, &str)]) {
     out.push_str("</ul>\n");
 }
 
-/// Rows of label, bar and words.
-pub(super) fn bars(out: &mut String, rows: &[(String, Vec<Part>, String)], none: &str) {
-    let total = |parts: &[Part]| parts.iter().map(|part| part.value).sum::<u64>();
+fn bars(out: &mut String, rows: &[Bar], none: &str) {
+    let total = |parts: &[(&str, u64)]| parts.iter().map(|(_, value)| value).sum::<u64>();
     let most = rows.iter().map(|(_, parts, _)| total(parts)).max().unwrap_or(0);
     if rows.is_empty() {
         let _ = writeln!(out, "<p class=\"quiet\">{none}</p>");
@@ -39,22 +41,19 @@ pub(super) fn bars(out: &mut String, rows: &[(String, Vec<Part>, String)], none:
     }
     out.push_str("<table class=\"bars\"><tbody>\n");
     for (name, parts, words) in rows {
-        let name = escape(name);
-        let said: Vec<String> =
-            parts.iter().filter(|part| part.value > 0).map(|part| format!("{} {}", part.class, part.value)).collect();
-        let said = if parts.len() > 1 { said.join(", ") } else { words.clone() };
+        let (name, sum, many) = (escape(name), total(parts), parts.len() > 1);
+        let parts: Vec<_> = parts.iter().filter(|(_, value)| *value > 0).collect();
+        let said: Vec<String> = parts.iter().map(|(class, value)| format!("{class} {value}")).collect();
+        let said = escape(&if many { said.join(", ") } else { words.clone() });
         let _ = write!(
             out,
-            "<tr data-n=\"{}\"><th scope=\"row\" title=\"{name}\"><bdi>{name}</bdi></th><td class=\"bar\"><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{name}: {}\"><title>{name}: {}</title>",
-            total(parts),
-            escape(&said),
-            escape(&said)
+            "<tr data-n=\"{sum}\"><th scope=\"row\" title=\"{name}\"><bdi>{name}</bdi></th><td class=\"bar\"><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{name}: {said}\"><title>{name}: {said}</title>"
         );
         let mut x = 0;
-        for part in parts.iter().filter(|part| part.value > 0) {
+        for (class, value) in parts {
             // A little is still something to see.
-            let wide = scaled(part.value, most, 1000).max(3);
-            let _ = write!(out, "<rect class=\"{}\" x=\"{x}\" width=\"{wide}\" height=\"10\"/>", part.class);
+            let wide = scale(*value, most, 1000).max(3);
+            let _ = write!(out, "<rect class=\"{class}\" x=\"{x}\" width=\"{wide}\" height=\"10\"/>");
             x += wide;
         }
         let _ = writeln!(out, "</svg></td><td class=\"n\">{}</td></tr>", escape(words));
@@ -62,59 +61,49 @@ pub(super) fn bars(out: &mut String, rows: &[(String, Vec<Part>, String)], none:
     out.push_str("</tbody></table>\n");
 }
 
-/// One column a day, stacked.
-pub(super) fn columns(out: &mut String, days: &[(String, [u64; 3])]) {
+/// A figure of one column a day, stacked.
+pub(super) fn columns(out: &mut String, id: &str, title: &str, days: &[(String, [u64; 3])]) {
     const CLASSES: [&str; 3] = ["success", "partial", "failure"];
+    let _ = writeln!(out, "<figure id=\"{id}\"><figcaption>{title}</figcaption>");
+    legend(out, &CLASSES.map(|class| (class, class)));
     let (Some((first, _)), Some((last, _))) = (days.first(), days.last()) else {
-        out.push_str("<p class=\"quiet\">no session yet</p>\n");
+        out.push_str("<p class=\"quiet\">no session yet</p>\n</figure>\n");
         return;
     };
     let most = days.iter().map(|(_, n)| n.iter().sum::<u64>()).max().unwrap_or(1).max(1);
-    let sum = |at: usize| days.iter().map(|(_, n)| n[at]).sum::<u64>();
+    let [good, partial, bad] = [0, 1, 2].map(|at| days.iter().map(|(_, n)| n[at]).sum::<u64>());
     // A few columns stay slim.
     let slots = days.len().max(14);
     let wide = slots * 10;
     let _ = write!(
         out,
-        "<div class=\"columns\"><span class=\"most\">{most}</span><svg viewBox=\"0 0 {wide} 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{} success, {} partial, {} failure\" data-success=\"{}\" data-partial=\"{}\" data-failure=\"{}\"><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"0.5\" y2=\"0.5\"/><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"50\" y2=\"50\"/><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"99.5\" y2=\"99.5\"/>",
-        sum(0),
-        sum(1),
-        sum(2),
-        sum(0),
-        sum(1),
-        sum(2)
+        "<div class=\"columns\"><span class=\"most\">{most}</span><svg viewBox=\"0 0 {wide} 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{good} success, {partial} partial, {bad} failure\" data-success=\"{good}\" data-partial=\"{partial}\" data-failure=\"{bad}\"><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"0.5\" y2=\"0.5\"/><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"50\" y2=\"50\"/><line class=\"grid\" x1=\"0\" x2=\"{wide}\" y1=\"99.5\" y2=\"99.5\"/>"
     );
     for (n, (day, counts)) in days.iter().enumerate() {
         if counts.iter().sum::<u64>() == 0 {
             continue;
         }
-        let _ = write!(
-            out,
-            "<g><title>{}: {} success, {} partial, {} failure</title>",
-            escape(day),
-            counts[0],
-            counts[1],
-            counts[2]
-        );
+        let (day, [good, partial, bad]) = (escape(day), counts);
+        let _ = write!(out, "<g><title>{day}: {good} success, {partial} partial, {bad} failure</title>");
         let mut from = 100;
         for (class, value) in CLASSES.iter().zip(counts).filter(|(_, value)| **value > 0) {
-            let high = scaled(*value, most, 99).max(2).min(from);
+            let high = scale(*value, most, 99).max(2).min(from);
             from -= high;
-            let _ = write!(
-                out,
-                "<rect class=\"{class}\" x=\"{}\" y=\"{from}\" width=\"8\" height=\"{high}\"/>",
-                n * 10 + 1
-            );
+            let x = n * 10 + 1;
+            let _ = write!(out, "<rect class=\"{class}\" x=\"{x}\" y=\"{from}\" width=\"8\" height=\"{high}\"/>");
         }
         out.push_str("</g>");
     }
     let ends = if first == last { escape(first) } else { format!("{}</span><span>{}", escape(first), escape(last)) };
     let share = 100 * days.len() / slots;
-    let _ =
-        writeln!(out, "</svg><div class=\"axis\" style=\"width:{}%\"><span>{ends}</span></div></div>", share.max(30));
+    let _ = writeln!(
+        out,
+        "</svg><div class=\"axis\" style=\"width:{}%\"><span>{ends}</span></div></div>\n</figure>",
+        share.max(30)
+    );
 }
 
-pub(super) fn scaled(value: u64, most: u64, to: u64) -> u64 {
+fn scale(value: u64, most: u64, to: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(to) / u128::from(most.max(1))).unwrap_or(to)
 }
 
@@ -134,4 +123,103 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+pub(super) fn write_card(out: &mut String, card: &Card, room: usize) {
+    let insights = &card.insights;
+    let began = out.len();
+    let summary = insights.summary.as_deref().unwrap_or("no prompt yet");
+    let cost = insights.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "<details class=\"session\"><summary><b class=\"dot {0}\">{0}</b><time>{1}</time><span class=\"p\">{2}</span><span class=\"s\">{3}</span><span class=\"c\">{cost}</span></summary>",
+        escape(&insights.outcome),
+        escape(&insights.date),
+        escape(&one_line(&insights.project, 40)),
+        escape(&one_line(summary, 110)),
+    );
+    strip(out, card);
+    facts(out, card);
+    out.push_str("<ol class=\"line\">");
+    let mut told = 0;
+    for moment in &card.moments {
+        if out.len() - began > room.saturating_sub(260) {
+            break;
+        }
+        told += 1;
+        let stamp = time::timestamp(moment.at_ms);
+        let text = one_line(&moment.text, (room / 12).clamp(60, 160));
+        let _ = write!(
+            out,
+            "<li class=\"{}\"><time>{}</time>{}</li>",
+            moment.kind,
+            stamp.get(11..19).unwrap_or_default(),
+            escape(&text)
+        );
+    }
+    out.push_str("</ol>");
+    let more = card.left_out + (card.moments.len() - told) as u64;
+    if more > 0 {
+        let _ = write!(
+            out,
+            "<p class=\"quiet\">{more} more: <code>aops-hook transcript {}</code></p>",
+            escape(&one_line(&insights.session_id, 64))
+        );
+    }
+    out.push_str("</details>\n");
+}
+
+/// Where the time went, as one strip.
+fn strip(out: &mut String, card: &Card) {
+    let Some((began, _)) = card.phases.first() else { return };
+    let whole = u64::try_from(card.last_ms - began).unwrap_or(0);
+    if whole == 0 {
+        return;
+    }
+    out.push_str(
+        "<svg class=\"strip\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"phases\">",
+    );
+    let ends = card.phases.iter().skip(1).map(|(at, _)| *at).chain([card.last_ms]);
+    for ((from, phase), to) in card.phases.iter().zip(ends).take(40) {
+        let at = scale(u64::try_from(from - began).unwrap_or(0), whole, 1000);
+        let ms = u64::try_from(to - from).unwrap_or(0);
+        let wide = scale(ms, whole, 1000);
+        if wide > 0 {
+            let _ = write!(
+                out,
+                "<rect class=\"{phase}\" x=\"{at}\" width=\"{wide}\" height=\"10\"><title>{phase} {}</title></rect>",
+                span(ms)
+            );
+        }
+    }
+    out.push_str("</svg>");
+}
+
+fn facts(out: &mut String, card: &Card) {
+    let insights = &card.insights;
+    let calls = &insights.tool_calls;
+    let mut facts = vec![
+        ("session", one_line(&insights.session_id, 64)),
+        ("calls", format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied)),
+        ("time", span(insights.phase_ms.values().sum())),
+    ];
+    let tokens: u64 =
+        insights.tokens.by_model.values().map(crate::claude::usage::Sum::tokens).fold(0, u64::saturating_add);
+    if tokens > 0 {
+        let models: Vec<&str> = insights.tokens.by_model.keys().map(String::as_str).collect();
+        facts.push(("tokens", format!("{} ({})", short(tokens), one_line(&models.join(", "), 80))));
+    }
+    if !insights.workflows_used.is_empty() {
+        facts.push(("workflows", one_line(&insights.workflows_used.join(", "), 80)));
+    }
+    if !insights.files_changed.is_empty() {
+        let n = insights.files_changed.len();
+        facts.push(("files", format!("{n}: {}", one_line(&insights.files_changed.join(", "), 120))));
+    }
+    facts.extend(insights.stop_reason.as_ref().map(|reason| ("ended", one_line(reason, 60))));
+    out.push_str("<dl>");
+    for (name, words) in facts {
+        let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", escape(&words));
+    }
+    out.push_str("</dl>");
 }

@@ -4,8 +4,9 @@
 
 use super::Card;
 use crate::claude::usage::Sum;
-use crate::insight::document::Calls;
+use crate::insight::document::{Calls, micros, usd};
 use crate::insight::tally::Followed;
+use crate::model::phase::Phase;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -32,8 +33,6 @@ pub struct Sums {
     pub files: BTreeMap<String, u64>,
 }
 
-const PHASES: [&str; 10] =
-    ["idle", "hydrate", "review", "execute", "verify", "intervene", "reflect", "close", "done", "halted"];
 const OUTCOMES: [&str; 3] = ["success", "partial", "failure"];
 /// More columns are no longer seen.
 const MOST_DAYS: u64 = 366;
@@ -49,20 +48,18 @@ impl Sums {
             let outcome = OUTCOMES.iter().position(|name| *name == insights.outcome).unwrap_or(1);
             days.entry(insights.date.clone()).or_default()[outcome] += 1;
             for (name, ms) in &insights.phase_ms {
-                if let Some(phase) = PHASES.iter().find(|phase| *phase == name) {
-                    *phases.entry(phase).or_default() += ms;
-                }
+                *phases.entry(name.as_str()).or_default() += ms;
             }
             sums.count(card);
-            millionths = match (millionths, insights.cost_usd) {
-                (known, None) => known,
-                (known, Some(cost)) => Some(known.unwrap_or(0) + in_millionths(cost)),
-            };
+            if let Some(cost) = insights.cost_usd {
+                *millionths.get_or_insert(0) += micros(cost);
+            }
         }
-        sums.cost_usd = millionths.map(from_millionths);
+        sums.cost_usd = millionths.map(usd);
         sums.tokens = sums.by_model.values().map(Sum::tokens).fold(0, u64::saturating_add);
-        sums.phases = PHASES.iter().filter_map(|name| Some(((*name).to_owned(), *phases.get(name)?))).collect();
-        sums.days = filled(days);
+        let phase = |phase: &Phase| Some((phase.name().to_owned(), *phases.get(phase.name())?));
+        sums.phases = Phase::ALL.iter().filter_map(phase).collect();
+        sums.days = fill_days(days);
         sums
     }
 
@@ -81,10 +78,9 @@ impl Sums {
         self.drawn += insights.audits.drawn;
         self.done += insights.audits.done;
         self.blocks += insights.custodiet_blocks;
-        for (agent, verdict) in [("critic", &insights.critic_verdict), ("qa-verifier", &insights.qa_verdict)] {
-            if let Some(verdict) = verdict {
-                *self.verdicts.entry(format!("{agent} {verdict}")).or_default() += 1;
-            }
+        let critic = insights.critic_verdict.iter().map(|verdict| format!("critic {verdict}"));
+        for said in critic.chain(insights.qa_verdict.iter().map(|verdict| format!("qa-verifier {verdict}"))) {
+            *self.verdicts.entry(said).or_default() += 1;
         }
         for (tool, calls) in &card.tools {
             add_calls(self.tools.entry(tool.clone()).or_default(), calls);
@@ -133,26 +129,12 @@ fn add_sum(to: &mut Sum, from: &Sum) {
     to.cache_write = to.cache_write.saturating_add(from.cache_write);
     to.messages += from.messages;
     if let Some(cost) = from.cost_usd {
-        to.cost_usd = Some(from_millionths(to.cost_usd.map_or(0, in_millionths) + in_millionths(cost)));
+        to.cost_usd = Some(usd(to.cost_usd.map_or(0, micros) + micros(cost)));
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "sums of money are not negative, and small"
-)]
-fn in_millionths(dollars: f64) -> u64 {
-    (dollars * 1e6).round() as u64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a sum of money that a double cannot hold does not occur here")]
-fn from_millionths(n: u64) -> f64 {
-    n as f64 / 1e6
-}
-
 /// The days between the first and the last one too, as far as they can be shown.
-fn filled(mut days: BTreeMap<String, [u64; 3]>) -> Vec<(String, [u64; 3])> {
+fn fill_days(mut days: BTreeMap<String, [u64; 3]>) -> Vec<(String, [u64; 3])> {
     const DAY: i64 = 86_400_000;
     let at = |day: &String| crate::text::time::parse(&format!("{day}T00:00:00Z"));
     let ends = days.keys().next().and_then(at).zip(days.keys().next_back().and_then(at));

@@ -1,18 +1,23 @@
-//! `Driver`: what the driver of one run holds, and how it records.
+//! `Driver`: what the driver of one run holds, and how it records: in the attempt ledger and in that of the session.
 //!
-//! Appends to the attempt ledger; writes the client's settings and agents into the run's folder.
+//! Writes the client's settings and agents into the run's folder. The step that runs is in the session's ledger, because the
+//! hooks read it and no tool call can write it. Invariant: a session has a step only while its driver works on it.
 
-use super::pause::run_folder;
 use super::prepare::Prepared;
+use crate::checkpoint::rollback::{self, Wanted};
+use crate::checkpoint::{capture::Limits, form::CheckpointKind, store::Store};
 use crate::config::in_force;
-use crate::model::error::Failure;
-use crate::run::artifacts::Artifacts;
-use crate::run::attempt::Deed;
-use crate::run::client::Kit;
-use crate::run::state::RunState;
-use crate::run::status::POLICY_CHANGED;
-use crate::system::env::Env;
-use crate::system::files::make_all;
+use crate::gate::facts;
+use crate::hook;
+use crate::ledger::session_folder::{SessionKey, dashed};
+use crate::ledger::{open::Ledger, sessions};
+use crate::model::{call::CallState, error::Failure};
+use crate::run::attempt::{AttemptFact, POLICY_CHANGED};
+use crate::run::{artifacts::RunArtifacts, client::Kit, plan::PlannedStep, state::RunState};
+use crate::session::fact::{Fact, Staged};
+use crate::session::fold::Session;
+use crate::session::state::{OpenCall, RunStep};
+use crate::system::{env::Env, files::make_all};
 use crate::text::sha256::sha256;
 use std::fs::File;
 use std::path::PathBuf;
@@ -20,10 +25,9 @@ use std::path::PathBuf;
 pub(super) struct Driver {
     pub(super) env: Env,
     pub(super) root: PathBuf,
-    pub(super) artifacts: Artifacts,
+    pub(super) artifacts: RunArtifacts,
     pub(super) run: RunState,
     pub(super) prepared: Prepared,
-    /// The run's folder, below the client's.
     pub(super) folder: PathBuf,
     pub(super) kit: Kit,
     /// The call that a person approved, and their note: for the first step after a resume.
@@ -36,7 +40,7 @@ impl Driver {
     pub(super) fn new(
         env: Env,
         root: PathBuf,
-        (artifacts, lock): (Artifacts, File),
+        (artifacts, lock): (RunArtifacts, File),
         run: RunState,
         prepared: Prepared,
     ) -> Result<Self, Failure> {
@@ -47,7 +51,7 @@ impl Driver {
         Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, _lock: lock })
     }
 
-    pub(super) fn append(&mut self, deed: Deed) -> Result<(), Failure> {
+    pub(super) fn append(&mut self, deed: AttemptFact) -> Result<(), Failure> {
         let told = self.artifacts.append(&self.run.run_id, deed)?;
         self.run.apply(&told);
         Ok(())
@@ -58,6 +62,11 @@ impl Driver {
         let now = in_force::load(&self.env, &self.root).map(|now| now.hash);
         describe_policy_change(&self.run.init.policy_hash, now)
     }
+}
+
+/// The run's own folder, below the client's.
+pub(super) fn run_folder(env: &Env, run_id: &str) -> PathBuf {
+    env.config.join("aops/runs").join(run_id)
 }
 
 fn describe_policy_change(began_with: &str, now: Result<String, Failure>) -> Option<String> {
@@ -76,6 +85,107 @@ pub(super) fn random_hex(bytes: usize) -> Result<String, Failure> {
     let mut all = [0_u8; 32];
     crate::system::random::fill(&mut all).map_err(|e| Failure::storage("the system's random bytes", e))?;
     Ok(sha256(&[&all])[..bytes * 2].to_owned())
+}
+
+impl Driver {
+    pub(super) fn session_key<'a>(&'a self, cwd: &'a str) -> SessionKey<'a> {
+        SessionKey { session_id: &self.run.init.session_id, transcript_path: "", cwd }
+    }
+
+    pub(super) fn cwd(&self) -> String {
+        self.root.to_string_lossy().into_owned()
+    }
+
+    /// The client has a transcript of the session.
+    pub(super) fn is_known(&self) -> bool {
+        let file = format!("{}.jsonl", self.run.init.session_id);
+        self.env.projects().join(dashed(&self.cwd())).join(file).exists()
+    }
+
+    /// The session as the hooks recorded it; `None` before the first step of the client.
+    pub(super) fn session(&self) -> Option<Session> {
+        sessions::find(&self.env.later(), self.session_key(&self.cwd()))
+    }
+
+    /// Records that a step begins. The hooks accept only a client that has the key.
+    pub(super) fn enter_step(&self, step: &PlannedStep, key: &str, approved: Option<String>) -> Result<(), Failure> {
+        let run_step = RunStep {
+            agent: step.verdict_of().map(str::to_owned),
+            approved,
+            closes: step.closes,
+            key_sha256: sha256(&[key.as_bytes()]),
+            note: self.note.clone(),
+            phase: step.phase,
+            run_id: self.run.run_id.clone(),
+            sandbox: step.sandbox,
+            step: step.id.clone(),
+            verifies: step.verifies,
+            waived: self.run.waived.get(&step.id).cloned().unwrap_or_default(),
+            ..RunStep::default()
+        };
+        self.record_step(Some(run_step)).map(drop)
+    }
+
+    /// Records that no step runs any more. Returns the newest digest of the session's ledger, if there is one.
+    pub(super) fn leave_step(&self) -> Result<Option<String>, Failure> {
+        match self.session() {
+            Some(session) if session.memory.run.is_some() => self.record_step(None).map(Some),
+            Some(session) => Ok(Some(session.head)),
+            None => Ok(None),
+        }
+    }
+
+    fn deferred_call(&self) -> Option<OpenCall> {
+        self.session()?.memory.calls.iter().find(|open| open.deferred).cloned()
+    }
+
+    /// This call was deferred and has not been made since.
+    pub(super) fn is_deferred(&self, id: &str) -> bool {
+        self.deferred_call().is_some_and(|open| open.call.id == id && open.state == CallState::Pending)
+    }
+
+    pub(super) fn reject_deferred_call(&self, note: Option<&str>) -> Result<(), Failure> {
+        let Some(open) = self.deferred_call() else { return Ok(()) };
+        let env = self.env.later();
+        let mut ledger = self.lock_ledger(&env)?;
+        let why = note.map(|note| format!(": {note}")).unwrap_or_default();
+        ledger.append(&env, facts::rejected(&open, format!("a person rejected it{why}")))
+    }
+
+    /// Takes a checkpoint before or after a step, so that a rollback works on runs.
+    pub(super) fn take_checkpoint(
+        &self,
+        kind: CheckpointKind,
+        step: &PlannedStep,
+        trigger: &str,
+    ) -> Result<(), Failure> {
+        let env = self.env.later();
+        let mut ledger = self.session().map(|_| self.lock_ledger(&env)).transpose()?;
+        let tokens = ledger.as_ref().map(rollback::tokens).unwrap_or_default();
+        let about = vec![("step", step.id.clone())];
+        let wanted = Wanted { about, tokens, ..Wanted::new(&self.run.run_id, kind, step.phase, trigger) };
+        let (store, limits) = (Store::open(&env, &self.root)?, Limits::of(&self.prepared.policy));
+        rollback::take(&env, &store, ledger.as_mut(), &limits, &wanted).map(drop)
+    }
+
+    fn lock_ledger(&self, env: &Env) -> Result<Ledger, Failure> {
+        Ledger::lock(env, self.session_key(&self.cwd()), true)
+    }
+
+    fn record_step(&self, stage: Option<RunStep>) -> Result<String, Failure> {
+        let env = &self.env.later();
+        let mut ledger = self.lock_ledger(env)?;
+        let mut facts = Vec::new();
+        if ledger.session().is_new() {
+            facts.push(Fact::Open(hook::first_entry(env, &self.root, ledger.project())?));
+        }
+        // Before the step changes: a call that was cut off is not a refusal in the step that begins.
+        facts.extend(facts::abandoned(ledger.session()));
+        let (run_id, task) = (self.run.run_id.clone(), self.run.init.task.clone());
+        facts.push(Fact::Run(Staged { run_id, stage, task }));
+        ledger.append(env, facts)?;
+        Ok(ledger.session().head.clone())
+    }
 }
 
 #[cfg(test)]

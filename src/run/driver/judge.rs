@@ -6,11 +6,10 @@ use crate::config::policy::Check;
 use crate::config::policy::check::{Moment, Outcome as OnFailure};
 use crate::gate::checks::GATE;
 use crate::model::phase::Phase;
+use crate::run::attempt::{RunOutcome, Trigger};
 use crate::run::client::Stream;
 use crate::run::plan::{PlannedStep, StepAction};
-use crate::run::status::{Outcome, Trigger};
-use crate::session::fold::Session;
-use crate::session::state::RunStep;
+use crate::session::{fold::Session, state::RunStep};
 use crate::system::process::Ending;
 use crate::text::template::one_line;
 
@@ -21,14 +20,11 @@ pub(super) enum StepResult {
     Pause(PauseRequest),
 }
 
-/// What a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PauseRequest {
     pub(super) trigger: Trigger,
     pub(super) question: String,
-    /// The call that waits.
     pub(super) tool_use_id: Option<String>,
-    /// The checks that failed.
     pub(super) checks: Vec<String>,
 }
 
@@ -43,10 +39,10 @@ impl StepResult {
         Self::Pause(PauseRequest::new(trigger, question))
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> RunOutcome {
         match self {
-            Self::Passed => Outcome::Pass,
-            Self::Blocked(_) => Outcome::Blocked,
+            Self::Passed => RunOutcome::Pass,
+            Self::Blocked(_) => RunOutcome::Blocked,
             Self::Pause(request) => request.trigger.outcome(),
         }
     }

@@ -7,17 +7,13 @@ use crate::config::in_force::{self, InForce};
 use crate::config::policy::Policy;
 use crate::config::texts::{self, Library, Origin, Texts};
 use crate::config::workflow::{Workflow, meant};
-use crate::model::error::Code;
-use crate::model::refusal::refused;
-use crate::run::artifacts::Artifacts;
-use crate::run::client;
+use crate::model::{error::Code, refusal::refused};
 use crate::run::plan::{PlannedStep, StepAction, plan};
-use crate::system::env::Env;
-use crate::system::git;
+use crate::run::{artifacts::RunArtifacts, client};
+use crate::system::{env::Env, git};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The run a person asked for.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
     pub task: String,
@@ -28,7 +24,6 @@ pub struct RunRequest {
     pub step_timeout_ms: u64,
 }
 
-/// What a run is driven with.
 #[derive(Default)]
 pub(super) struct Prepared {
     pub(super) plan: Vec<PlannedStep>,
@@ -47,14 +42,13 @@ impl Prepared {
     }
 }
 
-/// The folder that the project's runs are driven from.
 pub fn project_root(env: &Env) -> PathBuf {
     let project = texts::project(env, &env.cwd);
     project.canonicalize().unwrap_or(project)
 }
 
 /// The project's driver lock. A second driver is refused; that is no failure of ours.
-pub(super) fn lock_project(artifacts: &Artifacts) -> anyhow::Result<File> {
+pub(super) fn lock_project(artifacts: &RunArtifacts) -> anyhow::Result<File> {
     match artifacts.drive() {
         Err(failure) if failure.code == Code::ConcurrentExecution => {
             refused(format!("{failure}\nhint: `aops-hook runs` shows it; wait for it, or end it with Ctrl-C"))
@@ -72,15 +66,10 @@ pub(super) fn check_clean(env: &Env, root: &Path) -> anyhow::Result<()> {
     if status.dirty.is_empty() {
         return Ok(());
     }
-    let some: Vec<&str> = status.dirty.iter().take(5).map(String::as_str).collect();
-    let more = match status.dirty.len() - some.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    refused(format!(
-        "the repository is not clean: {}{more}\nhint: commit or stash first; nothing was run",
-        some.join(", ")
-    ))
+    let (some, rest) = status.dirty.split_at(status.dirty.len().min(5));
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    let some = some.join(", ");
+    refused(format!("the repository is not clean: {some}{more}\nhint: commit or stash first; nothing was run"))
 }
 
 /// The workflow, its steps in the order of a run, and the policy they were planned under.

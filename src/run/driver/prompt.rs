@@ -1,16 +1,22 @@
-//! The prompt of a client step.
+//! The prompt of a client step, with the calls of an earlier attempt from the session's ledger.
 //!
-//! Reads templates and workflows in force. Invariant: the task is quoted, so that it cannot end its own quotation.
+//! Invariants: the task is quoted, so that it cannot end its own quotation; of earlier calls only those that change
+//! something are listed, each once, oldest first, also where a killed client did not store how they ended.
 
 use super::base::Driver;
 use crate::config::texts::{self, Library};
+use crate::gate::sandbox;
+use crate::insight::collect;
+use crate::ledger::{recover::LEDGER_FILE, session_folder};
+use crate::model::call::{CallState, Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::run::plan::PlannedStep;
+use crate::session::fact::{Fact, NO_EFFECT, Step};
 use crate::session::state::Sandbox;
 use crate::text::json::cut;
 use crate::text::template::{Phrase, quote};
+use std::path::PathBuf;
 
-/// Longest text of an inner workflow, in bytes.
 const INNER: usize = 6_000;
 
 impl Driver {
@@ -54,4 +60,62 @@ impl Driver {
             calls => format!("{words} What aops-hook recorded of it:\n\n{calls}"),
         }
     }
+}
+
+/// The newest calls are listed, at most so many.
+const MOST: usize = 20;
+
+struct MadeCall {
+    id: String,
+    shown: String,
+    ending: &'static str,
+}
+
+impl Driver {
+    /// A list of calls that were made or cut off; empty if there are none.
+    pub(super) fn list_earlier_calls(&self, step: &str) -> String {
+        let mut made: Vec<MadeCall> = Vec::new();
+        let run = &self.run.run_id;
+        let read = self.ledger_file().map(|ledger| {
+            collect::entries(&ledger, |_, fact| match fact {
+                Fact::Run(staged)
+                    if staged.stage.as_ref().is_some_and(|other| other.step != step || other.run_id != *run) =>
+                {
+                    made.clear();
+                }
+                Fact::Call(call) => add_call(&mut made, call),
+                _ => {}
+            })
+        });
+        if !matches!(read, Some(Ok(()))) {
+            return String::new();
+        }
+        let ended: Vec<&MadeCall> = made.iter().filter(|call| !call.ending.is_empty()).collect();
+        let newest = &ended[ended.len().saturating_sub(MOST)..];
+        newest.iter().map(|call| format!("- {}: `{}`", call.ending, call.shown)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn ledger_file(&self) -> Option<PathBuf> {
+        let (env, cwd) = (self.env.later(), self.cwd());
+        let find = |width| session_folder::find(&env, self.session_key(&cwd), width).ok()?;
+        Some([8, 16].into_iter().find_map(find)?.path.join(LEDGER_FILE))
+    }
+}
+
+fn add_call(made: &mut Vec<MadeCall>, step: &Step) {
+    if step.to == CallState::Pending {
+        if step.effect.is_some_and(Effect::is_write) {
+            let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
+            let shown = sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() });
+            made.push(MadeCall { id: step.call.id.clone(), shown, ending: "" });
+        }
+        return;
+    }
+    let Some(call) = made.iter_mut().rev().find(|call| call.id == step.call.id) else { return };
+    call.ending = match step.to {
+        CallState::Completed => "done",
+        CallState::Failed if step.reason.as_deref() == Some(NO_EFFECT) => "cut off, so look whether it took effect",
+        CallState::Failed => "failed",
+        _ => "",
+    };
 }

@@ -4,40 +4,36 @@
 //! anything is started; a finished run stays finished.
 
 use super::base::Driver;
-use super::finish::{Finish, describe_next_step};
-use super::pause::mark_terminated;
 use super::prepare::{Prepared, lock_project, project_root};
-use super::reporter::Reporter;
+use super::walk::mark_terminated;
+use super::{Finish, Reporter, describe_next_step};
 use crate::config::in_force;
 use crate::model::refusal::{Refused, refused};
-use crate::run::artifacts::Artifacts;
-use crate::run::attempt::{Deed, Paused, Resolved, Resumed};
+use crate::run::artifacts::RunArtifacts;
+use crate::run::attempt::{AttemptFact, Decision, Paused, Resolved, Resumed, RunOutcome, RunStatus, Trigger};
 use crate::run::state::{RunState, pick};
-use crate::run::status::{Decision, Outcome, RunStatus, Trigger};
-use crate::system::env::Env;
-use crate::system::git;
+use crate::system::{env::Env, git};
 use std::path::Path;
 
 /// What a resumed run may use from now on; `None` leaves it as it was.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ResumeLimits {
     /// Millionths of a dollar.
     pub budget: Option<u64>,
     pub step_timeout_ms: Option<u64>,
 }
 
-/// Resumes the run that a person named and drives it.
-pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Limits) -> anyhow::Result<Finish> {
+pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: ResumeLimits) -> anyhow::Result<Finish> {
     let env = env.later();
     let root = project_root(&env);
-    let artifacts = Artifacts::of(&root);
+    let artifacts = RunArtifacts::of(&root);
     let find = |name: &str| pick(artifacts.runs()?, name).or_else(refused);
     find(name)?;
     let lock = lock_project(&artifacts)?;
     // Read again: another driver may have changed it before we had the lock.
     let mut run = find(name)?;
     if run.status == RunStatus::Terminal {
-        let outcome = run.outcome.map_or("", Outcome::name);
+        let outcome = run.outcome.map_or("", RunOutcome::name);
         return refused(format!(
             "run {} is finished: {outcome}, {}\nhint: begin a new one with `aops-hook run`",
             run.run_id, run.reason
@@ -56,10 +52,15 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Limits
     let mut driver = Driver::new(env, root, (artifacts, lock), run, prepared)?;
     driver.check_tree(&paused)?;
     if let Some(reason) = driver.policy_changed() {
-        return driver.finish(reporter, Outcome::Blocked, reason);
+        return driver.finish(reporter, RunOutcome::Blocked, reason);
     }
     match decision {
-        None if paused.trigger.wants_decision() => return Err(wants_decision(&paused).into()),
+        None if paused.trigger.wants_decision() => {
+            let Paused { checkpoint_id, question, .. } = paused;
+            let hint = describe_next_step(&checkpoint_id, true, None);
+            let words = format!("`{checkpoint_id}` waits for a decision: {question}\nhint: {hint}");
+            return Err(Refused { code: 3, words }.into());
+        }
         Some(Decision::Rejected) => return driver.reject(reporter, &paused),
         Some(Decision::Approved) => driver.note = driver.take_note(Decision::Approved)?,
         None => {}
@@ -77,12 +78,6 @@ fn prepare(env: &Env, root: &Path, run: &RunState) -> anyhow::Result<Prepared> {
         }
         prepared => prepared,
     }
-}
-
-fn wants_decision(paused: &Paused) -> Refused {
-    let Paused { checkpoint_id, question, .. } = paused;
-    let hint = describe_next_step(checkpoint_id, true, None);
-    Refused { code: 3, words: format!("`{checkpoint_id}` waits for a decision: {question}\nhint: {hint}") }
 }
 
 impl Driver {
@@ -103,7 +98,7 @@ impl Driver {
         self.reject_deferred_call(note.as_deref())?;
         let why = note.map(|note| format!(": {note}")).unwrap_or_default();
         let reason = format!("a person rejected step `{}`{why}", paused.step);
-        self.finish(reporter, Outcome::Blocked, reason)
+        self.finish(reporter, RunOutcome::Blocked, reason)
     }
 
     /// The person's note. A decision that was written into the packet by hand is recorded now.
@@ -113,11 +108,11 @@ impl Driver {
         }
         let checkpoint_id = self.run.paused.as_ref().map(|paused| paused.checkpoint_id.clone());
         let checkpoint_id = checkpoint_id.unwrap_or_default();
-        self.append(Deed::Resolved(Resolved { checkpoint_id, decision, note: None }))?;
+        self.append(AttemptFact::Resolved(Resolved { checkpoint_id, decision, note: None }))?;
         Ok(None)
     }
 
-    fn record_resume(&mut self, paused: &Paused, limits: Limits) -> anyhow::Result<()> {
+    fn record_resume(&mut self, paused: &Paused, limits: ResumeLimits) -> anyhow::Result<()> {
         let run = &self.run;
         let granted = match paused.trigger {
             // Approved without an amount: as much again.
@@ -129,7 +124,7 @@ impl Driver {
             checkpoint_id: paused.checkpoint_id.clone(),
             step_timeout_ms: limits.step_timeout_ms.unwrap_or(run.step_timeout_ms),
         };
-        self.append(Deed::Resumed(resumed))?;
+        self.append(AttemptFact::Resumed(resumed))?;
         // Also if a driver or a client was killed between the decision and the call.
         self.approved = self.run.approved.clone().filter(|id| self.is_deferred(id));
         Ok(())

@@ -1,28 +1,31 @@
-//! One step: started once, waited for, judged, recorded.
+//! One step: started once through its watcher, waited for, judged, recorded.
 //!
-//! Invariant: a step that a dead driver started is taken over where it stands, and is started again only if its program
-//! never ran or was abandoned.
+//! Appends to the attempt ledger, writes the job's files. Invariants: the attempt is recorded before anything is started, and
+//! every attempt of a step has the same idempotency key; a step that a dead driver started is taken over where it stands,
+//! and is started again only if its program never ran or was abandoned.
 
-use super::base::Driver;
+use super::base::{Driver, random_hex};
 use super::judge::{Evidence, StepResult};
-use super::reporter::{Reporter, StepProgress};
-use crate::checkpoint::form::Kind;
+use super::{Reporter, StepProgress};
+use crate::checkpoint::form::CheckpointKind;
+use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
-use crate::run::attempt::{Begun, Deed, Done};
-use crate::run::client::Stream;
-use crate::run::job::{JobFiles, JobStatus};
-use crate::run::packet::Summary;
+use crate::run::attempt::{AttemptFact, Begun, Done, Trigger};
+use crate::run::client::{Stream, usd};
+use crate::run::job::{Job, JobFiles, JobStatus};
+use crate::run::packet::StepSummary;
 use crate::run::plan::{PlannedStep, StepAction};
-use crate::run::status::Trigger;
-use crate::system::git;
+use crate::system::env::{RUN, RUN_KEY};
 use crate::system::process::Ending;
-use crate::system::signal;
+use crate::system::{git, signal};
+use crate::text::sha256::sha256;
 use rustix::process::Signal;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_millis(30);
-/// A watcher that did not start its program in this time is given up.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// From the polite signal until a program is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,20 +42,25 @@ impl Driver {
         reporter.step_began(&step, index);
         let begun = match self.take_over(&step) {
             Some(begun) => begun,
-            None => match self.take_checkpoint(Kind::Pre, &step, "run") {
+            None => match self.take_checkpoint(CheckpointKind::Pre, &step, "run") {
                 Ok(()) => self.start_step(index, &step)?,
                 Err(failure) => return Ok(no_checkpoint(&failure)),
             },
         };
         let files = JobFiles::of(&self.folder, &begun);
-        let mut stream = Stream::of(files.stdout());
+        let mut stream = Stream::of(files.file("out"));
         let (ending, interrupted) = self.wait(reporter, index, &files, &mut stream)?;
-        let stderr = String::from_utf8_lossy(&std::fs::read(files.stderr()).unwrap_or_default()).into_owned();
+        let stderr = String::from_utf8_lossy(&std::fs::read(files.file("err")).unwrap_or_default()).into_owned();
         let session = is_client.then(|| self.session()).flatten();
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
         let evidence = Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
         let result = evidence.judge();
-        let result = match self.take_checkpoint(Kind::Post, &step, checkpoint_trigger(&result)) {
+        let trigger = match &result {
+            StepResult::Passed => "run",
+            StepResult::Blocked(_) => "failure",
+            StepResult::Pause(_) => "pause",
+        };
+        let result = match self.take_checkpoint(CheckpointKind::Post, &step, trigger) {
             Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
             _ => result,
         };
@@ -91,7 +99,15 @@ impl Driver {
         let ending = loop {
             let status = files.status();
             stream.follow();
-            reporter.step_runs(&self.progress(index, began.elapsed(), stream));
+            reporter.step_runs(&StepProgress {
+                step: &self.prepared.plan[index].id,
+                index,
+                count: self.prepared.plan.len(),
+                elapsed: began.elapsed(),
+                tokens: self.run.tokens.max(stream.tokens),
+                cost: self.run.cost,
+                tool: stream.last_tool.as_deref(),
+            });
             match status {
                 JobStatus::Ended(ending) => break Some(ending),
                 JobStatus::Lost => {
@@ -117,18 +133,6 @@ impl Driver {
         Ok((ending, asked.is_some()))
     }
 
-    fn progress<'a>(&'a self, index: usize, elapsed: Duration, stream: &'a Stream) -> StepProgress<'a> {
-        StepProgress {
-            step: &self.prepared.plan[index].id,
-            index,
-            count: self.prepared.plan.len(),
-            elapsed,
-            tokens: self.run.tokens.max(stream.tokens),
-            cost: self.run.cost,
-            tool: stream.last_tool.as_deref(),
-        }
-    }
-
     /// Adds what the step used to the run. The client counts over its whole session.
     fn count(&mut self, stream: &Stream) {
         let result = stream.result.as_ref();
@@ -146,7 +150,7 @@ impl Driver {
         artifacts: Vec<String>,
     ) -> Result<(), Failure> {
         let outcome = result.outcome();
-        let summary = Summary { artifacts, duration_ms, outcome, step_name: step.clone() };
+        let summary = StepSummary { artifacts, duration_ms, outcome, step_name: step.clone() };
         self.artifacts.keep_summary(&self.run.run_id, &summary)?;
         let reason = match result {
             StepResult::Pause(_) => return Ok(()),
@@ -154,20 +158,73 @@ impl Driver {
             StepResult::Blocked(reason) => reason.clone(),
         };
         let (cost, tokens) = (self.run.cost, self.run.tokens);
-        self.append(Deed::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
+        self.append(AttemptFact::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
     }
 }
 
-/// A step without a checkpoint could not be rolled back.
 fn no_checkpoint(failure: &Failure) -> StepResult {
     StepResult::Blocked(format!("no checkpoint could be taken: {failure}"))
 }
 
-/// The trigger that the checkpoint after a step is stored with.
-fn checkpoint_trigger(result: &StepResult) -> &'static str {
-    match result {
-        StepResult::Passed => "run",
-        StepResult::Blocked(_) => "failure",
-        StepResult::Pause(_) => "pause",
+impl Driver {
+    pub(super) fn start_step(&mut self, index: usize, step: &PlannedStep) -> anyhow::Result<Begun> {
+        let attempt = self.run.begun.get(&step.id).map_or(0, |begun| begun.attempt) + 1;
+        let id = sha256(&[self.run.run_id.as_bytes(), b"\0", step.id.as_bytes()])[..32].to_owned();
+        let tool = if matches!(step.does, StepAction::Run(_)) { "run" } else { "claude" };
+        let call = CallKey { id, server: "aops-hook".to_owned(), tool: tool.to_owned() };
+        let tree = git::tree(&self.env, &self.root).unwrap_or_default();
+        let begun = Begun { attempt, call, step: step.id.clone(), tree };
+        self.append(AttemptFact::Step(begun.clone()))?;
+        let key = random_hex(16)?;
+        let job = self.job(index, step, attempt, &key)?;
+        let variables = self.variables(step, &begun.call.id, key);
+        let variables: Vec<(&str, &OsStr)> = variables.iter().map(|(n, v)| (n.as_str(), v.as_os_str())).collect();
+        let started = JobFiles::of(&self.folder, &begun).start(&job, &variables);
+        started.map_err(|e| Failure::storage(self.folder.display(), e))?;
+        Ok(begun)
+    }
+
+    fn variables(&self, step: &PlannedStep, idempotency_key: &str, key: String) -> Vec<(String, OsString)> {
+        let mut own: Vec<(&str, OsString)> = vec![
+            (RUN, self.run.run_id.clone().into()),
+            ("AOPS_STEP", step.id.clone().into()),
+            ("AOPS_IDEMPOTENCY_KEY", idempotency_key.into()),
+        ];
+        match step.does {
+            StepAction::Client { .. } => own.push((RUN_KEY, key.into())),
+            StepAction::Run(_) => {
+                own.extend([("AOPS_TASK", self.run.init.task.clone().into()), ("PATH", self.path_with_us())]);
+            }
+        }
+        let mut all = self.env.variables(|name| name != RUN_KEY && own.iter().all(|(own, _)| *own != name));
+        all.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        all
+    }
+
+    fn job(&mut self, index: usize, step: &PlannedStep, attempt: u64, key: &str) -> anyhow::Result<Job> {
+        let timeout_ms = self.run.step_timeout_ms;
+        let folder = self.root.clone();
+        if let StepAction::Run(line) = &step.does {
+            let args = vec!["-c".to_owned(), line.clone()];
+            return Ok(Job { args, folder, program: PathBuf::from("/bin/sh"), timeout_ms });
+        }
+        let approved = self.approved.take();
+        self.enter_step(step, key, approved.clone())?;
+        self.note = None;
+        let known = self.is_known();
+        let prompt = approved.is_none().then(|| self.prompt(index, step, attempt > 1 && known)).transpose()?;
+        let mut args = self.kit.arguments(step, &self.run.init.session_id, known, prompt.as_deref());
+        if let Some(left) = self.run.budget.map(|budget| budget.saturating_sub(self.run.cost)) {
+            args.extend(["--max-budget-usd".to_owned(), usd(left).to_string()]);
+        }
+        Ok(Job { args, folder, program: self.prepared.client.clone(), timeout_ms })
+    }
+
+    /// `PATH` with our own folder last, so that a command step can run `aops-hook`.
+    fn path_with_us(&self) -> OsString {
+        let own = self.env.program().ok().and_then(|program| Some(program.parent()?.to_owned()));
+        let path = self.env.search_path();
+        let all: Vec<PathBuf> = std::env::split_paths(&path).chain(own).collect();
+        std::env::join_paths(all).unwrap_or(path)
     }
 }

@@ -1,33 +1,31 @@
-//! A run from its first step to its end or its next pause.
+//! A run from its first step to its end or its next pause, with the packets that it leaves there.
 //!
-//! Writes packets and the attempt ledger. Invariants: a packet is on disk before the ledger says so; a driver that dies in
-//! between ends the run once more, with the same words.
+//! Writes packets and the attempt ledger, starts the command under `[run] notify`. Invariants: a packet is on disk before
+//! the ledger says so; a driver that dies in between ends the run once more, with the same words.
 
-use super::base::{Driver, random_hex};
-use super::finish::{Finish, describe_next_step};
+use super::base::{Driver, random_hex, run_folder};
 use super::judge::{PauseRequest, StepResult};
-use super::notify::notify;
-use super::pause::{make_packet, mark_terminated};
 use super::prepare::{Prepared, RunRequest, check_clean, lock_project, project_root};
-use super::reporter::Reporter;
-use crate::model::error::Failure;
-use crate::run::artifacts::Artifacts;
-use crate::run::attempt::{Deed, Ended, Init};
-use crate::run::packet::End;
-use crate::run::state::RunState;
-use crate::run::status::{Outcome, Trigger};
-use crate::system::env::{Env, now_ms};
-use crate::system::git;
-use crate::system::signal;
+use super::{Finish, Reporter, describe_next_step};
+use crate::model::{error::Failure, refusal::refused};
+use crate::run::attempt::{AttemptFact, Ended, Init, Paused, RunOutcome, Trigger};
+use crate::run::job::{JobFiles, JobStatus};
+use crate::run::packet::{End, Pause};
+use crate::run::{artifacts::RunArtifacts, state::RunState};
+use crate::system::env::{Env, RUN, now_ms};
+use crate::system::process::{self, Ending, Task};
+use crate::system::{git, signal};
 use crate::text::time::{day, timestamp};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
 
-/// Begins a run and drives it.
 pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyhow::Result<Finish> {
     let env = env.later();
     let root = project_root(&env);
     check_clean(&env, &root)?;
     let prepared = Prepared::of(&env, &root, &request.workflow, request.project_type.as_deref())?;
-    let artifacts = Artifacts::of(&root);
+    let artifacts = RunArtifacts::of(&root);
     artifacts.prepare(&env, &root)?;
     let lock = lock_project(&artifacts)?;
     for dead in artifacts.runs()?.into_iter().filter(|run| run.status.is_driven()) {
@@ -46,7 +44,7 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
     let run_id = format!("{}-{}", day(env.now_ms), random_hex(4)?);
     let run = RunState { run_id, ..RunState::default() };
     let mut driver = Driver::new(env, root, (artifacts, lock), run, prepared)?;
-    driver.append(Deed::Init(init))?;
+    driver.append(AttemptFact::Init(init))?;
     driver.walk(reporter)
 }
 
@@ -55,10 +53,10 @@ impl Driver {
         reporter.run_began(&self.run);
         loop {
             if let Some(reason) = self.policy_changed() {
-                return self.finish(reporter, Outcome::Blocked, reason);
+                return self.finish(reporter, RunOutcome::Blocked, reason);
             }
             let Some((index, _)) = self.run.next_step() else {
-                return self.finish(reporter, Outcome::Pass, "every step passed".to_owned());
+                return self.finish(reporter, RunOutcome::Pass, "every step passed".to_owned());
             };
             let result = if signal::interrupted() {
                 StepResult::pause(Trigger::Interrupted, "the run was interrupted between two steps")
@@ -67,7 +65,7 @@ impl Driver {
             };
             match result {
                 StepResult::Passed => {}
-                StepResult::Blocked(reason) => return self.finish(reporter, Outcome::Blocked, reason),
+                StepResult::Blocked(reason) => return self.finish(reporter, RunOutcome::Blocked, reason),
                 StepResult::Pause(request) => return self.pause(reporter, index, request),
             }
         }
@@ -77,19 +75,19 @@ impl Driver {
         let trigger = request.trigger;
         let (packet, paused) = make_packet(&self.env, &self.root, &self.run, index, request)?;
         let file = self.artifacts.keep_pause(&packet)?;
-        self.append(Deed::Checkpoint(paused))?;
+        self.append(AttemptFact::Checkpoint(paused))?;
         self.leave_step()?;
         let hint = describe_next_step(&packet.checkpoint_id, trigger.wants_decision(), None);
         let (run_id, reason) = (packet.run_id, packet.question);
         let finish = Finish { run_id, outcome: trigger.outcome(), reason, packet: file, hint: Some(hint) };
-        notify(&self.env, reporter, &self.prepared.policy, &self.root, &finish);
+        self.notify(reporter, &finish);
         Ok(finish)
     }
 
     pub(super) fn finish(
         mut self,
         reporter: &mut dyn Reporter,
-        outcome: Outcome,
+        outcome: RunOutcome,
         reason: String,
     ) -> anyhow::Result<Finish> {
         let head = self.leave_step()?.unwrap_or_else(|| self.artifacts.head());
@@ -106,13 +104,38 @@ impl Driver {
             workflow: self.run.init.workflow.clone(),
         };
         let packet = self.artifacts.keep_end(&end)?;
-        self.append(Deed::Terminal(Ended { outcome, reason: reason.clone() }))?;
-        if outcome == Outcome::Pass {
+        self.append(AttemptFact::Terminal(Ended { outcome, reason: reason.clone() }))?;
+        if outcome == RunOutcome::Pass {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
         let finish = Finish { run_id, outcome, reason, packet, hint: None };
-        notify(&self.env, reporter, &self.prepared.policy, &self.root, &finish);
+        self.notify(reporter, &finish);
         Ok(finish)
+    }
+
+    /// Runs the command under `[run] notify`. Its failure does not change the run.
+    fn notify(&self, reporter: &mut dyn Reporter, finish: &Finish) {
+        let Some(line) = &self.prepared.policy.run.notify else { return };
+        let inherited = self.env.variables(|_| true);
+        let added = [
+            (RUN, OsStr::new(&finish.run_id)),
+            ("AOPS_OUTCOME", OsStr::new(finish.outcome.name())),
+            ("AOPS_REASON", OsStr::new(&finish.reason)),
+            ("AOPS_PACKET", finish.packet.as_os_str()),
+        ];
+        let variables = inherited.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).chain(added);
+        let task = Task {
+            program: Path::new("/bin/sh"),
+            args: &["-c".to_owned(), line.clone()],
+            folder: &self.root,
+            variables: &variables.collect::<Vec<_>>(),
+            input: b"",
+            timeout: Duration::from_secs(10),
+            keep: 1000,
+        };
+        if !process::run(&task).is_ok_and(|done| done.ending == Ending::Exit(0)) {
+            reporter.note("the command under `[run] notify` failed");
+        }
     }
 }
 
@@ -120,4 +143,70 @@ impl Driver {
 fn session_id() -> Result<String, Failure> {
     let hex = random_hex(16)?;
     Ok(format!("{}-{}-4{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..]))
+}
+
+/// Marks a run whose driver died as TERMINATED, so that it can be resumed. Refuses if its step is still running.
+pub fn mark_terminated(
+    env: &Env,
+    reporter: &mut dyn Reporter,
+    root: &Path,
+    artifacts: &RunArtifacts,
+    mut run: RunState,
+) -> anyhow::Result<RunState> {
+    let folder = run_folder(env, &run.run_id);
+    let current = run.current.as_ref();
+    let running = current.is_some_and(|begun| JobFiles::of(&folder, begun).status() == JobStatus::Running);
+    let last = run.init.steps.len().saturating_sub(1);
+    let index = run.next_step().map_or(last, |(index, _)| index);
+    let why = PauseRequest::new(Trigger::Terminated, "the driver ended before the run did");
+    let (packet, paused) = make_packet(env, root, &run, index, why)?;
+    artifacts.keep_pause(&packet)?;
+    run.apply(&artifacts.append(&run.run_id, AttemptFact::Checkpoint(paused))?);
+    let hint = describe_next_step(&packet.checkpoint_id, false, None);
+    reporter.note(&format!("run {} was TERMINATED: its driver is gone; {hint}", run.run_id));
+    if running {
+        return refused(format!("a step of run {} is still running\nhint: {hint}", run.run_id));
+    }
+    Ok(run)
+}
+
+/// The packet of a pause at this step, and its line in the attempt ledger.
+pub(super) fn make_packet(
+    env: &Env,
+    root: &Path,
+    run: &RunState,
+    index: usize,
+    PauseRequest { trigger, question, tool_use_id, checks }: PauseRequest,
+) -> Result<(Pause, Paused), Failure> {
+    let tree =
+        git::tree(env, root).ok_or_else(|| Failure::storage(root.display(), "git cannot read the working tree"))?;
+    let step = run.init.steps.get(index).cloned().unwrap_or_default();
+    let packet = Pause {
+        checkpoint_id: format!("CP_{}_{step}", run.run_id),
+        policy_hash: run.init.policy_hash.clone(),
+        question: question.clone(),
+        run_id: run.run_id.clone(),
+        session_id: run.init.session_id.clone(),
+        step_index: index as u64,
+        task_spec: run.init.task.clone(),
+        timestamp: timestamp(now_ms()),
+        tool_use_id: tool_use_id.clone(),
+        trigger,
+        ..Pause::default()
+    }
+    .seal(&tree);
+    let paused = Paused {
+        checkpoint_id: packet.checkpoint_id.clone(),
+        checks,
+        cost: run.cost,
+        digest: packet.digest.clone(),
+        outcome: trigger.outcome(),
+        question,
+        step,
+        tokens: run.tokens,
+        tool_use_id,
+        tree,
+        trigger,
+    };
+    Ok((packet, paused))
 }

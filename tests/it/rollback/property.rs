@@ -3,7 +3,7 @@
 use super::{Picture, picture, same};
 use aops_hook::checkpoint;
 use aops_hook::checkpoint::capture::Limits;
-use aops_hook::checkpoint::form::{Id, Kind};
+use aops_hook::checkpoint::form::{CheckpointKind, Id};
 use aops_hook::checkpoint::rollback::{Order, Wanted};
 use aops_hook::checkpoint::store::Store;
 use aops_hook::model::phase::Phase;
@@ -113,7 +113,7 @@ fn take(env: &Env, root: &Path) -> Id {
     let store = Store::open(env, root).unwrap();
     let wanted = Wanted {
         run: "manual",
-        kind: Kind::Post,
+        kind: CheckpointKind::Post,
         phase: Phase::Execute,
         trigger: "a test",
         about: Vec::new(),

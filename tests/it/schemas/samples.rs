@@ -1,7 +1,7 @@
 //! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
 
 use aops_hook::checkpoint::form::{
-    AgentState, AgentStatus, Checkpoint, Governance, Identity, Kind, Orchestrator, Outcome, Timing,
+    AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Orchestrator, Timing,
 };
 use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
 use aops_hook::config::policy::Policy;
@@ -439,8 +439,8 @@ pub(crate) fn checkpoints() -> Vec<Value> {
     let idle = AgentState { status: AgentStatus::Idle, summary: None, ..agent.clone() };
     let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };
     let link = File { mode: 0o777, target: some(), ..file.clone() };
-    let outcome = Outcome { name: text(), outcome: text(), reason: some() };
-    let passed = Outcome { reason: None, ..outcome.clone() };
+    let outcome = GateOutcome { name: text(), outcome: text(), reason: some() };
+    let passed = GateOutcome { reason: None, ..outcome.clone() };
     let first = Checkpoint {
         agents: vec![agent, idle],
         artifacts: Artifacts {
@@ -475,11 +475,11 @@ pub(crate) fn checkpoints() -> Vec<Value> {
         phase: Phase::Execute,
         schema: 1,
         timing: Timing { created_at: moment(), duration_ms: 12, started_at: moment() },
-        kind: Kind::Post,
+        kind: CheckpointKind::Post,
         version: 1,
     };
     let second = Checkpoint {
-        kind: Kind::Pre,
+        kind: CheckpointKind::Pre,
         orchestrator: Orchestrator { task: None, workflow: None, ..first.orchestrator.clone() },
         parent: some(),
         ..first.clone()

@@ -1,6 +1,4 @@
 //! What the table says of a command, and one command with its arguments.
-//!
-//! Plain data, and the few functions that every command's own file needs.
 
 use super::options::{self, Sorted, clean};
 use crate::effect::Effect;
@@ -26,10 +24,8 @@ pub enum Act {
     Copy,
 }
 
-/// Files with how each is touched.
 pub type Files = Vec<(Word, Act)>;
 
-/// Everything a command may touch.
 #[derive(Debug, Default)]
 pub struct Touched {
     pub files: Files,
@@ -69,7 +65,11 @@ pub(super) enum ClassRule {
     Listed,
     /// It reads with these verbs and the options of its row, or when asked for its version.
     Verbs(&'static [&'static str]),
-    By(fn(&Invocation) -> Class),
+    /// The same, and one of these options must be there.
+    Needs(&'static [&'static str]),
+    /// The same, with at most this many operands.
+    AtMost(usize),
+    Rule(fn(&Invocation) -> Class),
     /// A write, unless it is asked for its version.
     Unknown,
 }
@@ -81,7 +81,6 @@ pub(super) enum Touches {
     /// What its writing options name.
     Outputs,
     Operands(Act),
-    /// Its second operand.
     Second,
     /// It changes files, perhaps each that an argument names, as a command that is not in the table may.
     Every,
@@ -92,7 +91,7 @@ pub(super) enum Touches {
     /// Its arguments are words for people or for another machine.
     Remote,
     /// It changes files by its own rule.
-    By(fn(&Invocation) -> Touched),
+    ChangesBy(fn(&Invocation) -> Touched),
     /// It runs a program by its own rule.
     RunsBy(fn(&Invocation) -> Touched),
 }
@@ -102,7 +101,6 @@ pub(super) enum Touches {
 pub(super) struct Invocation<'a> {
     pub(super) name: &'a str,
     pub(super) arguments: &'a [Word],
-    /// The options of its row.
     pub(super) options: &'static str,
     pub(super) simple: &'a Simple,
     pub(super) line: &'a Line,
@@ -151,8 +149,7 @@ impl<'a> Invocation<'a> {
     }
 }
 
-/// Why a command that is not known is a write.
-pub(super) fn unknown(what: &str) -> String {
+pub fn unknown(what: &str) -> String {
     format!("`{}` is not known to only read", clean(what))
 }
 
@@ -162,7 +159,6 @@ pub fn is_nowhere(word: &Word) -> bool {
     word.is_firm() && nowhere.iter().any(|path| word.is(path))
 }
 
-/// Each of these words is touched like this.
 pub(super) fn all<'w>(words: impl IntoIterator<Item = &'w Word>, act: Act) -> Files {
     words.into_iter().map(|word| (word.clone(), act)).collect()
 }

@@ -1,8 +1,8 @@
 //! `find` and `fd`: searching reads; what they run for each file was read on its own.
 
 use super::command::{Act, Class, Invocation, Touched, every};
-use super::inner;
 use super::options::{WordShape, shape};
+use super::programs;
 use crate::effect::Effect;
 use crate::syntax::{Word, found};
 
@@ -32,26 +32,21 @@ pub(super) fn class(command: &Invocation) -> Class {
     while let Some(word) = words.get(at) {
         let text = word.lossy();
         let sign = matches!(text.as_str(), "(" | ")" | "!" | ",");
-        match shape(word, command.line) {
-            WordShape::Operand if !sign || word.is_firm() => at += 1,
-            WordShape::Option if !word.is_firm() => return Err(command.refusal(&text)),
-            WordShape::Option if ALONE.contains(&text.as_str()) => at += 1,
+        let ends = |n: &usize| words[*n].is(";") || words[*n].is("+") && words[*n - 1].is("{}");
+        let next = match shape(word, command.line) {
+            WordShape::Operand if !sign || word.is_firm() => Some(at + 1),
+            WordShape::Option if !word.is_firm() => None,
+            WordShape::Option if ALONE.contains(&text.as_str()) => Some(at + 1),
             WordShape::Option if VALUED.contains(&text.as_str()) => {
-                if words.get(at + 1).is_none_or(|value| value.splits) {
-                    return Err(command.refusal(&text));
-                }
-                at += 2;
+                words.get(at + 1).filter(|value| !value.splits).map(|_| at + 2)
             }
             WordShape::Option if EXECUTING.contains(&text.as_str()) => {
-                let ends = |n: &usize| words[*n].is(";") || words[*n].is("+") && words[*n - 1].is("{}");
-                let Some(end) = (at + 1..words.len()).find(ends) else { return Err(command.refusal(&text)) };
-                if words[at..end].iter().any(|word| word.splits) {
-                    return Err(command.refusal(&text));
-                }
-                at = end + 1;
+                let end = (at + 1..words.len()).find(ends);
+                end.filter(|end| !words[at..*end].iter().any(|word| word.splits)).map(|end| end + 1)
             }
-            _ => return Err(command.refusal(&text)),
-        }
+            _ => None,
+        };
+        at = next.ok_or_else(|| command.refusal(&text))?;
     }
     Ok(Effect::Read)
 }
@@ -87,7 +82,7 @@ pub(super) fn fd_touched(command: &Invocation) -> Touched {
     if !command.arguments.iter().any(runs) {
         return Touched::nothing();
     }
-    let lines = inner::lines(&command.simple.words);
+    let lines = programs::lines(&command.simple.words);
     Touched { files: every(command.arguments), lines, ..Touched::default() }
 }
 

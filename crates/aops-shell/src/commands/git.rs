@@ -5,20 +5,21 @@
 //! configuration of another repository, so `--git-dir` and `--work-tree` never do.
 
 mod verbs;
-pub(super) mod patch;
 
-use super::command::{Act, Class, Files, Invocation, Touched};
-use super::inner;
+use super::command::{Act, Class, Files, Invocation, Touched, every};
 use super::options::Sorted;
+use super::programs;
 use crate::effect::Effect;
 use crate::syntax::{Word, globbed};
-use patch::patched;
-use verbs::{BRANCHES, DIFF, LOG, LOOKING, TAGS};
+use verbs::{BRANCHES, DIFF, LOG, LOOKING, SUBVERBS, TAGS};
 
 /// Options before the verb.
 const GLOBAL: &str = "-pP -C= --no-pager --paginate --namespace= --no-optional-locks --bare \
     --no-replace-objects --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-advice \
     --version --help --html-path --man-path --info-path --exec-path";
+
+/// Options before the verb that take the next word.
+const VALUED: [&str; 7] = ["-C", "--work-tree", "-c", "--git-dir", "--namespace", "--exec-path", "--config-env"];
 
 /// Settings that change how git prints, or whose name stands in a commit: these beginnings, and these whole.
 #[rustfmt::skip]
@@ -91,7 +92,7 @@ fn is_program(word: &Word) -> bool {
 fn closing(verb: &str, command: &Invocation) -> Class {
     if verb == "tag"
         && let Ok(sorted) = command.sorted_by(&[TAGS])
-        && lists(&sorted, &["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged"])
+        && lists(&sorted)
     {
         return Ok(Effect::Read);
     }
@@ -107,45 +108,35 @@ fn closing(verb: &str, command: &Invocation) -> Class {
 }
 
 /// No name that would be made, unless an option says it is a pattern.
-fn lists(sorted: &Sorted, patterns: &[&str]) -> bool {
-    sorted.operands.is_empty() || sorted.has(patterns)
+fn lists(sorted: &Sorted) -> bool {
+    let patterns = ["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged"];
+    sorted.operands.is_empty() || sorted.has(&patterns)
 }
 
 /// Verbs that look or change by what follows them.
 fn by_operands(verb: &str, command: &Invocation) -> Class {
     let first = command.arguments.iter().find(|word| !word.is_option());
     let sub = first.filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
-    let after = |list: &str| -> Result<usize, String> { Ok(command.sorted_by(&[list])?.operands.len()) };
+    if let Some((.., lists)) = SUBVERBS.iter().find(|(name, subs, _)| {
+        // Nothing in the list stands for no operand, which one that is not certain is not.
+        *name == verb && (subs.is_empty() || subs.contains(&sub.as_str()) && (first.is_none() || !sub.is_empty()))
+    }) {
+        return command.reads_if(command.sorted_by(lists).is_ok(), &sub);
+    }
     let looks = match verb {
-        "branch" => {
-            let sorted = command.sorted_by(&[BRANCHES])?;
-            lists(&sorted, &["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged"])
-        }
-        "stash" if sub == "list" || sub == "show" => command.sorted_by(&[DIFF, LOG]).is_ok(),
-        "remote" if first.is_none() => command.sorted_by(&["-v --verbose"]).is_ok(),
+        "branch" => lists(&command.sorted_by(&[BRANCHES])?),
         "remote" if sub == "show" || sub == "get-url" => {
-            let sorted = command.sorted_by(&["-nv --push --all"])?;
-            !sorted.operands.into_iter().any(is_program)
+            !command.sorted_by(&["-nv --push --all"])?.operands.into_iter().any(is_program)
         }
-        "worktree" if sub == "list" => command.sorted_by(&["-vz --porcelain --verbose"]).is_ok(),
         "reflog" if !matches!(sub.as_str(), "expire" | "delete" | "drop" | "write") => {
             command.sorted_by(&[DIFF, LOG]).is_ok()
         }
-        "notes" if first.is_none() || sub == "list" || sub == "show" => command.sorted_by(&["--ref="]).is_ok(),
-        "submodule" if first.is_none() || sub == "status" || sub == "summary" => {
-            command.sorted_by(&["-q --quiet --recursive --cached"]).is_ok()
-        }
-        "symbolic-ref" => after("-q --short --quiet --no-recurse")? == 1,
+        "symbolic-ref" => command.sorted_by(&["-q --short --quiet --no-recurse"])?.operands.len() == 1,
         "config" => return config(command, &sub),
         "clean" => command.sorted_by(&["-ndxXq -e= --dry-run --exclude="])?.has(&["-n", "--dry-run"]),
-        "hash-object" => command.sorted_by(&["-t= --stdin --path= --no-filters --literally"]).is_ok(),
-        "apply" => {
-            let sorted =
-                command.sorted_by(&["-p= -R --check --stat --numstat --summary --reverse --verbose --directory="])?;
-            sorted.has(&["--check", "--stat", "--numstat", "--summary"])
-        }
-        "bisect" => matches!(sub.as_str(), "log"),
-        "help" => command.sorted_by(&["-ag --all --guides --config --man"]).is_ok(),
+        "apply" => command
+            .sorted_by(&["-p= -R --check --stat --numstat --summary --reverse --verbose --directory="])?
+            .has(&["--check", "--stat", "--numstat", "--summary"]),
         _ => false,
     };
     command.reads_if(looks, &sub)
@@ -168,11 +159,10 @@ fn config(command: &Invocation, sub: &str) -> Class {
 /// Verbs that put files of the index or a commit into the tree.
 const FILLING: [&str; 6] = ["checkout", "restore", "checkout-index", "read-tree", "reset", "stash"];
 
-/// Paths a git command may write, and lines it may run.
 pub(super) fn touched(command: &Invocation) -> Touched {
     let mut files = written(command);
     files.extend(patched(command));
-    Touched { files, lines: programs(command.arguments), ..Touched::default() }
+    Touched { files, lines: run_lines(command.arguments), ..Touched::default() }
 }
 
 fn written(command: &Invocation) -> Files {
@@ -237,7 +227,7 @@ fn pathspec(word: &Word) -> Word {
 }
 
 /// Lines a git command runs: `rebase --exec`, `submodule foreach`, `bisect run`, filters, and settings that are some.
-fn programs(arguments: &[Word]) -> Vec<String> {
+fn run_lines(arguments: &[Word]) -> Vec<String> {
     let mut all = Vec::new();
     for (at, word) in arguments.iter().enumerate() {
         let text = word.lossy();
@@ -245,23 +235,20 @@ fn programs(arguments: &[Word]) -> Vec<String> {
         let value = word.past('=').filter(|_| text.starts_with("--"));
         let runs = text.starts_with("--ex") || text == "-x" || text.starts_with("--") && text.contains("-filter");
         if runs {
-            all.extend(value.as_ref().or(next).map(inner::code));
+            all.extend(value.as_ref().or(next).map(programs::code));
         }
         if matches!(text.as_str(), "foreach" | "run") {
             let rest = arguments[at + 1..].iter().filter(|word| !word.is("--recursive"));
             let one = rest.clone().count() == 1;
-            all.push(
-                rest.map(|word| if one { inner::code(word) } else { inner::quoted(word) })
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            );
+            let words: Vec<String> = rest.map(if one { programs::code } else { programs::quoted }).collect();
+            all.push(words.join(" "));
         }
         // `-c alias.x='!…'`, `-c core.pager=…`
         let setting = if text == "-c" { next.and_then(|word| word.past('=')) } else { None };
         let glued = (text.starts_with("-c") && text.len() > 2).then(|| word.past('=')).flatten();
-        all.extend(setting.or(glued).as_ref().map(inner::code));
+        all.extend(setting.or(glued).as_ref().map(programs::code));
         if text == "config" {
-            all.extend(arguments.last().filter(|word| word.starts_with("!")).map(inner::code));
+            all.extend(arguments.last().filter(|word| word.starts_with("!")).map(programs::code));
         }
     }
     all
@@ -272,27 +259,54 @@ fn global<'a>(command: &Invocation<'a>) -> (Option<Word>, Option<Word>, &'a [Wor
     let (simple, arguments) = (command.simple, command.arguments);
     let set = simple.assigned.iter().zip(&simple.values).find(|(name, _)| *name == "GIT_WORK_TREE");
     let (mut folder, mut tree): (Option<Word>, _) = (None, set.map(|(_, value)| value.clone()));
-    let mut at = 0;
-    while let Some(word) = arguments.get(at) {
+    let mut rest = arguments;
+    while let [word, behind @ ..] = rest
+        && word.is_option()
+    {
         let text = word.lossy();
-        match text.as_str() {
-            "-C" => {
-                let next = arguments.get(at + 1).cloned().unwrap_or_default();
-                folder = Some(folder.map_or(next.clone(), |folder| next.from_folder(&folder)));
-                at += 2;
-            }
-            "--work-tree" => {
-                tree = arguments.get(at + 1).cloned();
-                at += 2;
-            }
-            "-c" | "--git-dir" | "--namespace" | "--exec-path" | "--config-env" => at += 2,
-            _ if text.starts_with("--work-tree=") => {
-                tree = word.past('=');
-                at += 1;
-            }
-            _ if word.is_option() => at += 1,
-            _ => break,
+        let takes = VALUED.contains(&text.as_str());
+        let value = if takes { behind.first().cloned() } else { word.past('=') };
+        if text == "-C" {
+            let next = value.unwrap_or_default();
+            folder = Some(folder.map_or(next.clone(), |folder| next.from_folder(&folder)));
+        } else if text == "--work-tree" || text.starts_with("--work-tree=") {
+            tree = value;
         }
+        rest = behind.get(usize::from(takes)..).unwrap_or_default();
     }
-    (folder, tree, &arguments[at.min(arguments.len())..])
+    (folder, tree, rest)
+}
+
+/// `patch` may write each argument, and what the patch names.
+pub(super) fn patched_files(command: &Invocation) -> Touched {
+    let mut files = every(command.arguments);
+    files.extend(patched(command));
+    Touched::files(files)
+}
+
+/// Files a patch on standard input names, for `patch`, `git apply` and `git am`.
+fn patched(command: &Invocation) -> Files {
+    let applies = command.arguments.iter().any(|word| word.is("apply") || word.is("am"));
+    if !applies && !command.name.contains("patch") {
+        return Vec::new();
+    }
+    let sorted = command.sort_by(&["-d= --directory="]);
+    let folder = sorted.values(&["-d", "--directory"]).next().cloned();
+    let base = folder.clone().unwrap_or_else(|| Word::of("."));
+    let script = command.simple.script.as_deref().unwrap_or_default();
+    let files = script.lines().flat_map(named).map(|path| (Word::of(path).from_folder(&base), Act::Write));
+    files.chain(folder.map(|folder| (folder, Act::Into))).collect()
+}
+
+/// The paths in one line of a patch, without the letter git puts before them.
+fn named(line: &str) -> Vec<&str> {
+    #[rustfmt::skip]
+    const HEADS: [&str; 11] = [
+        "+++ ", "--- ", "Index: ", "rename to ", "rename from ", "copy to ", "copy from ",
+        "diff --git ", "*** Update File: ", "*** Add File: ", "*** Delete File: ",
+    ];
+    let Some(rest) = HEADS.iter().find_map(|head| line.strip_prefix(head)) else { return Vec::new() };
+    let paths = rest.split_whitespace().map(|path| path.trim_matches('"'));
+    let bare = |path| str::strip_prefix(path, "a/").or_else(|| str::strip_prefix(path, "b/")).unwrap_or(path);
+    paths.map(bare).filter(|path| !path.is_empty() && *path != "/dev/null").collect()
 }

@@ -23,14 +23,12 @@ impl Sorted<'_> {
         self.options.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
-    /// The values given to these options.
     pub(super) fn values(&self, names: &[&str]) -> impl Iterator<Item = &Word> {
         let given = self.options.iter().filter(move |(name, _)| names.contains(&name.as_str()));
         given.filter_map(|(_, value)| value.as_ref())
     }
 }
 
-/// What a word may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordShape {
     Option,
@@ -64,108 +62,94 @@ fn is_plain(word: &Word, line: &Line) -> bool {
     only_sums || named && plain && !programs
 }
 
-/// Sort the arguments by the list.
 pub(super) fn sort<'a>(arguments: &'a [Word], lists: &[&str], line: &Line) -> Sorted<'a> {
-    let mut sorted = Sorted::default();
-    let mut rest = arguments.iter();
-    while let Some(word) = rest.next() {
+    let mut sorting = Sorting { lists, rest: arguments.iter(), sorted: Sorted::default() };
+    while let Some(word) = sorting.rest.next() {
         let shape = shape(word, line);
         if shape == WordShape::Either {
-            sorted.odd.get_or_insert_with(|| shown(word));
+            sorting.odd(word);
         }
         if word.is("--") {
-            sorted.operands.extend(rest.by_ref());
+            sorting.sorted.operands.extend(sorting.rest.by_ref());
         } else if shape == WordShape::Option || shape == WordShape::Either && word.is_option() {
-            let mut option = Sorting { lists, word, rest: &mut rest, sorted: &mut sorted };
-            option.sort();
+            let certain = &word.bits[..word.shifts.unwrap_or(word.bits.len())];
+            let firm = certain.iter().take_while(|bit| matches!(bit, Bit::Char(_))).count();
+            let text = word.lossy();
+            if text.starts_with("--") { sorting.long(word, &text, firm) } else { sorting.letters(word, &text, firm) }
         } else {
-            sorted.operands.push(word);
+            sorting.sorted.operands.push(word);
         }
     }
-    sorted
+    sorting.sorted
 }
 
-/// One option, with the words behind it.
-struct Sorting<'s, 'a, R> {
+struct Sorting<'s, 'a> {
     lists: &'s [&'s str],
-    word: &'a Word,
-    rest: &'s mut R,
-    sorted: &'s mut Sorted<'a>,
+    rest: std::slice::Iter<'a, Word>,
+    sorted: Sorted<'a>,
 }
 
-impl<'a, R: Iterator<Item = &'a Word>> Sorting<'_, 'a, R> {
-    fn sort(&mut self) {
-        let text = self.word.lossy();
-        let firm = self.word.bits[..self.word.shifts.unwrap_or(self.word.bits.len())]
-            .iter()
-            .take_while(|bit| matches!(bit, Bit::Char(_)))
-            .count();
-        if text.starts_with("--") { self.long(&text, firm) } else { self.letters(&text, firm) }
-    }
-
-    fn long(&mut self, text: &str, firm: usize) {
+impl Sorting<'_, '_> {
+    fn long(&mut self, word: &Word, text: &str, firm: usize) {
         let (written, glued) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
-        let certain = if glued { written.chars().count() < firm } else { firm == self.word.bits.len() };
+        let certain = if glued { written.chars().count() < firm } else { firm == word.bits.len() };
         let (name, sign, exact) = find_long(self.lists, written).unwrap_or((written, ' ', false));
-        if !certain || !exact || glued && self.word.splits {
-            self.odd();
+        if !certain || !exact || glued && word.splits {
+            self.odd(word);
         }
         let value = match (glued, sign) {
-            (true, _) => self.word.past('='),
-            (false, '=' | '>') => self.next(),
+            (true, _) => word.past('='),
+            (false, '=' | '>') => self.next(word),
             (false, _) => None,
         };
-        self.push(name.to_owned(), sign, value);
+        self.push(word, name.to_owned(), sign, value);
     }
 
-    fn letters(&mut self, text: &str, firm: usize) {
-        let last = self.word.bits.len();
-        let whole = find_whole(self.lists, text);
-        for (at, letter) in text.chars().enumerate().skip(1).filter(|_| whole.is_none()) {
+    fn letters(&mut self, word: &Word, text: &str, firm: usize) {
+        if let Some(sign) = find_whole(self.lists, text) {
+            let value = self.next(word);
+            return self.push(word, text.to_owned(), sign, value);
+        }
+        for (at, letter) in text.chars().enumerate().skip(1) {
             let sign = find_letter(self.lists, letter);
             if sign.is_none() || at >= firm {
-                self.odd();
+                self.odd(word);
             }
             let name = format!("-{letter}");
             match sign {
-                Some(sign @ ('=' | '>')) if at + 1 == last => {
-                    let value = self.next();
-                    return self.push(name, sign, value);
+                Some(sign @ ('=' | '>')) if at + 1 == word.bits.len() => {
+                    let value = self.next(word);
+                    return self.push(word, name, sign, value);
                 }
                 Some(sign @ ('=' | '>' | '?' | '#')) => {
-                    if self.word.splits {
-                        self.odd();
+                    if word.splits {
+                        self.odd(word);
                     }
-                    let value = Some(self.word.after(at + 1)).filter(|value| !value.bits.is_empty());
-                    return self.push(name, sign, value);
+                    let value = Some(word.after(at + 1)).filter(|value| !value.bits.is_empty());
+                    return self.push(word, name, sign, value);
                 }
                 _ => self.sorted.options.push((name, None)),
             }
         }
-        if let Some(sign) = whole {
-            let value = self.next();
-            self.push(text.to_owned(), sign, value);
-        }
     }
 
-    fn push(&mut self, name: String, sign: char, value: Option<Word>) {
+    fn push(&mut self, word: &Word, name: String, sign: char, value: Option<Word>) {
         if sign == '>' {
-            self.odd();
+            self.odd(word);
             self.sorted.written.extend(value.clone());
         }
         self.sorted.options.push((name, value));
     }
 
-    fn odd(&mut self) {
-        self.sorted.odd.get_or_insert_with(|| shown(self.word));
+    fn odd(&mut self, word: &Word) {
+        self.sorted.odd.get_or_insert_with(|| shown(word));
     }
 
     /// The word after an option, as its value: one word, whatever it holds.
-    fn next(&mut self) -> Option<Word> {
+    fn next(&mut self, word: &Word) -> Option<Word> {
         let value = self.rest.next()?;
         if value.splits {
-            let both = || format!("{} {}", shown(self.word), shown(value));
-            self.sorted.odd.get_or_insert_with(both);
+            self.sorted.odd.get_or_insert_with(|| format!("{} {}", shown(word), shown(value)));
         }
         Some(value.clone())
     }
@@ -216,7 +200,7 @@ fn find_letter(lists: &[&str], letter: char) -> Option<char> {
 }
 
 /// A word in a refusal.
-pub(super) fn shown(word: &Word) -> String {
+pub fn shown(word: &Word) -> String {
     clean(&word.lossy())
 }
 

@@ -43,15 +43,15 @@ pub(super) fn tracker(command: &Invocation) -> Class {
         if word.shifts == Some(0) || word.splits || bare && !word.is_firm() {
             return Err(command.refusal(&text));
         }
+        let reaches = |word: &Word| REACHING.iter().any(|verb| word.is(verb));
+        let unknown = bare && !listed("") && !matches!(text.as_str(), "-q" | "-v" | "-h");
         if bare && listed("=") {
             words.next();
-        } else if bare && !listed("") && !matches!(text.as_str(), "-q" | "-v" | "-h") {
-            // It may take a word with it, so that the verb is not certain.
-            let reaches = words.clone().take(2).any(|word| REACHING.iter().any(|verb| word.is(verb)));
-            return if reaches { Err(command.refusal(&text)) } else { Ok(Effect::Tracker) };
-        } else if !option {
-            let reaches = REACHING.contains(&text.as_str());
-            return if reaches { Err(command.refusal(&text)) } else { Ok(Effect::Tracker) };
+        } else if unknown && words.clone().take(2).any(reaches) || !option && reaches(word) {
+            return Err(command.refusal(&text));
+        } else if unknown || !option {
+            // An unknown option may take a word with it, so that the verb is not certain.
+            break;
         }
     }
     Ok(Effect::Tracker)

@@ -3,8 +3,13 @@
 //! Invariants: a command reads however it is called only if none of its options writes a file or runs a program; the
 //! lists are sorted, and no name is in two of them.
 
-use super::command::{Act, Class, ClassRule, Invocation, Row, Touched, Touches};
-use super::{archive, awk, builtin, copy, fetch, files, find, git, inner, interpreter, own, sed};
+use super::command::Act;
+use super::command::ClassRule::{self, AtMost, Listed, Needs, Reads, Rule, Unknown, Verbs};
+use super::command::Touches::{
+    self, ChangesBy, Every, Nothing, Operands, Outputs, Remote, Runs, RunsBy, Scripted, Second,
+};
+use super::command::{Invocation, Row};
+use super::{builtin, fetch, files, find, git, own, programs, scripts};
 
 /// Commands that share a row, each list sorted.
 #[rustfmt::skip]
@@ -20,33 +25,42 @@ static GROUPS: &[(&[&str], Row)] = &[
         "realpath", "return", "rev", "seq", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum",
         "shellcheck", "shift", "sleep", "stat", "strings", "sum", "sw_vers", "tac", "tail", "times", "tr", "true",
         "tsort", "tty", "type", "ulimit", "umask", "uname", "unexpand", "uptime", "users", "vmstat", "w", "wait",
-        "wc", "whatis", "whereis", "which", "who", "whoami", "yes", "zgrep", "zipinfo"], known("", ClassRule::Reads, Touches::Nothing)),
+        "wc", "whatis", "whereis", "which", "who", "whoami", "yes", "zgrep", "zipinfo"], row("", Reads, Nothing)),
     // They touch no file that an argument names, but are not known to only read.
     (&[".", "ack", "apropos", "bg", "chdir", "delta", "diffstat", "disown", "fg", "getopts", "glow", "killall",
         "ldd", "mdfind", "more", "most", "pbcopy", "pkill", "source", "test-path", "tldr", "tput", "ug", "ugrep",
-        "unalias", "wl-copy", "xclip", "zless"], known("", ClassRule::Unknown, Touches::Nothing)),
-    (&["7z", "7za", "7zr", "7zz"], changes("", archive::unpacked_by_7z)),
-    (&["[", "let", "test"], own("", builtin::test)),
+        "unalias", "wl-copy", "xclip", "zless"], row("", Unknown, Nothing)),
+    (&["7z", "7za", "7zr", "7zz"], row("", Unknown, ChangesBy(files::unpacked_by_7z))),
+    (&["[", "let", "test"], row("", Rule(builtin::test), Nothing)),
     (&["adb", "aws", "az", "claude", "codex", "fly", "gcloud", "gemini", "glab", "http", "hub", "jira", "linear",
-        "llm", "logger", "mail", "notify-send", "oc", "say", "slack", "wall"], known("", ClassRule::Unknown, Touches::Remote)),
+        "llm", "logger", "mail", "notify-send", "oc", "say", "slack", "wall"], row("", Unknown, Remote)),
     (&["at", "batch", "dc", "duckdb", "ftp", "gdb", "ghci", "gmake", "gnuplot", "irb", "jshell", "just", "lftp",
-        "m4", "make", "mysql", "octave", "psql", "screen", "sftp", "tmux"], known("", ClassRule::Unknown, Touches::Scripted)),
-    (&["awk", "gawk", "mawk", "nawk"], known(awk::OPTIONS, ClassRule::By(awk::class), Touches::By(awk::touched))),
+        "m4", "make", "mysql", "octave", "psql", "screen", "sftp", "tmux"], row("", Unknown, Scripted)),
+    (&["awk", "gawk", "mawk", "nawk"], row(scripts::AWK, Rule(scripts::awk), ChangesBy(scripts::awk_touched))),
     (&["bindfs", "chattr", "chflags", "chgrp", "chown", "grm", "mount", "rimraf", "rm", "rmdir", "setfacl", "shred",
-        "srm", "trash", "trash-put", "umount", "unlink", "xattr"], operands(Act::Whole)),
-    (&["bsdtar", "cpio", "gtar"], changes("", archive::unpacked)),
-    (&["builtin", "command", "env", "exec", "nice", "xargs"], known("", ClassRule::Reads, Touches::Runs)),
-    (&["bun", "node", "nodejs"], runs("-e= -p= --eval= --print=", interpreter::touched)),
-    (&["bzcat", "history", "xzcat", "zcat", "zstdcat"], reads("")),
-    (&["cp", "gcp", "install"], changes(copy::OPTIONS, copy::copied)),
-    (&["csplit", "emacs", "fallocate", "nano", "rename", "sd", "split", "zip", "zstd"], known("", ClassRule::Unknown, Touches::Every)),
-    (&["declare", "local", "readonly", "typeset"], own("-aAirgpfFlu", builtin::declare)),
-    (&["ditto", "rsync", "scp"], changes(copy::NO_TARGET, copy::copied)),
-    (&["ed", "ex", "nvim", "red", "vi", "view", "vim"], changes(copy::EDITOR, copy::opened)),
-    (&["expect", "pypy", "python"], runs("-c=", interpreter::touched)),
-    (&["gln", "link", "ln"], changes(copy::OPTIONS, copy::linked)),
-    (&["julia", "lua", "luajit", "osascript", "rscript", "ruby"], runs("-e=", interpreter::touched)),
-    (&["mkdir", "mkfifo", "mknod", "sponge", "touch", "truncate"], operands(Act::Write)),
+        "srm", "trash", "trash-put", "umount", "unlink", "xattr"], row("", Unknown, Operands(Act::Whole))),
+    (&["bsdtar", "cpio", "gtar"], row("", Unknown, ChangesBy(files::unpacked))),
+    (&["builtin", "command", "env", "exec", "nice", "xargs"], row("", Reads, Runs)),
+    (&["bun", "node", "nodejs"], row("-e= -p= --eval= --print=", Unknown, RunsBy(programs::interpreted))),
+    (&["bzcat", "history", "xzcat", "zcat", "zstdcat"], row("", Listed, Outputs)),
+    (&["cp", "gcp", "gmv", "install", "mv"], row(files::COPY, Unknown, ChangesBy(files::copied))),
+    (&["csplit", "emacs", "fallocate", "nano", "rename", "sd", "split", "zip", "zstd"], row("", Unknown, Every)),
+    (&["declare", "local", "readonly", "typeset"], row("-aAirgpfFlu", Rule(builtin::declare), Nothing)),
+    (&["ditto", "rsync", "scp"], row(files::NO_TARGET, Unknown, ChangesBy(files::copied))),
+    (&["ed", "ex", "nvim", "red", "vi", "view", "vim"], row(files::EDITOR, Unknown, ChangesBy(files::opened))),
+    (&["expect", "pypy", "python"], row("-c=", Unknown, RunsBy(programs::interpreted))),
+    (&["gln", "link", "ln"], row(files::COPY, Unknown, ChangesBy(files::linked))),
+    (&["julia", "lua", "luajit", "osascript", "rscript", "ruby"], row("-e=", Unknown, RunsBy(programs::interpreted))),
+    (&["mkdir", "mkfifo", "mknod", "sponge", "touch", "truncate"], row("", Unknown, Operands(Act::Write))),
+    (&["apply_patch", "patch"], row("", Unknown, ChangesBy(git::patched_files))),
+    (&["bat", "batcat"], row("-AnpPSuf -l= -r= -H= -m= --plain --number --language= --line-range= --highlight-line= --style= --color= --paging= --theme= --wrap= --show-all --decorations= --tabs= --list-languages --list-themes --version --help", Listed, Outputs)),
+    (&["chmod", "gchmod"], row("", Unknown, ChangesBy(files::mode))),
+    (&["deno", "tclsh"], row("", Unknown, RunsBy(programs::interpreted))),
+    (&["docker", "podman"], row("-aqlsft -n= --all --quiet --latest --size --filter= --format= --no-trunc --tail= --since= --until= --timestamps --follow --digests --type=", Verbs(&["compose ls", "compose ps", "container list", "container ls", "diff", "history", "image list", "image ls", "images", "info", "inspect", "logs", "network inspect", "network list", "network ls", "port", "ps", "top", "version", "volume inspect", "volume list", "volume ls"]), RunsBy(files::mounted))),
+    (&["fd", "fdfind"], row(find::FD, Rule(find::fd), RunsBy(find::fd_touched))),
+    (&["gunzip", "gzip"], row("-cdkltvqfn -# --stdout --decompress --list --test --verbose --keep --best --fast --to-stdout", Rule(files::gzip), Every)),
+    (&["mapfile", "readarray"], row("-t -d= -n= -O= -s= -u=", Rule(builtin::declare), Runs)),
+    (&["pip", "pip3"], row("-flov --outdated --format= --user --local --verbose --files --not-required --all --path=", Verbs(&["check", "debug", "freeze", "help", "index versions", "list", "show"]), Runs)),
 ];
 
 /// Programs that are harmless when asked for their version alone.
@@ -63,143 +77,90 @@ static VERSIONED: &[&str] = &[
 /// Commands with a row of their own, sorted.
 #[rustfmt::skip]
 static TABLE: &[(&str, Row)] = &[
-    ("ag", reads("-acfgGhilLnNoQrRsSuUvwz -A? -B? -C? -m= --hidden --ignore= --depth= --nocolor --color --count --vimgrep --nogroup")),
-    ("alias", own("", builtin::alias)),
-    ("aops-hook", known("", ClassRule::By(own::aops_hook), Touches::Remote)),
-    ("apply_patch", changes("", git::patch::touched)),
-    ("apt", known("-a --installed --upgradable --all-versions", ClassRule::Verbs(&["list", "policy", "search", "show"]), Touches::Runs)),
-    ("apt-cache", known("-n --names-only", ClassRule::Verbs(&["depends", "policy", "rdepends", "search", "show", "showpkg"]), Touches::Runs)),
-    ("aria2c", changes(fetch::ARIA2C, fetch::aria2c)),
-    ("base64", reads("-dDi -w= --decode --wrap= --ignore-garbage -o> --output>")),
-    ("bat", reads(BAT)),
-    ("batcat", reads(BAT)),
-    ("bc", reads("-lqsiw --mathlib --quiet")),
-    ("bd", known(own::BD, ClassRule::By(own::tracker), Touches::Remote)),
-    ("brew", known("--versions --json --cask --formula", ClassRule::Verbs(&["info", "leaves", "list"]), Touches::Runs)),
-    ("chmod", changes("", copy::mode)),
-    ("cloc", reads("--by-file --quiet --json --csv --md --vcs= --include-lang= --exclude-dir= --exclude-lang= --hide-rate")),
-    ("crontab", known("-l", ClassRule::By(files::no_operand), Touches::Scripted)),
-    ("curl", known(fetch::CURL, ClassRule::By(fetch::curl), Touches::By(fetch::curl_touched))),
-    ("date", own("-ujRn -I? -d= -r= -v= -f= --utc --universal --date= --reference= --iso-8601 --rfc-3339= --rfc-email --debug", files::date)),
-    ("dd", known("", ClassRule::By(files::dd), Touches::By(files::dd_touched))),
-    ("deno", runs("", interpreter::touched)),
-    ("diff", outputs("--output>", ClassRule::Reads)),
-    ("diff3", reads("-AeEmxX3aiT -L= --text --merge --show-all")),
-    ("docker", known(CONTAINER_OPTIONS, ClassRule::Verbs(CONTAINERS), Touches::RunsBy(copy::mounted))),
-    ("dpkg", lists("-l -L -s -S --list --listfiles --status --search --print-architecture --version")),
-    ("dpkg-query", lists("-l -L -s -S -W -f= --list --listfiles --status --search --show --showformat=")),
-    ("export", own("-p", builtin::export)),
-    ("fd", known(find::FD, ClassRule::By(find::fd), Touches::RunsBy(find::fd_touched))),
-    ("fdfind", known(find::FD, ClassRule::By(find::fd), Touches::RunsBy(find::fd_touched))),
-    ("file", reads("-bkLhiIzrs0Np -m= -F= -e= -f= -P= --mime --mime-type --mime-encoding --brief --dereference --extension")),
-    ("find", known("", ClassRule::By(find::class), Touches::By(find::touched))),
-    ("gchmod", changes("", copy::mode)),
-    ("gfind", changes("", find::touched)),
-    ("gh", known("-R= -L= -s= -S= -a= -A= -l= -q= -t= -b= -w= -u= -e= -j= -c --repo= --limit= --state= --search= --author= --assignee= --label= --jq= --template= --json= --comments --log --log-failed --job= --branch= --workflow= --user= --event= --status= --verbose --exit-status --name-only --patch --color= --required --order= --sort= --yaml --owner= --language=", ClassRule::Verbs(&["auth status", "issue list", "issue status", "issue view", "label list", "pr checks", "pr diff", "pr list", "pr status", "pr view", "release list", "release view", "repo list", "repo view", "run list", "run view", "search code", "search commits", "search issues", "search prs", "search repos", "workflow list", "workflow view"]), Touches::Remote)),
-    ("git", known("", ClassRule::By(git::class), Touches::By(git::touched))),
-    ("gmv", changes(copy::OPTIONS, copy::moved)),
-    ("go", known("-m -v", ClassRule::Verbs(&["help", "version"]), Touches::Runs)),
-    ("gsed", changes(sed::OPTIONS, sed::touched)),
-    ("gunzip", known("-cdkltvqfn -# --stdout --decompress --list --test --verbose --keep --best --fast --to-stdout", ClassRule::By(archive::gzip), Touches::Every)),
-    ("gzip", known("-cdkltvqfn -# --stdout --decompress --list --test --verbose --keep --best --fast --to-stdout", ClassRule::By(archive::gzip), Touches::Every)),
-    ("hash", reads("-lt")),
-    ("hostname", own("-fsiIdA --fqdn --short --ip-address --all-ip-addresses --domain", files::no_operand)),
-    ("iconv", reads("-cls -f= -t= --from-code= --to-code= --list -o> --output>")),
-    ("ifconfig", known("-a", ClassRule::By(files::no_operand), Touches::Runs)),
-    ("ip", known("-46sjodc", ClassRule::Verbs(&["a", "addr", "addr list", "addr show", "address", "l", "link", "link show", "n", "neigh", "r", "route", "route show", "rule"]), Touches::Runs)),
-    ("jobs", reads("-lnprs")),
-    ("journalctl", lists("-aefklmqrx -u= -n= -p= -o= -S= -U= -t= -g= -D= -b? --no-pager --since= --until= --unit= --user --lines= --output= --priority= --dmesg --list-boots --disk-usage --grep= --reverse --boot --catalog --follow --utc")),
-    ("kill", own("-l0", files::kill)),
-    ("kubectl", known("-Afwp -n= -l= -o= -c= --namespace= --all-namespaces --output= --selector= --tail= --since= --follow --previous --container= --show-labels --no-headers --sort-by= --context= --client --field-selector= --watch", ClassRule::Verbs(&["api-resources", "api-versions", "cluster-info", "describe", "explain", "get", "logs", "top", "version"]), Touches::Remote)),
-    ("less", outputs(LESS, ClassRule::By(files::less))),
-    ("lsof", reads("-PntalUwbX -i? -p= -u= -c= -d= -F? -s?")),
-    ("man", lists("-kfwa -s= --where --path --whatis --apropos")),
-    ("mapfile", known("-t -d= -n= -O= -s= -u=", ClassRule::By(builtin::declare), Touches::Runs)),
-    ("mv", changes(copy::OPTIONS, copy::moved)),
-    ("nerdctl", runs("", copy::mounted)),
-    ("nm", reads("-AaBCDglnoprSsuv -f? -t= --demangle --dynamic --defined-only --undefined-only --extern-only --print-size --size-sort --numeric-sort")),
-    ("npm", known("-algp --json --depth= --all --long --global --omit= --prod --dev --parseable", ClassRule::Verbs(&["bin", "config get", "config list", "config ls", "explain", "help", "info", "list", "ls", "outdated", "prefix", "root", "show", "v", "view", "why"]), Touches::Runs)),
-    ("objdump", reads("-aCdDfFghHlprRsStTwxz -j= -M= -m= -b= --disassemble --syms --headers --all-headers --section= --section-headers --no-show-raw-insn --demangle --source")),
-    ("patch", changes("", git::patch::touched)),
-    ("perl", runs("-e= -E=", interpreter::touched)),
-    ("php", runs("-r=", interpreter::touched)),
-    ("ping", reads("-46nq -c= -i= -t= -w= -W= -s=")),
-    ("pip", known(PIP_OPTIONS, ClassRule::Verbs(PIP), Touches::Runs)),
-    ("pip3", known(PIP_OPTIONS, ClassRule::Verbs(PIP), Touches::Runs)),
-    ("podman", known(CONTAINER_OPTIONS, ClassRule::Verbs(CONTAINERS), Touches::RunsBy(copy::mounted))),
-    ("printf", own("", builtin::printf)),
-    ("read", own("-rse -a= -d= -n= -N= -p= -t= -u= -i=", builtin::read)),
-    ("readarray", known("-t -d= -n= -O= -s= -u=", ClassRule::By(builtin::declare), Touches::Runs)),
-    ("rg", reads(RG)),
-    ("rpm", known("-qalifcdRp --query --all --list --info --file --whatprovides --queryformat= --last --changelog", ClassRule::By(files::rpm), Touches::Runs)),
-    ("rustup", known("--installed --toolchain= -v", ClassRule::Verbs(&["component list", "show", "target list", "toolchain list", "which"]), Touches::Runs)),
-    ("sdiff", outputs("-o> --output>", ClassRule::Unknown)),
-    ("sed", known(sed::OPTIONS, ClassRule::By(sed::class), Touches::By(sed::touched))),
-    ("set", own("", builtin::set)),
-    ("shopt", reads("-pqsuo")),
-    ("shuf", reads("-ezr -i= -n= --echo --input-range= --head-count= --repeat --zero-terminated --random-source= -o> --output>")),
-    ("size", reads("-ABGdoxt --format= --totals")),
-    ("sort", reads("-bdfghiMnRrVcCmsuz -k= -t= -S= -T= --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --sort= --check --merge --stable --unique --zero-terminated --key= --field-separator= --parallel= --buffer-size= --batch-size= --debug --files0-from= --help --version -o> --output>")),
-    ("sqlite3", runs("-cmd=", interpreter::touched)),
-    ("ss", reads("-46aehHilmnoprstuwx0 --listening --tcp --udp --numeric --processes --all --summary --no-header -D> --diag>")),
-    ("ssh", runs(inner::SSH, inner::ssh)),
-    ("strace", known("-o> --output>", ClassRule::Unknown, Touches::RunsBy(files::wrapped))),
-    ("systemctl", known("-alq -n= -t= -p= --user --system --no-pager --all --type= --state= --property= --value --failed --plain --no-legend --lines=", ClassRule::Verbs(&["cat", "is-active", "is-enabled", "is-failed", "list-dependencies", "list-timers", "list-unit-files", "list-units", "show", "status"]), Touches::Runs)),
-    ("tar", known("", ClassRule::By(archive::tar), Touches::By(archive::unpacked))),
-    ("tclsh", runs("", interpreter::touched)),
-    ("tee", known("-ai --append --ignore-interrupts", ClassRule::By(files::tee), Touches::Operands(Act::Write))),
-    ("time", known("-o> --output>", ClassRule::Reads, Touches::RunsBy(files::wrapped))),
-    ("tokei", reads("-CfVh -e= -o= -s= -t= --files --exclude= --output= --sort= --type= --hidden --no-ignore")),
-    ("top", reads("-bHci1 -n= -p= -o= -u= -d= -w? -l= -s=")),
-    ("trap", own("", builtin::trap)),
-    ("tree", reads("-adfilxAqNsugpDFrtUCnhvcQSXJ -L= -P= -I= -H= -T= --dirsfirst --filesfirst --noreport --prune --gitignore --du --si --charset= --filelimit= --sort= --matchdirs --ignore-case --inodes --device --timefmt= --fromfile --info --metafirst --help --version -o> --output>")),
-    ("tsx", runs("-e= --eval=", interpreter::touched)),
-    ("uniq", known("-cdDiuz -f= -s= -w= --count --repeated --unique --ignore-case --zero-terminated --skip-fields= --skip-chars=", ClassRule::By(files::one_operand), Touches::Second)),
-    ("unset", own("-v", builtin::unset)),
-    ("unzip", known("", ClassRule::By(archive::unzip), Touches::By(archive::unpacked))),
-    ("wget", known(fetch::WGET, ClassRule::By(fetch::wget), Touches::By(fetch::wget_touched))),
-    ("xmllint", reads("--noout --format --xpath= --nonet --recover --huge --noblanks --html --version -o> --output>")),
-    ("xxd", known("-abCdEeiprRuv -c= -g= -l= -o= -s= -n=", ClassRule::By(files::one_operand), Touches::Second)),
-    ("yq", known("-rceCMnNPjvV -o= -p= -I= --raw-output --exit-status --colors --no-colors --null-input --no-doc --prettyPrint --output-format= --input-format= --indent= --unwrapScalar --compact-output --tojson --version", ClassRule::Listed, Touches::By(files::yq))),
+    ("ag", row("-acfgGhilLnNoQrRsSuUvwz -A? -B? -C? -m= --hidden --ignore= --depth= --nocolor --color --count --vimgrep --nogroup", Listed, Outputs)),
+    ("alias", row("", Rule(builtin::alias), Nothing)),
+    ("aops-hook", row("", Rule(own::aops_hook), Remote)),
+    ("apt", row("-a --installed --upgradable --all-versions", Verbs(&["list", "policy", "search", "show"]), Runs)),
+    ("apt-cache", row("-n --names-only", Verbs(&["depends", "policy", "rdepends", "search", "show", "showpkg"]), Runs)),
+    ("aria2c", row(fetch::ARIA2C, Unknown, ChangesBy(fetch::aria2c))),
+    ("base64", row("-dDi -w= --decode --wrap= --ignore-garbage -o> --output>", Listed, Outputs)),
+    ("bc", row("-lqsiw --mathlib --quiet", Listed, Outputs)),
+    ("bd", row(own::BD, Rule(own::tracker), Remote)),
+    ("brew", row("--versions --json --cask --formula", Verbs(&["info", "leaves", "list"]), Runs)),
+    ("cloc", row("--by-file --quiet --json --csv --md --vcs= --include-lang= --exclude-dir= --exclude-lang= --hide-rate", Listed, Outputs)),
+    ("crontab", row("-l", AtMost(0), Scripted)),
+    ("curl", row(fetch::CURL, Rule(fetch::curl), ChangesBy(fetch::curl_touched))),
+    ("date", row("-ujRn -I? -d= -r= -v= -f= --utc --universal --date= --reference= --iso-8601 --rfc-3339= --rfc-email --debug", Rule(files::date), Nothing)),
+    ("dd", row("", Rule(files::dd), ChangesBy(files::dd_touched))),
+    ("diff", row("--output>", Reads, Outputs)),
+    ("diff3", row("-AeEmxX3aiT -L= --text --merge --show-all", Listed, Outputs)),
+    ("dpkg", row("-l -L -s -S --list --listfiles --status --search --print-architecture --version", Listed, Runs)),
+    ("dpkg-query", row("-l -L -s -S -W -f= --list --listfiles --status --search --show --showformat=", Listed, Runs)),
+    ("export", row("-p", Rule(builtin::export), Nothing)),
+    ("file", row("-bkLhiIzrs0Np -m= -F= -e= -f= -P= --mime --mime-type --mime-encoding --brief --dereference --extension", Listed, Outputs)),
+    ("find", row("", Rule(find::class), ChangesBy(find::touched))),
+    ("gfind", row("", Unknown, ChangesBy(find::touched))),
+    ("gh", row("-R= -L= -s= -S= -a= -A= -l= -q= -t= -b= -w= -u= -e= -j= -c --repo= --limit= --state= --search= --author= --assignee= --label= --jq= --template= --json= --comments --log --log-failed --job= --branch= --workflow= --user= --event= --status= --verbose --exit-status --name-only --patch --color= --required --order= --sort= --yaml --owner= --language=", Verbs(&["auth status", "issue list", "issue status", "issue view", "label list", "pr checks", "pr diff", "pr list", "pr status", "pr view", "release list", "release view", "repo list", "repo view", "run list", "run view", "search code", "search commits", "search issues", "search prs", "search repos", "workflow list", "workflow view"]), Remote)),
+    ("git", row("", Rule(git::class), ChangesBy(git::touched))),
+    ("go", row("-m -v", Verbs(&["help", "version"]), Runs)),
+    ("gsed", row(scripts::SED, Unknown, ChangesBy(scripts::sed_touched))),
+    ("hash", row("-lt", Listed, Outputs)),
+    ("hostname", row("-fsiIdA --fqdn --short --ip-address --all-ip-addresses --domain", AtMost(0), Nothing)),
+    ("iconv", row("-cls -f= -t= --from-code= --to-code= --list -o> --output>", Listed, Outputs)),
+    ("ifconfig", row("-a", AtMost(0), Runs)),
+    ("ip", row("-46sjodc", Verbs(&["a", "addr", "addr list", "addr show", "address", "l", "link", "link show", "n", "neigh", "r", "route", "route show", "rule"]), Runs)),
+    ("jobs", row("-lnprs", Listed, Outputs)),
+    ("journalctl", row("-aefklmqrx -u= -n= -p= -o= -S= -U= -t= -g= -D= -b? --no-pager --since= --until= --unit= --user --lines= --output= --priority= --dmesg --list-boots --disk-usage --grep= --reverse --boot --catalog --follow --utc", Listed, Runs)),
+    ("kill", row("-l0", Needs(&["-l", "-0"]), Nothing)),
+    ("kubectl", row("-Afwp -n= -l= -o= -c= --namespace= --all-namespaces --output= --selector= --tail= --since= --follow --previous --container= --show-labels --no-headers --sort-by= --context= --client --field-selector= --watch", Verbs(&["api-resources", "api-versions", "cluster-info", "describe", "explain", "get", "logs", "top", "version"]), Remote)),
+    ("less", row("-eEFfgGiIJKLmMnNqQrRsSuUwWX -# -x= -z= -p= -P= --no-init --quit-if-one-screen -o> -O> --log-file> --LOG-FILE>", Rule(files::less), Outputs)),
+    ("lsof", row("-PntalUwbX -i? -p= -u= -c= -d= -F? -s?", Listed, Outputs)),
+    ("man", row("-kfwa -s= --where --path --whatis --apropos", Listed, Runs)),
+    ("nerdctl", row("", Unknown, RunsBy(files::mounted))),
+    ("nm", row("-AaBCDglnoprSsuv -f? -t= --demangle --dynamic --defined-only --undefined-only --extern-only --print-size --size-sort --numeric-sort", Listed, Outputs)),
+    ("npm", row("-algp --json --depth= --all --long --global --omit= --prod --dev --parseable", Verbs(&["bin", "config get", "config list", "config ls", "explain", "help", "info", "list", "ls", "outdated", "prefix", "root", "show", "v", "view", "why"]), Runs)),
+    ("objdump", row("-aCdDfFghHlprRsStTwxz -j= -M= -m= -b= --disassemble --syms --headers --all-headers --section= --section-headers --no-show-raw-insn --demangle --source", Listed, Outputs)),
+    ("perl", row("-e= -E=", Unknown, RunsBy(programs::interpreted))),
+    ("php", row("-r=", Unknown, RunsBy(programs::interpreted))),
+    ("ping", row("-46nq -c= -i= -t= -w= -W= -s=", Listed, Outputs)),
+    ("printf", row("", Rule(builtin::printf), Nothing)),
+    ("read", row("-rse -a= -d= -n= -N= -p= -t= -u= -i=", Rule(builtin::read), Nothing)),
+    ("rg", row(RG, Listed, Outputs)),
+    ("rpm", row("-qalifcdRp --query --all --list --info --file --whatprovides --queryformat= --last --changelog", Needs(&["-q", "--query"]), Runs)),
+    ("rustup", row("--installed --toolchain= -v", Verbs(&["component list", "show", "target list", "toolchain list", "which"]), Runs)),
+    ("sdiff", row("-o> --output>", Unknown, Outputs)),
+    ("sed", row(scripts::SED, Rule(scripts::sed), ChangesBy(scripts::sed_touched))),
+    ("set", row("", Rule(builtin::set), Nothing)),
+    ("shopt", row("-pqsuo", Listed, Outputs)),
+    ("shuf", row("-ezr -i= -n= --echo --input-range= --head-count= --repeat --zero-terminated --random-source= -o> --output>", Listed, Outputs)),
+    ("size", row("-ABGdoxt --format= --totals", Listed, Outputs)),
+    ("sort", row("-bdfghiMnRrVcCmsuz -k= -t= -S= -T= --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --sort= --check --merge --stable --unique --zero-terminated --key= --field-separator= --parallel= --buffer-size= --batch-size= --debug --files0-from= --help --version -o> --output>", Listed, Outputs)),
+    ("sqlite3", row("-cmd=", Unknown, RunsBy(programs::interpreted))),
+    ("ss", row("-46aehHilmnoprstuwx0 --listening --tcp --udp --numeric --processes --all --summary --no-header -D> --diag>", Listed, Outputs)),
+    ("ssh", row(programs::SSH, Unknown, RunsBy(programs::ssh))),
+    ("strace", row("-o> --output>", Unknown, RunsBy(files::wrapped))),
+    ("systemctl", row("-alq -n= -t= -p= --user --system --no-pager --all --type= --state= --property= --value --failed --plain --no-legend --lines=", Verbs(&["cat", "is-active", "is-enabled", "is-failed", "list-dependencies", "list-timers", "list-unit-files", "list-units", "show", "status"]), Runs)),
+    ("tar", row("", Rule(files::tar), ChangesBy(files::unpacked))),
+    ("tee", row("-ai --append --ignore-interrupts", Rule(files::tee), Operands(Act::Write))),
+    ("time", row("-o> --output>", Reads, RunsBy(files::wrapped))),
+    ("tokei", row("-CfVh -e= -o= -s= -t= --files --exclude= --output= --sort= --type= --hidden --no-ignore", Listed, Outputs)),
+    ("top", row("-bHci1 -n= -p= -o= -u= -d= -w? -l= -s=", Listed, Outputs)),
+    ("trap", row("", Rule(builtin::trap), Nothing)),
+    ("tree", row("-adfilxAqNsugpDFrtUCnhvcQSXJ -L= -P= -I= -H= -T= --dirsfirst --filesfirst --noreport --prune --gitignore --du --si --charset= --filelimit= --sort= --matchdirs --ignore-case --inodes --device --timefmt= --fromfile --info --metafirst --help --version -o> --output>", Listed, Outputs)),
+    ("tsx", row("-e= --eval=", Unknown, RunsBy(programs::interpreted))),
+    ("uniq", row("-cdDiuz -f= -s= -w= --count --repeated --unique --ignore-case --zero-terminated --skip-fields= --skip-chars=", AtMost(1), Second)),
+    ("unset", row("-v", Rule(builtin::unset), Nothing)),
+    ("unzip", row("-lptvzZqch12C -x=", Needs(&["-l", "-p", "-t", "-v", "-z", "-Z", "-c"]), ChangesBy(files::unpacked))),
+    ("wget", row(fetch::WGET, Rule(fetch::wget), ChangesBy(fetch::wget_touched))),
+    ("xmllint", row("--noout --format --xpath= --nonet --recover --huge --noblanks --html --version -o> --output>", Listed, Outputs)),
+    ("xxd", row("-abCdEeiprRuv -c= -g= -l= -o= -s= -n=", AtMost(1), Second)),
+    ("yq", row("-rceCMnNPjvV -o= -p= -I= --raw-output --exit-status --colors --no-colors --null-input --no-doc --prettyPrint --output-format= --input-format= --indent= --unwrapScalar --compact-output --tojson --version", Listed, ChangesBy(files::yq))),
 ];
 
-const fn known(options: &'static str, rule: ClassRule, touches: Touches) -> Row {
+const fn row(options: &'static str, rule: ClassRule, touches: Touches) -> Row {
     Row { options, rule, touches }
 }
 
-/// Reads with these options; those with `>` write what they name.
-const fn reads(options: &'static str) -> Row {
-    outputs(options, ClassRule::Listed)
-}
-
-const fn outputs(options: &'static str, rule: ClassRule) -> Row {
-    known(options, rule, Touches::Outputs)
-}
-
-/// Reads with these options, else it may run anything.
-const fn lists(options: &'static str) -> Row {
-    known(options, ClassRule::Listed, Touches::Runs)
-}
-
-const fn own(options: &'static str, class: fn(&Invocation) -> Class) -> Row {
-    known(options, ClassRule::By(class), Touches::Nothing)
-}
-
-const fn operands(act: Act) -> Row {
-    known("", ClassRule::Unknown, Touches::Operands(act))
-}
-
-const fn changes(options: &'static str, touched: fn(&Invocation) -> Touched) -> Row {
-    known(options, ClassRule::Unknown, Touches::By(touched))
-}
-
-const fn runs(options: &'static str, touched: fn(&Invocation) -> Touched) -> Row {
-    known(options, ClassRule::Unknown, Touches::RunsBy(touched))
-}
-
-const BAT: &str = "-AnpPSuf -l= -r= -H= -m= --plain --number --language= --line-range= --highlight-line= --style= --color= --paging= --theme= --wrap= --show-all --decorations= --tabs= --list-languages --list-themes --version --help";
-const LESS: &str =
-    "-eEFfgGiIJKLmMnNqQrRsSuUwWX -# -x= -z= -p= -P= --no-init --quit-if-one-screen -o> -O> --log-file> --LOG-FILE>";
 const RG: &str = "-abcFHhiILlnNopPqsSuUvVwx.z0 -A= -B= -C= -d= -e= -E= -f= -g= -j= -m= -M= -r= -t= -T= --after-context= --before-context= --context= --color= --colors= --column --no-column --count \
     --count-matches --crlf --debug --trace --dfa-size-limit= --encoding= --engine= --file= --files --files-with-matches \
     --files-without-match --fixed-strings --no-fixed-strings --follow --no-follow --glob= --iglob= --glob-case-insensitive \
@@ -215,16 +176,7 @@ const RG: &str = "-abcFHhiILlnNopPqsSuUvVwx.z0 -A= -B= -C= -d= -e= -E= -f= -g= -
     --binary --no-binary --block-buffered --auto-hybrid-regex --context-separator= --field-match-separator= \
     --field-context-separator= --byte-offset --hyperlink-format= \
     --pre>";
-#[rustfmt::skip]
-const CONTAINERS: &[&str] = &["compose ls", "compose ps", "container list", "container ls", "diff", "history", "image list", "image ls", "images", "info", "inspect", "logs", "network inspect", "network list", "network ls", "port", "ps", "top", "version", "volume inspect", "volume list", "volume ls"];
-#[rustfmt::skip]
-const CONTAINER_OPTIONS: &str = "-aqlsft -n= --all --quiet --latest --size --filter= --format= --no-trunc --tail= --since= --until= --timestamps --follow --digests --type=";
-#[rustfmt::skip]
-const PIP: &[&str] = &["check", "debug", "freeze", "help", "index versions", "list", "show"];
-#[rustfmt::skip]
-const PIP_OPTIONS: &str = "-flov --outdated --format= --user --local --verbose --files --not-required --all --path=";
 
-/// What is known of the command of this name.
 pub(super) fn find(name: &str) -> Option<Row> {
     let row = TABLE.binary_search_by_key(&name, |(known, _)| known).ok().map(|at| TABLE[at].1);
     let group = || GROUPS.iter().find(|(names, _)| names.binary_search(&name).is_ok()).map(|(_, row)| *row);

@@ -1,4 +1,5 @@
-//! What commands print: what a `find` may find (its roots, any depth below, the names it asks for), arguments, known text.
+//! What commands print: what a `find` may find (its roots, any depth below, the names it asks for), arguments, known text,
+//! numbers.
 
 use super::{Bit, Simple, Word};
 
@@ -15,17 +16,13 @@ pub fn found(simple: &Simple) -> Option<Vec<Word>> {
     let roots = if roots.is_empty() { &here } else { roots };
     let names = names(tests);
     let flat = tests.windows(2).any(|pair| pair[0].is("-maxdepth") && (pair[1].is("1") || pair[1].is("0")));
-    let mut all = Vec::new();
-    for root in roots {
-        if names.is_empty() {
-            all.push(below(root, &[&[Bit::Star, Bit::Star]]));
-        }
-        for name in &names {
-            let deep: &[Bit] = &[Bit::Star, Bit::Star];
-            all.push(if flat { below(root, &[name]) } else { below(root, &[deep, name]) });
-        }
+    let deep: &[Bit] = &[Bit::Star, Bit::Star];
+    let mut tails: Vec<Vec<&[Bit]>> =
+        names.iter().map(|name| if flat { vec![&name[..]] } else { vec![deep, name] }).collect();
+    if tails.is_empty() {
+        tails.push(vec![deep]);
     }
-    Some(all)
+    Some(roots.iter().flat_map(|root| tails.iter().map(|tail| below(root, tail))).collect())
 }
 
 /// The patterns of `-name` and `-iname`; none if one of several ways in is not bound by a name.
@@ -96,7 +93,6 @@ pub(super) fn printed(commands: &[Simple]) -> (Vec<Word>, Option<String>) {
     (names, commands.iter().filter_map(said).reduce(|all, more| all + "\n" + &more))
 }
 
-/// The text a command prints, where the line itself holds it.
 fn said(simple: &Simple) -> Option<String> {
     match simple.name()? {
         "echo" | "printf" => {
@@ -106,5 +102,24 @@ fn said(simple: &Simple) -> Option<String> {
         }
         "cat" | "tee" | "head" | "tail" | "envsubst" => simple.script.clone(),
         _ => None,
+    }
+}
+
+/// This program, of which these are the commands, prints numbers and nothing else.
+pub(super) fn is_number(code: &str, commands: &[Simple]) -> bool {
+    let one = !code.contains([';', '&', '\n', '(', '{', '`']);
+    let Some(last) = commands.last().filter(|last| one && !last.function && last.writes.is_empty()) else {
+        return false;
+    };
+    let firm = last.words.iter().all(Word::is_firm);
+    let words: Vec<String> = last.words.iter().skip(1).map(Word::lossy).collect();
+    let digits = |word: &String| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    match last.name() {
+        Some("nproc") => words.is_empty(),
+        Some("wc") => words.len() == 1 && matches!(words[0].as_str(), "-l" | "-w" | "-c" | "-m"),
+        Some("seq" | "echo") => firm && words.iter().all(digits),
+        Some("date") => firm && matches!(words.as_slice(), [only] if only == "+%s" || only == "+%Y"),
+        Some("grep") => firm && words.first().is_some_and(|word| word == "-c") && words.len() <= 3,
+        _ => false,
     }
 }

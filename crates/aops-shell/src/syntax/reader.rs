@@ -4,13 +4,10 @@
 //! deeper than `DEEPEST`, and all that is accepted is accepted by `bash -n`. What is rare and hard to tell apart (such as a
 //! subshell that begins like a sum) is refused.
 
-use super::tree::{Command, Join, List, Part, Pipeline, Raw, Redirect, Statement};
+use super::tree::{Command, List, Part, Pipeline, Raw, Redirect, Statement, is_name_byte};
 
-mod token;
 mod word;
-mod redirect;
 mod simple;
-mod test;
 mod compound;
 #[cfg(test)]
 mod tests;
@@ -21,6 +18,16 @@ const LONGEST: usize = 128 * 1024;
 const DEEPEST: usize = 32;
 /// Programs inside each other: `$( $( … ) )`. The walk goes no deeper.
 pub(super) const PROGRAMS: usize = 12;
+
+/// Signs, longest first where one begins another.
+const SIGNS: [&str; 23] = [
+    "&&", "&>>", "&>", "&", "||", "|&", "|", ";;&", ";;", ";&", ";", "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&",
+    ">|", ">", "(", ")",
+];
+
+fn ends_word(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'&' | b';' | b'|' | b'<' | b'>' | b'(' | b')')
+}
 
 /// The tree of a program, or nothing if it is not understood or beyond the bounds.
 pub(super) fn parse(text: &str) -> Option<List<'_>> {
@@ -52,7 +59,6 @@ struct Token<'a> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
-    /// Not read yet.
     #[default]
     Unread,
     Word,
@@ -64,7 +70,6 @@ enum Kind {
     Refused,
 }
 
-/// The text, and how far it is read.
 struct Reader<'a> {
     text: &'a str,
     /// The end of `token`.
@@ -95,6 +100,62 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
+    fn lex(&mut self) -> Option<Token<'a>> {
+        self.skip_blanks();
+        let begin = self.at;
+        let Some(byte) = self.byte(begin) else {
+            return Some(Token { kind: Kind::End, word: Raw::default() });
+        };
+        if byte == b'\n' {
+            self.end_line()?;
+            return Some(Token { kind: Kind::Sign, word: Raw::plain("\n") });
+        }
+        if ends_word(byte) && !self.at_process() {
+            let rest = self.text.as_bytes().get(begin..)?;
+            let sign = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes()))?;
+            self.at += sign.len();
+            return Some(Token { kind: Kind::Sign, word: Raw::plain(sign) });
+        }
+        let word = self.gather(begin, Self::pass_word)?;
+        let redirects = matches!(self.byte(self.at), Some(b'<' | b'>'));
+        let kind = if redirects && is_descriptor(word.text) { Kind::Descriptor } else { Kind::Word };
+        Some(Token { kind, word })
+    }
+
+    /// Blanks, line continuations and a comment.
+    fn skip_blanks(&mut self) {
+        loop {
+            match self.byte(self.at) {
+                Some(b' ' | b'\t') => self.at += 1,
+                Some(b'\\') if self.byte(self.at + 1) == Some(b'\n') => self.at += 2,
+                Some(b'#') => self.at = self.find(b'\n').unwrap_or(self.text.len()),
+                _ => return,
+            }
+        }
+    }
+
+    fn find(&self, byte: u8) -> Option<usize> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let found = memchr::memchr(byte, rest);
+        #[cfg(test)]
+        LOOKS.with(|looks| looks.set(looks.get() + found.unwrap_or(rest.len()) + 1));
+        found.map(|found| self.at + found)
+    }
+
+    /// Pass a line feed, and the here-documents that follow it.
+    fn end_line(&mut self) -> Option<()> {
+        let line_feed = self.at;
+        self.at += 1;
+        if let Some(documents) = self.documents.take() {
+            // Another one stands inside quotes, or between the brackets of a substitution.
+            if documents.line_end != line_feed || documents.level != self.level {
+                return None;
+            }
+            self.at = documents.end;
+        }
+        Some(())
+    }
+
     fn peek(&mut self) -> &Token<'a> {
         if self.token.kind == Kind::Unread {
             self.token = self.lex().unwrap_or(Token { kind: Kind::Refused, word: Raw::default() });
@@ -102,7 +163,6 @@ impl<'a> Reader<'a> {
         &self.token
     }
 
-    /// The text of the next token.
     fn next_text(&mut self) -> &'a str {
         self.peek().word.text
     }
@@ -137,7 +197,6 @@ impl<'a> Reader<'a> {
         any
     }
 
-    /// One level deeper.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         if self.depth >= DEEPEST {
             return None;
@@ -153,15 +212,14 @@ impl<'a> Reader<'a> {
         let mut all = Vec::new();
         self.linebreaks();
         while !self.at_list_end() {
-            let first = self.pipeline()?;
-            let mut rest = Vec::new();
-            while let Some(join) = self.join() {
+            let mut pipelines = vec![(false, self.pipeline()?)];
+            while let Some(is_or) = self.join() {
                 self.linebreaks();
-                rest.push((join, self.pipeline()?));
+                pipelines.push((is_or, self.pipeline()?));
             }
             let background = self.pass("&");
             let ended = background || self.pass(";");
-            all.push(Statement { first, rest, background });
+            all.push(Statement { pipelines, background });
             if !self.linebreaks() && !ended {
                 break;
             }
@@ -181,11 +239,10 @@ impl<'a> Reader<'a> {
         self.peek().kind == Kind::End || closes(self.next_text())
     }
 
-    fn join(&mut self) -> Option<Join> {
-        if self.pass("&&") {
-            return Some(Join::And);
-        }
-        self.pass("||").then_some(Join::Or)
+    /// `&&` or `||`, and whether it is the latter.
+    fn join(&mut self) -> Option<bool> {
+        let is_or = self.pass("||");
+        (is_or || self.pass("&&")).then_some(is_or)
     }
 
     fn pipeline(&mut self) -> Option<Pipeline<'a>> {
@@ -200,7 +257,7 @@ impl<'a> Reader<'a> {
         let mut stages = vec![self.command()?];
         loop {
             if self.pass("|&") {
-                stages.last_mut()?.redirects_mut()?.push(Redirect::CopyOutput(Raw::plain("1")));
+                stages.last_mut()?.redirects_mut().push(Redirect::File(">&", Raw::plain("1")));
             } else if !self.pass("|") {
                 return Some(stages);
             }
@@ -220,4 +277,11 @@ impl<'a> Reader<'a> {
             _ => self.simple(None),
         }
     }
+}
+
+/// `2` or `{name}`, as they stand before `>`.
+fn is_descriptor(word: &str) -> bool {
+    let name = |text: &str| !text.is_empty() && text.bytes().all(is_name_byte);
+    word.bytes().all(|byte| byte.is_ascii_digit())
+        || word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).is_some_and(name)
 }

@@ -1,10 +1,10 @@
 //! Reads one simple command of the tree: its words, assignments and redirections, and what they change in the scope.
 
 use super::scope::Scope;
-use super::tree::{Assignment, Raw, Redirect, SimpleCommand, Value};
+use super::tree::{Assignment, Raw, Redirect, SimpleCommand};
 use super::walk::Walk;
 use super::word::is_plain;
-use super::wrap::{self, Inner, Place};
+use super::wrap::{MADE_UP, code};
 use super::{Bit, Simple, Word};
 use std::rc::Rc;
 
@@ -40,7 +40,7 @@ impl Walk {
     }
 
     /// A command is complete: look inside it, or keep it.
-    fn run(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
+    pub(super) fn run(&mut self, mut simple: Simple, scope: &mut Scope, own: &Scope) {
         let folders: usize = scope.folders.iter().map(|folder| folder.bits.len()).sum();
         if !self.spend(1 + simple.words.len() + folders / 256) {
             return;
@@ -52,35 +52,10 @@ impl Walk {
         if simple.function {
             return self.found.push(simple);
         }
-        let inside = wrap::look_inside(&simple, scope, own);
-        if let Some(guess) = &inside.guess {
-            self.guess(guess);
-        }
-        inside.runs.into_iter().for_each(|inner| self.inner(inner, scope, own));
-        if !inside.is_all {
+        if !self.look_inside(&simple, scope, own) {
             self.found.push(simple);
         } else if !simple.writes.is_empty() || !simple.assigned.is_empty() {
             self.found.push(Simple { words: Vec::new(), ..simple });
-        }
-    }
-
-    /// Something that a command runs.
-    fn inner(&mut self, inner: Inner, scope: &mut Scope, own: &Scope) {
-        match inner {
-            Inner::Program(text, Place::Here) => self.program(&text, scope),
-            Inner::Program(text, Place::Apart(mut scope)) => self.program(&text, &mut scope),
-            Inner::Command(simple, Place::Here) => self.run(*simple, scope, own),
-            Inner::Command(simple, Place::Apart(mut scope)) => self.run(*simple, &mut scope, own),
-            Inner::Builtin(simple) => {
-                // It looks for no function.
-                let functions = std::mem::take(&mut scope.functions);
-                self.run(*simple, scope, own);
-                scope.functions = functions;
-            }
-            Inner::Writes(writes) => {
-                let folders = Rc::clone(&scope.folders);
-                self.found.push(Simple { writes, folders, ..Simple::default() });
-            }
         }
     }
 
@@ -98,62 +73,55 @@ impl Walk {
         let mut writes = Vec::new();
         for redirect in redirects {
             match redirect {
-                Redirect::Input(word) | Redirect::Output(word) if word.process().is_some() => {
-                    let word = word.process().map(|list| self.sublist(list, scope)).unwrap_or_default();
-                    scope.arriving.extend(word.named);
-                    scope.script = word.said.or(scope.script.take());
-                    scope.sure = false;
-                }
-                Redirect::Input(word) => {
-                    scope.arriving = self.words(word, scope);
-                    scope.sure = false;
-                }
-                Redirect::Output(word) => writes.extend(self.words(word, scope)),
-                Redirect::CopyInput(word) => {
-                    self.words(word, scope);
-                    scope.sure = false;
-                }
-                Redirect::CopyOutput(word) => {
-                    let words = self.words(word, scope);
-                    writes.extend(words.into_iter().filter(|word| !is_descriptor(word)));
-                    scope.sure = false;
-                }
-                Redirect::Document(document) => {
-                    let text = document.body.text;
-                    let literal = document.is_literal || !text.contains(['$', '`', '\\']);
-                    scope.sure = literal && document.is_standard_input;
-                    if !document.is_literal {
-                        self.document(&document.body, scope);
-                    }
-                    scope.script = Some(document.text());
-                }
+                Redirect::File(sign, word) => writes.extend(self.file(sign, word, scope)),
                 Redirect::Text(word, is_standard_input) => {
                     let words = self.words(word, scope);
                     scope.sure = words.iter().all(Word::is_firm) && *is_standard_input;
                     scope.script = Some(words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "));
                     scope.arriving = words;
                 }
+                Redirect::Document { body, is_literal, strips_tabs, is_standard_input } => {
+                    scope.sure = *is_standard_input && (*is_literal || !body.text.contains(['$', '`', '\\']));
+                    if !is_literal {
+                        self.document(body, scope);
+                    }
+                    let lines = body.text.split_inclusive('\n');
+                    let read = |line| if *strips_tabs { str::trim_start_matches(line, '\t') } else { line };
+                    scope.script = Some(lines.map(read).collect());
+                }
             }
         }
         writes
     }
 
-    fn assignment(&mut self, assignment: &Assignment, scope: &Scope) -> (String, Vec<Word>) {
-        if let Some(index) = &assignment.index {
-            self.sum(index, scope);
+    fn file(&mut self, sign: &str, raw: &Raw, scope: &mut Scope) -> Vec<Word> {
+        let copies = matches!(sign, "<&" | ">&");
+        if let Some(list) = raw.process().filter(|_| !copies) {
+            let word = self.sublist(list, scope);
+            scope.arriving.extend(word.named);
+            scope.script = word.said.or(scope.script.take());
+            scope.sure = false;
+            return Vec::new();
         }
-        let mut values = match &assignment.value {
-            Value::Scalar(word) => {
-                // Blanks in an assigned value do not split it.
-                let words = self.words(word, scope);
-                if words.len() > 1 && !word.text.contains('{') { vec![joined(&words)] } else { words }
-            }
-            Value::Array(items) => {
-                items.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| self.sum(index, scope));
-                items.iter().flat_map(|(_, word)| self.words(word, scope)).collect()
-            }
-        };
-        if assignment.index.is_some() || assignment.appends {
+        let mut words = self.words(raw, scope);
+        scope.sure &= !copies && sign != "<";
+        match sign {
+            "<" => scope.arriving = std::mem::take(&mut words),
+            "<&" => words.clear(),
+            ">&" => words.retain(|word| !is_descriptor(word)),
+            _ => {}
+        }
+        words
+    }
+
+    fn assignment(&mut self, assignment: &Assignment, scope: &Scope) -> (String, Vec<Word>) {
+        assignment.indexes.iter().for_each(|index| self.sum(index, scope));
+        let mut values: Vec<Word> = assignment.values.iter().flat_map(|word| self.words(word, scope)).collect();
+        // Blanks in an assigned value do not split it.
+        if !assignment.is_array && values.len() > 1 && !assignment.values[0].text.contains('{') {
+            values = vec![joined(&values)];
+        }
+        if assignment.keeps {
             let old = scope.value(assignment.name).unwrap_or_default();
             values.extend(old.iter().cloned());
             values.push(Word::any());
@@ -169,10 +137,10 @@ impl Walk {
         for link in [last.clone(), to.last_part().from_folder(&last)] {
             let link = link.from_folder(folder).tidied();
             let leads = to.from_folder(&link.folder());
-            if self.links.len() < LINKS && link != leads {
-                self.links.push((link, leads));
+            if self.line.links.len() < LINKS && link != leads {
+                self.line.links.push((link, leads));
             } else {
-                self.unclear |= self.links.len() >= LINKS;
+                self.line.unclear |= self.line.links.len() >= LINKS;
             }
         }
     }
@@ -182,10 +150,8 @@ impl Walk {
         const ENDS: [&str; 7] = ["PAGER", "EDITOR", "VISUAL", "BROWSER", "COMMAND", "CMD", "LESSOPEN"];
         if ENDS.iter().any(|end| name.ends_with(end)) {
             for value in values {
-                if !value.is_firm() {
-                    self.guess(wrap::MADE_UP);
-                }
-                if let Some(text) = wrap::code(value) {
+                self.guess_if(!value.is_firm(), MADE_UP);
+                if let Some(text) = code(value) {
                     self.program(&text, &mut scope.clone());
                 }
             }
@@ -237,11 +203,7 @@ impl Walk {
                     scope.set(&(n + 1).to_string(), vec![(*word).clone()]);
                 }
             }
-            "unset" => {
-                for word in operands(simple) {
-                    self.assign(scope, &word.lossy(), Vec::new());
-                }
-            }
+            "unset" => operands(simple).iter().for_each(|word| self.assign(scope, &word.lossy(), Vec::new())),
             _ => {}
         }
     }

@@ -1,23 +1,14 @@
 //! The syntax tree of a shell program. Its words are slices of the text, with their substitutions parsed in place.
 
-/// Statements in order.
 pub(super) type List<'a> = Vec<Statement<'a>>;
-/// The commands of a pipe.
 pub(super) type Pipeline<'a> = Vec<Command<'a>>;
 
-/// Pipelines joined by `&&` and `||`.
 #[derive(Debug)]
 pub(super) struct Statement<'a> {
-    pub(super) first: Pipeline<'a>,
-    pub(super) rest: Vec<(Join, Pipeline<'a>)>,
+    /// Joined by `&&` and `||`; each with whether `||` stands before it.
+    pub(super) pipelines: Vec<(bool, Pipeline<'a>)>,
     /// It ends with `&`.
     pub(super) background: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Join {
-    And,
-    Or,
 }
 
 #[derive(Debug)]
@@ -25,7 +16,6 @@ pub(super) enum Command<'a> {
     Simple(SimpleCommand<'a>),
     Compound(Box<Compound<'a>>, Vec<Redirect<'a>>),
     Function(&'a str, Box<Compound<'a>>, Vec<Redirect<'a>>),
-    Coprocess(Box<Command<'a>>),
 }
 
 #[derive(Debug, Default)]
@@ -39,23 +29,18 @@ pub(super) struct SimpleCommand<'a> {
 pub(super) enum Compound<'a> {
     /// `{ … }`, and the parts of `if`, `while` and `until` in their order.
     Lists(Vec<List<'a>>),
+    /// `( … )`, and the command of `coproc`.
     Subshell(List<'a>),
-    For {
+    /// `for`, or `select`, whose variable may also be empty.
+    Each {
+        selects: bool,
         name: &'a str,
         values: Vec<Raw<'a>>,
         body: List<'a>,
     },
-    /// Like `for`, but the variable may also be empty.
-    Select {
-        name: &'a str,
-        values: Vec<Raw<'a>>,
-        body: List<'a>,
-    },
-    /// `for ((…; …; …))`
-    Count(Raw<'a>, List<'a>),
     Case(Raw<'a>, Vec<(Vec<Raw<'a>>, List<'a>)>),
-    /// `((…))`
-    Sum(Raw<'a>),
+    /// `((…))`, and `for ((…; …; …))` with its body.
+    Sum(Raw<'a>, List<'a>),
     /// `[[ … ]]`: its operands, and whether the shell computes with them.
     Test(Vec<(Raw<'a>, bool)>),
 }
@@ -64,52 +49,30 @@ pub(super) enum Compound<'a> {
 #[derive(Debug)]
 pub(super) struct Assignment<'a> {
     pub(super) name: &'a str,
-    pub(super) index: Option<Raw<'a>>,
-    pub(super) appends: bool,
-    pub(super) value: Value<'a>,
-}
-
-#[derive(Debug)]
-pub(super) enum Value<'a> {
-    Scalar(Raw<'a>),
-    /// Elements, each with its index if it has one.
-    Array(Vec<(Option<Raw<'a>>, Raw<'a>)>),
+    /// Of the variable, or of elements of its array.
+    pub(super) indexes: Vec<Raw<'a>>,
+    /// One, but for an array.
+    pub(super) values: Vec<Raw<'a>>,
+    pub(super) is_array: bool,
+    /// What it held before is still there.
+    pub(super) keeps: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Redirect<'a> {
-    /// `<`
-    Input(Raw<'a>),
-    /// `>`, `>>`, `>|`, `<>`, `&>`, `&>>`
-    Output(Raw<'a>),
-    /// `<&`
-    CopyInput(Raw<'a>),
-    /// `>&`
-    CopyOutput(Raw<'a>),
-    /// `<<`, `<<-`
-    Document(Document<'a>),
+    /// All other signs, and the file or descriptor.
+    File(&'a str, Raw<'a>),
     /// `<<<`; whether it is the standard input.
     Text(Raw<'a>, bool),
-}
-
-#[derive(Debug)]
-pub(super) struct Document<'a> {
-    pub(super) body: Raw<'a>,
-    /// The delimiter is quoted: nothing in the body is expanded.
-    pub(super) is_literal: bool,
-    /// `<<-`: tabs at the beginning of lines are not part of it.
-    pub(super) strips_tabs: bool,
-    pub(super) is_standard_input: bool,
-}
-
-impl Document<'_> {
-    /// What the command reads.
-    pub(super) fn text(&self) -> String {
-        if !self.strips_tabs {
-            return self.body.text.to_owned();
-        }
-        self.body.text.split_inclusive('\n').map(|line| line.trim_start_matches('\t')).collect()
-    }
+    /// `<<`, `<<-`
+    Document {
+        body: Raw<'a>,
+        /// The delimiter is quoted: nothing in the body is expanded.
+        is_literal: bool,
+        /// `<<-`: tabs at the beginning of lines are not part of it.
+        strips_tabs: bool,
+        is_standard_input: bool,
+    },
 }
 
 /// A word, or another text with expansions, as it stands in the program.
@@ -126,7 +89,6 @@ pub(super) struct Raw<'a> {
 #[derive(Debug)]
 pub(super) struct Part<'a> {
     pub(super) at: usize,
-    /// The place after it.
     pub(super) end: usize,
     /// The program of a substitution.
     pub(super) list: Option<List<'a>>,
@@ -155,6 +117,27 @@ impl<'a> Raw<'a> {
         part.list.as_ref().filter(|_| end == self.text.len())
     }
 
+    /// Where a bracket closes; quotes, expansions and nested ones are passed.
+    pub(super) fn closing(&self, from: usize, to: usize, open: u8, close: u8) -> Option<usize> {
+        let bytes = &self.text.as_bytes()[..to];
+        let (mut at, mut depth, mut quoted) = (from, 0usize, false);
+        while let Some(&byte) = bytes.get(at) {
+            at = match byte {
+                b'$' | b'<' | b'>' | b'(' if self.part(at).is_some() => self.part(at)?.1,
+                b'\\' => at + 2,
+                b'\'' if !quoted => at + 2 + memchr::memchr(b'\'', &bytes[at + 1..])?,
+                _ if byte == close && depth == 0 && !quoted => return Some(at),
+                _ => {
+                    quoted ^= byte == b'"';
+                    let counts = |sign: u8| usize::from(byte == sign && !quoted);
+                    depth = depth + counts(open) - counts(close);
+                    at + 1
+                }
+            };
+        }
+        None
+    }
+
     /// Cut in two at this byte. A part that begins before it stays in the first half.
     pub(super) fn split(mut self, at: usize) -> (Self, Self) {
         let later = self.parts.partition_point(|part| part.at < self.at + at);
@@ -162,4 +145,8 @@ impl<'a> Raw<'a> {
         let (first, second) = self.text.split_at(at);
         (Self::new(first, self.at, self.parts), Self::new(second, self.at + at, parts))
     }
+}
+
+pub(super) fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }

@@ -5,9 +5,9 @@
 
 use super::reader::{PROGRAMS, parse};
 use super::scope::Scope;
-use super::tree::{Command, Compound, Join, List, Pipeline, Raw, Redirect, Statement};
-use super::word::{Expanded, Manner, Run, expand, sum};
-use super::{Bit, Ground, Held, Simple, Word, found, number};
+use super::tree::{Command, Compound, List, Pipeline, Raw, Redirect, Statement};
+use super::word::{Expanded, Run, document, expand, sum};
+use super::{Bit, Ground, Held, Line, Simple, Word, found};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -16,15 +16,10 @@ const NESTED: usize = 64;
 /// Commands and words in all.
 const BUDGET: usize = 20_000;
 
-/// The walk so far.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
+    pub(super) line: Line,
     pub(super) found: Vec<Simple>,
-    pub(super) unclear: bool,
-    pub(super) guessed: Option<String>,
-    pub(super) variables: BTreeMap<String, Held>,
-    pub(super) numbers: BTreeSet<String>,
-    pub(super) links: Vec<(Word, Word)>,
     /// Functions, and whether nothing but the line's end can keep it from being defined.
     functions: Vec<(String, bool)>,
     /// The next command is a statement of the line itself: no branch, loop or pipe around it.
@@ -40,20 +35,19 @@ impl Walk {
         let known = known.chain([("HOME", ground.home), ("PWD", ground.cwd)]);
         let held = |value: &str| Held { set: false, ..Held::of(&Word::of(value)) };
         let variables = known.map(|(name, value)| (name.to_owned(), held(value))).collect();
-        Self { variables, ..Self::default() }
+        Self { line: Line { variables, ..Line::default() }, ..Self::default() }
     }
 
     pub(super) fn program(&mut self, text: &str, scope: &mut Scope) {
         match parse(text) {
             Some(list) => self.tree(&list, scope),
-            None => self.unclear = true,
+            None => self.line.unclear = true,
         }
     }
 
-    /// A program that was read.
     fn tree(&mut self, list: &List, scope: &mut Scope) {
         if scope.depth >= PROGRAMS {
-            self.unclear = true;
+            self.line.unclear = true;
             return;
         }
         scope.depth += 1;
@@ -63,10 +57,15 @@ impl Walk {
 
     /// What follows may run something else than we see.
     pub(super) fn guess(&mut self, what: &str) {
-        self.guessed.get_or_insert_with(|| what.to_owned());
+        self.line.guessed.get_or_insert_with(|| what.to_owned());
     }
 
-    /// A variable gets one of these values.
+    pub(super) fn guess_if(&mut self, is_guess: bool, what: &str) {
+        if is_guess {
+            self.guess(what);
+        }
+    }
+
     pub(super) fn assign(&mut self, scope: &mut Scope, name: &str, values: Vec<Word>) {
         let held = values.iter().map(Held::of).reduce(Held::and).unwrap_or(Held::ANYTHING);
         self.hold(name, held);
@@ -77,7 +76,7 @@ impl Walk {
     }
 
     pub(super) fn hold(&mut self, name: &str, held: Held) {
-        let known = self.variables.entry(name.to_owned()).or_insert(held);
+        let known = self.line.variables.entry(name.to_owned()).or_insert(held);
         *known = known.and(held);
     }
 
@@ -93,14 +92,14 @@ impl Walk {
     /// One more step; `false` when there were too many.
     pub(super) fn spend(&mut self, steps: usize) -> bool {
         self.spent += steps;
-        self.unclear |= self.spent > BUDGET;
+        self.line.unclear |= self.spent > BUDGET;
         self.spent <= BUDGET
     }
 
     fn list(&mut self, list: &List, scope: &mut Scope, outermost: bool) {
         for statement in list {
-            let alone = statement.rest.is_empty() && statement.first.len() == 1;
-            self.outermost = outermost && alone && !statement.background;
+            let is_alone = matches!(statement.pipelines.as_slice(), [(_, pipeline)] if pipeline.len() == 1);
+            self.outermost = outermost && is_alone && !statement.background;
             if statement.background {
                 self.chain(statement, &mut scope.clone());
             } else {
@@ -111,9 +110,8 @@ impl Walk {
 
     fn chain(&mut self, statement: &Statement, scope: &mut Scope) {
         let before = Rc::clone(&scope.folders);
-        self.pipeline(&statement.first, scope);
-        for (join, pipeline) in &statement.rest {
-            if *join == Join::Or {
+        for (is_or, pipeline) in &statement.pipelines {
+            if *is_or {
                 scope.also_in(&before);
             }
             self.pipeline(pipeline, scope);
@@ -133,7 +131,7 @@ impl Walk {
                 Scope { arriving: std::mem::take(&mut arriving), script: script.take(), sure: false, ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
-            (arriving, script) = self.printed(first);
+            (arriving, script) = found::printed(&self.found[first..]);
             // Known once is enough: a long pipe of like stages stays short.
             own.arriving.retain(|word| !arriving.contains(word));
             arriving.append(&mut own.arriving);
@@ -142,7 +140,7 @@ impl Walk {
 
     fn command(&mut self, command: &Command, scope: &mut Scope) {
         let outermost = std::mem::take(&mut self.outermost);
-        self.unclear |= self.nested >= NESTED;
+        self.line.unclear |= self.nested >= NESTED;
         if !self.spend(1) || self.nested >= NESTED {
             return;
         }
@@ -159,7 +157,6 @@ impl Walk {
                 self.functions.push(((*name).to_owned(), outermost));
                 self.function(name, body, redirects, scope);
             }
-            Command::Coprocess(command) => self.command(command, &mut scope.clone()),
         }
         self.nested -= 1;
     }
@@ -173,10 +170,9 @@ impl Walk {
         self.compound(body, &mut own);
         // A caller may stand where the function went.
         scope.also_in(&own.folders);
-        self.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
+        self.line.unclear |= own.folders.iter().any(|folder| !scope.folders.contains(folder));
     }
 
-    /// Redirections of a compound command.
     fn redirect(&mut self, redirects: &[Redirect], scope: &mut Scope) {
         let writes = self.redirects(redirects, scope);
         if !writes.is_empty() {
@@ -188,20 +184,15 @@ impl Walk {
         match compound {
             Compound::Lists(lists) => lists.iter().for_each(|list| self.list(list, scope, false)),
             Compound::Subshell(list) => self.list(list, &mut scope.clone(), false),
-            Compound::For { name, values, body } => {
+            Compound::Each { selects, name, values, body } => {
                 let values: Vec<Word> = values.iter().flat_map(|word| self.words(word, scope)).collect();
-                self.assign(scope, name, values);
-                self.list(body, scope, false);
-            }
-            Compound::Select { name, values, body } => {
-                for word in values {
-                    self.words(word, scope);
+                self.assign(scope, name, if *selects { Vec::new() } else { values });
+                if *selects {
+                    self.assign(scope, "REPLY", Vec::new());
                 }
-                self.assign(scope, name, Vec::new());
-                self.assign(scope, "REPLY", Vec::new());
                 self.list(body, scope, false);
             }
-            Compound::Count(sum, body) => {
+            Compound::Sum(sum, body) => {
                 self.sum(sum, scope);
                 self.list(body, scope, false);
             }
@@ -214,7 +205,6 @@ impl Walk {
                     self.list(list, scope, false);
                 }
             }
-            Compound::Sum(sum) => self.sum(sum, scope),
             Compound::Test(operands) => {
                 for (word, is_computed) in operands {
                     self.document(word, scope);
@@ -231,14 +221,14 @@ impl Walk {
         if let Some(list) = raw.process() {
             return vec![self.sublist(list, scope)];
         }
-        let mut read = expand(raw, scope, Manner::Word);
+        let mut read = expand(raw, scope);
         let first = self.found.len();
         self.read(&read, scope);
         let mut words = std::mem::take(&mut read.words);
-        let (names, said) = self.printed(first);
+        let (names, said) = found::printed(&self.found[first..]);
         if let ([code], [word]) = (read.runs.as_slice(), words.as_mut_slice())
             && word.bits == [Bit::Any]
-            && number::is_printed(code.text(), &self.found[first..])
+            && found::is_number(code.text(), &self.found[first..])
         {
             word.sums = 1;
         }
@@ -252,30 +242,26 @@ impl Walk {
 
     /// Text in which only substitutions count.
     pub(super) fn document(&mut self, text: &Raw, scope: &Scope) {
-        self.read(&expand(text, scope, Manner::Document), scope);
+        self.read(&document(text, scope), scope);
     }
 
-    /// Text the shell computes.
     pub(super) fn sum(&mut self, text: &Raw, scope: &Scope) {
         self.read(&sum(text, scope), scope);
     }
 
     /// What a word does beside standing for text.
     fn read(&mut self, read: &Expanded, scope: &Scope) {
-        if read.odd {
-            self.guess("an expansion that may run its text");
-        }
+        self.guess_if(read.odd, "an expansion that may run its text");
         for name in &read.sets {
             self.hold(name, Held::ANYTHING);
         }
-        self.numbers.extend(read.numbers.iter().cloned());
+        self.line.numbers.extend(read.numbers.iter().cloned());
         read.runs.iter().for_each(|run| self.substituted(run, scope));
         for run in &read.counts {
             let first = self.found.len();
             self.substituted(run, scope);
-            if !number::is_printed(run.text(), &self.found[first..]) {
-                self.guess("a sum with text that may be a program");
-            }
+            let is_number = found::is_number(run.text(), &self.found[first..]);
+            self.guess_if(!is_number, "a sum with text that may be a program");
         }
     }
 
@@ -290,12 +276,7 @@ impl Walk {
     pub(super) fn sublist(&mut self, list: &List, scope: &Scope) -> Word {
         let first = self.found.len();
         self.list(list, &mut scope.clone(), false);
-        let (named, said) = self.printed(first);
+        let (named, said) = found::printed(&self.found[first..]);
         Word { named, said, ..Word::any() }
-    }
-
-    /// What the commands found since `first` may print: names, and text where the line holds it.
-    fn printed(&self, first: usize) -> (Vec<Word>, Option<String>) {
-        found::printed(&self.found[first..])
     }
 }

@@ -6,11 +6,9 @@
 use super::scope::Scope;
 use super::tree::{List, Raw};
 
-mod names;
 mod scan;
 mod parameter;
-mod brace;
-mod settle;
+mod spread;
 
 /// One word may stand for this many; beyond that it is anything.
 const ALTERNATIVES: usize = 32;
@@ -30,7 +28,18 @@ pub enum Bit {
     Any,
 }
 
-/// One word of a command.
+impl Bit {
+    /// It as program text: what is unknown is a variable that is never set.
+    pub fn code(self) -> String {
+        match self {
+            Bit::Char(c) => c.to_string(),
+            Bit::One => "?".to_owned(),
+            Bit::Star => "*".to_owned(),
+            Bit::Any => "${_unknown}".to_owned(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     pub bits: Vec<Bit>,
@@ -168,41 +177,32 @@ impl Word {
         self.with(bits, self.shifts.map(|_| 0))
     }
 
-    /// The folder it lies in.
-    #[must_use]
-    pub fn folder(&self) -> Self {
+    /// The bits before its last path component, and those of it.
+    fn split_last(&self) -> (&[Bit], &[Bit]) {
         let end = self.bits.iter().rposition(|bit| *bit != Bit::Char('/')).map_or(0, |at| at + 1);
-        let cut = self.bits[..end].iter().rposition(|bit| *bit == Bit::Char('/'));
-        cut.map_or_else(|| Self::of("."), |at| Self { bits: self.bits[..at].to_vec(), ..Self::default() })
+        let begin = self.bits[..end].iter().rposition(|bit| *bit == Bit::Char('/')).map_or(0, |at| at + 1);
+        (&self.bits[..begin], &self.bits[begin..end])
     }
 
-    /// Its last path component.
+    #[must_use]
+    pub fn folder(&self) -> Self {
+        let (_slash, folder) = self.split_last().0.split_last().unzip();
+        folder.map_or_else(|| Self::of("."), |bits| Self { bits: bits.to_vec(), ..Self::default() })
+    }
+
     #[must_use]
     pub fn last_part(&self) -> Self {
         Self { bits: self.last_bits().to_vec(), ..Self::default() }
     }
 
-    /// The bits of its last path component.
     pub fn last_bits(&self) -> &[Bit] {
-        let end = self.bits.iter().rposition(|bit| *bit != Bit::Char('/')).map_or(0, |at| at + 1);
-        let begin = self.bits[..end].iter().rposition(|bit| *bit == Bit::Char('/')).map_or(0, |at| at + 1);
-        &self.bits[begin..end]
+        self.split_last().1
     }
 }
 
-/// These bits are this text and nothing else.
 pub fn is_text(bits: &[Bit], text: &str) -> bool {
     let mut letters = text.chars();
     bits.iter().all(|bit| letters.next().is_some_and(|c| *bit == Bit::Char(c))) && letters.next().is_none()
-}
-
-/// How a text is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
-    /// An ordinary word.
-    Word,
-    /// A here-document: quotes are letters, only `$` and backquotes count.
-    Document,
 }
 
 /// A program that a word runs.
@@ -244,38 +244,37 @@ pub(super) fn is_plain(raw: &str) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'..=b'/' | b':' | b'=' | b'%' | b'+'))
 }
 
-/// Expand one raw word.
-pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope, manner: Manner) -> Expanded<'t> {
+pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     if is_plain(raw.text) {
         return Expanded { words: vec![Word::of(raw.text)], ..Expanded::default() };
     }
     let mut scan = scan::Scan::new(raw, scope);
-    scan.read(0, raw.text.len(), manner);
-    let scan::Scan { pieces, unknown, filled, named, said, splits, sums, .. } = scan;
-    let scan::Scan { runs, sets, odd, counts, numbers, .. } = scan;
-    let is_word = manner == Manner::Word;
-    let sums = sums + usize::from(is_sequence(raw.text));
+    scan.read(0, raw.text.len());
+    let scan::Scan { pieces, mut word, mut done, .. } = scan;
+    word.sums += usize::from(is_sequence(raw.text));
     // `{1..9}` is as many words.
-    let splits = splits || is_word && raw.text.contains('{') && raw.text.contains("..");
-    let alternatives = if is_word { brace::spread(pieces) } else { vec![pieces] };
-    let mut words: Vec<Word> = Vec::with_capacity(alternatives.len());
-    for pieces in alternatives {
-        for settle::Field { bits, filled_from } in settle::settle(&pieces, scope) {
-            let shifts = filled_from.or_else(|| bits.iter().position(|bit| *bit == Bit::Any));
-            let (named, unknown, filled) = (named.clone(), unknown.clone(), filled.clone());
-            let said = said.clone();
-            words.push(Word { bits, named, said, unknown, filled, shifts, splits, sums });
+    word.splits |= raw.text.contains('{') && raw.text.contains("..");
+    for pieces in spread::spread(pieces) {
+        for Word { bits, shifts, .. } in spread::fields(&pieces, scope) {
+            let shifts = shifts.or_else(|| bits.iter().position(|bit| *bit == Bit::Any));
+            done.words.push(word.with(bits, shifts));
         }
     }
-    Expanded { words, runs, sets, odd, counts, numbers }
+    done
+}
+
+/// What a here-document or a pattern runs and sets: quotes are letters, only `$` and backquotes count.
+pub(super) fn document<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
+    let mut scan = scan::Scan::new(raw, scope);
+    scan.inside(0, raw.text.len());
+    scan.done
 }
 
 /// The variables an arithmetic text computes with, and what it runs.
 pub(super) fn sum<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     let mut scan = scan::Scan::new(raw, scope);
     scan.sum(0, raw.text.len());
-    let scan::Scan { runs, sets, odd, counts, numbers, .. } = scan;
-    Expanded { words: Vec::new(), runs, sets, odd, counts, numbers }
+    scan.done
 }
 
 /// `{1..9}`: numbers, though nobody says which.

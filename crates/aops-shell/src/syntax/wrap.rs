@@ -1,10 +1,10 @@
-//! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin.
-//!
-//! Says what runs, and in which scope; `simple` walks it.
+//! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin. What they
+//! run is walked at once, in the scope it would see.
 
 use super::found::found;
 use super::scope::Scope;
-use super::wrapper::{Takes, WRAPPERS, Wrapper};
+use super::tree::is_name_byte;
+use super::walk::Walk;
 use super::{Bit, SYSTEM_FOLDERS, Simple, Word};
 use std::rc::Rc;
 
@@ -14,76 +14,73 @@ const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "
 /// Said of text that becomes a program only when it runs.
 pub(super) const MADE_UP: &str = "a program put together when it runs";
 
-/// What a command runs.
-#[derive(Debug, Default)]
-pub(super) struct Inside {
-    /// The command does nothing else: only what it runs counts.
-    pub(super) is_all: bool,
-    /// It may run something else than this: why.
-    pub(super) guess: Option<String>,
-    pub(super) runs: Vec<Inner>,
+/// Commands whose arguments are another command.
+struct Wrapper {
+    names: &'static [&'static str],
+    /// Their options: `-ab` take nothing, `-c=` and `--long=` take a value, `-d?` may have one glued to it.
+    options: &'static str,
+    /// Operands before the command.
+    operands: usize,
+    /// They add nothing of their own to what the command does.
+    is_plain: bool,
 }
 
-#[derive(Debug)]
-pub(super) enum Inner {
-    Program(String, Place),
-    Command(Box<Simple>, Place),
-    /// A command in this very shell, but no function.
-    Builtin(Box<Simple>),
-    /// Files that the command itself writes.
-    Writes(Vec<Word>),
+const fn plain(names: &'static [&'static str], options: &'static str, operands: usize) -> Wrapper {
+    Wrapper { names, options, operands, is_plain: true }
 }
 
-/// Which scope something runs in.
-#[derive(Debug)]
-pub(super) enum Place {
-    /// The one of the command: what it changes there stays.
-    Here,
-    Apart(Box<Scope>),
+const fn acting(names: &'static [&'static str], options: &'static str, operands: usize) -> Wrapper {
+    Wrapper { names, options, operands, is_plain: false }
 }
 
-impl Inside {
-    /// Only the first reason is kept.
-    fn guess(&mut self, why: &str) {
-        self.guess.get_or_insert_with(|| why.to_owned());
-    }
+#[rustfmt::skip]
+static WRAPPERS: &[Wrapper] = &[
+    plain(&["nohup", "builtin", "busybox", "toybox"], "", 0),
+    plain(&["sudo"], "-AbEHknPS -u= -g= -h= -p= -C= -r= -t= -T= -U= -D= -R= --user= --group= --chdir= --non-interactive --preserve-env", 0),
+    plain(&["doas"], "-n -u=", 0),
+    plain(&["env"], "-i0v -u= -C= --ignore-environment --null --debug --unset= --chdir=", 0),
+    plain(&["nice"], "-n= -0? -1? -2? -3? -4? -5? -6? -7? -8? -9? --adjustment=", 0),
+    plain(&["ionice"], "-t -c= -n= --class= --classdata= --ignore", 0),
+    plain(&["time"], "-pvqla -f= -o= --format= --output= --append --portability --verbose --quiet", 0),
+    plain(&["timeout", "gtimeout"], "-vf -s= -k= --signal= --kill-after= --foreground --preserve-status --verbose", 1),
+    plain(&["setsid"], "-cfw --ctty --fork --wait", 0),
+    plain(&["stdbuf"], "-i= -o= -e= --input= --output= --error=", 0),
+    plain(&["command"], "-p", 0),
+    plain(&["exec"], "-cl -a=", 0),
+    plain(&["caffeinate"], "-disum -t= -w=", 0),
+    plain(&["xargs"], "-0rtpxo -I= -n= -P= -L= -d= -s= -E= -J= -R= -a= -i? -e? -l? --null --no-run-if-empty --verbose --interactive --exit --open-tty --max-args= --max-procs= --delimiter= --max-chars= --max-lines --arg-file= --replace", 0),
+    acting(&["unbuffer", "chronic", "unshare"], "", 0),
+    acting(&["taskset", "chrt", "chroot", "setarch"], "", 1),
+    acting(&["strace", "ltrace"], "-e= -p= -s= -u= -o= --output=", 0),
+    acting(&["flock"], "-w= -E=", 1),
+    acting(&["parallel"], "-j= --jobs= -n= -N= -a=", 0),
+];
 
-    fn guess_if(&mut self, is_guess: bool, why: &str) {
-        if is_guess {
-            self.guess(why);
+impl Wrapper {
+    /// The value of the option that begins these words, and how many words both take; `None` if it is not known.
+    fn value(&self, rest: &[Word]) -> Option<(Option<Word>, usize)> {
+        let (word, text) = (&rest[0], rest[0].lossy());
+        let next = || Some((rest.get(1).cloned(), 2));
+        let glued = |at: usize| Some((Some(word.after(at)), 1));
+        if let Some(long) = text.strip_prefix("--") {
+            let (name, is_glued) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+            let known = |row: &&str| row.trim_end_matches('=').strip_prefix("--") == Some(name);
+            return match self.options.split(' ').find(known)? {
+                _ if is_glued => glued(name.chars().count() + 3),
+                row if row.ends_with('=') => next(),
+                _ => Some((None, 1)),
+            };
         }
-    }
-
-    fn program(&mut self, text: String, place: Place) {
-        self.runs.push(Inner::Program(text, place));
-    }
-
-    /// A program given as words; joined by blanks, as `eval` does. Whether there is one.
-    fn texts(&mut self, words: &[&Word], place: Place) -> bool {
-        let text: Option<Vec<String>> = words.iter().map(|word| code(word)).collect();
-        self.guess_if(!words.iter().all(|word| word.is_firm()), MADE_UP);
-        let text = text.filter(|text| !text.is_empty());
-        let found = text.is_some();
-        self.runs.extend(text.map(|text| Inner::Program(text.join(" "), place)));
-        found
-    }
-}
-
-fn apart(scope: &Scope) -> Place {
-    Place::Apart(Box::new(scope.clone()))
-}
-
-/// What this command runs. `own` is the scope with the assignments before the command.
-pub(super) fn look_inside(simple: &Simple, scope: &Scope, own: &Scope) -> Inside {
-    let mut inside = Inside::default();
-    match simple.name() {
-        Some(name) => {
-            inside.is_all = inside.look(simple, scope, own, name);
-            inside.guess_if(inside.is_all && !is_certain(&simple.words[0]), name);
+        for (at, letter) in text.chars().enumerate().skip(1) {
+            let known = |row: &&str| row.starts_with('-') && !row.starts_with("--") && row[1..].contains(letter);
+            match self.options.split(' ').find(known)? {
+                row if row.ends_with('=') && at + 1 == word.bits.len() => return next(),
+                row if row.ends_with(['=', '?']) => return glued(at + 1),
+                _ => {}
+            }
         }
-        None => inside.substituted(simple),
+        Some((None, 1))
     }
-    inside
 }
 
 /// The program is what its name says: in the line as written, and found on the path or among the system's.
@@ -92,52 +89,64 @@ fn is_certain(program: &Word) -> bool {
     program.is_firm() && text.rsplit_once('/').is_none_or(|(folder, _)| SYSTEM_FOLDERS.contains(&folder))
 }
 
-impl Inside {
-    /// Whether the command does nothing but run what was found.
-    fn look(&mut self, simple: &Simple, scope: &Scope, own: &Scope, name: &str) -> bool {
+impl Walk {
+    /// Walk what this command runs; whether it does nothing else. `own` is the scope with the assignments before it.
+    pub(super) fn look_inside(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope) -> bool {
+        let Some(name) = simple.name() else {
+            self.substituted_name(simple, scope);
+            return false;
+        };
+        let is_all = self.look(simple, scope, own, name);
+        self.guess_if(is_all && !is_certain(&simple.words[0]), name);
+        is_all
+    }
+
+    fn look(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope, name: &str) -> bool {
         let arguments = &simple.words[1..];
-        if SHELLS.contains(&name) || name == "su" {
-            return self.shell(simple, own, name);
-        }
         match name {
             "eval" => {
                 let words: Vec<&Word> = arguments.iter().filter(|word| !word.is("--")).collect();
-                self.texts(&words, Place::Here)
+                self.texts(&words, scope)
             }
             "source" | "." => {
                 self.guess("a file read as program");
-                let said = arguments.first().and_then(|word| word.said.clone());
-                let Some(text) = said.or_else(|| simple.script.clone()) else { return false };
-                self.program(text, Place::Here);
-                true
+                let said = arguments.first().and_then(|word| word.said.as_ref());
+                let text = said.or(simple.script.as_ref());
+                text.inspect(|text| self.program(text, scope)).is_some()
             }
             "watch" | "trap" | "script" | "alias" => {
                 for word in programs(name, arguments) {
-                    self.texts(&[&word], apart(scope));
+                    self.texts(&[&word], &mut scope.clone());
                 }
                 false
             }
             "find" | "fd" | "fdfind" => {
-                self.executed(simple, scope);
+                self.executed(simple, scope, own);
                 false
             }
+            _ if SHELLS.contains(&name) || name == "su" => self.shell(simple, own, name),
             _ => {
-                let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else {
-                    return false;
-                };
-                self.guess_if(!wrapper.is_plain, name);
-                self.unwrap(simple, scope, wrapper)
+                let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name));
+                wrapper.is_some_and(|wrapper| self.unwrap(simple, scope, own, (name, wrapper)))
             }
         }
     }
 
+    /// A program given as words; joined by blanks, as `eval` does. Whether there is one.
+    fn texts(&mut self, words: &[&Word], scope: &mut Scope) -> bool {
+        let texts: Option<Vec<String>> = words.iter().map(|word| code(word)).collect();
+        self.guess_if(!words.iter().all(|word| word.is_firm()), MADE_UP);
+        let text = texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join(" "));
+        text.inspect(|text| self.program(text, scope)).is_some()
+    }
+
     /// The program's name comes out of a substitution: `$(echo rm) file`.
-    fn substituted(&mut self, simple: &Simple) {
+    fn substituted_name(&mut self, simple: &Simple, scope: &mut Scope) {
         let Some(text) = simple.words.first().and_then(|word| word.said.clone()) else { return };
         self.guess(MADE_UP);
         let rest = simple.words[1..].iter().map(Word::lossy);
         let line = std::iter::once(text).chain(rest).collect::<Vec<_>>().join(" ");
-        self.program(line, Place::Here);
+        self.program(&line, scope);
     }
 
     /// `sh -c 'program' name arguments`, `sh < program`, `sh file`.
@@ -156,13 +165,13 @@ impl Inside {
                 scope.set(&n.to_string(), vec![word.clone()]);
                 scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
             }
-            self.program(program, Place::Apart(Box::new(scope)));
+            self.program(&program, &mut scope);
             return true;
         }
         let file = arguments.iter().find(|word| !word.is_option());
-        if let Some(text) = file.and_then(|word| word.said.clone()) {
+        if let Some(text) = file.and_then(|word| word.said.as_ref()) {
             self.guess(MADE_UP);
-            self.program(text, Place::Apart(Box::new(scope)));
+            self.program(text, &mut scope);
             return true;
         }
         let reads_input = arguments.iter().all(|word| word.is_option() || word.is("-"));
@@ -171,33 +180,35 @@ impl Inside {
             return false;
         }
         self.guess_if(!own.sure || name == "fish" || !arguments.iter().all(is_usual), MADE_UP);
-        self.program(script.clone(), Place::Apart(Box::new(scope)));
+        self.program(script, &mut scope);
         true
     }
 
-    /// Take the wrapper off and run the rest.
-    fn unwrap(&mut self, simple: &Simple, scope: &Scope, wrapper: &Wrapper) -> bool {
+    fn unwrap(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope, wrapper: (&str, &Wrapper)) -> bool {
+        let (name, mut operands) = (wrapper.0, wrapper.1.operands);
+        self.guess_if(!wrapper.1.is_plain, name);
+        let assigns = matches!(name, "env" | "sudo" | "doas");
         let mut inner = Simple { words: Vec::new(), writes: Vec::new(), ..simple.clone() };
-        let mut inner_scope = scope.clone();
-        let mut operands = wrapper.operands;
+        let mut apart = scope.clone();
         let mut rest = &simple.words[1..];
         loop {
             let Some(word) = rest.first() else { return false };
             let text = word.lossy();
-            let is_assignment = wrapper.operands == 0
-                && text.split_once('=').is_some_and(|(name, _)| is_name(name))
-                && matches!(wrapper.name, "env" | "sudo" | "doas");
+            let assigned = text.split_once('=').map(|(name, _)| name);
             let mut count = 1;
             if text == "--" {
-            } else if wrapper.name == "command" && word.is_option() && text.contains(['v', 'V']) {
-                return false;
             } else if word.is_option() {
-                if let Some(looked) = self.inner_program(rest, &inner, wrapper, &inner_scope) {
+                if name == "command" && text.contains(['v', 'V']) {
+                    return false;
+                }
+                if let Some(looked) = self.inner_program(rest, &inner, name, &mut apart) {
                     return looked;
                 }
-                count = self.option(rest, wrapper, &mut inner_scope);
-            } else if is_assignment {
-                inner.assigned.extend(text.split('=').next().map(str::to_owned));
+                count = self.option(rest, wrapper, &mut apart);
+            } else if let Some(assigned) =
+                assigned.filter(|name| assigns && !name.is_empty() && name.bytes().all(is_name_byte))
+            {
+                inner.assigned.push(assigned.to_owned());
                 inner.values.push(word.past('=').unwrap_or_default());
             } else if operands > 0 {
                 operands -= 1;
@@ -208,61 +219,66 @@ impl Inside {
             rest = &rest[count.min(rest.len())..];
         }
         inner.words = rest.to_vec();
-        if matches!(wrapper.name, "xargs" | "parallel") {
-            // What arrives may be options, and as many words as it likes.
-            let named = simple.arriving.clone();
-            inner.words.push(Word { named, shifts: Some(0), splits: true, ..Word::any() });
-        }
-        let inner = Box::new(inner);
-        self.runs.push(match wrapper.name {
-            "time" => Inner::Command(inner, Place::Here),
-            "command" | "builtin" | "exec" => Inner::Builtin(inner),
-            _ => {
-                inner_scope.functions = Rc::default();
-                Inner::Command(inner, Place::Apart(Box::new(inner_scope)))
-            }
-        });
+        self.unwrapped(inner, scope, own, (name, apart));
         true
     }
 
+    /// Run the command behind a wrapper of this name, which gives most of them a scope of their own.
+    fn unwrapped(&mut self, mut inner: Simple, scope: &mut Scope, own: &Scope, (name, mut apart): (&str, Scope)) {
+        match name {
+            "time" => self.run(inner, scope, own),
+            "command" | "builtin" | "exec" => {
+                // It looks for no function.
+                let functions = std::mem::take(&mut scope.functions);
+                self.run(inner, scope, own);
+                scope.functions = functions;
+            }
+            _ => {
+                if matches!(name, "xargs" | "parallel") {
+                    // What arrives may be options, and as many words as it likes.
+                    let named = inner.arriving.clone();
+                    inner.words.push(Word { named, shifts: Some(0), splits: true, ..Word::any() });
+                }
+                apart.functions = Rc::default();
+                self.run(inner, &mut apart, own);
+            }
+        }
+    }
+
     /// An option whose value is the program: whether it was looked into. `None` for other options.
-    fn inner_program(&mut self, rest: &[Word], inner: &Simple, wrapper: &Wrapper, scope: &Scope) -> Option<bool> {
+    fn inner_program(&mut self, rest: &[Word], inner: &Simple, name: &str, scope: &mut Scope) -> Option<bool> {
         let text = rest[0].lossy();
-        if wrapper.name == "flock" && text == "-c" {
-            return Some(self.texts(&rest[1..].iter().collect::<Vec<_>>(), apart(scope)));
+        if name == "flock" && text == "-c" {
+            return Some(self.texts(&rest[1..].iter().collect::<Vec<_>>(), scope));
         }
         let split = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="));
-        let split = split.filter(|_| wrapper.name == "env")?;
+        let split = split.filter(|_| name == "env")?;
         let words = std::iter::once(split.to_owned()).chain(rest[1..].iter().filter_map(code));
         self.guess_if(!rest.iter().all(Word::is_firm) || !inner.assigned.is_empty(), MADE_UP);
-        self.program(words.collect::<Vec<_>>().join(" "), apart(scope));
+        self.program(&words.collect::<Vec<_>>().join(" "), scope);
         Some(true)
     }
 
     /// An option of a wrapper: how many words it takes.
-    fn option(&mut self, rest: &[Word], wrapper: &Wrapper, scope: &mut Scope) -> usize {
+    fn option(&mut self, rest: &[Word], (name, wrapper): (&str, &Wrapper), scope: &mut Scope) -> usize {
         let word = &rest[0];
         let text = word.lossy();
-        let takes = wrapper.takes(word);
-        let value = match takes {
-            Takes::Next => rest.get(1).cloned(),
-            Takes::Glued(at) => Some(word.after(at)),
-            Takes::Nothing | Takes::Unknown => None,
-        };
-        let replaces = wrapper.name == "xargs"
-            && (text.starts_with(['-']) && text.contains(['I', 'J', 'i']) || text.starts_with("--replace"));
+        let known = wrapper.value(rest);
+        let is_known = known.is_some();
+        let (value, count) = known.unwrap_or((None, 1));
+        let replaces = name == "xargs" && (text.contains(['I', 'J', 'i']) || text.starts_with("--replace"));
         let bends = word.splits || value.as_ref().is_some_and(|value| value.splits);
-        let unknown = matches!(takes, Takes::Unknown) || bends || replaces && runs_code(rest);
-        self.guess_if(unknown, wrapper.name);
-        folder_option(&text, value.as_ref(), wrapper, scope);
-        if matches!(wrapper.name, "time" | "strace" | "ltrace") && text.trim_start_matches('-').starts_with('o') {
-            self.runs.push(Inner::Writes(value.into_iter().collect()));
+        self.guess_if(!is_known || bends || replaces && runs_code(rest), name);
+        folder_option(&text, value.as_ref(), name, scope);
+        if matches!(name, "time" | "strace" | "ltrace") && text.trim_start_matches('-').starts_with('o') {
+            let (writes, folders) = (value.into_iter().collect(), Rc::clone(&scope.folders));
+            self.found.push(Simple { writes, folders, ..Simple::default() });
         }
-        1 + usize::from(matches!(takes, Takes::Next))
+        count
     }
 
     /// The commands after `-exec` and its kin; what `find` found is named by its roots and patterns.
-    fn executed(&mut self, simple: &Simple, scope: &Scope) {
+    fn executed(&mut self, simple: &Simple, scope: &Scope, own: &Scope) {
         const FLAGS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
         let words = &simple.words;
         let mut at = 1;
@@ -271,13 +287,14 @@ impl Inside {
                 at += 1;
                 continue;
             }
-            let end = (at..words.len()).find(|&n| ends(words, n)).unwrap_or(words.len());
+            // `;` ends a command of `find`, and so does `+` after `{}`.
+            let ends = |n: &usize| words[*n].is(";") || words[*n].is("+") && words[*n - 1].is("{}");
+            let end = (at..words.len()).find(ends).unwrap_or(words.len());
             let named = found(simple).unwrap_or_default();
             let inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, &named)).collect();
             if !inner.is_empty() {
                 let command = Simple { words: inner, writes: Vec::new(), ..simple.clone() };
-                let scope = Scope { functions: Rc::default(), ..scope.clone() };
-                self.runs.push(Inner::Command(Box::new(command), Place::Apart(Box::new(scope))));
+                self.run(command, &mut Scope { functions: Rc::default(), ..scope.clone() }, own);
             }
             at = end + 1;
         }
@@ -302,13 +319,7 @@ pub(super) fn code(word: &Word) -> Option<String> {
     if word.bits.iter().all(|bit| *bit == Bit::Any) {
         return word.said.clone();
     }
-    let text = word.bits.iter().map(|bit| match bit {
-        Bit::Char(c) => c.to_string(),
-        Bit::One => "?".to_owned(),
-        Bit::Star => "*".to_owned(),
-        Bit::Any => "${_unknown}".to_owned(),
-    });
-    Some(text.collect())
+    Some(word.bits.iter().map(|bit| bit.code()).collect())
 }
 
 /// `-c`, alone or with other letters.
@@ -332,25 +343,11 @@ fn runs_code(words: &[Word]) -> bool {
 }
 
 /// `env -C dir`, `sudo -D dir`.
-fn folder_option(text: &str, value: Option<&Word>, wrapper: &Wrapper, scope: &mut Scope) {
-    let moves = matches!((wrapper.name, text), ("env", "-C" | "--chdir") | ("sudo", "-D" | "--chdir"));
-    let folder = match (moves, value) {
-        (true, Some(value)) => value.clone(),
-        _ => match text.strip_prefix("--chdir=") {
-            Some(folder) => Word::of(folder),
-            None => return,
-        },
-    };
+fn folder_option(text: &str, value: Option<&Word>, name: &str, scope: &mut Scope) {
+    let moves = matches!((name, text), ("env", "-C" | "--chdir") | ("sudo", "-D" | "--chdir"));
+    let glued = || text.strip_prefix("--chdir=").map(Word::of);
+    let Some(folder) = value.filter(|_| moves).cloned().or_else(glued) else { return };
     scope.folders = Rc::new(scope.folders.iter().map(|from| folder.from_folder(from)).collect());
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// `;` ends a command of `find`, and so does `+` after `{}`.
-fn ends(words: &[Word], at: usize) -> bool {
-    words[at].is(";") || words[at].is("+") && words[at - 1].is("{}")
 }
 
 /// `{}` is whatever was found.

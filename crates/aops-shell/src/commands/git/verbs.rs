@@ -63,6 +63,19 @@ pub(super) static LOOKING: &[(&str, &[&str])] = &[
     ("whatchanged", &[DIFF, LOG]),
 ];
 
+/// Verbs that look with these words behind them (`""`: none; an empty list: any), and the options that let them.
+#[rustfmt::skip]
+pub(super) static SUBVERBS: &[(&str, &[&str], &[&str])] = &[
+    ("bisect", &["log"], &[]),
+    ("hash-object", &[], &["-t= --stdin --path= --no-filters --literally"]),
+    ("help", &[], &["-ag --all --guides --config --man"]),
+    ("notes", &["", "list", "show"], &["--ref="]),
+    ("remote", &[""], &["-v --verbose"]),
+    ("stash", &["list", "show"], &[DIFF, LOG]),
+    ("submodule", &["", "status", "summary"], &["-q --quiet --recursive --cached"]),
+    ("worktree", &["list"], &["-vz --porcelain --verbose"]),
+];
+
 #[rustfmt::skip]
 const BLAME: &[&str] = &["-beflnstpwck -L= -S= -M? -C? -h --root --show-stats --reverse --first-parent --porcelain --line-porcelain --incremental --encoding= --date= --color-lines --color-by-age --score-debug --show-name --show-number --show-email --abbrev --ignore-rev= --ignore-revs-file="];
 

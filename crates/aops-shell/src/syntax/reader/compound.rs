@@ -1,34 +1,33 @@
-//! Loops, branches, groups, sums and tests; functions and coprocesses with a keyword.
+//! Loops, branches, groups, sums and `[[ … ]]`; functions and coprocesses with a keyword.
 
 use super::simple::{is_name, is_reserved};
-use super::{Command, List, Raw, Reader, Redirect};
+use super::{Command, Kind, List, Raw, Reader, Redirect, Statement};
 use crate::syntax::tree::Compound;
+
+/// The operands of a test, and whether the shell computes with them.
+type Operands<'a> = Vec<(Raw<'a>, bool)>;
 
 impl<'a> Reader<'a> {
     pub(super) fn compound(&mut self) -> Option<Compound<'a>> {
         let opening = self.next_text();
         self.expect(opening)?;
         self.nested(|reader| match opening {
-            "(" if reader.byte(reader.at) == Some(b'(') => reader.sum().map(Compound::Sum),
-            "(" => {
-                let list = reader.statements()?;
-                reader.expect(")")?;
-                Some(Compound::Subshell(list))
-            }
-            "{" => {
-                let list = reader.statements()?;
-                reader.expect("}")?;
-                Some(Compound::Lists(vec![list]))
-            }
+            "(" if reader.byte(reader.at) == Some(b'(') => Some(Compound::Sum(reader.sum()?, List::new())),
+            "(" => reader.closed(")").map(Compound::Subshell),
+            "{" => Some(Compound::Lists(vec![reader.closed("}")?])),
             "if" => reader.branches(),
             "while" | "until" => {
                 let condition = reader.statements()?;
                 Some(Compound::Lists(vec![condition, reader.body()?]))
             }
-            "for" => reader.each(false),
-            "select" => reader.each(true),
+            "for" | "select" => reader.each(opening == "select"),
             "case" => reader.case(),
-            "[[" => reader.test().map(Compound::Test),
+            "[[" => {
+                let mut operands = Vec::new();
+                reader.terms(&mut operands)?;
+                reader.expect("]]")?;
+                Some(Compound::Test(operands))
+            }
             _ => None,
         })
     }
@@ -42,11 +41,15 @@ impl<'a> Reader<'a> {
         Some(raw)
     }
 
+    fn closed(&mut self, closing: &str) -> Option<List<'a>> {
+        let list = self.statements()?;
+        self.expect(closing)?;
+        Some(list)
+    }
+
     fn body(&mut self) -> Option<List<'a>> {
         self.expect("do")?;
-        let list = self.statements()?;
-        self.expect("done")?;
-        Some(list)
+        self.closed("done")
     }
 
     fn branches(&mut self) -> Option<Compound<'a>> {
@@ -89,7 +92,7 @@ impl<'a> Reader<'a> {
             self.linebreaks();
         }
         let body = self.body()?;
-        Some(if selects { Compound::Select { name, values, body } } else { Compound::For { name, values, body } })
+        Some(Compound::Each { selects, name, values, body })
     }
 
     fn count(&mut self) -> Option<Compound<'a>> {
@@ -99,12 +102,8 @@ impl<'a> Reader<'a> {
         }
         self.pass(";");
         self.linebreaks();
-        if self.pass("{") {
-            let body = self.statements()?;
-            self.expect("}")?;
-            return Some(Compound::Count(sum, body));
-        }
-        Some(Compound::Count(sum, self.body()?))
+        let body = if self.pass("{") { self.closed("}")? } else { self.body()? };
+        Some(Compound::Sum(sum, body))
     }
 
     fn case(&mut self) -> Option<Compound<'a>> {
@@ -153,7 +152,77 @@ impl<'a> Reader<'a> {
                 _ => reader.simple(Some(word)),
             }
         })?;
-        Some(Command::Coprocess(Box::new(command)))
+        let statement = Statement { pipelines: vec![(false, vec![command])], background: false };
+        Some(Command::Compound(Box::new(Compound::Subshell(vec![statement])), Vec::new()))
+    }
+
+    /// Terms of a test joined by `&&` and `||`.
+    fn terms(&mut self, all: &mut Operands<'a>) -> Option<()> {
+        loop {
+            self.linebreaks();
+            while self.pass("!") {}
+            if self.pass("(") {
+                self.nested(|reader| reader.terms(all))?;
+                self.expect(")")?;
+            } else {
+                self.term(all)?;
+            }
+            self.linebreaks();
+            if self.join().is_none() {
+                return Some(());
+            }
+        }
+    }
+
+    fn term(&mut self, all: &mut Operands<'a>) -> Option<()> {
+        let left = self.operand()?;
+        let is_unary = matches!(left.text.as_bytes(), [b'-', letter] if b"abcdefghknoprstuvwxzGLNORS".contains(letter));
+        if is_unary {
+            let word = self.operand()?;
+            all.push((word, false));
+            return Some(());
+        }
+        let operator = self.next_text();
+        let computes = matches!(operator, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge");
+        let compares = matches!(operator, "=" | "==" | "!=" | "=~" | "<" | ">" | "-nt" | "-ot" | "-ef");
+        all.push((left, computes));
+        if !computes && !compares {
+            return Some(());
+        }
+        self.pass(operator);
+        let right = if operator == "=~" { self.regex()? } else { self.operand()? };
+        all.push((right, computes));
+        Some(())
+    }
+
+    fn operand(&mut self) -> Option<Raw<'a>> {
+        // bash takes a number before `<` for a descriptor nowhere but here.
+        if self.peek().kind == Kind::Descriptor {
+            return Some(std::mem::take(&mut self.token).word);
+        }
+        if matches!(self.next_text(), "]]" | "!") { None } else { self.word() }
+    }
+
+    /// A regular expression may hold brackets and `|`.
+    fn regex(&mut self) -> Option<Raw<'a>> {
+        self.skip_blanks();
+        let begin = self.at;
+        let raw = self.gather(begin, |reader| {
+            while let Some(byte) = reader.byte(reader.at) {
+                match byte {
+                    b' ' | b'\t' | b'\n' | b'&' | b';' | b'<' | b'>' | b')' => break,
+                    b'(' => {
+                        reader.at += 1;
+                        reader.nested(|reader| reader.until(b'(', b')'))?;
+                        reader.at += 1;
+                    }
+                    b'\\' if reader.byte(reader.at + 1) == Some(b'\n') => return None,
+                    _ => reader.piece(byte)?,
+                }
+            }
+            Some(())
+        })?;
+        (!raw.text.is_empty() && raw.text != "]]").then_some(raw)
     }
 }
 
@@ -163,11 +232,10 @@ fn begins(text: &str) -> bool {
 }
 
 impl<'a> Command<'a> {
-    pub(super) fn redirects_mut(&mut self) -> Option<&mut Vec<Redirect<'a>>> {
+    pub(super) fn redirects_mut(&mut self) -> &mut Vec<Redirect<'a>> {
         match self {
-            Command::Simple(simple) => Some(&mut simple.redirects),
-            Command::Compound(_, redirects) | Command::Function(_, _, redirects) => Some(redirects),
-            Command::Coprocess(_) => None,
+            Command::Simple(simple) => &mut simple.redirects,
+            Command::Compound(_, redirects) | Command::Function(_, _, redirects) => redirects,
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Simple commands: assignments, words and redirections; and functions, which begin like them.
+//! Simple commands: assignments, words and redirections; and functions, which begin like them. The body of a
+//! here-document is read ahead, where its redirection stands.
 
-use super::{Command, Raw, Reader};
-use crate::syntax::tree::{Assignment, SimpleCommand, Value};
+use super::{Command, Documents, Kind, Raw, Reader, Redirect, ends_word, is_name_byte};
+use crate::syntax::tree::{Assignment, SimpleCommand};
 
 /// Words that begin, part or end something where a command may begin.
 #[rustfmt::skip]
@@ -22,7 +23,7 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 fn name_length(text: &str) -> usize {
-    text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count()
+    text.bytes().take_while(|byte| is_name_byte(*byte)).count()
 }
 
 impl<'a> Reader<'a> {
@@ -68,8 +69,7 @@ impl<'a> Reader<'a> {
         self.gather(begin, |reader| {
             reader.at += 1;
             reader.until(b'(', b')')?;
-            reader.at += 1;
-            Some(())
+            reader.skip(1)
         })
     }
 
@@ -80,18 +80,19 @@ impl<'a> Reader<'a> {
         let index_end = value - 1 - usize::from(appends);
         let (head, scalar) = word.split(value);
         let index = (index_end > name_end).then(|| head.split(index_end - 1).0.split(name_end + 1).1);
-        if scalar.text.is_empty() && self.byte(self.at) == Some(b'(') {
-            if index.is_some() {
-                return None;
-            }
-            return Some(Assignment { name, index, appends, value: Value::Array(self.array()?) });
+        let keeps = appends || index.is_some();
+        let is_array = scalar.text.is_empty() && self.byte(self.at) == Some(b'(');
+        let mut all = Assignment { name, indexes: Vec::from_iter(index), values: Vec::new(), is_array, keeps };
+        match is_array {
+            true if !all.indexes.is_empty() => return None,
+            true => self.array(&mut all)?,
+            false => all.values.push(scalar),
         }
-        Some(Assignment { name, index, appends, value: Value::Scalar(scalar) })
+        Some(all)
     }
 
-    fn array(&mut self) -> Option<Vec<(Option<Raw<'a>>, Raw<'a>)>> {
+    fn array(&mut self, all: &mut Assignment<'a>) -> Option<()> {
         self.expect("(")?;
-        let mut all = Vec::new();
         loop {
             self.linebreaks();
             let Some(word) = self.word() else { break };
@@ -99,14 +100,15 @@ impl<'a> Reader<'a> {
             match end.filter(|end| word.text[*end..].starts_with("]=")) {
                 Some(end) => {
                     let (head, value) = word.split(end + 2);
-                    all.push((Some(head.split(end).0.split(1).1), value));
+                    all.indexes.push(head.split(end).0.split(1).1);
+                    all.values.push(value);
                 }
-                None => all.push((None, word)),
+                None => all.values.push(word),
             }
         }
         self.expect(")")?;
         // `a=(b)c` is no word.
-        self.byte(self.at).is_none_or(super::token::ends_word).then_some(all)
+        self.byte(self.at).is_none_or(ends_word).then_some(())
     }
 
     /// What follows `name ()`.
@@ -118,6 +120,91 @@ impl<'a> Reader<'a> {
         self.linebreaks();
         let body = self.compound()?;
         Some(Command::Function(name, Box::new(body), self.redirects()?))
+    }
+
+    pub(super) fn redirects(&mut self) -> Option<Vec<Redirect<'a>>> {
+        let mut all = Vec::new();
+        while self.at_redirect() {
+            all.push(self.redirect()?);
+        }
+        Some(all)
+    }
+
+    pub(super) fn at_redirect(&mut self) -> bool {
+        let redirects = |text: &str| text.starts_with(['<', '>']) || text.starts_with("&>");
+        match self.peek().kind {
+            Kind::Descriptor => true,
+            Kind::Sign => redirects(self.token.word.text),
+            _ => false,
+        }
+    }
+
+    pub(super) fn redirect(&mut self) -> Option<Redirect<'a>> {
+        let mut is_standard_input = true;
+        if self.peek().kind == Kind::Descriptor {
+            let descriptor = std::mem::take(&mut self.token).word.text;
+            is_standard_input = descriptor.bytes().all(|byte| byte == b'0');
+            if descriptor.len() > 9 && !descriptor.starts_with('{') || self.next_text().starts_with('&') {
+                return None;
+            }
+        }
+        let sign = self.next_text();
+        self.pass(sign);
+        let strips_tabs = sign == "<<-";
+        if strips_tabs || sign == "<<" {
+            return self.document(strips_tabs, is_standard_input);
+        }
+        let word = self.word()?;
+        Some(if sign == "<<<" { Redirect::Text(word, is_standard_input) } else { Redirect::File(sign, word) })
+    }
+
+    fn document(&mut self, strips_tabs: bool, is_standard_input: bool) -> Option<Redirect<'a>> {
+        let word = self.word()?;
+        let is_literal = word.text.contains(['\'', '"', '\\']);
+        let delimiter = unquoted(word.text)?;
+        let line_end = self.documents.map_or_else(|| self.find(b'\n'), |documents| Some(documents.line_end))?;
+        if self.documents.is_some_and(|documents| documents.level != self.level) {
+            return None;
+        }
+        let begin = self.documents.take().map_or(line_end + 1, |documents| documents.end);
+        let resume = std::mem::replace(&mut self.at, begin);
+        let (body_end, end) = self.body_end(&delimiter, strips_tabs, is_literal)?;
+        let body = if is_literal {
+            Raw::new(self.text.get(begin..body_end)?, begin, Vec::new())
+        } else {
+            self.at = begin;
+            self.gather(begin, |reader| {
+                while reader.at < body_end {
+                    reader.quoted_piece()?;
+                }
+                (reader.at == body_end).then_some(())
+            })?
+        };
+        self.at = resume;
+        self.documents = Some(Documents { line_end, end, level: self.level });
+        Some(Redirect::Document { body, is_literal, strips_tabs, is_standard_input })
+    }
+
+    /// Where the body ends that begins here, and where the line behind its delimiter begins.
+    fn body_end(&mut self, delimiter: &str, strips_tabs: bool, is_literal: bool) -> Option<(usize, usize)> {
+        loop {
+            let begin = self.at;
+            let feed = self.find(b'\n');
+            let line = self.text.get(begin..feed.unwrap_or(self.text.len()))?;
+            let own = if strips_tabs { line.trim_start_matches('\t') } else { line };
+            if own == delimiter {
+                return Some((begin, feed.map_or(self.text.len(), |feed| feed + 1)));
+            }
+            self.at = feed? + 1;
+            // Joined with the next line, which then cannot be the delimiter; or both together are.
+            let backslashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
+            if !is_literal && backslashes % 2 == 1 {
+                let next = self.text.get(self.at..self.find(b'\n').unwrap_or(self.text.len()))?;
+                if delimiter.starts_with(&own[..own.len() - 1]) || next.trim_start_matches('\t') == delimiter {
+                    return None;
+                }
+            }
+        }
     }
 }
 
@@ -139,23 +226,25 @@ fn assigned(word: &Raw) -> Option<Option<(usize, usize)>> {
     })
 }
 
-/// The bracket that closes an index. Quotes and expansions are passed.
-fn closing(word: &Raw, from: usize) -> Option<usize> {
-    let bytes = word.text.as_bytes();
-    let (mut at, mut depth, mut quoted) = (from, 0usize, false);
-    while let Some(&byte) = bytes.get(at) {
-        at = match byte {
-            _ if word.part(at).is_some() => word.part(at)?.1,
-            b'\\' => at + 2,
-            b'\'' if !quoted => at + 2 + memchr::memchr(b'\'', &bytes[at + 1..])?,
-            b'`' => return None,
-            b']' if depth == 0 && !quoted => return Some(at),
-            _ => {
-                quoted ^= byte == b'"';
-                depth = depth + usize::from(byte == b'[' && !quoted) - usize::from(byte == b']' && !quoted);
-                at + 1
-            }
-        };
+/// The text of a delimiter. One that is expanded anywhere else is refused.
+fn unquoted(word: &str) -> Option<String> {
+    if word.contains(['$', '`', '<', '>', '(']) {
+        return None;
     }
-    None
+    let (mut text, mut quote, mut letters) = (String::new(), None, word.chars());
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            ('\'' | '"', None) => quote = Some(letter),
+            (_, Some(open)) if letter == open => quote = None,
+            ('\\', Some('"')) => return None,
+            ('\\', None) => text.push(letters.next()?),
+            _ => text.push(letter),
+        }
+    }
+    (!text.contains('\n')).then_some(text)
+}
+
+/// The bracket that closes an index. One behind a backquote is refused.
+fn closing(word: &Raw, from: usize) -> Option<usize> {
+    word.closing(from, word.text.len(), b'[', b']').filter(|end| !word.text[from..*end].contains('`'))
 }

@@ -1,14 +1,8 @@
 //! Finds where a word ends, through quotes and expansions; the programs of substitutions are read on the way.
 
-use super::token::ends_word;
-use super::{DEEPEST, PROGRAMS, Part, Raw, Reader};
+use super::{DEEPEST, PROGRAMS, Part, Raw, Reader, ends_word, is_name_byte};
 
 impl<'a> Reader<'a> {
-    pub(super) fn lex_word(&mut self) -> Option<Raw<'a>> {
-        let begin = self.at;
-        self.gather(begin, Self::pass_word)
-    }
-
     /// Read a text with expansions; its parts are kept with it.
     pub(super) fn gather(&mut self, begin: usize, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<Raw<'a>> {
         let outer = std::mem::take(&mut self.parts);
@@ -22,7 +16,7 @@ impl<'a> Reader<'a> {
         Some(Raw::new(self.text.get(begin..self.at)?, begin, parts))
     }
 
-    fn pass_word(&mut self) -> Option<()> {
+    pub(super) fn pass_word(&mut self) -> Option<()> {
         // The place behind a sign that makes a bracket a pattern.
         let mut pattern = None;
         while let Some(byte) = self.byte(self.at) {
@@ -67,26 +61,23 @@ impl<'a> Reader<'a> {
             b'\'' => self.single(),
             b'"' => self.double(),
             b'$' => self.dollar(false),
-            b'`' => self.backquoted(),
-            _ => {
-                self.at += 1;
-                Some(())
-            }
+            b'`' => self.escaping(1, b'`'),
+            _ => self.skip(1),
         }
     }
 
-    /// A backslash and the character behind it.
+    pub(super) fn skip(&mut self, count: usize) -> Option<()> {
+        (self.at + count <= self.text.len()).then(|| self.at += count)
+    }
+
     fn escaped(&mut self) -> Option<()> {
         // The rest of a longer character is like any other letter.
-        self.byte(self.at + 1)?;
-        self.at += 2;
-        Some(())
+        self.skip(2)
     }
 
     /// A line continuation inside quotes, where names and signs must not go on behind it.
     fn continued(&mut self) -> Option<()> {
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let before = (0..self.at).rev().find_map(|at| self.byte(at).filter(|byte| !is_name(*byte)));
+        let before = (0..self.at).rev().find_map(|at| self.byte(at).filter(|byte| !is_name_byte(*byte)));
         (before != Some(b'$')).then(|| self.at += 2)
     }
 
@@ -102,8 +93,7 @@ impl<'a> Reader<'a> {
             while reader.byte(reader.at)? != b'"' {
                 reader.quoted_piece()?;
             }
-            reader.at += 1;
-            Some(())
+            reader.skip(1)
         })
     }
 
@@ -113,35 +103,21 @@ impl<'a> Reader<'a> {
             b'\\' if self.byte(self.at + 1) == Some(b'\n') => self.continued(),
             b'\\' => self.escaped(),
             b'$' => self.dollar(true),
-            b'`' => self.backquoted(),
-            _ => {
-                self.at += 1;
-                Some(())
-            }
+            b'`' => self.escaping(1, b'`'),
+            _ => self.skip(1),
         }
     }
 
-    fn backquoted(&mut self) -> Option<()> {
-        self.at += 1;
+    /// Backquotes or `$'…'` with an opening this long: a backslash takes the next character along.
+    fn escaping(&mut self, opening: usize, close: u8) -> Option<()> {
+        self.at += opening;
         loop {
             match self.byte(self.at)? {
-                b'`' => break,
+                byte if byte == close => return self.skip(1),
                 b'\\' => self.escaped()?,
                 _ => self.at += 1,
             }
         }
-        self.at += 1;
-        Some(())
-    }
-
-    /// `$'…'`
-    fn ansi(&mut self) -> Option<()> {
-        self.at += 2;
-        while self.byte(self.at)? != b'\'' {
-            if self.byte(self.at) == Some(b'\\') { self.escaped()? } else { self.at += 1 }
-        }
-        self.at += 1;
-        Some(())
     }
 
     fn dollar(&mut self, quoted: bool) -> Option<()> {
@@ -155,17 +131,10 @@ impl<'a> Reader<'a> {
             Some(b'(') => self.substitution(),
             Some(b'[') => self.bracket(self.at, 2, b'[', b']'),
             Some(b'{') => self.nested(|reader| reader.parameter(quoted)),
-            Some(b'\'') if !quoted => self.ansi(),
+            Some(b'\'') if !quoted => self.escaping(2, b'\''),
             Some(b'\\') if self.byte(self.at + 2) == Some(b'\n') => None,
-            Some(byte) => {
-                // So that `$?(` is no pattern.
-                self.at += 1 + usize::from(b"@*#?-$!".contains(&byte));
-                Some(())
-            }
-            None => {
-                self.at += 1;
-                Some(())
-            }
+            // So that `$?(` is no pattern.
+            next => self.skip(1 + usize::from(next.is_some_and(|byte| b"@*#?-$!".contains(&byte)))),
         }
     }
 
@@ -188,7 +157,6 @@ impl<'a> Reader<'a> {
         self.end_part(begin)
     }
 
-    /// Go to the closing bracket.
     pub(super) fn until(&mut self, open: u8, close: u8) -> Option<()> {
         let mut depth = 0usize;
         loop {
@@ -234,7 +202,7 @@ impl<'a> Reader<'a> {
         let begin = self.at;
         self.begin_part(begin);
         self.at += 2;
-        while self.byte(self.at).is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        while self.byte(self.at).is_some_and(is_name_byte) {
             self.at += 1;
         }
         // `${ program; }` and `${| program; }`

@@ -1,10 +1,9 @@
 //! Reads what a `$` or a backquote begins: variables, substitutions, arithmetic.
 
-use super::Manner;
 use super::Run;
-use super::names::is_name;
 use super::scan::{Piece, Scan};
 use crate::syntax::Bit;
+use crate::syntax::tree::is_name_byte;
 
 /// No variable: text made from one, which is not its value.
 const OTHER: &str = "";
@@ -18,10 +17,8 @@ impl Scan<'_> {
             (_, b'(', Some((false, end))) => self.computed(at + 3, end - 2, end),
             (_, b'[', Some((_, end))) => self.computed(at + 2, end - 1, end),
             (_, b'(', _) => {
-                let end = self.program(at, to);
-                self.splits |= !quoted;
-                self.bit(Bit::Any);
-                end
+                self.word.splits |= !quoted;
+                self.program(at, to)
             }
             (_, b'{', Some((_, end))) => {
                 self.braced(at + 2, end - 1, quoted);
@@ -47,13 +44,13 @@ impl Scan<'_> {
     /// A sum is no program, though it may run some.
     fn computed(&mut self, from: usize, to: usize, end: usize) -> usize {
         self.sum(from, to);
-        self.sums += 1;
+        self.word.sums += 1;
         self.bit(Bit::Any);
         end
     }
 
     fn name_end(&self, from: usize, to: usize) -> usize {
-        (from..to).find(|&at| !is_name(self.byte(at, to))).unwrap_or(to)
+        (from..to).find(|&at| !is_name_byte(self.byte(at, to))).unwrap_or(to)
     }
 
     fn backquoted(&mut self, from: usize, to: usize, quoted: bool) -> usize {
@@ -73,24 +70,24 @@ impl Scan<'_> {
                 _ => code.push(letter),
             }
         }
-        self.runs.push(Run::Text(code));
-        self.splits |= !quoted;
+        self.done.runs.push(Run::Text(code));
+        self.word.splits |= !quoted;
         self.bit(Bit::Any);
         end
     }
 
     fn variable(&mut self, name: &str, quoted: bool) {
-        self.splits |= !quoted || matches!(name, "@" | "*");
+        self.word.splits |= !quoted || matches!(name, "@" | "*");
         match self.scope.value(name) {
             Some(values) if !values.is_empty() => {
                 let texts = values.iter().map(|word| word.bits.clone()).collect();
-                self.said = self.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
-                self.named.extend(values.iter().flat_map(|word| word.named.iter().cloned()).take(64));
-                self.filled.push(name.to_owned());
+                self.word.said = self.word.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
+                self.word.named.extend(values.iter().flat_map(|word| word.named.iter().cloned()).take(64));
+                self.word.filled.push(name.to_owned());
                 self.pieces.push(Piece::OneOf(texts, !quoted));
             }
             _ => {
-                self.unknown.push(name.to_owned());
+                self.word.unknown.push(name.to_owned());
                 self.bit(Bit::Any);
             }
         }
@@ -105,35 +102,31 @@ impl Scan<'_> {
         let colon = usize::from(sign == b':');
         let known = self.scope.value(name).is_some_and(|values| !values.is_empty());
         // Of `[@]` each element is a word; `@P` runs what its value says, and so does `${(e)x}` in zsh.
-        self.splits |= !quoted || sign == b'[';
-        self.odd |= sign == b'(' || rest.ends_with("@P");
+        self.word.splits |= !quoted || sign == b'[';
+        self.done.odd |= sign == b'(' || rest.ends_with("@P");
         if sign == b'#' && name.is_empty() && rest.len() > 1 {
-            self.sums += 1;
+            self.word.sums += 1;
             return self.bit(Bit::Any);
         }
         if sign == b'[' {
             // `[@]` and `[*]` count nothing.
-            let end = self.closing(begin + 1, to, b'[', b']');
+            let end = self.raw.closing(begin + 1, to, b'[', b']').unwrap_or(to);
             self.sum(begin + 1, end);
             self.inside(end, to);
             return self.variable(name, quoted);
         }
         match rest.as_bytes().get(colon) {
-            Some(&sign @ (b'-' | b'=')) if !name.is_empty() => {
+            Some(&sign @ (b'-' | b'=' | b'+')) if !name.is_empty() => {
                 if sign == b'=' {
-                    self.sets.push(name.to_owned());
+                    self.done.sets.push(name.to_owned());
                 }
-                if known {
+                if known && sign != b'+' {
                     // It may be empty by then.
                     self.inside(begin, to);
-                    self.unknown.push(OTHER.to_owned());
+                    self.word.unknown.push(OTHER.to_owned());
                     return self.variable(name, quoted);
                 }
-                self.unknown.extend([name.to_owned(), OTHER.to_owned()]);
-                self.default(begin + colon + 1, to, quoted);
-            }
-            Some(b'+') if !name.is_empty() => {
-                self.unknown.extend([name.to_owned(), OTHER.to_owned()]);
+                self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
                 self.default(begin + colon + 1, to, quoted);
             }
             _ => {
@@ -144,8 +137,8 @@ impl Scan<'_> {
                 } else {
                     self.inside(begin, to);
                 }
-                self.named.extend(self.scope.value(name).unwrap_or_default().iter().cloned());
-                self.unknown.extend([name.to_owned(), OTHER.to_owned()]);
+                self.word.named.extend(self.scope.value(name).unwrap_or_default().iter().cloned());
+                self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
                 self.bit(Bit::Any);
             }
         }
@@ -154,18 +147,19 @@ impl Scan<'_> {
     /// The word of `${x:-word}`: it, or nothing that is known.
     fn default(&mut self, from: usize, to: usize, quoted: bool) {
         let mut within = Scan::new(self.raw, self.scope);
-        within.read(from, to, if quoted { Manner::Document } else { Manner::Word });
+        if quoted {
+            within.quoted(from, to, false);
+        } else {
+            within.read(from, to);
+        }
         let bits = within.pieces.iter().map(|piece| match piece {
             Piece::Bit(bit) => vec![*bit],
             Piece::OneOf(texts, _) => texts.first().cloned().unwrap_or_default(),
             Piece::Tilde => self.scope.home.bits.clone(),
-            Piece::Open => vec![Bit::Char('{')],
-            Piece::Comma => vec![Bit::Char(',')],
-            Piece::Close => vec![Bit::Char('}')],
+            Piece::Sign(c) => vec![Bit::Char(*c)],
         });
         let bits: Vec<Bit> = bits.flatten().collect();
-        self.runs.append(&mut within.runs);
-        self.take(within);
+        self.take(within.done);
         self.pieces.push(Piece::OneOf(vec![bits, vec![Bit::Any]], false));
     }
 }

@@ -1,22 +1,23 @@
 //! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known.
 
-use super::names::names;
-use super::{Manner, Run};
+use super::{Expanded, Run};
 use crate::syntax::scope::Scope;
-use crate::syntax::tree::Raw;
+use crate::syntax::tree::{Raw, is_name_byte};
 use crate::syntax::{Bit, Word};
+
+/// The letters behind a backslash in `$'…'`, and what each stands for.
+const ESCAPES: (&str, &str) = ("ntreEabfv", "\n\t\r\u{1b}\u{1b}\u{7}\u{8}\u{c}\u{b}");
 
 /// A part of a word before braces are spread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Bit(Bit),
-    /// One of several texts: a variable that may hold any of them. Unquoted ones are split at blanks.
-    OneOf(Vec<Vec<Bit>>, bool),
-    Open,
-    Comma,
-    Close,
+    /// An unquoted brace or comma.
+    Sign(char),
     /// An unquoted `~`.
     Tilde,
+    /// One of several texts: a variable that may hold any of them. Unquoted ones are split at blanks.
+    OneOf(Vec<Vec<Bit>>, bool),
 }
 
 /// A raw word that is being read. Places are bytes of its text.
@@ -24,67 +25,42 @@ pub(super) struct Scan<'t> {
     pub(super) scope: &'t Scope,
     pub(super) raw: &'t Raw<'t>,
     pub(super) pieces: Vec<Piece>,
-    pub(super) unknown: Vec<String>,
-    /// What the values of its variables may become.
-    pub(super) named: Vec<Word>,
-    /// What they print.
-    pub(super) said: Option<String>,
-    pub(super) runs: Vec<Run<'t>>,
-    pub(super) filled: Vec<String>,
-    pub(super) sets: Vec<String>,
-    pub(super) splits: bool,
-    pub(super) sums: usize,
-    pub(super) odd: bool,
-    /// Programs whose output it computes with, and variables.
-    pub(super) counts: Vec<Run<'t>>,
-    pub(super) numbers: Vec<String>,
+    /// What is known of the word beside its text.
+    pub(super) word: Word,
+    /// What it runs and sets.
+    pub(super) done: Expanded<'t>,
     /// Where the `[` that was read last could end, and the last quote or expansion before that.
     range: (usize, usize),
 }
 
 impl<'t> Scan<'t> {
     pub(super) fn new(raw: &'t Raw<'t>, scope: &'t Scope) -> Self {
-        Self {
-            scope,
-            raw,
-            pieces: Vec::new(),
-            unknown: Vec::new(),
-            named: Vec::new(),
-            said: None,
-            runs: Vec::new(),
-            filled: Vec::new(),
-            sets: Vec::new(),
-            splits: false,
-            sums: 0,
-            odd: false,
-            counts: Vec::new(),
-            numbers: Vec::new(),
-            range: (0, 0),
-        }
+        let (word, done) = (Word::default(), Expanded::default());
+        Self { scope, raw, pieces: Vec::new(), word, done, range: (0, 0) }
     }
 
     /// Only what text inside it runs and sets; its characters are not wanted.
     pub(super) fn inside(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
         within.quoted(from, to, false);
-        self.runs.append(&mut within.runs);
-        self.take(within);
+        self.take(within.done);
     }
 
     /// The same of an arithmetic text, where all that stands for text is a number or a program.
     pub(super) fn sum(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
         within.quoted(from, to, false);
-        self.numbers.extend(names(self.raw, from, to));
-        self.counts.append(&mut within.runs);
-        self.take(within);
+        self.done.numbers.extend(names(self.raw, from, to));
+        self.done.counts.append(&mut within.done.runs);
+        self.take(within.done);
     }
 
-    pub(super) fn take(&mut self, mut within: Scan<'t>) {
-        self.sets.append(&mut within.sets);
-        self.counts.append(&mut within.counts);
-        self.numbers.append(&mut within.numbers);
-        self.odd |= within.odd;
+    pub(super) fn take(&mut self, mut within: Expanded<'t>) {
+        self.done.runs.append(&mut within.runs);
+        self.done.sets.append(&mut within.sets);
+        self.done.counts.append(&mut within.counts);
+        self.done.numbers.append(&mut within.numbers);
+        self.done.odd |= within.odd;
     }
 
     pub(super) fn text(&mut self, c: char) {
@@ -106,11 +82,7 @@ impl<'t> Scan<'t> {
         (letter, at + letter.len_utf8())
     }
 
-    pub(super) fn read(&mut self, from: usize, to: usize, manner: Manner) {
-        if manner == Manner::Document {
-            self.quoted(from, to, false);
-            return;
-        }
+    pub(super) fn read(&mut self, from: usize, to: usize) {
         self.pieces.reserve(to - from);
         let mut at = from;
         while at < to {
@@ -126,7 +98,7 @@ impl<'t> Scan<'t> {
                 (b'$', b'\'') => self.ansi(at + 2, to),
                 (b'$', b'"') => self.quoted(at + 2, to, true),
                 (b'$' | b'`', _) => self.dollar(at, to, false),
-                (b'<' | b'>', b'(') => self.process(at, to),
+                (b'<' | b'>', b'(') => self.program(at, to),
                 (b'@' | b'+' | b'!' | b'?' | b'*', b'(') => self.extended_glob(at + 1, to),
                 (b'[', _) => self.bracket(at, to),
                 _ => {
@@ -195,17 +167,8 @@ impl<'t> Scan<'t> {
             'U' => (16, end, 8),
             '0'..='7' => (8, at, 3),
             _ => {
-                self.text(match letter {
-                    'n' => '\n',
-                    't' => '\t',
-                    'r' => '\r',
-                    'e' | 'E' => '\u{1b}',
-                    'a' => '\u{7}',
-                    'b' => '\u{8}',
-                    'f' => '\u{c}',
-                    'v' => '\u{b}',
-                    other => other,
-                });
+                let mut known = ESCAPES.0.chars().zip(ESCAPES.1.chars());
+                self.text(known.find(|(name, _)| *name == letter).map_or(letter, |(_, c)| c));
                 return end;
             }
         };
@@ -215,33 +178,27 @@ impl<'t> Scan<'t> {
         begin + digits
     }
 
-    /// `<(…)` inside a word: the name of a pipe.
-    fn process(&mut self, at: usize, to: usize) -> usize {
-        let end = self.program(at, to);
-        self.bit(Bit::Any);
-        end
-    }
-
-    /// The program of a substitution that begins here; the place after it.
+    /// What a substitution that begins here prints, or the name of its pipe; the place after it.
     pub(super) fn program(&mut self, at: usize, to: usize) -> usize {
+        self.bit(Bit::Any);
         let text = self.raw.text;
         if let Some((part, end)) = self.raw.part(at).filter(|(_, end)| *end <= to)
             && let Some(list) = &part.list
         {
-            self.runs.push(Run::Tree(list, &text[at + 2..end - 1]));
+            self.done.runs.push(Run::Tree(list, &text[at + 2..end - 1]));
             return end;
         }
         // Quoted when the line was read, but text that the shell reads again: `[[ 'a[$(rm x)]' -eq 1 ]]`.
-        let end = self.closing(at + 2, to, b'(', b')');
-        self.runs.push(Run::Text(text[at + 2..end].to_owned()));
+        let end = self.raw.closing(at + 2, to, b'(', b')').unwrap_or(to);
+        self.done.runs.push(Run::Text(text[at + 2..end].to_owned()));
         (end + 1).min(to)
     }
 
     /// `@(a|b)`: any text may match. In zsh the brackets may hold a program: `*(e:…:)`.
     fn extended_glob(&mut self, open: usize, to: usize) -> usize {
         self.bit(Bit::Star);
-        self.odd = true;
-        let end = self.closing(open + 1, to, b'(', b')');
+        self.done.odd = true;
+        let end = self.raw.closing(open + 1, to, b'(', b')').unwrap_or(to);
         self.inside(open + 1, end);
         (end + 1).min(to)
     }
@@ -265,44 +222,46 @@ impl<'t> Scan<'t> {
         self.text('[');
         at + 1
     }
-
-    /// Where a bracket closes, or the end; quotes, expansions and nested ones are passed.
-    pub(super) fn closing(&self, from: usize, to: usize, open: u8, close: u8) -> usize {
-        let (mut at, mut depth, mut quoted) = (from, 0usize, false);
-        while at < to {
-            let byte = self.byte(at, to);
-            if byte == b'$'
-                && let Some((_, end)) = self.raw.part(at)
-            {
-                at = end;
-                continue;
-            }
-            at += match byte {
-                b'\\' => 2,
-                b'\'' if !quoted => {
-                    memchr::memchr(b'\'', &self.raw.text.as_bytes()[at + 1..to]).map_or(to, |end| end + 2)
-                }
-                _ if byte == close && depth == 0 && !quoted => return at,
-                _ => {
-                    quoted ^= byte == b'"';
-                    let counts = |sign: u8| usize::from(byte == sign && !quoted);
-                    depth = depth + counts(open) - counts(close);
-                    1
-                }
-            };
-        }
-        to
-    }
 }
 
 fn plain(c: char) -> Piece {
     match c {
         '*' => Piece::Bit(Bit::Star),
         '?' => Piece::Bit(Bit::One),
-        '{' => Piece::Open,
-        ',' => Piece::Comma,
-        '}' => Piece::Close,
+        '{' | ',' | '}' => Piece::Sign(c),
         '~' => Piece::Tilde,
         _ => Piece::Bit(Bit::Char(c)),
     }
+}
+
+/// The variables that an arithmetic text computes with; the programs of substitutions are skipped. The shell evaluates a
+/// variable's value again and again, and an index in it may run a program. So all that is computed with must be a number.
+fn names(raw: &Raw, from: usize, to: usize) -> Vec<String> {
+    let bytes = raw.text.as_bytes();
+    let name_end = |from: usize| (from..to).find(|&at| !is_name_byte(bytes[at])).unwrap_or(to);
+    let mut all = Vec::new();
+    let mut at = from;
+    while at < to {
+        let next = bytes.get(at + 1).filter(|_| at + 1 < to);
+        let program = raw.part(at).filter(|(part, end)| part.list.is_some() && *end <= to);
+        at = match (bytes[at], next) {
+            (b'$', _) if program.is_some() => program.map_or(to, |(_, end)| end),
+            (b'$', Some(sign)) if sign.is_ascii_digit() || matches!(sign, b'@' | b'*') => {
+                all.push(char::from(*sign).to_string());
+                at + 2
+            }
+            (byte, _) if byte.is_ascii_digit() => {
+                let end = name_end(at);
+                // `16#ff`
+                if end < to && bytes[end] == b'#' { name_end(end + 1) } else { end }
+            }
+            (byte, _) if is_name_byte(byte) => {
+                let end = name_end(at);
+                all.push(raw.text[at..end].to_owned());
+                end
+            }
+            _ => at + 1,
+        };
+    }
+    all
 }

@@ -1,0 +1,147 @@
+//! Commands in the arguments of unknown commands (`tmux new "cp a b"`, `ssh host rm a`), and interpreters: what a program in
+//! the line names counts once it shows a sign of writing.
+
+use super::command::{Act, Invocation, Touched, all};
+use crate::syntax::{Bit, Word, is_text};
+
+/// Options whose value is a message.
+#[rustfmt::skip]
+static MESSAGES: &[&str] = &[
+    "--body", "--comment", "--description", "--header", "--message", "--notes", "--prompt", "--query", "--reason",
+    "--subject", "--text", "--title", "-H", "-m",
+];
+
+/// Commands worth finding behind others.
+#[rustfmt::skip]
+static BEHIND: &[&str] = &[
+    "awk", "bash", "bun", "chmod", "chown", "cp", "dash", "dd", "deno", "env", "find", "ln", "mv", "node", "perl", "php",
+    "python", "python3", "rm", "rmdir", "rsync", "ruby", "sed", "sh", "shred", "sudo", "tar", "tee", "truncate", "tsx",
+    "unlink", "xargs", "zsh",
+];
+
+/// Lines that may run when this command does.
+pub(super) fn lines(words: &[Word]) -> Vec<String> {
+    let arguments = words.get(1..).unwrap_or_default();
+    let mut all = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        if has_blanks(word) && !is_message(arguments, at) {
+            let glued = (word.is_option() && !word.starts_with("--")).then(|| word.after(2));
+            let parts = [word.past('=').filter(has_blanks), glued, Some(word.clone())];
+            all.extend(parts.iter().flatten().map(code));
+        }
+    }
+    let behind = |word: &Word| BEHIND.iter().any(|known| is_text(word.last_bits(), known));
+    if let Some(at) = (1..words.len()).find(|at| behind(&words[*at])) {
+        all.push(words[at..].iter().map(quoted).collect::<Vec<_>>().join(" "));
+    }
+    all
+}
+
+pub(super) const SSH: &str = "-b= -c= -D= -E> -F= -i= -J= -l= -L= -m= -o= -p= -R= -S= -w= -W=";
+
+/// `ssh`: what runs on the other machine may as well be this one; `-o` may hold a local command.
+pub(super) fn ssh(command: &Invocation) -> Touched {
+    let sorted = command.sort();
+    let remote = sorted.operands.iter().skip(1).map(|word| code(word)).collect::<Vec<_>>().join(" ");
+    let options = sorted.values(&["-o"]).filter_map(|word| word.past('=')).map(|word| code(&word));
+    let lines = options.chain([remote]).filter(|line| !line.is_empty()).collect();
+    let programs = command.simple.script.iter().cloned().collect();
+    Touched { files: all(&sorted.written, Act::Write), programs, lines, reads: false }
+}
+
+/// The value of an option that takes words for people.
+fn is_message(arguments: &[Word], at: usize) -> bool {
+    let glued = |option: &&str| {
+        arguments[at].starts_with(option) && arguments[at].bits.get(option.len()) == Some(&Bit::Char('='))
+    };
+    MESSAGES.iter().any(|option| at > 0 && arguments[at - 1].is(option) || glued(option))
+}
+
+pub(super) fn has_blanks(word: &Word) -> bool {
+    word.bits.iter().any(|bit| matches!(bit, Bit::Char(c) if c.is_whitespace()))
+}
+
+/// A word as a line of its own; `!` begins one in git's aliases.
+pub(super) fn code(word: &Word) -> String {
+    let text: String = word.bits.iter().copied().map(Bit::code).collect();
+    text.trim_start_matches(['!', '|', ' ']).to_owned()
+}
+
+/// A word as one word of a line.
+pub(super) fn quoted(word: &Word) -> String {
+    let text = word.bits.iter().map(|bit| match *bit {
+        Bit::Char('\'') => "\\'".to_owned(),
+        Bit::Char(c) if c.is_ascii_alphanumeric() || "_-./:=%+,@".contains(c) => c.to_string(),
+        Bit::Char(c) => format!("'{c}'"),
+        other => other.code(),
+    });
+    text.collect()
+}
+
+/// Words without which a program hardly writes. A program can hide better than this; looking for tampering afterwards
+/// covers that.
+#[rustfmt::skip]
+const SIGNS: [&str; 45] = [
+    "put_contents", "| \"", "|\"", "shell script", "write", "o_trunc", "o_wronly", "o_rdwr", "o_creat", "+<",
+    ".once", ".output", ".backup", "mode=", "unlink", "remove", "rename", "rmtree", "rmsync", "fs.rm", "truncate",
+    "copy", "move", "chmod", "chown", "symlink", "link(", "touch", "mkdir", "subprocess", "system", "exec",
+    "spawn", "popen", "dump(", "replace(", "delete", "base64", "import(", "getattr", "append", "save", ">",
+    "install", "fileutils",
+];
+
+/// Everything that may be program text: the rest of a bundle behind a letter that takes some, and the next word. `-pe`
+/// is both `-p` with `e` and `-p -e`, and only one of them is the program.
+fn texts(command: &Invocation) -> Vec<Word> {
+    let rows = || command.options.split(' ').filter_map(|row| row.strip_suffix('='));
+    let given = command.sort().options.into_iter().filter(|(name, _)| rows().any(|row| row == name));
+    let mut all: Vec<Word> = given.filter_map(|(_, value)| value).collect();
+    for pair in command.arguments.windows(2).filter(|pair| pair[0].is_option()) {
+        let text = pair[0].lossy();
+        let mut letters = rows().filter(|row| row.len() == 2).map(|row| &row[1..]);
+        if !text.starts_with("--") && letters.any(|letter| text.contains(letter)) {
+            all.push(pair[1].clone());
+        }
+    }
+    all
+}
+
+/// An interpreter's files are its operands; program text with a sign of writing may write what it names.
+pub(super) fn interpreted(command: &Invocation) -> Touched {
+    let name = command.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let sorted = command.sort();
+    let mut operands = sorted.operands.clone();
+    let code = texts(command);
+    let mut programs: Vec<String> = code.iter().map(Word::lossy).chain(command.simple.script.clone()).collect();
+    if name == "deno" && operands.first().is_some_and(|word| word.is("eval")) {
+        programs.extend(operands.iter().map(|word| word.lossy()));
+    }
+    programs.retain(|program| writes(program));
+    let module = command.arguments.windows(2).find(|pair| pair[0].is("-m")).map(|pair| pair[1].lossy());
+    if let Some(module) = module {
+        // `python -m json.tool in [out]` is how people look at settings.
+        let reading = matches!(module.as_str(), "json.tool" | "tokenize" | "ast" | "py_compile" | "dis");
+        operands.retain(|word| !word.is(&module));
+        operands.drain(..usize::from(reading).min(operands.len()));
+    } else if matches!(name, "perl" | "ruby") && !code.is_empty() && !sorted.has(&["-i"]) {
+        // `perl -ne '…' file` reads its files; a script's arguments may be written.
+        operands.clear();
+    }
+    Touched { files: all(operands, Act::Write), programs, ..Touched::default() }
+}
+
+pub fn writes(program: &str) -> bool {
+    let program = program.to_ascii_lowercase();
+    SIGNS.iter().any(|sign| program.contains(sign)) || has_mode(&program)
+}
+
+/// A string that says how a file is opened, and not for reading alone: `'w'`, `"r+b"`, `'at'`.
+fn has_mode(program: &str) -> bool {
+    let bytes = program.as_bytes();
+    let opens = program.contains("open") || program.contains(".new");
+    opens
+        && (0..bytes.len()).filter(|&at| matches!(bytes[at], b'\'' | b'"')).any(|at| {
+            let mode = &bytes[at + 1..];
+            let length = mode.iter().take(5).take_while(|b| b"rwaxbt+".contains(b)).count();
+            length > 0 && mode.get(length) == Some(&bytes[at]) && mode[..length].iter().any(|b| b"wax+".contains(b))
+        })
+}

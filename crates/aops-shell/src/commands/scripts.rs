@@ -1,0 +1,322 @@
+//! `sed` and `awk`: read their programs letter by letter; one that writes a file, runs a program or is not known is a write.
+
+use super::command::{Act, Class, Invocation, Touched, all};
+use super::options::Sorted;
+use super::programs::writes as program_writes;
+use crate::effect::Effect;
+use crate::syntax::{Bit, Line, Word};
+use std::iter::Peekable;
+use std::str::Chars;
+
+pub(super) const SED: &str = "-nErsuz -e= --quiet --silent --regexp-extended --null-data --separate --unbuffered \
+    --debug --posix --sandbox --expression= --version --help";
+/// What takes a program. `-l` is on neither list: whether it takes a value differs between systems.
+const PROGRAMS: &str = "-e= -f= --expression= --file=";
+
+pub(super) fn sed(command: &Invocation) -> Class {
+    let sorted = command.sorted()?;
+    let (scripts, _) = scripts(&sorted);
+    let shown = sorted.has(&["--version", "--help"]);
+    let texts: Option<Vec<String>> = scripts.iter().map(|word| text(word, command.line)).collect();
+    match texts {
+        _ if shown => Ok(Effect::Read),
+        Some(texts) if !texts.is_empty() && sed_only_reads(&texts.join("\n")) => Ok(Effect::Read),
+        _ => Err("the `sed` program is not known to only read".to_owned()),
+    }
+}
+
+/// The programs, and the files: without `-e` or `-f` the first operand is the program.
+fn scripts<'s>(sorted: &'s Sorted) -> (Vec<&'s Word>, &'s [&'s Word]) {
+    let mut scripts: Vec<&Word> = sorted.values(&["-e", "--expression"]).collect();
+    let mut files = &sorted.operands[..];
+    if scripts.is_empty() && !sorted.has(&["-f", "--file"]) {
+        scripts.extend(files.first());
+        files = files.get(1..).unwrap_or_default();
+    }
+    (scripts, files)
+}
+
+/// Files it edits in place, and what its `w` commands name.
+pub(super) fn sed_touched(command: &Invocation) -> Touched {
+    let sorted = command.sort_by(&[PROGRAMS]);
+    let (scripts, files) = scripts(&sorted);
+    let read = command.simple.script.iter().filter(|_| sorted.has(&["-f", "--file"]));
+    let mut programs: Vec<String> = read.cloned().collect();
+    programs.extend(sorted.values(&["-f", "--file"]).filter_map(|word| word.said.clone()));
+    for script in scripts {
+        let text = script.lossy();
+        let mut words = text.split([' ', ';', '\n', '}']).peekable();
+        while let Some(word) = words.next() {
+            let file = words.peek().filter(|_| word.ends_with(['w', 'W', 'e']));
+            programs.extend(file.map(|file| (*file).to_owned()));
+        }
+    }
+    let in_place = sorted.options.iter().any(|(name, _)| name == "-i" || name.starts_with("--i"));
+    let files = if in_place { all(files.iter().copied(), Act::Write) } else { Vec::new() };
+    Touched { files, programs, ..Touched::default() }
+}
+
+/// A program's text; numbers stand in for what is only known to be one.
+fn text(word: &Word, line: &Line) -> Option<String> {
+    let number = |name: &String| line.variables.get(name).is_some_and(|held| held.number);
+    if !word.filled.iter().chain(&word.unknown).all(number) || word.shifts.is_some() && word.splits {
+        return None;
+    }
+    let unknown = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
+    // A variable that holds a sum is as unknown as the sum itself, and a number all the same.
+    let numbers = word.sums + word.filled.len();
+    if unknown > numbers {
+        return None;
+    }
+    let letter = |bit: &Bit| match bit {
+        Bit::Char(c) => Some(*c),
+        Bit::Any => Some('1'),
+        Bit::One | Bit::Star => None,
+    };
+    word.bits.iter().map(letter).collect()
+}
+
+fn sed_only_reads(script: &str) -> bool {
+    let mut rest = script.chars().peekable();
+    loop {
+        while rest.next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}')).is_some() {}
+        if rest.peek().is_none() {
+            return true;
+        }
+        if !address(&mut rest) || !function(&mut rest) {
+            return false;
+        }
+    }
+}
+
+/// None, one or two addresses, and `!`.
+fn address(rest: &mut Peekable<Chars>) -> bool {
+    while let Some(&c) = rest.peek() {
+        match c {
+            '0'..='9' | '$' | ',' | '+' | '~' | ' ' | '\t' | '!' => {
+                rest.next();
+            }
+            '/' => {
+                rest.next();
+                if !delimited(rest, '/', true) {
+                    return false;
+                }
+                while rest.next_if(|c| matches!(c, 'I' | 'M')).is_some() {}
+            }
+            '\\' => {
+                rest.next();
+                let Some(sign) = rest.next() else { return false };
+                if !delimited(rest, sign, true) {
+                    return false;
+                }
+            }
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// Text up to an unescaped sign. Whether the sign ends it in brackets differs between systems.
+fn delimited(rest: &mut impl Iterator<Item = char>, sign: char, is_pattern: bool) -> bool {
+    let (mut bracket, mut odd) = (false, false);
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => {
+                rest.next();
+            }
+            '[' => bracket = is_pattern,
+            ']' => bracket = false,
+            '\n' if sign != '\n' => odd = true,
+            _ if c == sign => return !bracket && !odd,
+            _ => {}
+        }
+    }
+    false
+}
+
+fn function(rest: &mut Peekable<Chars>) -> bool {
+    match rest.next() {
+        Some('{' | '}') => true,
+        Some('p' | 'P' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'x' | 'n' | 'N' | '=' | 'z' | 'F') => ended(rest),
+        Some('q' | 'Q' | 'l') => {
+            while rest.next_if(|c| c.is_ascii_digit() || *c == ' ').is_some() {}
+            ended(rest)
+        }
+        Some(sign @ ('s' | 'y')) => {
+            let Some(mark) = rest.next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '\\') else {
+                return false;
+            };
+            if !delimited(rest, mark, sign == 's') || !delimited(rest, mark, false) {
+                return false;
+            }
+            while rest.next_if(|c| sign == 's' && matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9')).is_some()
+            {
+            }
+            ended(rest)
+        }
+        Some('#' | 'r') => {
+            while rest.next_if(|c| *c != '\n').is_some() {}
+            true
+        }
+        Some(':' | 'b' | 't' | 'T') => {
+            while rest.next_if(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '.' | '-')).is_some() {}
+            ended(rest)
+        }
+        // Text to the end of the line; a backslash takes the next line along.
+        Some('a' | 'i' | 'c') => {
+            while let Some(c) = rest.next_if(|c| *c != '\n') {
+                if c == '\\' {
+                    rest.next();
+                }
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A function without arguments ends here.
+fn ended(rest: &mut Peekable<Chars>) -> bool {
+    while rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+    matches!(rest.peek(), None | Some(';' | '\n' | '}' | '#'))
+}
+
+pub(super) const AWK: &str = "-F= -v= --posix --re-interval --field-separator= --assign= --version";
+
+pub(super) fn awk(command: &Invocation) -> Class {
+    let sorted = command.sorted()?;
+    if sorted.has(&["--version"]) {
+        return Ok(Effect::Read);
+    }
+    match sorted.operands.first().and_then(|word| text(word, command.line)) {
+        Some(program) if awk_only_reads(&program) => Ok(Effect::Read),
+        _ => Err(format!("the `{}` program is not known to only read", command.name)),
+    }
+}
+
+/// Files it edits in place; its program, if that shows a sign of writing.
+pub(super) fn awk_touched(command: &Invocation) -> Touched {
+    let sorted = command.sort();
+    let in_place = command.arguments.windows(2).any(|pair| pair[0].is("-i") && pair[1].is("inplace"));
+    let values = sorted.values(&["-F", "-v", "--field-separator", "--assign"]);
+    let mut programs: Vec<String> = values.map(Word::lossy).chain(command.simple.script.clone()).collect();
+    programs.extend(sorted.operands.first().map(|word| word.lossy()));
+    programs = vec![programs.join("\n")];
+    programs.retain(|program| program_writes(program));
+    let files = if in_place { all(sorted.operands, Act::Write) } else { Vec::new() };
+    Touched { files, programs, ..Touched::default() }
+}
+
+/// What the last token was, as far as it decides what comes next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastToken {
+    /// A `/` would divide it.
+    Value,
+    /// A `/` after a bracket may divide, or begin a pattern.
+    Bracket,
+    Other,
+}
+
+struct AwkReader<'a> {
+    rest: &'a str,
+    before: LastToken,
+    /// Inside `print` or `printf`: brackets open since.
+    printing: Option<usize>,
+    /// The last sign lets the statement go on in the next line.
+    goes_on: bool,
+    /// When no more than this is left, nothing could be hidden by reading a `/` wrongly.
+    tame: usize,
+}
+
+fn awk_only_reads(program: &str) -> bool {
+    let tame = match program.rfind(['|', '"', '@', '>']) {
+        _ if program.contains("system") => 0,
+        Some(sign) => program.len() - sign - 1,
+        None => program.len(),
+    };
+    let mut reader = AwkReader { rest: program, before: LastToken::Other, printing: None, goes_on: false, tame };
+    while let Some(c) = reader.rest.chars().next() {
+        if !reader.token(c) {
+            return false;
+        }
+    }
+    true
+}
+
+impl AwkReader<'_> {
+    /// Read one token; `false` if it may write or run something.
+    fn token(&mut self, c: char) -> bool {
+        let went_on = self.goes_on;
+        if !c.is_whitespace() && c != '#' {
+            self.goes_on = matches!(c, ',' | '|' | '&' | '?' | ':');
+        }
+        let next = self.rest.chars().nth(1);
+        match c {
+            '"' => return self.quoted('"'),
+            '#' => self.rest = &self.rest[self.rest.find('\n').unwrap_or(self.rest.len())..],
+            _ if c.is_alphanumeric() || c == '_' => return self.word(),
+            '/' if self.before == LastToken::Other => return self.quoted('/'),
+            '/' if self.before == LastToken::Bracket && self.rest.len() > self.tame => return false,
+            '@' | '\\' => return false,
+            '|' if next != Some('|') => return false,
+            '|' | '&' => self.pass(2),
+            '>' if self.printing == Some(0) && next != Some('=') => return self.redirected(),
+            '\n' if went_on => self.pass(1),
+            ';' | '\n' | '{' | '}' => {
+                self.printing = None;
+                self.pass(1);
+            }
+            '(' | '[' => {
+                self.printing = self.printing.map(|open| open + 1);
+                self.pass(1);
+            }
+            ')' | ']' => {
+                self.printing = self.printing.map(|open| open.saturating_sub(1));
+                self.pass(1);
+                self.before = LastToken::Bracket;
+            }
+            ' ' | '\t' | '\r' => self.rest = &self.rest[1..],
+            _ => self.pass(1),
+        }
+        true
+    }
+
+    fn pass(&mut self, count: usize) {
+        self.rest = &self.rest[self.rest.chars().take(count).map(char::len_utf8).sum()..];
+        self.before = LastToken::Other;
+    }
+
+    fn word(&mut self) -> bool {
+        let end = self.rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        self.before = LastToken::Value;
+        match word {
+            "system" | "extension" => return false,
+            "print" | "printf" => (self.printing, self.before) = (Some(0), LastToken::Other),
+            "return" | "in" | "case" | "else" | "do" | "if" | "while" => self.before = LastToken::Other,
+            _ => {}
+        }
+        true
+    }
+
+    /// A string or a pattern; one that does not end is not awk.
+    fn quoted(&mut self, sign: char) -> bool {
+        let mut rest = self.rest[1..].chars();
+        let ends = delimited(&mut rest, sign, sign == '/');
+        self.rest = rest.as_str();
+        self.before = LastToken::Value;
+        ends
+    }
+
+    /// `print > "/dev/stderr"` leaves nothing behind.
+    fn redirected(&mut self) -> bool {
+        let target = ["\"/dev/stderr\"", "\"/dev/stdout\"", "\"/dev/null\""];
+        let rest = self.rest[1..].trim_start();
+        let Some(after) = target.iter().find_map(|target| rest.strip_prefix(target)) else { return false };
+        let ends = after.trim_start_matches([' ', '\t']);
+        self.rest = after;
+        self.before = LastToken::Value;
+        ends.is_empty() || ends.starts_with([';', '}', '\n'])
+    }
+}
