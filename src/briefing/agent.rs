@@ -51,7 +51,7 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent) -> Result
     let file = format!("{name}-{}.md", session.seq + 1);
     let path = ledger.place().path.join("context").join(&file);
     let shape = texts::template(env, template)?;
-    let values = values(env, ledger, event, &shape, &path);
+    let values = values(env, ledger, event, &shape, &path)?;
     let text = Phrase::new(template, values).fill(&shape) + "\n";
     ledger.write_context(&file, text.as_bytes())?;
     Ok(Brief { text: injected(&text, &path), file: path.display().to_string() })
@@ -65,7 +65,9 @@ fn injected(text: &str, path: &Path) -> String {
     format!("{head}\n\n(trimmed here; the whole context is in `{}`)", path.display())
 }
 
-fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Vec<(&'static str, String)> {
+type Values = Vec<(&'static str, String)>;
+
+fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Result<Values, Failure> {
     let session = ledger.session();
     let project = texts::project(env, Path::new(&event.cwd));
     let (state, course) = (&session.state, &session.memory.progress);
@@ -101,7 +103,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
     ];
     let mut trimmed = String::new();
     if wants("files") || wants("diff") {
-        let (files, diff) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
+        let (files, diff) = git::diff(env, Path::new(&event.cwd), &ledger.baseline()?);
         values.push(("files", quote(cut(&redact(&files), PART * 2))));
         values.push(("diff", quote(cut(&redact(&diff), DIFF))));
         if diff.len() > DIFF {
@@ -122,7 +124,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
     if wants("critic") {
         values.extend(verdicts(session, &ledger.recent()));
     }
-    values
+    Ok(values)
 }
 
 fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
@@ -201,8 +203,9 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
         _ => None,
     });
     let (entry, by) = block.unwrap_or((session.seq, "a person".to_owned()));
-    let tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
-    let (files, _) = git::diff(env, Path::new(&event.cwd), &session.memory.baseline);
+    let baseline = ledger.baseline()?;
+    let tree = git::owed(env, Path::new(&event.cwd), &baseline);
+    let (files, _) = git::diff(env, Path::new(&event.cwd), &baseline);
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
         ("session_id", session.state.session_id.clone()),

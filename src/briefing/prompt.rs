@@ -1,17 +1,20 @@
 //! Adds context to an answer: the way into the loop for a prompt, the brief for one of our agents.
 //!
-//! Reads and writes what `briefing::agent` does. Invariants: nothing is added to a refusal or to a plain tool call; our
-//! agents get our prompt, whatever prompt the calling agent wrote.
+//! Reads and writes what `briefing::agent` does. Invariants: nothing is added to a refusal or to a plain tool call; nothing
+//! asks for what is not enforced; our agents get our prompt, whatever prompt the calling agent wrote.
 
 use crate::briefing::agent::brief;
+use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts;
 use crate::gate::Context;
 use crate::ledger::open::Ledger;
-use crate::model::agent::{meant, ours};
+use crate::model::agent::{Agent, meant, ours};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
+use crate::session::state::Waiver;
 use crate::system::env::Env;
 use crate::text::json::{self, quoted};
 use crate::text::template::Phrase;
@@ -19,9 +22,10 @@ use crate::text::template::Phrase;
 const PROMPT: &str =
     "Do your part as your own instructions say. Your context was handed to you by aops-hook as you started.";
 
-/// The verdict with the context that belongs to this event.
+/// The verdict with the context that belongs to this event, under the policy that holds from here on.
 pub fn offer(
     env: &Env,
+    policy: &Policy,
     ledger: &Ledger,
     event: &Event,
     context: &Context,
@@ -36,30 +40,26 @@ pub fn offer(
         let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
         return Ok(verdict.join(Verdict::notice("report", words)));
     }
-    let agent = event.agent_type.as_deref().and_then(ours);
-    let extra = match (event.kind, agent) {
-        (EventKind::UserPromptSubmit, _)
-            if context.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary =>
-        {
-            let Some(hydrator) = ours("prompt-hydrator") else { return Ok(verdict) };
-            let file = brief(env, ledger, event, hydrator)?.file;
-            let values = vec![("agent", context.agent(hydrator.name)), ("context_file", file)];
-            let words = Phrase::new("hydration-instruction.md", values)
-                .fill(&texts::template(env, "hydration-instruction.md")?);
-            Verdict::context("hydrate", words)
+    let extra = match event.kind {
+        EventKind::UserPromptSubmit => with_prompt(env, policy, ledger, event, context)?,
+        EventKind::SubagentStart => {
+            let agent = event.agent_type.as_deref().and_then(ours).filter(|_| context.start.shadowed.is_none());
+            match agent.filter(|agent| is_briefed(policy, context, agent)) {
+                Some(agent) => Verdict::context("hydrate", brief(env, ledger, event, agent)?.text),
+                None => return Ok(verdict),
+            }
         }
-        (EventKind::SubagentStart, Some(agent)) if context.start.shadowed.is_none() => {
-            Verdict::context("hydrate", brief(env, ledger, event, agent)?.text)
-        }
-        (EventKind::PreToolUse, _) => match prompt_of_ours(event) {
+        EventKind::PreToolUse => match prompt_of_ours(policy, event, context) {
             Some(input) => Verdict { input: Some(input), ..Verdict::pass() },
             None => return Ok(verdict),
         },
-        (EventKind::PostToolUse | EventKind::PostToolUseFailure, _) if context.ended.drawn == Some(true) => {
+        EventKind::PostToolUse | EventKind::PostToolUseFailure
+            if context.ended.drawn == Some(true) && policy.gates.audit == Level::Enforce =>
+        {
             let words = format!(
                 "an audit was drawn for this task\nhint: start the agent `{}` now; {} more changes are free before it must have begun",
                 context.agent("custodiet"),
-                ledger.session().policy().audit.grace,
+                policy.audit.grace,
             );
             Verdict::context("audit", words)
         }
@@ -68,12 +68,52 @@ pub fn offer(
     Ok(verdict.join(extra))
 }
 
+/// In strict mode, the way to a plan.
+fn with_prompt(
+    env: &Env,
+    policy: &Policy,
+    ledger: &Ledger,
+    event: &Event,
+    context: &Context,
+) -> Result<Verdict, Failure> {
+    let ordinary = context.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary;
+    let Some(hydrator) = ours("prompt-hydrator").filter(|_| ordinary) else { return Ok(Verdict::pass()) };
+    if policy.mode.level() != ModeLevel::Strict || !holds_sandbox(policy, ledger.session(), context) {
+        return Ok(Verdict::pass());
+    }
+    let file = brief(env, ledger, event, hydrator)?.file;
+    let values = vec![("agent", context.agent(hydrator.name)), ("context_file", file)];
+    let words =
+        Phrase::new("hydration-instruction.md", values).fill(&texts::template(env, "hydration-instruction.md")?);
+    Ok(Verdict::context("hydrate", words))
+}
+
+/// A task without a plan is refused its changes, and no person waived that.
+fn holds_sandbox(policy: &Policy, session: &Session, context: &Context) -> bool {
+    let waived = |waiver: &Waiver| waiver.gate == "sandbox" && waiver.until_ms > context.now_ms;
+    policy.gates.sandbox == Level::Enforce && !session.memory.progress.waivers.iter().any(waived)
+}
+
+/// Below mode `loop` our agents are like any other, unless a gate that waits for this one was switched on.
+fn is_briefed(policy: &Policy, context: &Context, agent: &Agent) -> bool {
+    let gates = &policy.gates;
+    let awaited = match agent.name {
+        "prompt-hydrator" => gates.sandbox,
+        "critic" => gates.critic,
+        "custodiet" => gates.audit,
+        "qa-verifier" => gates.qa,
+        _ => gates.reflect,
+    };
+    context.stage.is_some() || policy.mode.level() >= ModeLevel::Loop || awaited != Level::Off
+}
+
 /// The input of an `Agent` call that starts one of our agents: our prompt, in the foreground, and of the caller's input
 /// only the description. A model or a resumed conversation chosen by the caller would influence the reviewer.
-fn prompt_of_ours(event: &Event) -> Option<String> {
+fn prompt_of_ours(policy: &Policy, event: &Event, context: &Context) -> Option<String> {
     let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let input = json::read(&call.input).ok()?;
     let name = meant(&input.text_of("subagent_type")?)?;
+    ours(&name).filter(|agent| is_briefed(policy, context, agent))?;
     let called = quoted(&input.text_of("description").unwrap_or_else(|| name.clone()));
     let (prompt, name) = (quoted(PROMPT), quoted(&name));
     Some(format!(

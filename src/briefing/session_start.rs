@@ -1,14 +1,17 @@
 //! Builds the context of a new session: how work goes here, the axioms, the state of the loop, the folders.
 //!
 //! Reads the project's `CORE.md`; writes the embedded texts out for other programs, and lines for later shell calls to
-//! the file the host names. Invariant: the long text comes once, and again only where the host has forgotten it.
+//! the file the host names. Invariants: the long text comes once, and again only where the host has forgotten it; below
+//! mode `loop` there is none, and no text asks for what is not enforced.
 
+use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts;
 use crate::gate::Context;
 use crate::ledger::open::Ledger;
 use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
 use crate::model::event::Event;
+use crate::model::phase::Phase;
 use crate::session::fold::Session;
 use crate::session::state::Sandbox;
 use crate::system::env::Env;
@@ -23,22 +26,41 @@ use std::path::{Path, PathBuf};
 
 /// Longest context, in bytes: every session pays for it in tokens.
 const LONGEST: usize = 6_000;
+/// The same in mode `loop`.
+const LONGEST_OF_LOOP: usize = 1_200;
 const CORE: usize = 1_800;
 
-/// The context for the start of a session. The prompt of a run's step holds the step; its context adds the axioms and the
-/// note of the person who resumed it.
-pub fn context(env: &Env, session: &Session, event: &Event, context: &Context) -> Result<String, Failure> {
+/// The context for the start of a session: empty below mode `loop`. The prompt of a run's step holds the step; its
+/// context adds the axioms and the note of the person who resumed it.
+pub fn context(
+    env: &Env,
+    policy: &Policy,
+    session: &Session,
+    event: &Event,
+    context: &Context,
+) -> Result<String, Failure> {
     let (stage, cwd) = (context.stage.as_ref(), Path::new(&event.cwd));
+    let planned = policy.gates.sandbox == Level::Enforce;
     let first = matches!(event.source.as_str(), "startup" | "compact") || event.source == "clear" && stage.is_none();
-    let guide = if first && stage.is_none() { Some(guide(env, context)?) } else { None };
-    let axioms = first.then(|| texts::axioms_text(env, &texts::project(env, cwd)));
-    let core = first.then(|| core(cwd)).flatten();
-    let last = match stage.map(|stage| &stage.note) {
-        Some(note) => note.as_ref().map(|note| format!("The user, who let this run go on, says:\n{}", quote(note))),
-        None => standing(session),
+    let (parts, longest) = match (stage, policy.mode.level()) {
+        (None, ModeLevel::Observe | ModeLevel::Guard) => return Ok(String::new()),
+        (None, ModeLevel::Loop) => {
+            let guide = if first && planned { Some(loop_guide(env, policy, context)?) } else { None };
+            let has_plan = session.state.hydration.hydrated_intent.is_some() && session.state.phase != Phase::Done;
+            (vec![guide, standing(session).filter(|_| has_plan)], LONGEST_OF_LOOP)
+        }
+        (None, ModeLevel::Strict) => {
+            let guide = if first && planned { Some(guide(env, context)?) } else { None };
+            (vec![guide, axioms(env, cwd, first), core(cwd, first), standing(session)], LONGEST)
+        }
+        (Some(stage), _) => {
+            let note = stage.note.as_ref();
+            let note = note.map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
+            (vec![axioms(env, cwd, first), core(cwd, first), note], LONGEST)
+        }
     };
-    let text = [guide, axioms, core, last].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-    Ok(cut(&text, LONGEST).to_owned())
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    Ok(cut(&text, longest).to_owned())
 }
 
 /// How work goes here, with the names our agents have here.
@@ -46,6 +68,21 @@ fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
     let names = AGENTS.iter().map(|agent| context.agent(agent.name));
     let keys = ["hydrator", "critic", "custodiet", "qa", "framework"];
     Ok(Phrase::new("AGENTS.md", keys.into_iter().zip(names).collect()).fill(&texts::template(env, "AGENTS.md")?))
+}
+
+/// How a task is planned that is not small.
+fn loop_guide(env: &Env, policy: &Policy, context: &Context) -> Result<String, Failure> {
+    let values = vec![
+        ("files", policy.small.files.to_string()),
+        ("lines", policy.small.lines.to_string()),
+        ("hydrator", context.agent("prompt-hydrator")),
+        ("critic", context.agent("critic")),
+    ];
+    Ok(Phrase::new("loop-guide.md", values).fill(&texts::template(env, "loop-guide.md")?))
+}
+
+fn axioms(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
+    wanted.then(|| texts::axioms_text(env, &texts::project(env, cwd)))
 }
 
 pub(super) fn sandbox_name(session: &Session) -> &'static str {
@@ -65,9 +102,9 @@ fn standing(session: &Session) -> Option<String> {
     Some(format!("The loop stands at `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
 }
 
-fn core(cwd: &Path) -> Option<String> {
+fn core(cwd: &Path, wanted: bool) -> Option<String> {
     let path = cwd.join("CORE.md");
-    let plain = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() < 1 << 20);
+    let plain = wanted && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() < 1 << 20);
     let text = plain.then(|| fs::read_to_string(&path).ok())??;
     let long = text.len() > CORE;
     let note = if long { "\n(trimmed; the rest is in `CORE.md`)" } else { "" };

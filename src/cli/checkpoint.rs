@@ -3,22 +3,23 @@
 //! Reads and writes the store of the project in the working directory. Invariants: an interrupted rollback is finished
 //! before anything else is done; verbs that change the tree or delete checkpoints need a person.
 
-mod create;
-mod diff;
-mod export;
-mod gc;
-mod list;
-mod rollback;
-mod show;
-mod verify;
+mod change;
 
-use super::{Command, Io, Refused, Who, allowed, refused};
-use crate::checkpoint;
-use crate::checkpoint::form::Id;
+use super::table::{Cell, Tone, clean};
+use super::{Command, Io, allowed, flag, operand, refused, text, who_may, yes};
+use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::form::{Checkpoint, Difference, Id, compare};
+use crate::checkpoint::rollback::{finish_pending, said_in_ledger};
 use crate::checkpoint::store::Store;
+use crate::checkpoint::store::index::IndexRow;
+use crate::checkpoint::tree::{self, Artifacts, Delta, File, Folder, name};
 use crate::config::texts;
 use crate::model::error::{Code, Failure};
-use clap::{Arg, ArgAction, ArgMatches};
+use crate::text::diff::unified;
+use crate::text::time;
+use clap::{Arg, ArgMatches};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub const COMMAND: Command = Command {
@@ -31,56 +32,45 @@ pub const COMMAND: Command = Command {
         ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what a rollback would do"),
         ("aops-hook checkpoint rollback manual/POST_idle_v1", "roll back; the present tree is archived first"),
     ],
-    who: Who::Anyone,
-    arguments,
+    arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
     run,
 };
 
 pub(super) static VERBS: &[Command] =
-    &[create::VERB, list::VERB, show::VERB, diff::VERB, rollback::VERB, verify::VERB, gc::VERB, export::VERB];
-
-fn arguments(row: clap::Command) -> clap::Command {
-    let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).global(true);
-    Command::verbs(VERBS, row.arg(yes.help("Run without a terminal, from your own script")))
-}
+    &[change::CREATE, LIST, SHOW, DIFF, change::ROLLBACK, VERIFY, change::GC, change::EXPORT];
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (verb, given) = Command::asked(VERBS, given)?;
-    allowed(&format!("checkpoint {}", verb.name), verb.who, io)?;
-    if checkpoint::rollback::finish_pending(io.env, &root(io))? && !io.json {
+    let Some((verb, given)) = Command::find(VERBS, given) else { return refused("say what to do") };
+    let name = format!("checkpoint {}", verb.name);
+    allowed(&name, who_may(&name), io)?;
+    if finish_pending(io.env, &root(io))? && !io.json {
         writeln!(io.out, "an interrupted rollback was finished now")?;
     }
-    match (verb.run)(given, io) {
-        Err(error) => match error.downcast_ref::<Failure>() {
-            Some(failure) if failure.code == Code::InTheWay => {
-                refused(format!("{}\nhint: {}", failure.what, failure.code.way_out()))
-            }
-            _ => Err(error),
-        },
-        done => done,
+    let done = (verb.run)(given, io);
+    match done.as_ref().map_err(|error| error.downcast_ref::<Failure>()) {
+        Err(Some(failure)) if failure.code == Code::InTheWay => {
+            refused(format!("{}\nhint: {}", failure.what, failure.code.way_out()))
+        }
+        _ => done,
     }
 }
 
-/// The project of the working directory.
 fn root(io: &Io) -> PathBuf {
     texts::project(io.env, &io.env.cwd)
 }
 
-/// Its store, for reading.
 fn store(io: &Io) -> anyhow::Result<Store> {
     let none = "this project has no checkpoint\nhint: `aops-hook checkpoint create` takes one";
     Store::look(&root(io))?.map_or_else(|| refused(none), Ok)
 }
 
-fn id_argument(row: clap::Command) -> clap::Command {
-    let help = "A checkpoint's id as `checkpoint list` shows it, or the beginning of one";
-    row.arg(Arg::new("id").value_name("ID").required(true).help(help))
+fn id_operand() -> Arg {
+    operand("id", "ID", "A checkpoint's id as `checkpoint list` shows it, or the beginning of one").required(true)
 }
 
 /// The id of the checkpoint that this argument names.
 fn pick_id(given: &ArgMatches, name: &str, store: &Store) -> anyhow::Result<Id> {
-    let text = given.get_one::<String>(name).map(String::as_str).unwrap_or_default();
-    Store::pick(&store.rows()?, text).map_err(|words| Refused { code: 2, words }.into())
+    Store::pick(&store.rows()?, text(given, name).unwrap_or_default()).or_else(refused)
 }
 
 /// `1.2 MB`, for people.
@@ -91,4 +81,250 @@ fn size(bytes: u64) -> String {
         (whole, rest, unit) = (whole / 1024, whole % 1024 * 10 / 1024, unit + 1);
     }
     if unit == 0 { format!("{whole} {}", units[0]) } else { format!("{whole}.{rest} {}", units[unit]) }
+}
+
+const LIST: Command = Command {
+    name: "list",
+    about: "List all checkpoints, the newest last",
+    examples: &[
+        ("aops-hook checkpoint list", "id, age and why it was taken"),
+        ("aops-hook checkpoint list --json", "the same for a program: id, version, phase, type, created_at"),
+    ],
+    arguments: |row| row,
+    run: list,
+};
+
+const SHOW: Command = Command {
+    name: "show",
+    about: "Show one checkpoint",
+    examples: &[
+        ("aops-hook checkpoint show manual/POST_idle_v1", "state of the loop, agents, gates, size"),
+        ("aops-hook checkpoint show manual/POST_idle_v1 --files", "every file, with mode, size and digest"),
+    ],
+    arguments: |row| row.args([id_operand(), flag("files", "Every file")]),
+    run: show,
+};
+
+const DIFF: Command = Command {
+    name: "diff",
+    about: "Compare two checkpoints, or one with the present tree",
+    examples: &[
+        ("aops-hook checkpoint diff manual/POST_idle_v1", "what changed since then"),
+        ("aops-hook checkpoint diff manual/POST_idle_v1 manual/POST_idle_v2", "from one to the other"),
+    ],
+    arguments: |row| row.args([id_operand(), operand("other", "OTHER", "The later one; without it the present tree")]),
+    run: diff,
+};
+
+const VERIFY: Command = Command {
+    name: "verify",
+    about: "Check every checkpoint and everything it holds",
+    examples: &[
+        ("aops-hook checkpoint verify", "all of them; exit 4 when one was edited or is damaged"),
+        ("aops-hook checkpoint verify manual/POST_idle_v1", "one of them"),
+    ],
+    arguments: |row| row.arg(operand("id", "ID", "One of them, by its id or the beginning of it")),
+    run: verify,
+};
+
+/// Larger files are named, and their text is not shown.
+const LONGEST: u64 = 256 << 10;
+
+fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let rows = Store::look(&root(io))?.map_or_else(|| Ok(Vec::new()), |store| store.rows())?;
+    if io.json {
+        let row = |row: &IndexRow| json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at});
+        return io.print(rows.iter().map(row).collect::<Value>());
+    }
+    if rows.is_empty() {
+        writeln!(io.out, "this project has no checkpoint yet")?;
+    }
+    let row = |row: &IndexRow| {
+        let age = time::parse(&row.created_at).map(|at| time::age(io.env.now_ms - at)).unwrap_or_default();
+        let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
+        [(&row.id).into(), Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone)]
+    };
+    let rows = rows.iter().map(row).collect();
+    io.table(["checkpoint", "age", "why"], rows)
+}
+
+fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let store = store(io)?;
+    let one = store.read(&pick_id(given, "id", &store)?)?;
+    if io.json {
+        return io.print(serde_json::to_string_pretty(&one)?);
+    }
+    writeln!(io.out, "{}", Tone::Strong.paint(&one.identity.checkpoint_id, io))?;
+    for (label, text) in describe(&one).into_iter().filter(|(_, text)| !text.is_empty()) {
+        writeln!(io.out, "  {label:9} {}", clean(&text))?;
+    }
+    for file in one.artifacts.files.iter().filter(|_| given.get_flag("files")) {
+        let target = file.target.as_deref().map(|target| format!(" -> {target}")).unwrap_or_default();
+        let path = format!("{}{target}", name::shown(&file.path));
+        writeln!(io.out, "{:04o} {:>12} {} {}", file.mode, file.size, &file.sha256.to_string()[..12], clean(&path))?;
+    }
+    Ok(0)
+}
+
+fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
+    let (loop_, tree) = (&one.orchestrator, &one.artifacts);
+    let mut lines = vec![
+        ("taken", format!("{} ({}), in {} ms", one.timing.created_at, one.trigger(), one.timing.duration_ms)),
+        ("follows", one.parent.clone().unwrap_or_else(|| "nothing".to_owned())),
+        ("session", one.identity.session_id.clone()),
+        ("task", loop_.task.clone().unwrap_or_default()),
+        ("done", loop_.completed.join(", ")),
+        ("to do", loop_.incomplete.join(", ")),
+    ];
+    let notes = one.metadata.iter().filter(|(key, _)| *key != "trigger");
+    lines.extend(notes.map(|(key, text)| (key.as_str(), text.clone())));
+    for (label, all) in [("gate", &one.governance.gates), ("check", &one.governance.checks)] {
+        for found in all.iter().filter(|found| found.outcome != "PASS") {
+            let why = found.reason.as_deref().unwrap_or_default();
+            lines.push((label, format!("{} {} {why}", found.name, found.outcome)));
+        }
+    }
+    for agent in one.agents.iter().filter(|agent| agent.tool_invocations > 0 || agent.summary.is_some()) {
+        let (calls, tokens, summary) = (agent.tool_invocations, agent.tokens, agent.summary.as_deref());
+        let words = format!("{}: {calls} calls, {tokens} tokens  {}", agent.name, summary.unwrap_or_default());
+        lines.push(("agent", words));
+    }
+    let words = format!("{} files in {} folders, {}", tree.files.len(), tree.folders.len(), size(tree.bytes()));
+    lines.push(("tree", words));
+    lines.extend(
+        tree.left_out
+            .iter()
+            .map(|out| ("left out", format!("{} ({}, {})", name::shown(&out.path), out.reason, size(out.size)))),
+    );
+    lines
+}
+
+fn diff(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let store = store(io)?;
+    let old = store.read(&pick_id(given, "id", &store)?)?;
+    let new = if given.contains_id("other") { Some(store.read(&pick_id(given, "other", &store)?)?) } else { None };
+    let present = match &new {
+        Some(new) => new.artifacts.clone(),
+        None => capture(io.env, &Store::open(io.env, &root(io))?, &Limits::none(), &[], &old.artifacts.left_out)?,
+    };
+    let delta = tree::diff(&old.artifacts, &present);
+    let state = new.as_ref().map(|new| compare(&old, new)).unwrap_or_default();
+    if io.json {
+        return io.print(to_json(&delta, &state, &old, new.as_ref()));
+    }
+    print_files(io, &store, &delta, &present)?;
+    print_state(io, &state, &old, new.as_ref())
+}
+
+fn to_json(delta: &Delta, state: &[Difference], old: &Checkpoint, new: Option<&Checkpoint>) -> Value {
+    let [added, removed, changed] = delta.by_kind();
+    let of = |gates: bool| {
+        let wanted = state.iter().filter(|one| one.at.starts_with("governance") == gates);
+        wanted.map(|one| (one.at.clone(), json!({"old": one.old, "new": one.new}))).collect::<Map<_, _>>()
+    };
+    let more = |new: &Checkpoint| i64::try_from(i128::from(new.tokens()) - i128::from(old.tokens())).ok();
+    json!({
+        "added": added, "removed": removed, "changed": changed, "state": of(false), "governance": of(true),
+        "tokens": new.and_then(more), "time_ms": new.map(|new| new.created_ms() - old.created_ms()),
+    })
+}
+
+fn print_files(io: &mut Io, store: &Store, delta: &Delta, present: &Artifacts) -> anyhow::Result<()> {
+    let line = |sign: char, path: &str| clean(&format!("{sign} {}", name::shown(path))).into_owned();
+    let [added, removed, _] = delta.by_kind().map(|paths| paths.into_iter().map(str::to_owned));
+    let folders = |all: &[&Folder]| all.iter().map(|folder| format!("{}/", folder.path)).collect::<Vec<_>>();
+    for path in removed.chain(folders(&delta.gone_folders)) {
+        writeln!(io.out, "{}", Tone::Bad.paint(&line('-', &path), io))?;
+    }
+    for path in added.chain(folders(&delta.new_folders)) {
+        writeln!(io.out, "{}", Tone::Good.paint(&line('+', &path), io))?;
+    }
+    for (old, new) in &delta.changed {
+        let mode = if old.mode == new.mode { String::new() } else { format!("  {:04o} -> {:04o}", old.mode, new.mode) };
+        writeln!(io.out, "{}", Tone::Warn.paint(&format!("{}{mode}", line('~', &new.path)), io))?;
+        let (Some(was), Some(is)) = (text_of(store, old), text_of(store, new)) else { continue };
+        for line in unified("", "", &was, &is).lines().skip(2) {
+            let tone = match line.as_bytes().first() {
+                Some(b'+') => Tone::Good,
+                Some(b'-') => Tone::Bad,
+                Some(b'@') => Tone::Quiet,
+                _ => Tone::Plain,
+            };
+            writeln!(io.out, "  {}", tone.paint(&clean(line), io))?;
+        }
+    }
+    if delta.is_empty() {
+        writeln!(io.out, "no difference in {} files", present.files.len())?;
+    }
+    Ok(())
+}
+
+/// The content of a file, if it is short and text.
+fn text_of(store: &Store, file: &File) -> Option<String> {
+    if let Some(target) = &file.target {
+        return Some(format!("{target}\n"));
+    }
+    if file.size > LONGEST {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    store.unpack(&file.sha256.0, &mut bytes).ok()?;
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+fn print_state(io: &mut Io, state: &[Difference], old: &Checkpoint, new: Option<&Checkpoint>) -> anyhow::Result<u8> {
+    for one in state {
+        writeln!(io.out, "{}  {} -> {}", one.at, clean(&one.old.to_string()), clean(&one.new.to_string()))?;
+    }
+    let Some(new) = new else { return Ok(0) };
+    let (was, is) = (old.tokens(), new.tokens());
+    if was != is {
+        writeln!(io.out, "tokens  {was} -> {is}")?;
+    }
+    io.print(format!("{} later", time::age((new.created_ms() - old.created_ms()).abs())))
+}
+
+fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let (mut wrong, mut blobs, mut count) = (Vec::new(), BTreeSet::new(), 0);
+    if let Some(store) = Store::look(&root(io))? {
+        let ids: Vec<Id> = if given.contains_id("id") {
+            vec![pick_id(given, "id", &store)?]
+        } else {
+            store.rows()?.iter().filter_map(|row| Id::read(&row.id)).collect()
+        };
+        count = ids.len();
+        for id in ids {
+            if let Err(why) = check(io, &store, &id, &mut blobs) {
+                wrong.push((id.to_string(), why));
+            }
+        }
+    }
+    if io.json {
+        let problems: Vec<Value> = wrong.iter().map(|(id, why)| json!({"id": id, "problem": why})).collect();
+        let ok = wrong.is_empty();
+        io.print(json!({"ok": ok, "checkpoints": count, "blobs": blobs.len(), "problems": problems}))?;
+    } else if wrong.is_empty() {
+        writeln!(io.out, "{count} checkpoints and {} contents are intact", blobs.len())?;
+    } else {
+        for (_, why) in &wrong {
+            writeln!(io.out, "{}", Tone::Bad.paint(&clean(why), io))?;
+        }
+    }
+    Ok(if wrong.is_empty() { 0 } else { 4 })
+}
+
+fn check(io: &Io, store: &Store, id: &Id, seen: &mut BTreeSet<[u8; 32]>) -> Result<(), String> {
+    let one = store.vouched(io.env, id).map_err(|failure| failure.to_string())?;
+    let said = said_in_ledger(io.env, &one.identity.session_id, id, one.digest.as_ref());
+    if said.map_err(|failure| failure.to_string())? == Some(false) {
+        return Err(format!("checkpoint `{id}` is not the one in its session's ledger, or the ledger is damaged"));
+    }
+    for file in one.artifacts.files.iter().filter(|file| file.target.is_none()) {
+        let digest = file.sha256.0;
+        if !seen.contains(&digest) {
+            store.unpack(&digest, &mut std::io::sink()).map_err(|failure| format!("checkpoint `{id}`: {failure}"))?;
+            seen.insert(digest);
+        }
+    }
+    Ok(())
 }

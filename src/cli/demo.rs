@@ -1,20 +1,22 @@
 //! Plays a whole session through every gate, in a temporary folder, and shows each step and its answer.
 //!
-//! Starts the hook as the client does, in a throwaway home with a throwaway project; reads and writes nothing else.
-//! Invariants: nothing is installed and nothing is left behind; every step names the answer it expects, so a demo that
+//! The story is `story.jsonl`: one step in each line, with what the gates must say to it. Starts the hook as the client
+//! does, in a throwaway home with a throwaway project; reads and writes nothing else. Invariants: nothing is installed and nothing is left behind; every step names the answer it expects, so a demo that
 //! succeeds proves that the gates work on this machine.
 
 mod stage;
-mod story;
 
+use super::status;
 use super::table::{Tone, clean};
-use super::{Command, Io, Who};
-use anyhow::Context;
+use super::{Command, Io};
+use crate::claude::wire::answer::Heard;
+use anyhow::{Context, bail, ensure};
 use clap::ArgMatches;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use stage::Stage;
+use std::fs;
 use std::time::Instant;
-use story::{Beat, Player};
 
 pub const COMMAND: Command = Command {
     name: "demo",
@@ -23,10 +25,101 @@ pub const COMMAND: Command = Command {
         ("aops-hook demo", "each step, what the gates said, and the way on; nothing is installed"),
         ("aops-hook demo --json", "the same, for a program"),
     ],
-    who: Who::Anyone,
     arguments: |row| row,
     run,
 };
+
+const STORY: &str = include_str!("demo/story.jsonl");
+
+/// Changes made at most while waiting for an audit to be due, or to bind.
+const MOST_CHANGES: usize = 40;
+
+/// The main agent, as the demo shows it.
+const MAIN: &str = "agent";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct StoryStep {
+    #[serde(flatten)]
+    action: Option<Action>,
+    /// What a write puts in the file; `{n}` is the number of the write.
+    text: String,
+    /// Repeats a write until then.
+    until: Option<Until>,
+    verdict: Option<Value>,
+    /// Shown instead of the action; `{n}` is how many writes passed.
+    does: Option<String>,
+    /// Shown where the gates say nothing themselves.
+    said: String,
+    /// The gate that must refuse; without one the step must pass.
+    refused_by: String,
+    /// A file that must be in the session's folder afterwards.
+    leaves: Option<String>,
+    /// Skipped where there is no git.
+    needs_git: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    /// Begins a session; the title.
+    Act(String),
+    Prompt(String),
+    Read(String),
+    Write(String),
+    /// A shell line, run where it passes.
+    Run(String),
+    /// Starts an agent, by its name.
+    Start(String),
+    /// The words of the last agent; its verdict stands in `verdict`.
+    Report(String),
+    Stop(String),
+    /// An `aops-hook` command for this session, typed by a person in another terminal.
+    Person(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Until {
+    /// An audit is due.
+    Due,
+    Refused,
+}
+
+/// One step that was made: who did what, and what was said to it.
+#[derive(Debug, Serialize)]
+struct Beat {
+    act: usize,
+    who: String,
+    does: String,
+    event: &'static str,
+    ruling: &'static str,
+    /// The gate that refused.
+    gate: Option<String>,
+    said: String,
+    /// Of the loop, afterwards.
+    phase: &'static str,
+    sandbox: &'static str,
+}
+
+/// Plays the story. An answer that is not the expected one ends it.
+struct Player<'a, 'io> {
+    io: &'a mut Io<'io>,
+    stage: Stage,
+    beats: Vec<Beat>,
+    act: usize,
+    /// Started last: name, id and the call that started it.
+    agent: (String, String, Value),
+}
+
+/// A step as it looked from outside.
+struct Made {
+    who: String,
+    does: String,
+    event: &'static str,
+    heard: Heard,
+    said: String,
+}
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let began = Instant::now();
@@ -35,60 +128,189 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let words = "a session with every gate, in a folder of its own; nothing is installed, nothing is left behind";
         writeln!(io.out, "{}", Tone::Quiet.paint(words, io))?;
     }
-    let mut shown = |step: Result<&Beat, &str>| if io.json { Ok(()) } else { show(io, step) };
-    let mut player = Player::new(stage, &mut shown);
+    let mut player = Player { io, stage, beats: Vec::new(), act: 0, agent: Default::default() };
     let outcome = player.play();
-    let (beats, ms) = (player.beats, began.elapsed().as_millis());
+    let (io, beats, ms) = (player.io, player.beats, began.elapsed().as_millis());
     if io.json {
         let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
-        writeln!(io.out, "{}", json!({"ok": outcome.is_ok(), "error": error, "ms": ms, "beats": beats}))?;
+        io.print(json!({"ok": outcome.is_ok(), "error": error, "ms": ms, "beats": beats}))?;
         return Ok(u8::from(outcome.is_err()));
     }
     outcome?;
     let refused = beats.iter().filter(|beat| beat.gate.is_some()).count();
     writeln!(io.out, "\n{} steps, {refused} refused and put right, in {ms} ms", beats.len())?;
-    writeln!(io.out, "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again")?;
-    Ok(0)
+    io.print("hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again")
 }
 
-fn show(io: &mut Io, step: Result<&Beat, &str>) -> anyhow::Result<()> {
-    let beat = match step {
-        Ok(beat) => beat,
-        Err(title) => return Ok(writeln!(io.out, "\n{}", Tone::Strong.paint(title, io))?),
-    };
+fn show(io: &mut Io, beat: &Beat) -> anyhow::Result<()> {
     let (mark, tone) = match (&beat.gate, beat.said.as_str()) {
         (Some(_), _) => ("✗", Tone::Bad),
         (None, "passes") => ("✓", Tone::Good),
         (None, _) => ("→", Tone::Plain),
     };
-    let stood = format!("{} · {}", beat.phase, beat.sandbox);
-    let stood = Tone::Quiet.paint(&format!("{stood:16}"), io).into_owned();
-    writeln!(io.out, "  {stood} {:15} {}", beat.who, clean(&beat.does))?;
-    let mark = tone.paint(mark, io).into_owned();
+    let stood = format!("{:16}", format!("{} · {}", beat.phase, beat.sandbox));
+    writeln!(io.out, "  {} {:15} {}", Tone::Quiet.paint(&stood, io), beat.who, clean(&beat.does))?;
+    let mark = tone.paint(mark, io);
     let gate = beat.gate.as_ref().map(|gate| format!("{gate}: ")).unwrap_or_default();
     let room = io.width.map_or(usize::MAX, |width| width.saturating_sub(21).max(40));
     let said = format!("{gate}{}", beat.said);
-    let lines = said.lines().flat_map(|line| wrapped(&clean(line), room));
+    let lines = said.lines().flat_map(|line| wrap(&clean(line), room));
     for (n, line) in lines.enumerate() {
         writeln!(io.out, "  {:16} {} {line}", "", if n == 0 { &mark } else { " " })?;
     }
-    io.out.flush()?;
-    Ok(())
+    Ok(io.out.flush()?)
 }
 
 /// A line cut between words where it is too long.
-fn wrapped(line: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
+fn wrap(line: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
     for word in line.split(' ') {
-        let last = lines.last().map_or(0, |last| last.chars().count());
         match lines.last_mut() {
-            Some(last_line) if last == 0 => last_line.push_str(word),
-            Some(last_line) if last + 1 + word.chars().count() <= room => {
-                last_line.push(' ');
-                last_line.push_str(word);
+            Some(last) if last.is_empty() || last.chars().count() + 1 + word.chars().count() <= room => {
+                last.push_str(if last.is_empty() { "" } else { " " });
+                last.push_str(word);
             }
             _ => lines.push(word.to_owned()),
         }
     }
     lines
+}
+
+impl Player<'_, '_> {
+    fn play(&mut self) -> anyhow::Result<()> {
+        for (n, line) in STORY.lines().enumerate() {
+            let step: StoryStep = serde_json::from_str(line).with_context(|| format!("line {}", n + 1))?;
+            match &step.action {
+                _ if step.needs_git && !self.stage.has_git() => {}
+                Some(Action::Act(title)) => {
+                    self.act += 1;
+                    if !self.io.json {
+                        writeln!(self.io.out, "\n{}", Tone::Strong.paint(title, self.io))?;
+                    }
+                    self.stage.open(self.act)?;
+                }
+                Some(action) => {
+                    let made = self.make(action, &step)?;
+                    self.record(made, &step)?;
+                }
+                None => bail!("line {} of the story does nothing", n + 1),
+            }
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, action: &Action, step: &StoryStep) -> anyhow::Result<Made> {
+        let said = step.said.clone();
+        let by = |who: &str, does: String, event, heard| Made { who: who.to_owned(), does, event, heard, said };
+        Ok(match action {
+            Action::Prompt(words) => {
+                let heard = self.stage.prompt(words)?;
+                by("user", words.clone(), "UserPromptSubmit", heard)
+            }
+            Action::Read(file) => {
+                let heard = self.stage.call("Read", &json!({"file_path": self.stage.path(file)}), |_| Ok(()))?;
+                by(MAIN, format!("reads `{file}`"), "PreToolUse", heard)
+            }
+            Action::Write(file) if step.until.is_some() => return self.write_until(file, step),
+            Action::Write(file) => {
+                let heard = self.write(file, &step.text)?;
+                by(MAIN, format!("writes `{file}`"), "PreToolUse", heard)
+            }
+            Action::Run(line) => {
+                let heard = self.stage.call("Bash", &json!({"command": line}), |stage| stage.shell(line))?;
+                by(MAIN, format!("runs `{line}`"), "PreToolUse", heard)
+            }
+            Action::Start(name) => return self.start(name),
+            Action::Report(words) => {
+                let heard = self.report(words, step.verdict.as_ref())?;
+                by(&self.agent.0, words.clone(), "SubagentStop", heard)
+            }
+            Action::Stop(words) => {
+                let fields =
+                    json!({"stop_hook_active": false, "last_assistant_message": words, "background_tasks": []});
+                by(MAIN, format!("stops: {words:?}"), "Stop", self.stage.hook("Stop", fields)?)
+            }
+            Action::Person(verb) => {
+                let said = self.stage.person(verb)?;
+                Made { said, ..by("person", format!("runs `aops-hook {verb}`"), "", Heard::default()) }
+            }
+            Action::Act(_) => bail!("an act is no step"),
+        })
+    }
+
+    fn write(&mut self, file: &str, text: &str) -> anyhow::Result<Heard> {
+        let path = self.stage.path(file);
+        let input = json!({"file_path": path, "content": text});
+        self.stage.call("Write", &input, |_| Ok(fs::write(&path, text)?))
+    }
+
+    /// Writes the same file until an audit is due, or refuses.
+    fn write_until(&mut self, file: &str, step: &StoryStep) -> anyhow::Result<Made> {
+        for n in 1..=MOST_CHANGES {
+            let heard = self.write(file, &step.text.replace("{n}", &n.to_string()))?;
+            let due = step.until == Some(Until::Due) && self.stage.session()?.state.audit.due;
+            if due || heard.refused {
+                let passed = n - usize::from(heard.refused);
+                let does = step.does.as_deref().unwrap_or_default().replace("{n}", &passed.to_string());
+                let event = if heard.refused { "PreToolUse" } else { "PostToolUse" };
+                let said = heard.context.lines().next().unwrap_or_default().to_owned();
+                return Ok(Made { who: MAIN.to_owned(), does, event, heard, said });
+            }
+        }
+        bail!("after {MOST_CHANGES} changes nothing came of the audit")
+    }
+
+    fn start(&mut self, name: &str) -> anyhow::Result<Made> {
+        let input = json!({"subagent_type": name, "description": name, "prompt": "please say it is fine"});
+        let call = self.stage.new_call("Agent", &input);
+        let asked = self.stage.hook("PreToolUse", call.clone())?;
+        ensure!(!asked.refused, "starting `{name}` was refused: {}", asked.reason);
+        let id = format!("a{:07}", self.beats.len());
+        let heard = self.stage.hook("SubagentStart", json!({"agent_id": id, "agent_type": name}))?;
+        self.agent = (name.to_owned(), id, call);
+        let said = format!("briefed by us, out of the ledger ({} characters)", heard.context.chars().count());
+        let does = format!("starts `{name}`");
+        Ok(Made { who: MAIN.to_owned(), does, event: "SubagentStart", heard, said })
+    }
+
+    /// A report that is refused ends nothing: the agent goes on and reports again.
+    fn report(&mut self, words: &str, verdict: Option<&Value>) -> anyhow::Result<Heard> {
+        let (name, id, call) = &self.agent;
+        let block = verdict.map(|verdict| format!("\n\n```aops\n{verdict}\n```\n")).unwrap_or_default();
+        let fields = json!({"agent_id": id, "agent_type": name,
+            "last_assistant_message": format!("{words}{block}"), "stop_hook_active": false});
+        let heard = self.stage.hook("SubagentStop", fields)?;
+        if !heard.refused {
+            self.stage.end_call(call.clone())?;
+        }
+        Ok(heard)
+    }
+
+    /// Keeps and shows a step, then holds it against what was expected.
+    fn record(&mut self, made: Made, step: &StoryStep) -> anyhow::Result<()> {
+        let Made { who, does, event, heard, said } = made;
+        let gate = if heard.refused { Some(self.stage.gate()?) } else { None };
+        let said = match heard {
+            Heard { refused: true, reason, .. } => reason,
+            Heard { notice, .. } if !notice.is_empty() => notice,
+            _ if said.is_empty() => "passes".to_owned(),
+            _ => said,
+        };
+        let state = self.stage.session()?.state;
+        let (phase, sandbox) = (state.phase.name(), status::sandbox(state.sandbox));
+        let ruling = if gate.is_some() { "deny" } else { "pass" };
+        let said = self.stage.short(&said);
+        let beat = Beat { act: self.act, who, does, event, ruling, gate, said, phase, sandbox };
+        if !self.io.json {
+            show(self.io, &beat)?;
+        }
+        let spell = |gate: &str| if gate.is_empty() { "passed".to_owned() } else { format!("refused by `{gate}`") };
+        let (got, wanted) = (spell(beat.gate.as_deref().unwrap_or_default()), spell(&step.refused_by));
+        ensure!(got == wanted, "{} {}: {got}, but must be {wanted}: {}", beat.who, beat.does, beat.said);
+        self.beats.push(beat);
+        if let Some(file) = &step.leaves {
+            ensure!(self.stage.on_disk()?.path.join(file).is_file(), "`{file}` was not written");
+        }
+        Ok(())
+    }
 }

@@ -4,18 +4,15 @@
 //! Invariant: every finding has a fix of one line, and following it makes the finding go away.
 
 mod payload;
-mod scene;
 mod registration;
 mod folder;
 mod program;
-mod client;
 mod probe;
-mod texts;
 
 use super::table::{Tone, clean};
-use super::{Command, Io, Who};
+use super::{Command, Io};
 use clap::ArgMatches;
-use scene::Scene;
+use registration::Scene;
 use serde::Serialize;
 
 pub const COMMAND: Command = Command {
@@ -25,78 +22,81 @@ pub const COMMAND: Command = Command {
         ("aops-hook doctor", "Look at everything; exit code 1 if something is wrong"),
         ("aops-hook doctor --json", "The same for programs"),
     ],
-    who: Who::Anyone,
     arguments: |row| row,
     run,
 };
 
-/// What one check found.
+/// What is well, in words; or everything that is wrong, each with its fix. No words where a check does not apply.
+type Report = Result<String, Vec<(String, String)>>;
+
+type Check = (&'static str, fn(&Scene) -> Report);
+
 #[derive(Debug, Serialize)]
-struct Finding {
+struct ReportLine {
     check: &'static str,
     ok: bool,
-    #[serde(rename = "finding")]
-    says: String,
+    finding: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     fix: String,
 }
 
-impl Finding {
-    fn well(check: &'static str, finding: impl Into<String>) -> Self {
-        Self { check, ok: true, says: finding.into(), fix: String::new() }
-    }
-
-    fn bad(check: &'static str, finding: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, ok: false, says: finding.into(), fix: fix.into() }
-    }
-}
-
 /// Every check, in the order of the report.
-static CHECKS: &[fn(&Scene) -> Vec<Finding>] = &[
-    registration::settings,
-    registration::registered,
-    registration::switched_on,
-    registration::managed,
-    registration::once,
-    program::programs,
-    program::texts,
-    probe::hooks,
-    client::version,
-    folder::private,
-    folder::lock,
-    texts::in_force,
+static CHECKS: &[Check] = &[
+    ("settings", registration::settings),
+    ("registered", registration::registered),
+    ("switched on", registration::switched_on),
+    ("managed", registration::managed),
+    ("once", registration::once),
+    ("program", program::programs),
+    ("texts", program::texts),
+    ("hooks", probe::hooks),
+    ("client", program::client),
+    ("folders", folder::private),
+    ("lock", folder::lock),
+    ("configuration", folder::configuration),
+    ("workflows", folder::workflows),
 ];
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let scene = Scene::read(io.env);
-    let findings: Vec<_> = CHECKS.iter().flat_map(|check| check(&scene)).collect();
+    let findings: Vec<_> = CHECKS.iter().flat_map(|(check, look)| find(check, look(&scene))).collect();
     let bad = findings.iter().filter(|finding| !finding.ok).count();
     if io.json {
-        writeln!(io.out, "{}", serde_json::to_string_pretty(&findings)?)?;
-    } else {
-        for finding in &findings {
-            tell(finding, io)?;
-        }
-        let last = match bad {
-            0 => "all is well".to_owned(),
-            1 => "1 finding: follow its fix, then run `aops-hook doctor` again".to_owned(),
-            _ => format!("{bad} findings: follow their fixes, then run `aops-hook doctor` again"),
-        };
-        writeln!(io.out, "\n{last}")?;
+        io.print(serde_json::to_string_pretty(&findings)?)?;
+        return Ok(u8::from(bad > 0));
     }
+    for ReportLine { check, ok, finding, fix } in &findings {
+        let mark = if *ok { Tone::Good.paint("ok ", io) } else { Tone::Bad.paint("bad", io) };
+        writeln!(io.out, "{mark}  {check:<12}  {}", clean(finding))?;
+        if !ok {
+            writeln!(io.out, "{:19}{}", "", Tone::Strong.paint(&format!("fix: {}", clean(fix)), io))?;
+        }
+    }
+    let last = match bad {
+        0 => "all is well".to_owned(),
+        1 => "1 finding: follow its fix, then run `aops-hook doctor` again".to_owned(),
+        _ => format!("{bad} findings: follow their fixes, then run `aops-hook doctor` again"),
+    };
+    writeln!(io.out, "\n{last}")?;
     Ok(u8::from(bad > 0))
 }
 
-fn tell(finding: &Finding, io: &mut Io) -> anyhow::Result<()> {
-    let (mark, tone) = if finding.ok { ("ok ", Tone::Good) } else { ("bad", Tone::Bad) };
-    let mark = tone.paint(mark, io);
-    let text = clean(&finding.says);
-    writeln!(io.out, "{mark}  {:<12}  {text}", finding.check)?;
-    if !finding.ok {
-        let fix = format!("fix: {}", clean(&finding.fix));
-        writeln!(io.out, "{:19}{}", "", Tone::Strong.paint(&fix, io))?;
+fn find(check: &'static str, report: Report) -> Vec<ReportLine> {
+    let finding = |ok, finding, fix| ReportLine { check, ok, finding, fix };
+    match report {
+        Ok(well) if well.is_empty() => Vec::new(),
+        Ok(well) => vec![finding(true, well, String::new())],
+        Err(wrong) => wrong.into_iter().map(|(what, fix)| finding(false, what, fix)).collect(),
     }
-    Ok(())
+}
+
+fn report(wrong: Vec<(String, String)>, well: impl Into<String>) -> Report {
+    if wrong.is_empty() { Ok(well.into()) } else { Err(wrong) }
+}
+
+/// One thing is wrong.
+fn bad(what: impl Into<String>, fix: impl Into<String>) -> Report {
+    Err(vec![(what.into(), fix.into())])
 }
 
 /// A path as a shell takes it.

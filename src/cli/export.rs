@@ -3,16 +3,14 @@
 //! Reads ledgers and insights; prints, or posts to the address it is given. Invariant: nothing leaves the machine unless a
 //! person names the address; no hook calls this.
 
-mod csv;
-mod trace;
 mod otlp;
 
-use super::range::{self, Found, since, since_argument};
-use super::{Command, Io, Who, refused};
-use crate::insight::collect;
+use super::range::{self, FoundSession, since_option};
+use super::{Command, Io, operand, option, refused, text};
+use crate::claude::usage::Sum;
 use crate::insight::document::Insights;
 use crate::ledger::recover::LEDGER_FILE;
-use clap::{Arg, ArgMatches};
+use clap::ArgMatches;
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -25,44 +23,32 @@ pub const COMMAND: Command = Command {
         ("aops-hook export --format csv --since 30d > sessions.csv", "one row per session"),
         ("aops-hook export --format otlp --endpoint http://127.0.0.1:4318", "spans to a collector on this machine"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let format = Arg::new("format").long("format").value_name("FORMAT").required(true);
-        let endpoint = Arg::new("endpoint").long("endpoint").value_name("URL");
-        since_argument(
-            command
-                .arg(
-                    Arg::new("session")
-                        .value_name("SESSION")
-                        .help("A session's id or the beginning of one; default: all"),
-                )
-                .arg(format.value_parser(["jsonl", "csv", "otlp"]).help("The output format"))
-                .arg(endpoint.help("The collector (OTLP over HTTP); default: $OTEL_EXPORTER_OTLP_ENDPOINT")),
-        )
+    arguments: |row| {
+        let format = option("format", "FORMAT", "The output format").required(true);
+        let endpoint = "The collector (OTLP over HTTP); default: $OTEL_EXPORTER_OTLP_ENDPOINT";
+        row.arg(operand("session", "SESSION", "A session's id or the beginning of one; default: all"))
+            .arg(format.value_parser(["jsonl", "csv", "otlp"]))
+            .arg(option("endpoint", "URL", endpoint))
+            .arg(since_option())
     },
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let since = since(given, io)?;
-    let found = match given.get_one::<String>("session") {
-        Some(name) => vec![range::pick(io.env, Some(name))?],
-        None => range::all(io.env, since),
-    };
-    let format = given.get_one::<String>("format").map_or("jsonl", String::as_str);
-    let endpoint = given.get_one::<String>("endpoint").cloned();
-    if endpoint.is_some() && format != "otlp" {
+    let found = range::choose(given, io)?;
+    let (format, endpoint) = (text(given, "format"), text(given, "endpoint").map(str::to_owned));
+    if endpoint.is_some() && format != Some("otlp") {
         return refused("`--endpoint` works only with spans\nhint: add `--format otlp`");
     }
     match format {
-        "csv" => {
-            writeln!(io.out, "{}", csv::header())?;
+        Some("csv") => {
+            writeln!(io.out, "{}", header())?;
             for found in &found {
-                let row = csv::row(&insights(io, found)?);
+                let row = row(&found.insights(io.env)?);
                 writeln!(io.out, "{row}")?;
             }
         }
-        "otlp" => {
+        Some("otlp") => {
             let named = || io.env.variables(|name| name == "OTEL_EXPORTER_OTLP_ENDPOINT").pop();
             let endpoint = endpoint.or_else(|| named().map(|(_, url)| url.to_string_lossy().into_owned()));
             let Some(endpoint) = endpoint else {
@@ -70,27 +56,14 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             };
             return otlp::send(io, &found, &endpoint);
         }
-        _ => {
-            for found in &found {
-                print_lines(io, found)?;
-            }
-        }
+        _ => found.iter().try_for_each(|found| print_lines(io, found))?,
     }
     Ok(0)
 }
 
-fn insights(io: &Io, found: &Found) -> anyhow::Result<Insights> {
-    Ok(match &found.shelved {
-        Some(shelved) => {
-            collect::finish(io.env, collect::tally(&shelved.path, &found.session_id)?, &found.transcript, None)?
-        }
-        None => collect::of_transcript(io.env, &found.transcript, &found.session_id)?,
-    })
-}
-
 /// The insights, then every entry as it stands in the ledger.
-fn print_lines(io: &mut Io, found: &Found) -> anyhow::Result<()> {
-    let insights = serde_json::to_value(insights(io, found)?)?;
+fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
+    let insights = serde_json::to_value(found.insights(io.env)?)?;
     writeln!(io.out, "{}", json!({"kind": "insights", "session_id": found.session_id, "insights": insights}))?;
     let Some(shelved) = &found.shelved else { return Ok(()) };
     let mut reader = BufReader::new(File::open(shelved.path.join(LEDGER_FILE))?);
@@ -104,4 +77,65 @@ fn print_lines(io: &mut Io, found: &Found) -> anyhow::Result<()> {
         line.clear();
     }
     Ok(())
+}
+
+type Cell = fn(&Insights) -> String;
+
+/// Every column: its name and its value.
+const COLUMNS: [(&str, Cell); 24] = [
+    ("session_id", |of| of.session_id.clone()),
+    ("date", |of| of.date.clone()),
+    ("project", |of| of.project.clone()),
+    ("outcome", |of| of.outcome.clone()),
+    ("summary", |of| of.summary.clone().unwrap_or_default()),
+    ("workflows", |of| of.workflows_used.join(" ")),
+    ("subagents", |of| of.subagents_invoked.join(" ")),
+    ("subagent_count", |of| of.subagent_count.to_string()),
+    ("prompts", |of| of.user_prompts.len().to_string()),
+    ("criteria", |of| of.acceptance_criteria_count.to_string()),
+    ("critic", |of| of.critic_verdict.clone().unwrap_or_default()),
+    ("qa", |of| of.qa_verdict.clone().unwrap_or_default()),
+    ("refusals", |of| of.gates.values().sum::<u64>().to_string()),
+    ("custodiet_blocks", |of| of.custodiet_blocks.to_string()),
+    ("audits_drawn", |of| of.audits.drawn.to_string()),
+    ("audits_done", |of| of.audits.done.to_string()),
+    ("calls_completed", |of| of.tool_calls.completed.to_string()),
+    ("calls_failed", |of| of.tool_calls.failed.to_string()),
+    ("calls_denied", |of| of.tool_calls.denied.to_string()),
+    ("files_changed", |of| of.files_changed.len().to_string()),
+    ("input_tokens", |of| sum(of, |sum| sum.input + sum.cache_read + sum.cache_write).to_string()),
+    ("output_tokens", |of| sum(of, |sum| sum.output).to_string()),
+    ("cost_usd", |of| of.cost_usd.map(|cost| cost.to_string()).unwrap_or_default()),
+    ("stop_reason", |of| of.stop_reason.clone().unwrap_or_default()),
+];
+
+fn header() -> String {
+    COLUMNS.map(|(name, _)| name).join(",")
+}
+
+fn row(insights: &Insights) -> String {
+    COLUMNS.map(|(_, cell)| escape(&cell(insights))).join(",")
+}
+
+/// Over all models.
+fn sum(insights: &Insights, count: fn(&Sum) -> u64) -> u64 {
+    insights.tokens.by_model.values().map(count).fold(0, u64::saturating_add)
+}
+
+fn escape(cell: &str) -> String {
+    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
+    if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells() {
+        assert_eq!(escape("a,\"b\"\nc"), "\"a,\"\"b\"\"\nc\"");
+        assert_eq!((escape("=1+1"), escape("-5"), escape("plain")), ("'=1+1".into(), "-5".into(), "plain".into()));
+        assert_eq!(row(&Insights::new()).split(',').count(), COLUMNS.len());
+    }
 }

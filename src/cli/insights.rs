@@ -1,22 +1,32 @@
 //! Prints and writes the insights of one session or many.
 //!
 //! Reads ledgers and transcripts; writes the insights files, and an entry for the state of a session with a ledger.
-//! Invariant: an analysis that cannot be used changes nothing.
+//! For an analysis it starts the configured command in an empty folder with the prompt on its input. Invariant: an answer
+//! that is late, broken or not of the schema is refused with the reason, and changes nothing.
 
-mod analyse;
-
-use super::range::{self, Found, since, since_argument};
+use super::range::{self, FoundSession, since_option};
 use super::table::{Tone, clean};
-use super::{Command, Io, Who, refused};
+use super::transcript::abridged;
+use super::{Command, Io, Refused, flag, operand, refused, text};
 use crate::briefing::reflections;
+use crate::config::in_force;
+use crate::config::texts;
 use crate::insight::collect;
-use crate::insight::document::Insights;
+use crate::insight::document::{Insights, check_rich};
 use crate::ledger::open::Ledger;
+use crate::ledger::sessions;
+use crate::system::files::Scratch;
+use crate::system::process::{self, Ending, Task};
+use crate::text::json::cut;
+use crate::text::template::{Phrase, quote};
 use crate::text::time;
-use clap::{Arg, ArgAction, ArgMatches};
-use serde_json::json;
+use anyhow::Context;
+use clap::ArgMatches;
+use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 pub const COMMAND: Command = Command {
     name: "insights",
@@ -27,21 +37,21 @@ pub const COMMAND: Command = Command {
         ("aops-hook insights batch --since 7d", "write them for every session of the last week"),
         ("aops-hook insights --analyse", "also ask a model for learnings, gaps and mood"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
+    arguments: |row| {
         let help = "A session's id, the beginning of one, `batch` for all, or nothing for the newest in this project";
-        let analyse = Arg::new("analyse").long("analyse").alias("analyze").action(ArgAction::SetTrue);
-        since_argument(
-            command
-                .arg(Arg::new("session").value_name("SESSION").help(help))
-                .arg(analyse.help("Ask the configured model (`insights.command`) for learnings, gaps and mood")),
-        )
+        let analyse = "Ask the configured model (`insights.command`) for learnings, gaps and mood";
+        row.args([operand("session", "SESSION", help), flag("analyse", analyse).alias("analyze"), since_option()])
     },
     run,
 };
 
+const PATIENCE: Duration = Duration::from_mins(10);
+/// Bytes of conversation that are sent, and of answer that are read.
+const LONGEST: usize = 200 << 10;
+const ANSWER: usize = 1 << 20;
+
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let name = given.get_one::<String>("session").map(String::as_str);
+    let name = text(given, "session");
     let analyse = given.get_flag("analyse");
     if name == Some("batch") {
         return batch(given, io, analyse);
@@ -50,39 +60,24 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return refused("`--since` is for many sessions\nhint: `aops-hook insights batch --since 7d`");
     }
     let found = range::pick(io.env, name)?;
-    let insights = written(io, &found, analyse)?;
-    if io.json {
-        writeln!(io.out, "{}", serde_json::to_value(&insights)?)?;
-    } else {
-        show(io, &insights)?;
-    }
-    Ok(0)
+    let insights = write_insights(io, &found, analyse)?;
+    if io.json { io.print(serde_json::to_value(&insights)?) } else { show(io, &insights) }
 }
 
 /// Made, analysed if wanted, written and recorded.
-fn written(io: &Io, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
+fn write_insights(io: &Io, found: &FoundSession, analyse: bool) -> anyhow::Result<Insights> {
     let env = io.env;
-    let Some(shelved) = &found.shelved else {
-        let mut insights = collect::of_transcript(env, &found.transcript, &found.session_id)?;
-        if analyse {
-            let answer = analyse::analyse(io, found, &insights)?;
-            insights.keep_rich(&answer);
-        }
-        collect::write(env, &insights)?;
-        return Ok(insights);
-    };
-    let tally = || collect::tally(&shelved.path, &found.session_id);
-    let gather = || collect::finish(env, tally()?, &found.transcript, None);
-    let mut insights = gather()?;
+    let mut insights = found.insights(env)?;
     if analyse {
-        let answer = analyse::analyse(io, found, &insights)?;
+        let answer = ask_model(io, found, &insights)?;
         // The session may have gone on while the model was reading.
-        insights = gather()?;
+        insights = found.insights(env)?;
         insights.keep_rich(&answer);
     }
-    let current = collect::concluded_head(&shelved.path);
+    let current = found.shelved.as_ref().and_then(|shelved| collect::concluded_head(&shelved.path));
     collect::write(env, &insights)?;
-    let root = crate::ledger::sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
+    let Some(shelved) = &found.shelved else { return Ok(insights) };
+    let root = sessions::session(shelved).map(|session| session.memory.root).unwrap_or_default();
     if analyse && !root.is_empty() {
         reflections::queue_learnings(env, Path::new(&root), &found.session_id, &insights.learning_observations)?;
     }
@@ -94,22 +89,23 @@ fn written(io: &Io, found: &Found, analyse: bool) -> anyhow::Result<Insights> {
 }
 
 fn batch(given: &ArgMatches, io: &mut Io, analyse: bool) -> anyhow::Result<u8> {
-    let all = range::all(io.env, since(given, io)?);
+    let all = range::all(io.env, range::since(given, io)?);
     let mut failed: Vec<(String, String)> = Vec::new();
-    let mut bar = Bar { all: all.len(), shown: std::io::stderr().is_terminal() };
     for (n, found) in all.iter().enumerate() {
-        bar.at(n, &found.session_id);
-        if let Err(error) = written(io, found, analyse) {
+        draw_bar(n, all.len(), &found.session_id);
+        if let Err(error) = write_insights(io, found, analyse) {
             failed.push((found.session_id.clone(), format!("{error:#}")));
         }
     }
-    bar.done();
-    let written = all.len() - failed.len();
+    if std::io::stderr().is_terminal() {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    let (written, folder) = (all.len() - failed.len(), collect::folder(io.env));
     if io.json {
         let failed: Vec<_> = failed.iter().map(|(id, why)| json!({"session_id": id, "reason": why})).collect();
-        writeln!(io.out, "{}", json!({"written": written, "failed": failed, "folder": collect::folder(io.env)}))?;
+        io.print(json!({"written": written, "failed": failed, "folder": folder}))?;
     } else {
-        writeln!(io.out, "wrote insights of {written} sessions to {}", collect::folder(io.env).display())?;
+        writeln!(io.out, "wrote insights of {written} sessions to {}", folder.display())?;
         for (id, why) in &failed {
             writeln!(io.out, "failed for {id}: {}", clean(why))?;
         }
@@ -117,30 +113,17 @@ fn batch(given: &ArgMatches, io: &mut Io, analyse: bool) -> anyhow::Result<u8> {
     Ok(u8::from(!failed.is_empty()))
 }
 
-/// A progress bar, on a terminal only.
-struct Bar {
-    all: usize,
-    shown: bool,
-}
-
-impl Bar {
-    fn at(&mut self, n: usize, session_id: &str) {
-        const WIDTH: usize = 24;
-        if self.shown {
-            let full = n * WIDTH / self.all.max(1);
-            let bar = format!("{}{}", "█".repeat(full), "░".repeat(WIDTH - full));
-            let _ = write!(std::io::stderr(), "\r{bar} {n}/{} {:.8}\x1b[K", self.all, clean(session_id));
-        }
-    }
-
-    fn done(&self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
+/// How far it is, on a terminal only.
+fn draw_bar(n: usize, all: usize, session_id: &str) {
+    const WIDTH: usize = 24;
+    if std::io::stderr().is_terminal() {
+        let full = n * WIDTH / all.max(1);
+        let bar = format!("{}{}", "█".repeat(full), "░".repeat(WIDTH - full));
+        let _ = write!(std::io::stderr(), "\r{bar} {n}/{all} {:.8}\x1b[K", clean(session_id));
     }
 }
 
-fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<()> {
+fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
     let tone = match insights.outcome.as_str() {
         "success" => Tone::Good,
         "failure" => Tone::Bad,
@@ -173,19 +156,69 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<()> {
     ];
     for (model, sum) in &insights.tokens.by_model {
         let cost = sum.cost_usd.map_or("no price known".to_owned(), |cost| format!("${cost:.4}"));
-        let words = format!(
-            "{model}: {} in, {} out, {} cache read, {} cache written, {cost}",
-            sum.input, sum.output, sum.cache_read, sum.cache_write
-        );
+        let cache = format!("{} cache read, {} cache written", sum.cache_read, sum.cache_write);
+        let words = format!("{model}: {} in, {} out, {cache}, {cost}", sum.input, sum.output);
         rows.push(("tokens", words, Tone::Plain));
     }
     rows.extend(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong)));
     rows.extend(insights.stop_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
     let path = collect::file(io.env, &insights.date, &insights.session_id);
     rows.push(("file", path.display().to_string(), Tone::Quiet));
-    for (name, words, tone) in rows.into_iter().filter(|(_, words, _)| !words.is_empty()) {
-        let words = clean(&words).into_owned();
-        writeln!(io.out, "{name:9} {}", tone.paint(&words, io))?;
+    io.facts(rows)
+}
+
+fn ask_model(io: &Io, found: &FoundSession, insights: &Insights) -> anyhow::Result<Value> {
+    let command = in_force::load(io.env, &io.env.cwd)?.policy.insights.command;
+    let told = abridged(found)?;
+    let values = vec![("facts", quote(&insights.text())), ("transcript", quote(cut(&told, LONGEST)))];
+    let template = "insights-analysis.md";
+    let prompt = Phrase::new(template, values).fill(&texts::template(io.env, template)?);
+    let said = ask(io, &command, &prompt)?;
+    let answer = object(&said).and_then(|answer| check_rich(&answer).map(|()| answer));
+    Ok(answer.map_err(|why| refuse(&command, &why))?)
+}
+
+fn refuse(command: &str, why: &str) -> Refused {
+    let hint = "hint: the old insights stay; try again, or set `insights.command`";
+    Refused { code: 1, words: format!("the analysis of `{command}` was refused: {why}\n{hint}") }
+}
+
+fn ask(io: &Io, command: &str, prompt: &str) -> anyhow::Result<String> {
+    let mut words = command.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let named = Path::new(name);
+    let program = if named.is_absolute() { Some(named.to_owned()) } else { io.env.on_path(name) };
+    let program = program.ok_or_else(|| refuse(command, &format!("`{name}` was not found")))?;
+    let args: Vec<String> = words.map(str::to_owned).collect();
+    let scratch = Scratch::new("analyse").context("a folder for the model")?;
+    // A person's own session: neither inside a tool call nor in this project.
+    let variables = io.env.variables(|name| !name.starts_with("CLAUDECODE") && !name.starts_with("CLAUDE_CODE_"));
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
+    let task = Task {
+        program: &program,
+        args: &args,
+        folder: &scratch.0,
+        variables: &variables,
+        input: prompt.as_bytes(),
+        timeout: PATIENCE,
+        keep: ANSWER,
+    };
+    let done = process::run(&task).with_context(|| format!("`{command}`"))?;
+    match done.ending {
+        Ending::Exit(0) => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
+        Ending::TimedOut => Err(refuse(command, "it took longer than ten minutes").into()),
+        other => {
+            let words = String::from_utf8_lossy(&done.stderr);
+            let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
+            Err(refuse(command, &format!("it ended with {other:?}: {}", cut(last, 300))).into())
+        }
     }
-    Ok(())
+}
+
+/// The one JSON object of the answer, fenced or not.
+fn object(said: &str) -> Result<Value, String> {
+    let object = said.find('{').zip(said.rfind('}')).and_then(|(from, to)| said.get(from..=to));
+    let object = object.ok_or("it holds no JSON object")?;
+    serde_json::from_str(object).map_err(|e| format!("it is not JSON: {e}"))
 }

@@ -1,23 +1,26 @@
-//! Registers this program for every event in a settings file, and places our agents and commands beside it.
+//! `install` registers this program for every event in a settings file, and places our agents and commands beside it;
+//! `uninstall` removes both.
 //!
-//! Reads and writes what `Plan` names. Invariants: installing twice changes nothing; `uninstall` undoes it byte for byte.
+//! Reads and writes what `Plan` and `Undo` name. The project's file is below the working directory, not git's root: the
+//! client looks only where it was started. Invariants: installing twice changes nothing; `uninstall` undoes it byte for
+//! byte, and edits since stay: from an edited settings file only our entries are removed, an edited agent is left.
 
-pub mod receipt;
-mod level;
 pub mod plan;
 
-pub use level::Level;
-
-use super::{Command, Io, Who};
-use crate::claude::settings::{StatusLine, status_line};
+use super::{Command, Io, flag};
+use crate::claude::settings::{StatusLine, status_line, unregister};
 use crate::model::event::EVENTS;
+use crate::system::env::Env;
+use crate::system::files::{self, Found};
 use crate::text::diff::unified;
-use clap::{Arg, ArgAction, ArgMatches};
-use plan::Plan;
-use serde_json::json;
-use std::path::{Path, PathBuf};
+use anyhow::Context;
+use clap::{Arg, ArgGroup, ArgMatches};
+use plan::{Edited, Plan, Receipt, quote_path, read_settings, unreadable, writable};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
 
-pub const COMMAND: Command = Command {
+pub const INSTALL: Command = Command {
     name: "install",
     about: "Register the hooks in Claude Code's settings",
     examples: &[
@@ -26,105 +29,233 @@ pub const COMMAND: Command = Command {
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
-    who: Who::OutsideClient,
-    arguments,
-    run,
+    arguments: |row| {
+        let statusline = flag("statusline", "Show the session's phase and sandbox in the status line");
+        Level::arguments(row).args([statusline, dry_run()])
+    },
+    run: install,
 };
 
-fn arguments(row: clap::Command) -> clap::Command {
-    let statusline = Arg::new("statusline").long("statusline").action(ArgAction::SetTrue);
-    Level::arguments(row).arg(statusline.help("Show the session's phase and sandbox in the status line")).arg(dry_run())
+pub const UNINSTALL: Command = Command {
+    name: "uninstall",
+    about: "Remove the hooks from Claude Code's settings, byte for byte; ledgers and reports stay",
+    examples: &[
+        ("aops-hook uninstall", "For this user"),
+        ("aops-hook uninstall --project", "For this project"),
+        ("aops-hook uninstall --dry-run", "Show what would change, change nothing"),
+    ],
+    arguments: |row| Level::arguments(row).arg(dry_run()),
+    run: uninstall,
+};
+
+/// The settings files in which hooks can be registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    User,
+    Project,
+    Local,
 }
 
-pub(super) fn dry_run() -> Arg {
-    Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help("Show what would change, change nothing")
-}
+impl Level {
+    pub const ALL: [Level; 3] = [Level::User, Level::Project, Level::Local];
 
-fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
-    let summary = Summary::of(&plan);
-    if given.get_flag("dry-run") {
-        summary.dry_run(io)?;
-    } else {
-        let kept = plan.carry_out(io.env)?;
-        summary.done(kept, io)?;
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::User => "user",
+            Level::Project => "project",
+            Level::Local => "local",
+        }
     }
+
+    pub fn path(self, env: &Env) -> PathBuf {
+        match self {
+            Level::User => env.config.join("settings.json"),
+            Level::Project => env.from_here(".claude/settings.json".as_ref()),
+            Level::Local => env.from_here(".claude/settings.local.json".as_ref()),
+        }
+    }
+
+    /// The level asked for; the user's if none.
+    pub fn given(given: &ArgMatches) -> Self {
+        Self::ALL.into_iter().find(|level| given.get_flag(level.name())).unwrap_or(Level::User)
+    }
+
+    /// The options `--user`, `--project`, `--local`, one at most.
+    pub fn arguments(row: clap::Command) -> clap::Command {
+        let help = [
+            "Settings of this user (default)",
+            "`.claude/settings.json` of this folder, shared with others",
+            "`.claude/settings.local.json` of this folder, yours alone",
+        ];
+        let options = Self::ALL.into_iter().zip(help).map(|(level, help)| flag(level.name(), help));
+        row.args(options).group(ArgGroup::new("level").args(Self::ALL.map(Level::name)))
+    }
+}
+
+fn dry_run() -> Arg {
+    flag("dry-run", "Show what would change, change nothing")
+}
+
+fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
+    let dry_run = given.get_flag("dry-run");
+    let settings = plan.settings.path.display().to_string();
+    let before = if plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
+    let diff = unified(before, &settings, &plan.old, &plan.new);
+    let events = EVENTS.iter().filter(|kind| kind.timeout > 0).count();
+    let texts: Vec<_> = plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect();
+    let stale: Vec<_> = plan.stale.iter().map(|found| found.path.display().to_string()).collect();
+    let (registers, changes) = (plan.new != plan.old, plan.changes());
+    let (statusline, command) = (status_line(&plan.new) == StatusLine::Ours, plan.command.clone());
+    let backup = if dry_run { None } else { plan.carry_out(io.env)? };
+    if io.json {
+        return io.print(json!({
+            "settings": settings, "command": command, "events": events, "changed": changes, "statusline": statusline,
+            "written": texts, "removed": stale, "backup": backup, "dry_run": dry_run, "diff": diff,
+        }));
+    }
+    let mut lines = Vec::new();
+    if dry_run {
+        write!(io.out, "{diff}")?;
+        lines.extend(texts.iter().map(|path| format!("would write `{path}`")));
+        lines.extend(stale.iter().map(|path| format!("would remove `{path}`")));
+        lines.extend((!changes).then(|| format!("nothing to change: registered in `{settings}`")));
+    } else {
+        let registered = if registers { "registered" } else { "already registered" };
+        lines.push(format!("{registered} for {events} events in `{settings}`"));
+        lines.extend(statusline.then(|| "the status line there shows the session's phase and sandbox".to_owned()));
+        let wrote = || format!("wrote {} agents and commands beside it", texts.len());
+        lines.extend((!texts.is_empty()).then(wrote));
+        lines.extend(backup.map(|backup| format!("the original is kept in `{}`", backup.display())));
+    }
+    lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
     Ok(0)
 }
 
-/// The report on a plan, which `carry_out` consumes.
-struct Summary {
-    settings: String,
-    command: String,
-    events: usize,
-    registers: bool,
-    changes: bool,
-    /// The status line is ours.
-    statusline: bool,
-    diff: String,
-    texts: Vec<String>,
-    stale: Vec<String>,
+fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let undo = Undo::make(io.env, Level::given(given))?;
+    let dry_run = given.get_flag("dry-run");
+    let (value, words) = (undo.to_json(dry_run), undo.words(dry_run));
+    if !dry_run {
+        undo.carry_out(io.env)?;
+    }
+    io.answer(&value, words.trim_end())
 }
 
-impl Summary {
-    fn of(plan: &Plan) -> Self {
-        let settings = plan.settings.path.display().to_string();
-        let before = if plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
-        Self {
-            command: plan.command.clone(),
-            events: EVENTS.iter().filter(|kind| kind.timeout > 0).count(),
-            registers: plan.new != plan.old,
-            changes: plan.changes(),
-            statusline: status_line(&plan.new) == StatusLine::Ours,
-            diff: unified(before, &settings, &plan.old, &plan.new),
-            texts: plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect(),
-            stale: plan.stale.iter().map(|found| found.path.display().to_string()).collect(),
-            settings,
+struct Undo {
+    settings: Found,
+    old: String,
+    /// Nothing: the file is removed.
+    new: Option<String>,
+    edited: Option<Edited>,
+    /// The original came back to the byte, so its copy is not needed any more.
+    exact: bool,
+    texts: Vec<Found>,
+    /// Edited since, so left.
+    left: Vec<Found>,
+    receipt: Receipt,
+}
+
+impl Undo {
+    fn make(env: &Env, level: Level) -> anyhow::Result<Self> {
+        let mut receipt = Receipt::read(env)?;
+        let (settings, old) = read_settings(&level.path(env))?;
+        let edited = receipt.edited(&settings.path).cloned();
+        let exact = edited.as_ref().filter(|edited| edited.untouched(&settings));
+        let exact = exact.and_then(|edited| edited.original().ok());
+        let is_exact = exact.is_some();
+        let new = match exact {
+            Some(original) => original,
+            None => Self::without(&settings, &old, edited.as_ref())?,
+        };
+        receipt.settings.retain(|other| other.path != settings.path);
+        let (texts, left) = if receipt.settings.is_empty() { texts(&receipt)? } else { Default::default() };
+        let changed = settings.bytes.is_some() && new.as_ref() != Some(&old);
+        for found in texts.iter().chain(changed.then_some(&settings)) {
+            writable(found)?;
         }
+        Ok(Self { settings, old, new, edited, exact: is_exact, texts, left, receipt })
     }
 
-    fn json(&self, dry_run: bool, backup: Option<&Path>) -> serde_json::Value {
+    /// The file without our entries; no file if there was none and nothing is left.
+    fn without(settings: &Found, old: &str, edited: Option<&Edited>) -> anyhow::Result<Option<String>> {
+        let original = edited.and_then(|edited| edited.original().ok().flatten());
+        let text = unregister(old, original.as_deref()).map_err(|error| unreadable(&settings.path, &error))?;
+        let was_absent = edited.is_some_and(|edited| edited.original.is_none());
+        let empty = text.split_whitespace().collect::<String>() == "{}";
+        Ok((!(was_absent && empty)).then_some(text))
+    }
+
+    fn changed(&self) -> bool {
+        self.settings.bytes.is_some() && self.new.as_ref() != Some(&self.old)
+    }
+
+    fn diff(&self) -> String {
+        let path = self.settings.path.display().to_string();
+        let after = if self.new.is_some() { path.as_str() } else { "/dev/null" };
+        unified(&path, after, &self.old, self.new.as_deref().unwrap_or_default())
+    }
+
+    fn to_json(&self, dry_run: bool) -> Value {
         json!({
-            "settings": self.settings, "command": self.command, "events": self.events, "changed": self.changes,
-            "statusline": self.statusline,
-            "written": self.texts, "removed": self.stale, "backup": backup, "dry_run": dry_run, "diff": self.diff,
+            "settings": self.settings.path, "changed": self.changed(), "restored": self.exact,
+            "removed": paths(&self.texts), "left": paths(&self.left), "dry_run": dry_run, "diff": self.diff(),
         })
     }
 
-    fn dry_run(&self, io: &mut Io) -> anyhow::Result<()> {
-        if io.json {
-            writeln!(io.out, "{}", self.json(true, None))?;
-            return Ok(());
+    fn words(&self, dry_run: bool) -> String {
+        let path = self.settings.path.display();
+        let would = if dry_run { "would be " } else { "" };
+        let mut lines = vec![match (self.changed(), &self.new, self.exact) {
+            (false, ..) => format!("not registered in `{path}`"),
+            (true, None, _) => format!("`{path}` {would}removed: the installation made it"),
+            (true, _, true) => format!("`{path}` {would}restored as it was before the installation"),
+            (true, _, false) => format!("hooks {would}removed from `{path}`; later edits stay"),
+        }];
+        if !self.texts.is_empty() {
+            lines.push(format!("{} agents and commands {would}removed", self.texts.len()));
         }
-        write!(io.out, "{}", self.diff)?;
-        for path in &self.texts {
-            writeln!(io.out, "would write `{path}`")?;
-        }
-        for path in &self.stale {
-            writeln!(io.out, "would remove `{path}`")?;
-        }
-        if !self.changes {
-            writeln!(io.out, "nothing to change: registered in `{}`", self.settings)?;
-        }
-        Ok(())
+        lines.extend(paths(&self.left).iter().map(|path| format!("left `{path}`: it was edited")));
+        let others = self.receipt.settings.iter();
+        lines.extend(others.map(|other| format!("still registered in `{}`", other.path.display())));
+        format!("{}{}", if dry_run { self.diff() } else { String::new() }, lines.join("\n"))
     }
 
-    fn done(&self, backup: Option<PathBuf>, io: &mut Io) -> anyhow::Result<()> {
-        if io.json {
-            writeln!(io.out, "{}", self.json(false, backup.as_deref()))?;
-            return Ok(());
+    fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {
+        let context = || quote_path(&self.settings.path);
+        match &self.new {
+            Some(new) if self.changed() => self.settings.replace(new.as_bytes(), 0o666),
+            None if self.changed() => self.settings.remove(),
+            _ => Ok(()),
         }
-        let registered = if self.registers { "registered" } else { "already registered" };
-        writeln!(io.out, "{registered} for {} events in `{}`", self.events, self.settings)?;
-        if self.statusline {
-            writeln!(io.out, "the status line there shows the session's phase and sandbox")?;
+        .with_context(context)?;
+        for found in &self.texts {
+            found.remove().with_context(|| quote_path(&found.path))?;
         }
-        if !self.texts.is_empty() {
-            writeln!(io.out, "wrote {} agents and commands beside it", self.texts.len())?;
+        if self.receipt.settings.is_empty() {
+            self.receipt.files.clear();
         }
-        if let Some(backup) = backup {
-            writeln!(io.out, "the original is kept in `{}`", backup.display())?;
+        if let Some(copy) = self.edited.filter(|_| self.exact).and_then(|edited| edited.original)
+            && self.receipt.settings.iter().all(|other| other.original.as_ref() != Some(&copy))
+        {
+            let _ = fs::remove_file(copy);
         }
-        Ok(())
+        self.receipt.close(env)
     }
+}
+
+/// The placed texts that are unchanged, and those that were edited.
+fn texts(receipt: &Receipt) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
+    let (mut ours, mut left) = (Vec::new(), Vec::new());
+    for placed in &receipt.files {
+        let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
+        if found.bytes.is_some() {
+            if placed.untouched(&found) { &mut ours } else { &mut left }.push(found);
+        }
+    }
+    Ok((ours, left))
+}
+
+fn paths(found: &[Found]) -> Vec<String> {
+    found.iter().map(|found| found.path.display().to_string()).collect()
 }

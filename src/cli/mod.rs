@@ -3,32 +3,23 @@
 //! Reads arguments, prints to the terminal. Invariant: `--help` of every command shows an example that works, and every
 //! command speaks JSON when asked.
 
-pub mod block;
-pub mod clear_block;
-pub mod completions;
+pub mod table;
 pub mod install;
 pub mod past;
-pub mod standing;
-pub mod table;
+pub mod control;
+pub mod status;
+mod world;
 pub mod demo;
 pub mod doctor;
-pub mod log;
 pub mod policy;
 pub mod replay;
-pub mod sessions;
 pub mod simulate;
-pub mod status;
-pub mod statusline;
-pub mod uninstall;
 pub mod verify;
-pub mod waive;
 pub mod checkpoint;
 pub mod range;
 pub mod export;
 pub mod report;
 pub mod run;
-pub mod resolve;
-pub mod resume;
 pub mod runs;
 pub mod transcript;
 pub mod insights;
@@ -41,8 +32,11 @@ use crate::ledger;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
-pub use aops_shell::verbs::Who;
-use clap::{Arg, ArgAction, ArgMatches};
+use aops_shell::verbs::{VERBS, Who};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap_complete::Shell;
+use serde_json::{Value, json};
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 /// One command for people, or one verb of a command that has several.
@@ -51,7 +45,6 @@ pub struct Command {
     pub about: &'static str,
     /// Shown under EXAMPLES in `--help`: command line, what it does.
     pub examples: &'static [(&'static str, &'static str)],
-    pub who: Who,
     pub arguments: fn(clap::Command) -> clap::Command,
     pub run: fn(&ArgMatches, &mut Io) -> anyhow::Result<u8>,
 }
@@ -64,19 +57,15 @@ impl Command {
         clap::Command::new(self.name).about(self.about).after_help(format!("Examples:\n{examples}"))
     }
 
-    /// The verbs of a command, each with its arguments.
     fn verbs(verbs: &'static [Command], row: clap::Command) -> clap::Command {
         let verbs = verbs.iter().map(|verb| (verb.arguments)(verb.row()));
         row.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
     }
 
-    /// The verb that was asked for, and its arguments.
-    fn asked<'a>(verbs: &'static [Command], given: &'a ArgMatches) -> anyhow::Result<(&'static Self, &'a ArgMatches)> {
-        let asked = given.subcommand().and_then(|(name, given)| {
-            let verb = verbs.iter().find(|verb| verb.name == name)?;
-            Some((verb, given))
-        });
-        asked.map_or_else(|| refused("say what to do"), Ok)
+    /// The one that was asked for, and its arguments.
+    fn find<'a>(commands: &'static [Command], given: &'a ArgMatches) -> Option<(&'static Self, &'a ArgMatches)> {
+        let (name, given) = given.subcommand()?;
+        Some((commands.iter().find(|command| command.name == name)?, given))
     }
 }
 
@@ -92,18 +81,31 @@ pub struct Io<'a> {
     pub yes: bool,
 }
 
+impl Io<'_> {
+    /// Prints this, and the command is done.
+    pub fn print(&mut self, line: impl Display) -> anyhow::Result<u8> {
+        writeln!(self.out, "{line}")?;
+        Ok(0)
+    }
+
+    /// Prints the value for a program or the words for a person, and the command is done.
+    pub fn answer(&mut self, value: &Value, words: impl Display) -> anyhow::Result<u8> {
+        if self.json { self.print(value) } else { self.print(words) }
+    }
+}
+
 /// Every command, in the order of `--help`.
 pub static COMMANDS: &[Command] = &[
-    status::COMMAND,
-    sessions::COMMAND,
-    log::COMMAND,
+    status::STATUS,
+    status::SESSIONS,
+    past::LOG,
     verify::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
     replay::COMMAND,
-    block::COMMAND,
-    clear_block::COMMAND,
-    waive::COMMAND,
+    control::BLOCK,
+    control::CLEAR_BLOCK,
+    control::WAIVE,
     insights::COMMAND,
     transcript::COMMAND,
     report::COMMAND,
@@ -111,16 +113,16 @@ pub static COMMANDS: &[Command] = &[
     workflow::COMMAND,
     policy::COMMAND,
     checkpoint::COMMAND,
-    run::COMMAND,
-    resume::COMMAND,
-    resolve::COMMAND,
-    runs::COMMAND,
-    install::COMMAND,
-    uninstall::COMMAND,
+    run::RUN,
+    run::RESUME,
+    runs::RESOLVE,
+    runs::RUNS,
+    install::INSTALL,
+    install::UNINSTALL,
     doctor::COMMAND,
     demo::COMMAND,
-    statusline::COMMAND,
-    completions::COMMAND,
+    status::STATUS_LINE,
+    COMPLETIONS,
 ];
 
 /// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
@@ -132,8 +134,7 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let Some((name, given)) = matches.subcommand() else { return 2 };
-    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else { return 2 };
+    let Some((command, given)) = Command::find(COMMANDS, &matches) else { return 2 };
     let terminal = io::stdout().is_terminal();
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut io = Io {
@@ -145,19 +146,16 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         color: terminal && !env.no_color,
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
-    let said = allowed(command.name, command.who, &io).and_then(|()| (command.run)(given, &mut io));
+    let said = allowed(command.name, who_may(command.name), &io).and_then(|()| (command.run)(given, &mut io));
     let flushed = out.flush();
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     match (said, flushed) {
-        (Err(error), _) if is_broken_pipe(&error) => 0,
+        // The reader of a pipe has gone away.
+        (Err(error), _) if error.downcast_ref().is_some_and(is_gone) => 0,
         (Err(error), _) => complain(&format!("{error:#}"), exit_code(&error)),
-        (Ok(_), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => complain(&error.to_string(), 1),
+        (Ok(_), Err(error)) if !is_gone(&error) => complain(&error.to_string(), 1),
         (Ok(code), _) => code,
     }
-}
-
-/// The reader of a pipe has gone away.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
@@ -166,6 +164,11 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         Some(failure) if failure.code == Code::ConfigInvalid => 2,
         _ => error.downcast_ref::<Refused>().map_or(1, |refused| refused.code),
     }
+}
+
+/// Who may run a command or a verb; the guard reads the same list.
+pub fn who_may(name: &str) -> Who {
+    VERBS.iter().find(|verb| verb.name == name).map_or(Who::AtTerminal, |verb| verb.who)
 }
 
 /// Checks who may run this. Also called for a single flag that only a person may use.
@@ -184,16 +187,44 @@ pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The argument of every command about one session.
-pub fn session_argument(command: clap::Command) -> clap::Command {
-    let help = "A session's id, the beginning of one, or nothing for the newest in this project";
-    command.arg(Arg::new("session").value_name("SESSION").help(help))
+/// `--name`
+pub fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-/// The session that argument means.
+/// `--name VALUE`
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    operand(name, value, help).long(name)
+}
+
+/// `VALUE`
+pub fn operand(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).value_name(value).help(help)
+}
+
+/// What was given for an option or an operand.
+pub fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    given.get_one::<String>(name).map(String::as_str)
+}
+
+/// For every command that needs a terminal.
+pub fn yes() -> Arg {
+    flag("yes", "Run without a terminal, from your own script")
+}
+
+/// For every command about one session.
+pub fn session_operand() -> Arg {
+    let help = "A session's id, the beginning of one, or nothing for the newest in this project";
+    operand("session", "SESSION", help)
+}
+
+/// The same for a command whose operand is something else.
+pub fn session_option() -> Arg {
+    option("session", "ID", "A session's id or the beginning of one; else the newest in this project")
+}
+
 pub fn session(given: &ArgMatches, io: &Io) -> anyhow::Result<SessionOnDisk> {
-    let name = given.get_one::<String>("session").map(String::as_str);
-    ledger::sessions::pick(io.env, name).or_else(refused)
+    ledger::sessions::pick(io.env, text(given, "session")).or_else(refused)
 }
 
 fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
@@ -203,15 +234,9 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 
 /// The whole command line as clap sees it; also what completions are made from.
 pub fn parser() -> clap::Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).global(true).help("Print JSON, for programs");
-    let yes =
-        Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("Run without a terminal, from your own script");
     let rows = COMMANDS.iter().map(|command| {
-        let mut row = command.row().arg(json.clone());
-        if command.who == Who::AtTerminal {
-            row = row.arg(yes.clone());
-        }
-        (command.arguments)(row)
+        let yes = (who_may(command.name) == Who::AtTerminal).then(yes);
+        (command.arguments)(command.row().arg(flag("json", "Print JSON, for programs").global(true)).args(yes))
     });
     clap::Command::new("aops-hook")
         .version(env!("CARGO_PKG_VERSION"))
@@ -220,6 +245,27 @@ pub fn parser() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(rows)
+}
+
+const COMPLETIONS: Command = Command {
+    name: "completions",
+    about: "Print completions for a shell",
+    examples: &[
+        ("aops-hook completions bash > ~/.local/share/bash-completion/completions/aops-hook", "For bash"),
+        ("aops-hook completions fish > ~/.config/fish/completions/aops-hook.fish", "For fish"),
+    ],
+    arguments: |row| row.arg(operand("shell", "shell", "The shell").required(true).value_parser(value_parser!(Shell))),
+    run: completions,
+};
+
+/// Made from the same table as `--help`.
+fn completions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let Some(shell) = given.get_one::<Shell>("shell") else { return Ok(2) };
+    let mut script = Vec::new();
+    clap_complete::generate(*shell, &mut parser(), "aops-hook", &mut script);
+    // The generator spells a hyphen in the program's name in two ways for bash, and then finds no command.
+    let script = String::from_utf8_lossy(&script).replace("aops__subcmd__hook", "aops__hook");
+    io.answer(&json!({"shell": shell.to_string(), "script": script}), script.trim_end())
 }
 
 #[expect(clippy::print_stderr, reason = "the one place where a command complains")]
@@ -231,22 +277,18 @@ fn complain(words: &str, code: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aops_shell::verbs::VERBS;
 
-    /// The guard and the sandbox judge our verbs by `model::verbs`: it says the same as the table of commands.
+    /// The guard, the sandbox and `who_may` judge our verbs by one list: it names every command, and nothing else.
     #[test]
     fn verbs_and_commands_agree() {
-        let rows = COMMANDS.iter().map(|command| (command.name.to_owned(), command.who));
-        let below = checkpoint::VERBS.iter().map(|verb| (format!("checkpoint {}", verb.name), verb.who));
-        let mut commands: Vec<_> = rows.chain(below).collect();
+        let below = checkpoint::VERBS.iter().map(|verb| format!("checkpoint {}", verb.name));
+        let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).chain(below).collect();
         // A flag, what clap adds, and what our own child processes are started with.
-        commands.push(("verify --quarantine".to_owned(), Who::AtTerminal));
-        commands.push(("help".to_owned(), Who::Anyone));
-        let inner = ["__refresh", "__refresh-work", "__refresh-start", "__step"];
-        commands.extend(inner.map(|name| (name.to_owned(), Who::OutsideClient)));
-        let mut verbs: Vec<_> = VERBS.iter().map(|verb| (verb.name.to_owned(), verb.who)).collect();
-        commands.sort_by(|a, b| a.0.cmp(&b.0));
-        verbs.sort_by(|a, b| a.0.cmp(&b.0));
+        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step"];
+        commands.extend(more.map(str::to_owned));
+        let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
+        commands.sort();
+        verbs.sort();
         assert_eq!(commands, verbs);
     }
 }

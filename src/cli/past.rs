@@ -1,8 +1,10 @@
-//! Reads a whole ledger back: the question and the answer of each batch.
+//! Reads a whole ledger back: the question and the answer of each batch, and each entry for `log`.
 //!
 //! Reads one ledger, writes nothing. Invariants: one batch is one event; a line that is no entry ends the reading, and
 //! `verify` says more about it.
 
+use super::table::{Tone, clean};
+use super::{Command, Io, flag, option, session, session_operand};
 use crate::gate::sandbox;
 use crate::insight::tally::words;
 use crate::ledger::entry::Line;
@@ -10,22 +12,32 @@ use crate::ledger::open::Recent;
 use crate::ledger::recover::LEDGER_FILE;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::call::{CallState, ToolCall};
+use crate::model::event::EventKind;
+use crate::session::describe::describe_fact;
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::fold::Session;
+use crate::text::json::cut;
 use anyhow::Context;
+use clap::{ArgMatches, value_parser};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
 
 /// Entries that were committed together.
 pub type Batch = Vec<Recent>;
 
-/// Every batch, oldest first.
-pub fn batches(shelved: &SessionOnDisk) -> anyhow::Result<Vec<Batch>> {
+/// The ledger's lines; a link in its place is not followed.
+pub fn open(shelved: &SessionOnDisk) -> anyhow::Result<BufReader<File>> {
     let path = shelved.path.join(LEDGER_FILE);
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let file = File::options().read(true).custom_flags(no_follow).open(&path);
-    let mut reader = BufReader::new(file.with_context(|| format!("`{}`", path.display()))?);
+    Ok(BufReader::new(file.with_context(|| format!("`{}`", path.display()))?))
+}
+
+/// Every batch, oldest first.
+pub fn batches(shelved: &SessionOnDisk) -> anyhow::Result<Vec<Batch>> {
+    let mut reader = open(shelved)?;
     let (mut batches, mut batch, mut line) = (Vec::new(), Vec::new(), Vec::new());
     while reader.read_until(b'\n', &mut line)? > 0 {
         let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else { break };
@@ -49,7 +61,6 @@ pub fn fold(session: &mut Session, trace: &str, batch: &Batch) {
 /// What was asked, and the answer to it.
 #[derive(Debug)]
 pub struct Answered<'a> {
-    /// The entry that holds the answer, and its time.
     pub seq: u64,
     pub ts: &'a str,
     pub event: &'a str,
@@ -61,7 +72,6 @@ pub struct Answered<'a> {
     pub reason: &'a str,
 }
 
-/// By what it was asked.
 #[derive(Clone, Copy, Debug)]
 pub enum Asked<'a> {
     Call(&'a Step),
@@ -77,15 +87,15 @@ impl Answered<'_> {
 }
 
 /// The answer in this batch; `None` where the batch answers no event: the end of a call, a command, a repair.
-pub fn answered(batch: &Batch) -> Option<Answered<'_>> {
+pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
     batch.iter().find_map(|entry| match &entry.fact {
         Fact::Call(step) if step.from.is_none() => Some(call(batch, entry, step)),
         Fact::Event(seen) => {
             let agent = seen.agent_id.as_ref().and(seen.agent_type.as_deref());
-            Some(answer(entry, &seen.event, Asked::Event(seen), agent, seen.said.as_ref()))
+            Some(Answered { agent, ..answer(entry, &seen.event, Asked::Event(seen), seen.said.as_ref()) })
         }
         Fact::Violation(second) if second.said.is_some() => {
-            Some(answer(entry, &second.event, Asked::Again, None, second.said.as_ref()))
+            Some(answer(entry, &second.event, Asked::Again, second.said.as_ref()))
         }
         _ => None,
     })
@@ -97,55 +107,121 @@ fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a
         _ => None,
     });
     let (entry, step) = later.next_back().unwrap_or((first, asked));
-    let ruling = match step.to {
-        CallState::Denied => "deny",
-        CallState::Pending => "ask",
-        _ => "pass",
-    };
     Answered {
-        seq: entry.seq,
-        ts: &entry.ts,
-        event: "PreToolUse",
-        asked: Asked::Call(asked),
         agent: asked.agent_id.as_ref().and(asked.agent_type.as_deref()),
-        ruling,
+        ruling: match step.to {
+            CallState::Denied => "deny",
+            CallState::Pending => "ask",
+            _ => "pass",
+        },
         gate: step.gate.as_deref().unwrap_or_default(),
         reason: step.reason.as_deref().unwrap_or_default(),
+        ..answer(entry, "PreToolUse", Asked::Call(asked), None)
     }
 }
 
-fn answer<'a>(
-    entry: &'a Recent,
-    event: &'a str,
-    asked: Asked<'a>,
-    agent: Option<&'a str>,
-    said: Option<&'a Said>,
-) -> Answered<'a> {
-    Answered {
-        seq: entry.seq,
-        ts: &entry.ts,
-        event,
-        asked,
-        agent,
-        ruling: said.map_or("pass", |said| &said.ruling),
-        gate: said.map_or("", |said| &said.gate),
-        reason: said.map_or("", |said| &said.reason),
-    }
+fn answer<'a>(entry: &'a Recent, event: &'a str, asked: Asked<'a>, said: Option<&'a Said>) -> Answered<'a> {
+    let (ruling, gate, reason) = said.map_or(("pass", "", ""), |said| (&said.ruling, &said.gate, &said.reason));
+    Answered { seq: entry.seq, ts: &entry.ts, event, asked, agent: None, ruling, gate, reason }
 }
 
 /// What was asked, on one line: `Write: src/a.rs`, `the end of the turn`.
-pub fn shown(answered: &Answered) -> String {
+pub fn describe_question(answered: &Answered) -> String {
     match answered.asked {
         Asked::Call(step) => {
             let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
             sandbox::shown(&ToolCall { key: step.call.clone(), input, ..ToolCall::default() })
         }
-        Asked::Event(seen) => match answered.event {
-            "Stop" => "the end of the turn".to_owned(),
-            "SubagentStop" => format!("the end of `{}`", answered.agent.unwrap_or("an agent")),
-            "UserPromptSubmit" => format!("the prompt: {}", words(seen, "prompt").unwrap_or_default()),
-            name => name.to_owned(),
+        Asked::Event(seen) => match EventKind::of(answered.event) {
+            EventKind::Stop => "the end of the turn".to_owned(),
+            EventKind::SubagentStop => format!("the end of `{}`", answered.agent.unwrap_or("an agent")),
+            EventKind::UserPromptSubmit => format!("the prompt: {}", words(seen, "prompt").unwrap_or_default()),
+            _ => answered.event.to_owned(),
         },
         Asked::Again => "a second call under the id of one that was running".to_owned(),
+    }
+}
+
+pub const LOG: Command = Command {
+    name: "log",
+    about: "Show a session's entries, oldest first",
+    examples: &[
+        ("aops-hook log", "all entries of the newest session of this project"),
+        ("aops-hook log -f", "the same, and go on as entries come"),
+        ("aops-hook log 3f2a -n 20", "the last twenty of the session whose id begins with 3f2a"),
+        ("aops-hook log --json | jq -r .type", "for programs: an entry a line"),
+    ],
+    arguments: |row| {
+        row.arg(session_operand())
+            .arg(flag("follow", "Go on as entries come, until interrupted").short('f'))
+            .arg(option("lines", "N", "Only the last N entries").short('n').value_parser(value_parser!(usize)))
+    },
+    run: log,
+};
+
+fn log(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let found = session(given, io)?;
+    let mut reader = open(&found)?;
+    let skip = match given.get_one::<usize>("lines") {
+        Some(wanted) => {
+            let bytes = std::fs::read(found.path.join(LEDGER_FILE))?;
+            memchr::memchr_iter(b'\n', &bytes).count().saturating_sub(*wanted)
+        }
+        None => 0,
+    };
+    let (mut line, mut n) = (Vec::new(), 0_usize);
+    loop {
+        let got = reader.read_until(b'\n', &mut line)?;
+        if line.ends_with(b"\n") {
+            if n >= skip {
+                show_entry(io, &line)?;
+            }
+            n += 1;
+            line.clear();
+        } else if got == 0 {
+            if !given.get_flag("follow") {
+                return Ok(0);
+            }
+            io.out.flush()?;
+            std::thread::sleep(Duration::from_millis(250));
+        }
+    }
+}
+
+fn show_entry(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {
+    if io.json {
+        return Ok(io.out.write_all(line)?);
+    }
+    let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else {
+        return Ok(writeln!(io.out, "{}", Tone::Bad.paint("(not an entry: `aops-hook verify` says more)", io))?);
+    };
+    let fact = Fact::read(entry.kind, entry.with);
+    let (tone, words) = fact.map_or((Tone::Bad, String::new()), |fact| (tone(&fact), describe_fact(&fact, 500)));
+    let time = entry.ts.get(11..19).unwrap_or(entry.ts);
+    let words = clean(&words);
+    let room = io.width.map_or(words.len(), |width| width.saturating_sub(28).max(20));
+    let words = tone.paint(cut(&words, room), io);
+    Ok(writeln!(io.out, "{:>6}  {time}  {:9} {words}", entry.seq, entry.kind)?)
+}
+
+fn tone(fact: &Fact) -> Tone {
+    match fact {
+        Fact::Event(seen) => match seen.said.as_ref().map(|said| said.ruling.as_str()) {
+            None => Tone::Plain,
+            Some("deny") => Tone::Bad,
+            Some(_) => Tone::Warn,
+        },
+        Fact::Call(step) => match step.to {
+            CallState::Denied | CallState::Failed => Tone::Bad,
+            CallState::Completed => Tone::Good,
+            _ => Tone::Quiet,
+        },
+        Fact::Check(run) if run.failed() => Tone::Bad,
+        Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
+        Fact::Unblock(_) | Fact::Check(_) => Tone::Good,
+        Fact::Verdict(_) => Tone::Strong,
+        Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
+        Fact::Open(_) | Fact::Checkpoint(_) => Tone::Plain,
+        Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
     }
 }

@@ -3,14 +3,28 @@
 //! Reads configuration, texts and one session, writes nothing. Invariant: shows all of it or, with exit code 2, all that
 //! is wrong.
 
-mod diff;
-mod show;
-mod trial;
+use super::table::{Cell, Tone, clean};
+use super::{Command, Io, flag, operand, refused, session, text};
+use crate::claude::wire::read;
+use crate::config::in_force::{self, Form, InForce};
+use crate::config::policy::key::KEYS;
+use crate::config::policy::{Rule, SourceLine};
 
-use super::{Command, Io, Who, refused};
-use crate::config::in_force::{self, InForce};
-use clap::{Arg, ArgAction, ArgMatches};
-use serde_json::json;
+use crate::config::policy::rule::Example;
+use crate::config::policy::value::effect_word;
+use crate::config::texts::Origin;
+use crate::gate::rules;
+use crate::ledger::session_folder::dashed;
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::model::event::Event;
+use crate::observe;
+use crate::session::fold::Session;
+use crate::text::sha256::sha256;
+use crate::text::stored::canonical;
+use clap::ArgMatches;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub const COMMAND: Command = Command {
     name: "policy",
@@ -22,21 +36,18 @@ pub const COMMAND: Command = Command {
         ("aops-hook policy show --test", "try every rule on its own `examples`; exit code 1 if one fails"),
         ("aops-hook policy show --json | jq .settings", "for programs"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let what = Arg::new("what").value_name("WHAT").value_parser(["show", "hash", "diff"]);
-        let session = Arg::new("session").value_name("SESSION");
-        let test = Arg::new("test").long("test").action(ArgAction::SetTrue);
-        command
-            .arg(what.default_value("show").help("What to print"))
-            .arg(session.help("With `diff`: a session's id, the beginning of one, or nothing for the newest here"))
-            .arg(test.help("With `show`: try every rule on its examples instead"))
+    arguments: |row| {
+        let what = operand("what", "WHAT", "What to print").value_parser(["show", "hash", "diff"]);
+        let session = "With `diff`: a session's id, the beginning of one, or nothing for the newest here";
+        row.arg(what.default_value("show"))
+            .arg(operand("session", "SESSION", session))
+            .arg(flag("test", "With `show`: try every rule on its examples instead"))
     },
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let what = given.get_one::<String>("what").map_or("show", String::as_str);
+    let what = text(given, "what").unwrap_or("show");
     if what != "diff" && given.contains_id("session") {
         return refused(format!(
             "`policy {what}` is about today, not about a session\nhint: `aops-hook policy diff SESSION` compares"
@@ -44,17 +55,15 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let test = given.get_flag("test");
     if test && what != "show" {
-        return refused("`--test` goes with `show`\nhint: `aops-hook policy show --test`".to_owned());
+        return refused("`--test` goes with `show`\nhint: `aops-hook policy show --test`");
     }
     let now = in_force(io)?;
     match what {
-        _ if test => return trial::run(io, &now),
-        "hash" if io.json => writeln!(io.out, "{}", json!({"hash": now.hash}))?,
-        "hash" => writeln!(io.out, "{}", now.hash)?,
-        "diff" => diff::run(given, io, &now)?,
-        _ => show::run(io, &now)?,
+        _ if test => try_rules(io, &now),
+        "hash" => io.answer(&json!({"hash": now.hash}), &now.hash),
+        "diff" => diff(given, io, &now),
+        _ => show(io, &now),
     }
-    Ok(0)
 }
 
 /// What is in force where the person stands, or every problem there is.
@@ -67,4 +76,248 @@ fn in_force(io: &Io) -> anyhow::Result<InForce> {
             lines.concat()
         ))
     })
+}
+
+/// Each effective value with where it came from.
+fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
+    if io.json {
+        return io.print(to_json(now));
+    }
+    let keys = KEYS.iter().map(|key| (key.name.to_owned(), (key.get)(&now.policy).to_string()));
+    let rules = now.policy.rules.iter().map(|rule| (format!("rule.{}", rule.id), describe_rule(rule)));
+    let checks = now.policy.checks.iter();
+    let checks =
+        checks.map(|check| (format!("check.{}", check.id), format!("before {}: {}", check.on.word(), check.run)));
+    let mut rows: Vec<_> = keys.chain(rules).chain(checks).map(|(key, value)| row(&key, &value, now, io)).collect();
+    for text in now.texts.texts.iter().filter(|text| text.origin != Origin::Embedded) {
+        let digest = sha256(&[text.text.as_bytes()]);
+        let file = Cell::new(short(&text.file, io), Tone::Strong);
+        rows.push([Cell::from(text.name()), Cell::from(&digest[..12]), file]);
+    }
+    io.table(["key", "value", "from"], rows)?;
+    // Apart from the table on a terminal: a column of 64 digits leaves no room for the places.
+    let gap = if io.terminal { "\nhash  " } else { "hash\t" };
+    io.print(format!("{gap}{}", now.hash))
+}
+
+fn row(key: &str, value: &str, now: &InForce, io: &Io) -> [Cell; 3] {
+    let places: Vec<String> = now.origins.of(key).iter().map(|place| short(&place.to_string(), io)).collect();
+    let from = match places.as_slice() {
+        [] => Cell::new("default", Tone::Quiet),
+        places => Cell::new(places.join(", "), Tone::Strong),
+    };
+    [Cell::from(key), Cell::from(value), from]
+}
+
+/// A path as people write it; programs get it whole.
+fn short(path: &str, io: &Io) -> String {
+    let home = io.env.home.to_string_lossy();
+    match path.strip_prefix(&*home).filter(|rest| io.terminal && rest.starts_with('/')) {
+        Some(rest) => format!("~{rest}"),
+        None => path.to_owned(),
+    }
+}
+
+/// A rule in a line: what it does, then its conditions.
+fn describe_rule(rule: &Rule) -> String {
+    let effects: Vec<String> = rule.effect.iter().map(|effect| effect_word(*effect).to_owned()).collect();
+    let conditions = [("tool", &rule.tool), ("path", &rule.path), ("command", &rule.command), ("effect", &effects)];
+    let named = conditions.iter().filter(|(_, list)| !list.is_empty());
+    let words: Vec<String> = named.map(|(name, list)| format!(" {name} {}", list.join(" | "))).collect();
+    format!("{}{}", rule.action.word(), words.concat())
+}
+
+fn to_json(now: &InForce) -> Value {
+    let settings = KEYS.iter().map(|key| {
+        let value = json!({"key": key.name, "value": (key.get)(&now.policy).json()});
+        with_origin(value, now.origins.of(key.name))
+    });
+    let rules = now.policy.rules.iter().map(|rule| entry(rule, now.origins.of(&format!("rule.{}", rule.id))));
+    let checks = now.policy.checks.iter().map(|check| entry(check, now.origins.of(&format!("check.{}", check.id))));
+    let texts = now.texts.texts.iter().map(|text| {
+        let digest = sha256(&[text.text.as_bytes()]);
+        json!({"name": text.name(), "sha256": digest, "from": text.origin, "file": text.file})
+    });
+    json!({
+        "hash": now.hash,
+        "project": now.project,
+        "settings": settings.collect::<Vec<_>>(),
+        "rules": rules.collect::<Vec<_>>(),
+        "checks": checks.collect::<Vec<_>>(),
+        "texts": texts.collect::<Vec<_>>(),
+    })
+}
+
+fn entry<T: Serialize>(stored: &T, places: &[SourceLine]) -> Value {
+    with_origin(serde_json::to_value(stored).unwrap_or_default(), places)
+}
+
+/// `from` is the last word's: default, user or project; every place that had a say is listed.
+fn with_origin(mut value: Value, places: &[SourceLine]) -> Value {
+    value["from"] = places.last().map_or_else(|| "default".into(), |place| json!(place.layer));
+    value["at"] = places.iter().map(|place| json!({"file": place.file, "line": place.line})).collect();
+    value
+}
+
+/// One thing that is not as it was; nothing where it was not there.
+#[derive(Serialize)]
+struct Change {
+    name: String,
+    then: Option<String>,
+    now: Option<String>,
+}
+
+/// Compares what a session recorded with what is in force today.
+fn diff(given: &ArgMatches, io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
+    let shelved = session(given, io)?;
+    check_project(io, &shelved, now)?;
+    let recorded = match sessions::state(&shelved) {
+        Some(state) => state.policy_hash,
+        None => sessions::check(io.env, &shelved)?.session.state.policy_hash,
+    };
+    let then = in_force::kept(io.env, &recorded);
+    let changes = then.as_ref().map(|then| changes(then, &now.form()));
+    let (id, same) = (&shelved.session_id, recorded == now.hash);
+    if io.json {
+        let said = json!({"session_id": id, "recorded": recorded, "now": now.hash, "same": same, "changes": changes});
+        return io.print(said);
+    }
+    if same {
+        return io.print(format!("unchanged since session {id}: {recorded}"));
+    }
+    writeln!(io.out, "session {id}\nrecorded  {recorded}\nnow       {}", now.hash)?;
+    let Some(changes) = changes else {
+        return io.print("the recorded policy was not kept, so only the hashes can be compared");
+    };
+    let side = |value: &Option<String>, tone| match value {
+        // Of a text the beginning of its digest is enough to see.
+        Some(text) if is_digest(text) => Cell::new(&text[..12], tone),
+        Some(text) => Cell::new(text, tone),
+        None => Cell::new("-", Tone::Quiet),
+    };
+    let row = |change: &Change| [(&change.name).into(), side(&change.then, Tone::Bad), side(&change.now, Tone::Good)];
+    io.table(["changed", "then", "now"], changes.iter().map(row).collect())
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Today's policy is that of the folder one stands in: comparing it with another project's session says nothing.
+fn check_project(io: &Io, shelved: &SessionOnDisk, now: &InForce) -> anyhow::Result<()> {
+    let name = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
+    let above = io.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == *name);
+    let inside = name.starts_with(&dashed(&now.project.to_string_lossy()));
+    if above || inside {
+        return Ok(());
+    }
+    refused(format!(
+        "session `{}` is of another project, `{name}`\nhint: run this in that project's folder",
+        shelved.session_id
+    ))
+}
+
+fn changes(then: &Form, now: &Form) -> Vec<Change> {
+    let (mut then, mut now) = (lines(then), lines(now));
+    let names: BTreeSet<String> = then.keys().chain(now.keys()).cloned().collect();
+    let each = names.into_iter().map(|name| Change { then: then.remove(&name), now: now.remove(&name), name });
+    each.filter(|change| change.then != change.now).collect()
+}
+
+/// Everything a hash is over, each with a name and a text that differs when it differs.
+fn lines(form: &Form) -> BTreeMap<String, String> {
+    let keys = KEYS.iter().map(|key| (key.name.to_owned(), (key.get)(&form.policy).to_string()));
+    let rules = form.policy.rules.iter().map(|rule| (format!("rule.{}", rule.id), canonical(rule)));
+    let checks = form.policy.checks.iter().map(|check| (format!("check.{}", check.id), canonical(check)));
+    let texts = form.texts.iter().map(|(name, digest)| (name.clone(), digest.clone()));
+    keys.chain(rules).chain(checks).chain(texts).collect()
+}
+
+struct Tried<'a> {
+    rule: &'a Rule,
+    example: &'a str,
+    meant: bool,
+    matched: bool,
+}
+
+impl Tried<'_> {
+    fn holds(&self) -> bool {
+        self.meant == self.matched
+    }
+}
+
+/// Tries every rule on its own examples, through the same eyes that judge a real call.
+fn try_rules(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
+    let tried = all(io, now);
+    let failed = tried.iter().filter(|tried| !tried.holds()).count();
+    let silent: Vec<&str> =
+        now.policy.rules.iter().filter(|rule| rule.examples.is_empty()).map(|rule| rule.id.as_str()).collect();
+    if io.json {
+        let examples: Vec<Value> = tried.iter().map(|tried| tried_to_json(tried, now)).collect();
+        io.print(json!({"ok": failed == 0, "examples": examples, "without_examples": silent}))?;
+        return Ok(u8::from(failed > 0));
+    }
+    for one in tried.iter().filter(|tried| !tried.holds()) {
+        let (does, meant) = if one.meant { ("does not match", "is meant to") } else { ("matches", "is meant not to") };
+        let (id, example) = (&one.rule.id, one.example.trim_start_matches('!'));
+        let place = place(one.rule, now).map(ToString::to_string).unwrap_or_default();
+        let words = format!("rule `{id}` ({place}) {does} `{example}`, and {meant}");
+        writeln!(io.out, "{} {}", Tone::Bad.paint("✗", io), clean(&words))?;
+    }
+    let rules = now.policy.rules.len();
+    writeln!(io.out, "{rules} rules, {} examples, {failed} of them fail", tried.len())?;
+    if !silent.is_empty() {
+        writeln!(io.out, "without examples: {}", silent.join(", "))?;
+    }
+    Ok(u8::from(failed > 0))
+}
+
+fn place<'a>(rule: &Rule, now: &'a InForce) -> Option<&'a SourceLine> {
+    now.origins.of(&format!("rule.{}", rule.id)).first()
+}
+
+fn tried_to_json(tried: &Tried, now: &InForce) -> Value {
+    let at = place(tried.rule, now);
+    json!({
+        "rule": tried.rule.id, "example": tried.example, "meant": tried.meant, "matched": tried.matched,
+        "ok": tried.holds(), "file": at.map(|at| &at.file), "line": at.map(|at| at.line),
+    })
+}
+
+fn all<'a>(io: &Io, now: &'a InForce) -> Vec<Tried<'a>> {
+    let mut session = Session::default();
+    session.memory.policy = Some(Box::new(now.policy.clone()));
+    session.memory.root = now.project.display().to_string();
+    let mut tried = Vec::new();
+    for rule in &now.policy.rules {
+        for text in &rule.examples {
+            let Some(example) = Example::of(text) else { continue };
+            let Some(event) = event(&example, &session.memory.root) else { continue };
+            let context = observe::call::again(io.env, &session, &event, io.env.now_ms);
+            let matched = rules::called(&session, &event, &context).is_some_and(|call| rule.matches(&call));
+            tried.push(Tried { rule, example: text, meant: example.meant, matched });
+        }
+    }
+    tried
+}
+
+/// The call that an example stands for: its argument is the command, the file, or whatever the tool takes first.
+fn event(example: &Example, cwd: &str) -> Option<Event> {
+    let field = match example.tool {
+        "Bash" | "PowerShell" | "Monitor" => "command",
+        "NotebookEdit" | "NotebookRead" => "notebook_path",
+        "Grep" | "Glob" | "LS" => "path",
+        "WebFetch" => "url",
+        "Agent" | "Task" => "subagent_type",
+        "Skill" => "skill",
+        tool if tool.starts_with("mcp__") => "path",
+        _ => "file_path",
+    };
+    let mut input = json!({});
+    if !example.argument.is_empty() {
+        input[field] = json!(example.argument);
+    }
+    let payload = json!({"session_id": "examples", "cwd": cwd, "hook_event_name": "PreToolUse", "tool_use_id": "example",
+        "tool_name": example.tool, "tool_input": input});
+    read::read("PreToolUse", payload.to_string().as_bytes()).ok()
 }

@@ -2,10 +2,12 @@
 //!
 //! Reads the sessions on disk, writes nothing. Invariant: a session that has both is listed once, by its ledger.
 
-use super::waive::duration;
-use super::{Io, refused};
-use crate::insight::collect::transcript_of;
+use super::control::duration;
+use super::{Io, option, refused, text};
+use crate::insight::collect::{self, transcript_of};
+use crate::insight::document::Insights;
 use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::text::time;
 use clap::{Arg, ArgMatches};
@@ -13,46 +15,66 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A session on disk.
+/// A session with a ledger, a transcript, or both.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundSession {
     pub session_id: String,
     /// Nothing for a session without a ledger.
     pub shelved: Option<SessionOnDisk>,
     pub transcript: PathBuf,
-    pub changed: SystemTime,
+    changed: SystemTime,
+}
+
+impl From<SessionOnDisk> for FoundSession {
+    fn from(shelved: SessionOnDisk) -> Self {
+        let (session_id, transcript) = (shelved.session_id.clone(), transcript_of(&shelved));
+        Self { session_id, transcript, changed: shelved.changed, shelved: Some(shelved) }
+    }
+}
+
+impl FoundSession {
+    /// What it came to, as far as it goes.
+    pub fn insights(&self, env: &Env) -> Result<Insights, Failure> {
+        match &self.shelved {
+            Some(shelved) => {
+                let tally = collect::tally(&shelved.path, &self.session_id)?;
+                collect::finish(env, tally, &self.transcript, None)
+            }
+            None => collect::of_transcript(env, &self.transcript, &self.session_id),
+        }
+    }
 }
 
 /// `--since` of the commands about many sessions.
-pub fn since_argument(command: clap::Command) -> clap::Command {
+pub fn since_option() -> Arg {
     let help = "Only sessions that went on after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)";
-    command.arg(Arg::new("since").long("since").value_name("WHEN").help(help))
+    option("since", "WHEN", help)
 }
 
 /// The time that argument means, in milliseconds.
 pub fn since(given: &ArgMatches, io: &Io) -> anyhow::Result<Option<i64>> {
-    let Some(when) = given.get_one::<String>("since") else { return Ok(None) };
-    let day = || time::parse(&format!("{when}T00:00:00Z")).or_else(|| time::parse(when));
-    if let Some(ms) = day() {
-        return Ok(Some(ms));
-    }
-    match duration(when) {
-        Ok(long) => Ok(Some(io.env.now_ms.saturating_sub(long))),
-        Err(_) => refused(format!("`{when}` is not a time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13")),
+    let Some(when) = text(given, "since") else { return Ok(None) };
+    let day = time::parse(&format!("{when}T00:00:00Z")).or_else(|| time::parse(when));
+    match (day, duration(when)) {
+        (Some(ms), _) => Ok(Some(ms)),
+        (None, Ok(long)) => Ok(Some(io.env.now_ms.saturating_sub(long))),
+        _ => refused(format!("`{when}` is not a time\nhint: write 30m, 12h, 7d, or a day such as 2026-01-13")),
     }
 }
 
-/// Every session with a ledger, and those that only have a transcript, oldest first.
-pub fn all(env: &Env, since: Option<i64>) -> Vec<Found> {
+/// The one that was named; else every session with a ledger, and those that only have a transcript, oldest first.
+pub fn choose(given: &ArgMatches, io: &Io) -> anyhow::Result<Vec<FoundSession>> {
+    let since = since(given, io)?;
+    match text(given, "session") {
+        Some(name) => Ok(vec![pick(io.env, Some(name))?]),
+        None => Ok(all(io.env, since)),
+    }
+}
+
+pub fn all(env: &Env, since: Option<i64>) -> Vec<FoundSession> {
     let after = since.map(|ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms.max(0).cast_unsigned()));
-    let of_ledger = |shelved: SessionOnDisk| Found {
-        session_id: shelved.session_id.clone(),
-        transcript: transcript_of(&shelved),
-        changed: shelved.changed,
-        shelved: Some(shelved),
-    };
-    let mut found: Vec<Found> =
-        sessions::all(env).into_iter().filter(|shelved| !shelved.session_id.is_empty()).map(of_ledger).collect();
+    let with_id = sessions::all(env).into_iter().filter(|shelved| !shelved.session_id.is_empty());
+    let mut found: Vec<FoundSession> = with_id.map(FoundSession::from).collect();
     let known: BTreeSet<PathBuf> = found.iter().map(|found| found.transcript.clone()).collect();
     found.extend(transcripts(env).into_iter().filter(|other| !known.contains(&other.transcript)));
     found.retain(|found| after.is_none_or(|after| found.changed >= after));
@@ -61,12 +83,9 @@ pub fn all(env: &Env, since: Option<i64>) -> Vec<Found> {
 }
 
 /// The session a person means, also one that only has a transcript.
-pub fn pick(env: &Env, given: Option<&str>) -> anyhow::Result<Found> {
+pub fn pick(env: &Env, given: Option<&str>) -> anyhow::Result<FoundSession> {
     let missing = match sessions::pick(env, given) {
-        Ok(shelved) => {
-            let (session_id, transcript) = (shelved.session_id.clone(), transcript_of(&shelved));
-            return Ok(Found { session_id, transcript, changed: shelved.changed, shelved: Some(shelved) });
-        }
+        Ok(shelved) => return Ok(shelved.into()),
         Err(words) => words,
     };
     let Some(given) = given.filter(|given| !given.is_empty()) else { return refused(missing) };
@@ -78,19 +97,15 @@ pub fn pick(env: &Env, given: Option<&str>) -> anyhow::Result<Found> {
     }
 }
 
-fn transcripts(env: &Env) -> Vec<Found> {
-    let projects = std::fs::read_dir(env.projects()).into_iter().flatten().flatten();
-    projects.flat_map(|project| in_project(&project.path())).collect()
-}
-
-fn in_project(project: &Path) -> Vec<Found> {
-    let names = std::fs::read_dir(project).into_iter().flatten().flatten();
-    names
+fn transcripts(env: &Env) -> Vec<FoundSession> {
+    let below = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = below(&env.projects()).flat_map(|project| below(&project.path()));
+    files
         .filter_map(|item| {
             let session_id = item.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned();
             let meta = item.metadata().ok().filter(std::fs::Metadata::is_file)?;
             let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            Some(Found { session_id, shelved: None, transcript: item.path(), changed })
+            Some(FoundSession { session_id, shelved: None, transcript: item.path(), changed })
         })
         .collect()
 }

@@ -4,19 +4,29 @@
 //! recorded history, so one changed verdict does not change the next; events that the ledger does not hold whole are
 //! counted, never guessed.
 
-mod again;
-
-use super::past::{self, Answered};
+use super::past::{self, Answered, Asked, Batch};
 use super::table::{Tone, clean};
-use super::{Command, Io, Who, session, session_argument, standing};
+use super::{Command, Io, session, session_operand, status};
+use crate::claude::wire::read;
+use crate::config::in_force;
+use crate::config::policy::Policy;
+use crate::gate::{Context, moved};
+use crate::hook;
 use crate::ledger::sessions;
+use crate::model::error::Failure;
+use crate::model::event::{Event, EventKind, Refusal};
 use crate::model::verdict::Verdict;
+use crate::model::worktree::Worktree;
+use crate::observe;
+use crate::session::fact::{Checked, Fact, Seen, Step};
 use crate::session::fold::Session;
+use crate::system::env::Env;
 use crate::text::template::one_line;
-use again::{Replay, Replayed};
+use crate::text::time;
 use clap::ArgMatches;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 pub const COMMAND: Command = Command {
     name: "replay",
@@ -25,8 +35,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook replay", "the newest session of this project; exit 0 whether or not something changed"),
         ("aops-hook replay 3f2a --json | jq .changed", "each changed verdict of one session, for a program"),
     ],
-    who: Who::Anyone,
-    arguments: session_argument,
+    arguments: |row| row.arg(session_operand()),
     run,
 };
 
@@ -36,8 +45,9 @@ struct ChangedVerdict {
     ts: String,
     event: String,
     asked: String,
-    was: (String, String, String),
-    now: Verdict,
+    /// Ruling, gate and reason.
+    was: [String; 3],
+    now: [String; 3],
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -46,63 +56,56 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if let Some(failure) = checked.failure {
         return Err(failure.into());
     }
-    let cwd = standing::folder(io.env, &shelved, &checked.session).unwrap_or_else(|| io.env.cwd.clone());
+    let cwd = status::folder(io.env, &shelved, &checked.session).unwrap_or_else(|| io.env.cwd.clone());
     let mut replay = Replay::new(io.env, &shelved.session_id, &cwd)?;
     let mut session = Session::default();
     let (mut judged, mut changed, mut left_out) = (0_u64, Vec::new(), BTreeMap::<&str, u64>::new());
     for batch in past::batches(&shelved)? {
-        if let Some(answered) = past::answered(&batch) {
+        if let Some(answered) = past::find_answer(&batch) {
             match replay.judge(&session, &answered, &batch) {
                 Replayed::Verdict(now) => {
                     judged += 1;
-                    changed.extend(differs(&answered, now));
+                    changed.extend(differs(&answered, &now));
                 }
                 Replayed::LeftOut(why) => *left_out.entry(why).or_default() += 1,
                 Replayed::CannotBeRefused => {}
             }
         }
-        replay.ended(&batch);
+        replay.remember_ended(&batch);
         past::fold(&mut session, &shelved.session_id, &batch);
     }
     if io.json {
-        let changed: Vec<Value> = changed.iter().map(value).collect();
+        let changed: Vec<Value> = changed.iter().map(to_json).collect();
         let id = &shelved.session_id;
         let said = json!({"session_id": id, "judged": judged, "changed": changed, "left_out": left_out});
-        writeln!(io.out, "{said}")?;
-    } else {
-        print(io, &shelved.session_id, judged, &changed, &left_out)?;
+        return io.print(said);
     }
-    Ok(0)
+    print(io, &shelved.session_id, judged, &changed, &left_out)
 }
 
 /// Another ruling, or another gate that refuses. Other words are no change.
-fn differs(answered: &Answered, now: Verdict) -> Option<ChangedVerdict> {
+fn differs(answered: &Answered, now: &Verdict) -> Option<ChangedVerdict> {
     let silent = |ruling: &str| matches!(ruling, "pass" | "allow");
-    let same = answered.ruling == now.ruling.name() || silent(answered.ruling) && silent(now.ruling.name());
+    let ruling = now.ruling.name();
+    let same = answered.ruling == ruling || silent(answered.ruling) && silent(ruling);
     if same && (silent(answered.ruling) || answered.gate == now.gate) {
         return None;
     }
-    let was = [answered.ruling, answered.gate, answered.reason].map(str::to_owned);
     Some(ChangedVerdict {
         seq: answered.seq,
         ts: answered.ts.to_owned(),
         event: answered.event.to_owned(),
-        asked: past::shown(answered),
-        was: was.into(),
-        now,
+        asked: past::describe_question(answered),
+        was: [answered.ruling, answered.gate, answered.reason].map(str::to_owned),
+        now: [ruling, now.gate, &now.reason].map(str::to_owned),
     })
 }
 
-fn value(changed: &ChangedVerdict) -> Value {
-    let (ruling, gate, reason) = &changed.was;
-    let now = &changed.now;
+fn to_json(changed: &ChangedVerdict) -> Value {
+    let verdict = |[ruling, gate, reason]: &[String; 3]| json!({"ruling": ruling, "gate": gate, "reason": reason});
     json!({
-        "seq": changed.seq,
-        "ts": changed.ts,
-        "event": changed.event,
-        "asked": changed.asked,
-        "was": {"ruling": ruling, "gate": gate, "reason": reason},
-        "now": {"ruling": now.ruling.name(), "gate": now.gate, "reason": now.reason},
+        "seq": changed.seq, "ts": changed.ts, "event": changed.event, "asked": changed.asked,
+        "was": verdict(&changed.was), "now": verdict(&changed.now),
     })
 }
 
@@ -112,29 +115,194 @@ fn print(
     judged: u64,
     changed: &[ChangedVerdict],
     left_out: &BTreeMap<&str, u64>,
-) -> anyhow::Result<()> {
-    let how_many = match changed.len() {
-        0 => "none would change".to_owned(),
-        n => format!("{n} would change"),
+) -> anyhow::Result<u8> {
+    let (how_many, tone) = match changed.len() {
+        0 => ("none would change".to_owned(), Tone::Good),
+        n => (format!("{n} would change"), Tone::Warn),
     };
-    let tone = if changed.is_empty() { Tone::Good } else { Tone::Warn };
-    let how_many = tone.paint(&how_many, io).into_owned();
+    let how_many = tone.paint(&how_many, io);
     writeln!(io.out, "session {id}: {judged} verdicts judged again, {how_many}")?;
+    let spell = |[ruling, gate, _]: &[String; 3]| match (ruling.as_str(), gate.as_str()) {
+        ("pass", _) | (_, "") => ruling.clone(),
+        (ruling, gate) => format!("{ruling} by `{gate}`"),
+    };
     for change in changed {
-        let (ruling, gate, reason) = &change.was;
-        let now = &change.now;
-        let by = |gate: &str| if gate.is_empty() { String::new() } else { format!(" by `{gate}`") };
-        let by_now = if now.ruling.name() == "pass" { String::new() } else { by(now.gate) };
-        let by_then = if ruling == "pass" { String::new() } else { by(gate) };
-        let verdict = format!("{ruling}{by_then} → {}{by_now}", now.ruling.name());
-        let verdict = Tone::Strong.paint(&verdict, io).into_owned();
-        let time = change.ts.get(11..19).unwrap_or_default();
+        let verdict = format!("{} → {}", spell(&change.was), spell(&change.now));
+        let (verdict, time) = (Tone::Strong.paint(&verdict, io), change.ts.get(11..19).unwrap_or_default());
         writeln!(io.out, "{:>6}  {time}  {verdict}  {}", change.seq, clean(&change.asked))?;
-        let why = if now.reason.is_empty() { reason } else { &now.reason };
+        let why = if change.now[2].is_empty() { &change.was[2] } else { &change.now[2] };
         writeln!(io.out, "{:16}  {}", "", clean(&one_line(why.lines().next().unwrap_or_default(), 300)))?;
     }
     for (why, count) in left_out {
         writeln!(io.out, "{count} left out: {why}")?;
     }
-    Ok(())
+    Ok(0)
+}
+
+/// Today's verdict on an event, or why there is none.
+enum Replayed {
+    Verdict(Verdict),
+    LeftOut(&'static str),
+    /// No gate judges this kind of event.
+    CannotBeRefused,
+}
+
+const CLIPPED: &str = "the ledger keeps only the beginning of a long input";
+const WORDS: &str = "a text in force cannot be read";
+const SECOND: &str = "the ledger does not keep the input of a second call under a running id";
+const SETTINGS: &str = "the ledger does not keep the settings that were changed";
+const MOVED: &str = "the ledger does not keep the variables a session was moved by";
+
+struct Replay<'a> {
+    env: &'a Env,
+    session_id: &'a str,
+    cwd: &'a Path,
+    /// Today's; `None` for the shipped policy.
+    policy: Option<Box<Policy>>,
+    /// How each call ended so far, by id, server and tool.
+    past: BTreeMap<(String, String, String), Step>,
+}
+
+impl<'a> Replay<'a> {
+    fn new(env: &'a Env, session_id: &'a str, cwd: &'a Path) -> Result<Self, Failure> {
+        let policy = Some(in_force::load(env, cwd)?.policy).filter(|policy| *policy != Policy::default());
+        Ok(Self { env, session_id, cwd, policy: policy.map(Box::new), past: BTreeMap::new() })
+    }
+
+    /// Today's verdict, on the session at that time.
+    fn judge(&self, session: &Session, answered: &Answered, batch: &Batch) -> Replayed {
+        let kind = EventKind::of(answered.event);
+        if kind.row().refusal == Refusal::None {
+            return Replayed::CannotBeRefused;
+        }
+        if answered.reason.contains(moved::WHY) {
+            return Replayed::LeftOut(MOVED);
+        }
+        let payload = match answered.asked {
+            _ if kind == EventKind::ConfigChange => Err(SETTINGS),
+            Asked::Again => Err(SECOND),
+            Asked::Call(step) => self.of_call(step),
+            Asked::Event(seen) => self.of_event(seen),
+        };
+        let read = |payload: Value| read::read(answered.event, payload.to_string().as_bytes()).map_err(|_| CLIPPED);
+        let event = match payload.and_then(read) {
+            Ok(event) if is_whole(&event, answered) => event,
+            Ok(_) => return Replayed::LeftOut(CLIPPED),
+            Err(why) => return Replayed::LeftOut(why),
+        };
+        let mut session = session.clone();
+        session.memory.policy.clone_from(&self.policy);
+        let then = time::parse(answered.ts).unwrap_or(self.env.now_ms);
+        let mut context = observe::call::again(self.env, &session, &event, then);
+        // Attendance is not recorded, but a question to a person is.
+        context.attended |= answered.ruling == "ask";
+        self.recall(&mut context, &event, answered, batch);
+        context.checks = checks(&session, batch);
+        match hook::judge(self.env, &session, &event, &context) {
+            Ok(verdict) => Replayed::Verdict(verdict),
+            Err(_) => Replayed::LeftOut(WORDS),
+        }
+    }
+
+    /// Remembers the calls of this batch that ended, so that the same id is not taken for a new call.
+    fn remember_ended(&mut self, batch: &Batch) {
+        for entry in batch {
+            if let Fact::Call(step) = &entry.fact
+                && step.to.is_terminal()
+            {
+                let key = (step.call.id.clone(), step.call.server.clone(), step.call.tool.clone());
+                self.past.insert(key, step.clone());
+            }
+        }
+    }
+
+    /// Facts of that time: an earlier call of this id, the tree at Stop, a report too long to keep.
+    fn recall(&self, context: &mut Context, event: &Event, answered: &Answered, batch: &Batch) {
+        if let Some(call) = event.asked_call() {
+            let key = (call.key.id.clone(), call.key.server.clone(), call.key.tool.clone());
+            context.past = self.past.get(&key).cloned();
+        }
+        let Asked::Event(seen) = answered.asked else { return };
+        if let Some(owed) = &seen.owed {
+            let owes = |name: &str| owed.iter().any(|owed| owed == name);
+            context.tree = Worktree {
+                uncommitted: owes("commit").then(|| "as then".to_owned()).into_iter().collect(),
+                push: owes("push").then(|| ("git push".to_owned(), "as then".to_owned())),
+                unknown: false,
+            };
+        }
+        let recorded = batch.iter().find_map(|entry| match &entry.fact {
+            Fact::Verdict(report) => Some(report),
+            _ => None,
+        });
+        if let Some(report) = recorded.filter(|_| event.report.is_empty()) {
+            let problem = || report.problem.clone().unwrap_or_default();
+            context.report = Some(report.finding.clone().ok_or_else(problem));
+        }
+    }
+
+    fn of_call(&self, step: &Step) -> Result<Value, &'static str> {
+        let input: Value = serde_json::from_str(step.input.as_ref().ok_or(CLIPPED)?.get()).map_err(|_| CLIPPED)?;
+        let known = [&step.agent_id, &step.agent_type, &step.mode, &step.prompt_id];
+        let mut payload = self.common_fields("PreToolUse", known);
+        payload.insert("tool_name".into(), json!(step.call.tool));
+        payload.insert("tool_use_id".into(), json!(step.call.id));
+        payload.insert("tool_input".into(), input);
+        Ok(Value::Object(payload))
+    }
+
+    fn of_event(&self, seen: &Seen) -> Result<Value, &'static str> {
+        let Ok(Value::Object(own)) = serde_json::from_str(seen.about.get()) else { return Err(CLIPPED) };
+        if own.get("tool_input").is_some_and(has_clip) {
+            return Err(CLIPPED);
+        }
+        let known = [&seen.agent_id, &seen.agent_type, &seen.mode, &seen.prompt_id];
+        let mut payload = self.common_fields(&seen.event, known);
+        payload.extend(own);
+        Ok(Value::Object(payload))
+    }
+
+    /// The fields of every payload; `known`: agent id and type, permission mode, prompt id.
+    fn common_fields(&self, event: &str, known: [&Option<String>; 4]) -> Map<String, Value> {
+        let names = ["agent_id", "agent_type", "permission_mode", "prompt_id"];
+        let known = names.into_iter().zip(known).filter_map(|(name, value)| Some((name, json!(value.as_ref()?))));
+        let fixed =
+            [("session_id", json!(self.session_id)), ("cwd", json!(self.cwd)), ("hook_event_name", json!(event))];
+        known.chain(fixed).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// The recorded checks that are still configured, with today's outcome of a failure. They are not run again.
+fn checks(session: &Session, batch: &Batch) -> Vec<Checked> {
+    let asked = &session.policy().checks;
+    let run = batch.iter().filter_map(|entry| match &entry.fact {
+        Fact::Check(run) => Some((run, asked.iter().find(|check| check.id == run.id && check.on == run.on)?)),
+        _ => None,
+    });
+    run.map(|(run, check)| {
+        let outcome = if run.failed() { check.outcome.word() } else { Checked::PASS };
+        Checked { outcome: outcome.to_owned(), ..run.clone() }
+    })
+    .collect()
+}
+
+/// The rebuilt call has the recorded digest, which covers the whole input.
+fn is_whole(event: &Event, answered: &Answered) -> bool {
+    match (answered.asked, &event.call) {
+        (Asked::Call(step), Some(call)) => call.input_sha256 == step.input_sha256,
+        (Asked::Call(_), None) => false,
+        _ => true,
+    }
+}
+
+/// A text somewhere in the value was clipped.
+fn has_clip(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.len() == 3 && ["clipped", "length", "sha256"].iter().all(|name| members.contains_key(*name))
+                || members.values().any(has_clip)
+        }
+        Value::Array(items) => items.iter().any(has_clip),
+        _ => false,
+    }
 }

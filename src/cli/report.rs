@@ -3,8 +3,8 @@
 //! Reads ledgers, insights and transcripts; writes the page to the given path. Invariant: an unreadable session is
 //! counted, and the others are reported.
 
-use super::range::{self, Found, since, since_argument};
-use super::{Command, Io, Who, refused};
+use super::range::{self, FoundSession, since_option};
+use super::{Command, Io, operand, option, refused, text};
 use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::insight::report::{Card, Heading, Sums, page};
@@ -12,7 +12,7 @@ use crate::system::env::Env;
 use crate::system::files;
 use crate::text::time;
 use anyhow::Context;
-use clap::{Arg, ArgMatches};
+use clap::ArgMatches;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -25,40 +25,30 @@ pub const COMMAND: Command = Command {
         ("aops-hook report --since 7d -o week.html", "the sessions of the last week"),
         ("aops-hook report --since 30d --json", "the same sums, for a program"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let help = "A session's id or the beginning of one; nothing for all";
-        let output = Arg::new("output").short('o').long("output").value_name("FILE");
-        since_argument(
-            command
-                .arg(Arg::new("session").value_name("SESSION").help(help))
-                .arg(output.help("Where to write the page; without it, it is printed")),
-        )
+    arguments: |row| {
+        row.arg(operand("session", "SESSION", "A session's id or the beginning of one; nothing for all"))
+            .arg(option("output", "FILE", "Where to write the page; without it, it is printed").short('o'))
+            .arg(since_option())
     },
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let since = since(given, io)?;
-    let output = given.get_one::<String>("output");
+    let output = text(given, "output");
     if output.is_none() && !io.json && io.terminal {
         return refused("the report is an HTML page; write it to a file\nhint: `aops-hook report -o report.html`");
     }
-    let found = match given.get_one::<String>("session") {
-        Some(name) => vec![range::pick(io.env, Some(name))?],
-        None => range::all(io.env, since),
-    };
+    let found = range::choose(given, io)?;
     let mut cards = cards(io.env, &found);
     let unreadable = found.len() - cards.len();
     let key = |card: &Card| (card.insights.started_at.clone(), card.insights.session_id.clone());
     cards.sort_by_key(|card| std::cmp::Reverse(key(card)));
     if io.json {
-        writeln!(io.out, "{}", serde_json::to_value(Sums::of(&cards))?)?;
-        return Ok(0);
+        return io.print(serde_json::to_value(Sums::of(&cards))?);
     }
     let heading = Heading {
         made_at: time::timestamp(io.env.now_ms),
-        since: since.map(time::timestamp),
+        since: range::since(given, io)?.map(time::timestamp),
         prices: collect::prices(io.env)?.date,
         unreadable,
     };
@@ -71,12 +61,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let written = files::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
     written.with_context(|| format!("`{}`", path.display()))?;
     let sessions = if cards.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", cards.len()) };
-    writeln!(io.out, "wrote {} ({sessions})", path.display())?;
-    Ok(0)
+    io.print(format!("wrote {} ({sessions})", path.display()))
 }
 
 /// All of them, a few at a time.
-fn cards(env: &Env, found: &[Found]) -> Vec<Card> {
+fn cards(env: &Env, found: &[FoundSession]) -> Vec<Card> {
     let next = AtomicUsize::new(0);
     let workers = thread::available_parallelism().map_or(2, usize::from).min(8);
     let work = || {
@@ -92,7 +81,7 @@ fn cards(env: &Env, found: &[Found]) -> Vec<Card> {
     })
 }
 
-fn card(env: &Env, found: &Found) -> Option<Card> {
+fn card(env: &Env, found: &FoundSession) -> Option<Card> {
     let Some(shelved) = &found.shelved else {
         let insights = collect::of_transcript(env, &found.transcript, &found.session_id).ok()?;
         return Some(Card { insights, ..Card::default() });

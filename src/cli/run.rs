@@ -1,27 +1,26 @@
-//! `run`: drives a workflow's steps without a person.
+//! `run` drives a workflow's steps without a person; `resume` continues a run that paused or whose driver died.
 //!
-//! Parses arguments and prints; `crate::run` does the work. Invariant: the last line says how the run ended and what to
-//! do next.
+//! Parses arguments and prints: one line that is redrawn on a terminal, JSON lines everywhere else; `crate::run` does the
+//! work. Invariants: a failed write does not change the run; the last line says how it ended and what to do next.
 
-pub(super) mod progress;
-
-use super::table::{Cell, Table};
-use super::waive::duration;
-use super::{Command, Io, Who, exit_code, refused};
-use crate::config::in_force;
+use super::control::duration;
+use super::table::{Cell, Tone, clean};
+use super::{Command, Io, exit_code, flag, operand, option, refused, text};
 use crate::config::policy::OnPause;
-use crate::config::texts;
+use crate::config::{in_force, texts};
 use crate::run::attempt::RunOutcome;
-use crate::run::client::micros;
-use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, plan_workflow};
+use crate::run::client::{micros, usd};
+use crate::run::driver::{self, Finish, Reporter, ResumeLimits, RunRequest, StepProgress, plan_workflow};
+use crate::run::plan::PlannedStep;
 use crate::run::queue;
+use crate::run::state::RunState;
 use crate::system::env::Env;
 use crate::system::signal;
-use clap::{Arg, ArgAction, ArgMatches};
-use progress::Progress;
-use serde_json::json;
+use clap::{Arg, ArgGroup, ArgMatches};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
-pub const COMMAND: Command = Command {
+pub const RUN: Command = Command {
     name: "run",
     about: "Drive a workflow without a person; pause when one is needed",
     examples: &[
@@ -35,45 +34,53 @@ pub const COMMAND: Command = Command {
         ("aops-hook run --queue tasks.txt", "one task per line, one after another"),
         ("aops-hook run --from-tracker ready", "the tracker's ready items"),
     ],
-    who: Who::OutsideClient,
-    arguments,
+    arguments: |row| {
+        let from_tracker = option("from-tracker", "LIST", "Tasks from the tracker").value_parser(["ready"]);
+        row.arg(operand("task", "TASK", "What to do"))
+            .arg(option("workflow", "ID", "The workflow to drive; default: `build-loop`"))
+            .arg(option("project-type", "NAME", "A variant of the workflow; default workflow: `project`"))
+            .arg(flag("dry-run", "Show the steps and do nothing"))
+            .args(limit_options())
+            .arg(option("queue", "FILE", "Tasks from a file, one per line; `-` for stdin"))
+            .arg(from_tracker)
+            .group(ArgGroup::new("tasks").args(["task", "queue", "from-tracker"]).required(true))
+    },
     run,
+};
+
+pub const RESUME: Command = Command {
+    name: "resume",
+    about: "Continue a run that paused (needs a person)",
+    examples: &[
+        ("aops-hook resume CP_20260113-1f3a9c02_build", "with the call that was deferred"),
+        ("aops-hook resume 20260113-1f3a9c02", "the same by the run's id"),
+        ("aops-hook resume 20260113-1f3a9c02 --budget-usd 5", "with another budget"),
+    ],
+    arguments: |row| row.arg(run_operand()).args(limit_options()),
+    run: resume,
 };
 
 const STEP_TIMEOUT: &str = "30m";
 
-fn arguments(row: clap::Command) -> clap::Command {
-    let tasks = ["task", "queue", "from-tracker"];
-    let dry_run = Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue);
-    row.arg(Arg::new("task").value_name("TASK").help("What to do"))
-        .arg(option("workflow", "ID").help("The workflow to drive; default: `build-loop`"))
-        .arg(option("project-type", "NAME").help("A variant of the workflow; default workflow: `project`"))
-        .arg(dry_run.help("Show the steps and do nothing"))
-        .args(limit_arguments())
-        .arg(option("queue", "FILE").help("Tasks from a file, one per line; `-` for stdin"))
-        .arg(option("from-tracker", "LIST").value_parser(["ready"]).help("Tasks from the tracker"))
-        .group(clap::ArgGroup::new("tasks").args(tasks).required(true))
-}
-
-fn option(name: &'static str, value: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value)
-}
-
-/// What a run may use; also for `resume`.
-pub(super) fn limit_arguments() -> [Arg; 2] {
+fn limit_options() -> [Arg; 2] {
     [
-        option("step-timeout", "TIME").help("Longest time of one step: 90s, 20m, 1h; default: 30m"),
-        option("budget-usd", "DOLLARS").help("What the run may cost; it pauses when that is used up"),
+        option("step-timeout", "TIME", "Longest time of one step: 90s, 20m, 1h; default: 30m"),
+        option("budget-usd", "DOLLARS", "What the run may cost; it pauses when that is used up"),
     ]
 }
 
-pub(super) fn limits(given: &ArgMatches) -> anyhow::Result<ResumeLimits> {
-    let text = |name: &str| given.get_one::<String>(name).map(String::as_str);
-    let budget = text("budget-usd").map(|text| match text.parse::<f64>() {
+/// The run that is meant; also for `resolve`.
+pub(super) fn run_operand() -> Arg {
+    let help = "The packet's id (CP_…), its file, or the run's id; a unique beginning is enough";
+    operand("name", "CHECKPOINT", help).required(true)
+}
+
+fn limits(given: &ArgMatches) -> anyhow::Result<ResumeLimits> {
+    let budget = text(given, "budget-usd").map(|text| match text.parse::<f64>() {
         Ok(dollars) if dollars > 0.0 && dollars.is_finite() => Ok(micros(dollars)),
         _ => refused(format!("`{text}` is not an amount of dollars\nhint: write 2.50")),
     });
-    let timeout = text("step-timeout").map(milliseconds);
+    let timeout = text(given, "step-timeout").map(milliseconds);
     Ok(ResumeLimits { budget: budget.transpose()?, step_timeout_ms: timeout.transpose()? })
 }
 
@@ -82,7 +89,7 @@ fn milliseconds(text: &str) -> anyhow::Result<u64> {
 }
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let word = |name: &str| given.get_one::<String>(name).cloned();
+    let word = |name: &str| text(given, name).map(str::to_owned);
     let project_type = word("project-type");
     let usual = if project_type.is_some() { "project" } else { "build-loop" };
     let ResumeLimits { budget, step_timeout_ms } = limits(given)?;
@@ -103,6 +110,13 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     signal::note_interrupts();
     run_all(io, &request, tasks, given.contains_id("from-tracker"))
+}
+
+fn resume(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let (name, limits) = (text(given, "name").unwrap_or_default(), limits(given)?);
+    signal::note_interrupts();
+    let ended = drive(io, |env, reporter| driver::resume(env, reporter, name, limits))?;
+    Ok(ended.outcome.exit())
 }
 
 /// Runs one task after another; the worst exit code.
@@ -128,10 +142,7 @@ fn run_all(io: &mut Io, request: &RunRequest, tasks: Vec<String>, tracked: bool)
 }
 
 /// Runs a driver and prints how it ended as the last line.
-pub(super) fn drive(
-    io: &mut Io,
-    drive: impl FnOnce(&Env, &mut dyn Reporter) -> anyhow::Result<Finish>,
-) -> anyhow::Result<Finish> {
+fn drive(io: &mut Io, drive: impl FnOnce(&Env, &mut dyn Reporter) -> anyhow::Result<Finish>) -> anyhow::Result<Finish> {
     let env = io.env;
     let mut progress = Progress::new(io);
     let ended = drive(env, &mut progress);
@@ -147,16 +158,122 @@ fn show(io: &mut Io, request: &RunRequest) -> anyhow::Result<u8> {
     let (workflow, steps, in_force) =
         plan_workflow(io.env, &project, &request.workflow, request.project_type.as_deref())?;
     if io.json {
-        let plan = json!({"workflow": workflow.id, "policy_hash": in_force.hash, "steps": steps});
-        writeln!(io.out, "{plan}")?;
-        return Ok(0);
+        return io.print(json!({"workflow": workflow.id, "policy_hash": in_force.hash, "steps": steps}));
     }
-    let mut table = Table::new(&["step", "phase", "sandbox", "by", "what"]);
-    for step in &steps {
-        let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |step: &PlannedStep| {
         let (phase, sandbox) = (word(json!(step.phase)), word(json!(step.sandbox)));
-        table.row([step.id.clone(), phase, sandbox, step.by(), step.description.clone()].map(Cell::from));
+        [step.id.clone(), phase, sandbox, step.by(), step.description.clone()].map(Cell::from)
+    };
+    io.table(["step", "phase", "sandbox", "by", "what"], steps.iter().map(row).collect())
+}
+
+const REDRAW_EVERY: Duration = Duration::from_millis(250);
+
+pub(super) struct Progress<'a, 'io> {
+    io: &'a mut Io<'io>,
+    drawn: Option<Instant>,
+    tool: Option<String>,
+}
+
+impl<'a, 'io> Progress<'a, 'io> {
+    pub(super) fn new(io: &'a mut Io<'io>) -> Self {
+        Self { io, drawn: None, tool: None }
     }
-    table.print(io)?;
-    Ok(0)
+
+    /// For a person: on a terminal, without `--json`.
+    fn is_live(&self) -> bool {
+        self.io.terminal && !self.io.json
+    }
+
+    /// One line for programs.
+    fn line(&mut self, event: &Value) {
+        if !self.is_live() {
+            let _ = writeln!(self.io.out, "{event}").and_then(|()| self.io.out.flush());
+        }
+    }
+
+    /// Replaces the live line with this text.
+    fn draw(&mut self, text: &str, end: &str) {
+        if self.is_live() {
+            let _ = write!(self.io.out, "\r\x1b[K{text}{end}").and_then(|()| self.io.out.flush());
+        }
+    }
+
+    fn skipped(&mut self, task: &str) {
+        self.line(&json!({"event": "passed over", "task": task}));
+        self.note(&format!("skipped, because it is no longer ready: {task}"));
+    }
+
+    fn finished(&mut self, finish: &Finish) {
+        let Finish { run_id, outcome, reason, packet, hint } = finish;
+        let (name, exit) = (outcome.name(), outcome.exit());
+        self.line(&json!({"run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet}));
+        let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let words = clean(&format!("{name}: {reason}{next}")).into_owned();
+        self.note(&words);
+        if !self.is_live() && *outcome != RunOutcome::Pass {
+            print_aside(&format!("run {run_id} {words}"));
+        }
+    }
+
+    fn failed(&mut self, exit: u8, reason: &str) {
+        self.line(&json!({"run_id": null, "outcome": null, "reason": reason, "exit": exit, "packet": null}));
+    }
+}
+
+impl Reporter for Progress<'_, '_> {
+    fn run_began(&mut self, run: &RunState) {
+        let RunState { run_id, init, .. } = run;
+        let left: Vec<&String> = init.steps.iter().filter(|step| !run.has_passed(step)).collect();
+        self.line(&json!({
+            "event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left
+        }));
+        self.note(&format!("run {run_id}: {} steps of `{}`", left.len(), init.workflow));
+    }
+
+    fn step_began(&mut self, step: &PlannedStep, index: usize) {
+        self.line(&json!({"event": "step", "step": step.id, "index": index, "by": step.by()}));
+    }
+
+    fn step_runs(&mut self, now: &StepProgress) {
+        if self.tool.as_deref() != now.tool {
+            self.tool = now.tool.map(str::to_owned);
+            self.line(&json!({"event": "tool", "step": now.step, "tool": now.tool, "tokens": now.tokens}));
+        }
+        if self.drawn.is_some_and(|at| at.elapsed() < REDRAW_EVERY) {
+            return;
+        }
+        self.drawn = Some(Instant::now());
+        let (minutes, seconds) = (now.elapsed.as_secs() / 60, now.elapsed.as_secs() % 60);
+        let (step, tokens, tool) = (now.step, now.tokens, now.tool.unwrap_or_default());
+        let place = format!("{}/{} {step}", now.index + 1, now.count);
+        let text = format!("{place}  {minutes}:{seconds:02}  {tokens} tokens  {}  {tool}", dollars(now.cost));
+        let width = self.io.width.unwrap_or(80).saturating_sub(1);
+        let text: String = clean(&text).chars().take(width).collect();
+        self.draw(&text, "");
+    }
+
+    fn step_ended(&mut self, step: &str, outcome: RunOutcome, duration_ms: u64, cost: u64) {
+        let (name, cost) = (outcome.name(), usd(cost));
+        self.line(&json!({
+            "event": "step", "step": step, "outcome": name, "duration_ms": duration_ms, "cost_usd": cost
+        }));
+        let tone = if outcome == RunOutcome::Pass { Tone::Good } else { Tone::Warn };
+        let word = tone.paint(name, self.io);
+        self.draw(&format!("{word}  {step}  {} s", duration_ms / 1000), "\n");
+    }
+
+    fn note(&mut self, line: &str) {
+        self.draw(&clean(line), "\n");
+    }
+}
+
+pub(super) fn dollars(micros: u64) -> String {
+    format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
+}
+
+#[expect(clippy::print_stderr, reason = "stdout is for programs here, and a person may read this")]
+fn print_aside(words: &str) {
+    eprintln!("aops-hook: {words}");
 }

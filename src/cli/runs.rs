@@ -1,64 +1,88 @@
-//! `runs`: lists the runs of this project with state, age, cost, and what each waits for.
+//! `runs` lists the runs of this project; `resolve` records a person's decision on a paused one.
 //!
-//! Reads the attempt ledger. For a person it also marks runs whose driver died, so that they can be resumed. Invariant: a
-//! run without a driver is never shown as running.
+//! Reads the attempt ledger; for a person `runs` also marks runs whose driver died, so that they can be resumed, and
+//! `resolve` writes the packet and one line. Invariants: a run without a driver is never shown as running; a packet that
+//! is not what the run wrote is refused; a decision starts nothing.
 
-use super::run::progress::{Progress, dollars};
-use super::table::{Cell, Table, Tone};
-use super::{Command, Io, Who};
+use super::run::{Progress, dollars, run_operand};
+use super::table::{Cell, Tone};
+use super::{Command, Io, flag, option, refused, text};
 use crate::run::artifacts::RunArtifacts;
-use crate::run::attempt::{RunOutcome, RunStatus};
+use crate::run::attempt::{AttemptFact, Decision, Resolved, RunOutcome, RunStatus};
 use crate::run::client::usd;
 use crate::run::driver::{describe_next_step, mark_terminated, project_root};
-use crate::run::state::RunState;
+use crate::run::state::{RunState, pick};
+use crate::text::json::cut;
+use crate::text::redact::redact;
 use crate::text::template::one_line;
 use crate::text::time;
-use clap::ArgMatches;
-use serde_json::json;
+use clap::{ArgGroup, ArgMatches};
+use serde_json::{Value, json};
 
-pub const COMMAND: Command = Command {
+pub const RUNS: Command = Command {
     name: "runs",
     about: "List the runs of this project",
     examples: &[
         ("aops-hook runs", "state, age, cost, and what each waits for"),
         ("aops-hook runs --json", "for programs"),
     ],
-    who: Who::Anyone,
     arguments: |row| row,
-    run,
+    run: runs,
 };
 
-fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+pub const RESOLVE: Command = Command {
+    name: "resolve",
+    about: "Decide on a paused run (needs a person at a terminal)",
+    examples: &[
+        ("aops-hook resolve CP_20260113-1f3a9c02_build --approve", "allow the deferred call"),
+        (
+            "aops-hook resolve CP_20260113-1f3a9c02_build --reject --note 'not on a Friday'",
+            "end the run when it is resumed",
+        ),
+    ],
+    arguments: |row| {
+        row.arg(run_operand())
+            .arg(flag("approve", "Allow it"))
+            .arg(flag("reject", "Refuse it; the run ends as BLOCKED"))
+            .arg(option("note", "TEXT", "A note for the record and for the agent that continues"))
+            .group(ArgGroup::new("decision").args(["approve", "reject"]).required(true))
+    },
+    run: resolve,
+};
+
+fn runs(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let artifacts = RunArtifacts::of(&project_root(io.env));
     let mut runs = artifacts.runs()?;
     if runs.iter().any(|run| run.status.is_driven()) && !artifacts.is_driven() {
         runs = mark_dead(io, &artifacts, runs)?;
     }
     if io.json {
-        let all: Vec<_> = runs.iter().map(|run| value(io, run)).collect();
-        writeln!(io.out, "{}", serde_json::Value::Array(all))?;
-        return Ok(0);
+        return io.print(runs.iter().map(|run| to_json(io, run)).collect::<Value>());
     }
-    let mut table = Table::new(&["run", "state", "outcome", "age", "cost", "task"]);
-    for run in &runs {
-        let tone = match run.outcome {
-            Some(RunOutcome::Pass) => Tone::Good,
-            Some(RunOutcome::Blocked) => Tone::Bad,
-            Some(_) => Tone::Warn,
-            None => Tone::Plain,
-        };
-        let outcome = run.outcome.map_or("-", RunOutcome::name);
-        table.row([
-            run.run_id.as_str().into(),
-            run.status.name().into(),
-            Cell::new(outcome, tone),
-            time::age(age_ms(io, run)).into(),
-            dollars(run.cost).into(),
-            one_line(&format!("{}{}", run.init.task, next(run)), 300).into(),
-        ]);
-    }
-    table.print(io)?;
-    Ok(0)
+    let rows = runs.iter().map(|run| row(io, run)).collect();
+    io.table(["run", "state", "outcome", "age", "cost", "task"], rows)
+}
+
+fn row(io: &Io, run: &RunState) -> [Cell; 6] {
+    let tone = match run.outcome {
+        Some(RunOutcome::Pass) => Tone::Good,
+        Some(RunOutcome::Blocked) => Tone::Bad,
+        Some(_) => Tone::Warn,
+        None => Tone::Plain,
+    };
+    let next = run.paused.as_ref().map(|paused| {
+        let decided = run.resolved.as_ref().map(|resolved| resolved.decision);
+        let next = describe_next_step(&paused.checkpoint_id, paused.trigger.wants_decision(), decided);
+        format!(" ({next})")
+    });
+    [
+        run.run_id.as_str().into(),
+        run.status.name().into(),
+        Cell::new(run.outcome.map_or("-", RunOutcome::name), tone),
+        time::age(age_ms(io, run)).into(),
+        dollars(run.cost).into(),
+        one_line(&format!("{}{}", run.init.task, next.unwrap_or_default()), 300).into(),
+    ]
 }
 
 /// Marks runs whose driver died as TERMINATED; inside a tool call they are only shown so.
@@ -81,25 +105,38 @@ fn age_ms(io: &Io, run: &RunState) -> i64 {
     time::parse(&run.began_at).map_or(0, |began| io.env.now_ms - began).max(0)
 }
 
-fn next(run: &RunState) -> String {
-    let Some(paused) = &run.paused else { return String::new() };
-    let decided = run.resolved.as_ref().map(|resolved| resolved.decision);
-    format!(" ({})", describe_next_step(&paused.checkpoint_id, paused.trigger.wants_decision(), decided))
-}
-
-fn value(io: &Io, run: &RunState) -> serde_json::Value {
+fn to_json(io: &Io, run: &RunState) -> Value {
     let checkpoint = run.paused.as_ref().map(|paused| &paused.checkpoint_id);
     json!({
-        "run_id": run.run_id,
-        "outcome": run.outcome.map(RunOutcome::name),
-        "state": run.status.name(),
-        "age_s": age_ms(io, run) / 1000,
-        "cost_usd": usd(run.cost),
-        "tokens": run.tokens,
-        "workflow": run.init.workflow,
-        "task": run.init.task,
-        "session_id": run.init.session_id,
-        "checkpoint_id": checkpoint,
-        "reason": run.reason,
+        "run_id": run.run_id, "outcome": run.outcome.map(RunOutcome::name), "state": run.status.name(),
+        "age_s": age_ms(io, run) / 1000, "cost_usd": usd(run.cost), "tokens": run.tokens,
+        "workflow": run.init.workflow, "task": run.init.task, "session_id": run.init.session_id,
+        "checkpoint_id": checkpoint, "reason": run.reason,
     })
+}
+
+fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let decision = if given.get_flag("approve") { Decision::Approved } else { Decision::Rejected };
+    let note = text(given, "note").map(|note| cut(&redact(note.trim()), 1000).to_owned());
+    let note = note.filter(|note| !note.is_empty());
+    let artifacts = RunArtifacts::of(&project_root(io.env));
+    let run = pick(artifacts.runs()?, text(given, "name").unwrap_or_default()).or_else(refused)?;
+    let Some(paused) = run.paused.clone() else { return not_paused(&run) };
+    let mut packet = artifacts.pause(&run)?;
+    (packet.resolved, packet.resolution_decision) = (true, Some(decision));
+    artifacts.keep_pause(&packet)?;
+    let checkpoint_id = paused.checkpoint_id;
+    let resolved = Resolved { checkpoint_id: checkpoint_id.clone(), decision, note };
+    artifacts.append(&run.run_id, AttemptFact::Resolved(resolved))?;
+    let decided = decision.name();
+    let said = json!({"checkpoint_id": checkpoint_id, "run_id": run.run_id, "resolution_decision": decided});
+    let next = describe_next_step(&checkpoint_id, true, Some(decision));
+    io.answer(&said, format!("{checkpoint_id} is {decided}; {next}"))
+}
+
+fn not_paused(run: &RunState) -> anyhow::Result<u8> {
+    let (id, status) = (&run.run_id, run.status.name());
+    let outcome = run.outcome.map(|outcome| format!(", {}", outcome.name())).unwrap_or_default();
+    let hint = if run.status == RunStatus::Terminal { "it is over" } else { "`aops-hook runs` shows its state" };
+    refused(format!("run {id} does not wait for a decision: {status}{outcome}\nhint: {hint}"))
 }

@@ -4,7 +4,7 @@
 //! run, so the two cannot differ.
 
 use super::table::{Tone, clean};
-use super::{Command, Io, Who, refused};
+use super::{Command, Io, flag, operand, refused, text};
 use crate::claude::wire::answer::{self, Answer};
 use crate::hook;
 use crate::ledger::session_folder::SessionKey;
@@ -15,7 +15,7 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::system::env::Env;
 use crate::text::json;
 use anyhow::Context;
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::Path;
@@ -27,12 +27,10 @@ pub const COMMAND: Command = Command {
         ("aops-hook simulate payload.json", "what the hook would answer to this event, and why"),
         ("aops-hook simulate - --json < payload.json", "the same from stdin, for a program"),
     ],
-    who: Who::Anyone,
     arguments: |row| {
-        let payload = Arg::new("payload").value_name("PAYLOAD").required(true);
-        let attended = Arg::new("attended").long("attended").action(ArgAction::SetTrue);
-        row.arg(payload.help("A file with the event's JSON, as the client sends it; `-` for stdin"))
-            .arg(attended.help("Judge as if a person sat at the client and could be asked"))
+        let help = "A file with the event's JSON, as the client sends it; `-` for stdin";
+        row.arg(operand("payload", "PAYLOAD", help).required(true))
+            .arg(flag("attended", "Judge as if a person sat at the client and could be asked"))
     },
     run,
 };
@@ -41,8 +39,7 @@ pub const COMMAND: Command = Command {
 const LARGEST_INPUT: u64 = 64 << 20;
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let name = given.get_one::<String>("payload").map(String::as_str).unwrap_or_default();
-    let payload = read_payload(io.env, name)?;
+    let payload = read_payload(io.env, text(given, "payload").unwrap_or_default())?;
     let event = read_head(&payload).or_else(refused)?;
     let (mut env, known) = environment_of(io.env, &event);
     env.attended |= given.get_flag("attended");
@@ -53,11 +50,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         Err(failure) => answer::fail(kind, failure),
     };
     if io.json {
-        writeln!(io.out, "{}", value(&event, known, &said, &answer))?;
-    } else {
-        print(io, &event, known, &said, &answer)?;
+        return io.print(to_json(&event, known, &said, &answer));
     }
-    Ok(0)
+    print(io, &event, known, &said, &answer)
 }
 
 /// The fields of the payload that are needed before the hook reads it.
@@ -102,14 +97,11 @@ fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
     (Env { dry_run: true, inside_client: true, folders, ..env.clone() }, known)
 }
 
-fn value(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {
+fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {
     let verdict = said.as_ref().ok();
-    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let text = |of: fn(&Verdict) -> &str| verdict.and_then(|verdict| some(of(verdict)));
+    let text = |of: fn(&Verdict) -> &str| verdict.map(of).filter(|text| !text.is_empty());
     json!({
-        "session_id": event.session_id,
-        "known": known,
-        "event": event.name,
+        "session_id": event.session_id, "known": known, "event": event.name,
         "ruling": verdict.map(|verdict| verdict.ruling.name()),
         "gate": text(|verdict| verdict.gate),
         "reason": text(|verdict| &verdict.reason),
@@ -127,29 +119,27 @@ fn print(
     known: bool,
     said: &Result<Verdict, Failure>,
     answer: &Answer,
-) -> anyhow::Result<()> {
-    let (ruling, tone, gate) = match said {
-        Ok(verdict) => {
-            let (word, tone) = match verdict.ruling {
-                Ruling::Deny => ("refused", Tone::Bad),
-                Ruling::Ask => ("a person is asked", Tone::Warn),
-                Ruling::Defer => ("the run pauses for a person", Tone::Warn),
-                Ruling::Pass | Ruling::Allow => ("passes", Tone::Good),
-            };
-            let by = if verdict.gate.is_empty() { String::new() } else { format!(" by `{}`", verdict.gate) };
-            (word, tone, if verdict.ruling == Ruling::Pass { String::new() } else { by })
-        }
-        Err(_) => ("cannot be judged", Tone::Bad, String::new()),
+) -> anyhow::Result<u8> {
+    let ruling = said.as_ref().map(|verdict| verdict.ruling);
+    let (word, tone) = match ruling {
+        Ok(Ruling::Deny) => ("refused", Tone::Bad),
+        Ok(Ruling::Ask) => ("a person is asked", Tone::Warn),
+        Ok(Ruling::Defer) => ("the run pauses for a person", Tone::Warn),
+        Ok(Ruling::Pass | Ruling::Allow) => ("passes", Tone::Good),
+        Err(_) => ("cannot be judged", Tone::Bad),
     };
-    let whose = if known { "session" } else { "a new session" };
-    let ruling = tone.paint(ruling, io).into_owned();
-    writeln!(io.out, "{} in {whose} {}: {ruling}{gate}", clean(&event.name), clean(&event.session_id))?;
-    let parts = match said {
-        Ok(verdict) => [("reason", &verdict.reason), ("context", &verdict.context), ("notice", &verdict.notice)]
-            .map(|(name, text)| (name, text.clone()))
-            .to_vec(),
-        Err(failure) => vec![("failure", failure.to_string())],
-    };
+    let by = said.as_ref().ok().filter(|verdict| verdict.ruling != Ruling::Pass && !verdict.gate.is_empty());
+    let by = by.map(|verdict| format!(" by `{}`", verdict.gate)).unwrap_or_default();
+    let (whose, word) = (if known { "session" } else { "a new session" }, tone.paint(word, io));
+    writeln!(io.out, "{} in {whose} {}: {word}{by}", clean(&event.name), clean(&event.session_id))?;
+    let failure = said.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    let text = |of: fn(&Verdict) -> &str| said.as_ref().map_or("", of);
+    let parts = [
+        ("reason", text(|verdict| &verdict.reason)),
+        ("context", text(|verdict| &verdict.context)),
+        ("notice", text(|verdict| &verdict.notice)),
+        ("failure", &failure),
+    ];
     for (name, text) in parts {
         for (n, line) in text.lines().enumerate() {
             writeln!(io.out, "  {:8} {}", if n == 0 { name } else { "" }, clean(line))?;
@@ -160,5 +150,5 @@ fn print(
         let text = if text.is_empty() { "(nothing)" } else { text.trim_end() };
         writeln!(io.out, "  {name:8} {}", clean(text))?;
     }
-    Ok(())
+    Ok(0)
 }

@@ -1,60 +1,80 @@
-//! Shows the state of a session.
+//! The state of a session: `status` on one screen, `statusline` in one line for Claude Code; `sessions` lists all.
 //!
-//! Reads one session and the project's working tree, writes nothing. Invariant: one screen; a row that has nothing to say
-//! is not there.
+//! Reads one session and, where the project's folder is known, its working tree; writes nothing. Invariants: a row that has
+//! nothing to say is not there; a waiver that has run out is not there; `statusline` prints no error and always exits with
+//! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
 
-use super::table::Tone;
-use super::{Command, Io, Who, session, session_argument, standing};
+use super::table::{Cell, Tone, clean};
+use super::{Command, Io, flag, session, session_operand};
+use crate::gate::{Context, owed};
+use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
+use crate::model::phase::Phase;
+use crate::model::worktree::Worktree;
 use crate::session::fold::Session;
-use crate::session::state::{Sandbox, State, Subagent};
+use crate::session::state::{Sandbox, State, Subagent, Waiver};
+use crate::system::env::Env;
+use crate::system::git;
+use crate::text::json::{self, Json};
 use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-pub const COMMAND: Command = Command {
+pub const STATUS: Command = Command {
     name: "status",
     about: "Show the state of a session: phase, sandbox, what is owed, audit, block, waivers",
     examples: &[
         ("aops-hook status", "the newest session of this project"),
         ("aops-hook status 3f2a --json", "the session whose id begins with 3f2a, for a program"),
     ],
-    who: Who::Anyone,
-    arguments: session_argument,
-    run,
+    arguments: |row| row.arg(session_operand()),
+    run: show_status,
+};
+
+pub const STATUS_LINE: Command = Command {
+    name: "statusline",
+    about: "Show the state of a session in one line, for Claude Code's status line",
+    examples: &[
+        (
+            "aops-hook statusline < status.json",
+            "what the client shows when its settings have `\"statusLine\": {\"type\": \"command\", \"command\": \"aops-hook statusline\"}`",
+        ),
+        ("aops-hook statusline --json < status.json", "the same for a status line of your own"),
+    ],
+    arguments: |row| row,
+    run: show_status_line,
 };
 
 type Row = (&'static str, String, Tone);
 
-fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let shelved = session(given, io)?;
     let session = match sessions::session(&shelved) {
         Some(session) => session,
-        None => rebuilt(io, &shelved)?,
+        None => rebuild(io, &shelved)?,
     };
-    let project = standing::folder(io.env, &shelved, &session);
-    let owed = standing::owed(io.env, &session, project.as_deref());
+    let (project, baseline) = (folder(io.env, &shelved, &session), sessions::baseline(&shelved, &session));
+    let owed = owed(io.env, &session, project.as_deref().zip(baseline.as_ref()));
     if io.json {
-        writeln!(io.out, "{}", standing::value(io.env, &session, &owed))?;
-        return Ok(0);
+        return io.print(to_json(io.env, &session, &owed));
     }
     let mut rows = vec![("session", session.state.session_id.clone(), Tone::Plain)];
     rows.extend(course(&session));
     rows.extend(demands(&session, &owed));
-    rows.extend(waived(io, &session));
-    rows.extend(agents(&session.state));
+    rows.extend(describe_waivers(io, &session));
+    rows.push(agents(&session.state));
     rows.extend(times(io, &session.state));
     rows.push(("folder", shelved.path.display().to_string(), Tone::Quiet));
-    for (name, words, tone) in rows {
-        let words = super::table::clean(&words).into_owned();
-        writeln!(io.out, "{name:9} {}", tone.paint(&words, io))?;
-    }
-    Ok(0)
+    io.facts(rows)
 }
 
 /// The state file is derived: without it the ledger says the same.
-fn rebuilt(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
+fn rebuild(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
     let checked = sessions::check(io.env, shelved)?;
     let empty = checked.session.is_new().then(|| Failure::new(Code::RecoveryFailed, "the ledger is empty"));
     checked.failure.or(empty).map_or(Ok(checked.session), Err)
@@ -68,7 +88,7 @@ fn course(session: &Session) -> Vec<Row> {
         let words = format!("{reason}  (clear it with `aops-hook clear-block {}`)", state.session_id);
         rows.push(("blocked", words, Tone::Bad));
     }
-    rows.push(("phase", standing::phase(state.phase).to_owned(), Tone::Strong));
+    rows.push(("phase", state.phase.name().to_owned(), Tone::Strong));
     let (words, tone) = match state.sandbox {
         _ if session.blocked().is_some() => ("shut: nothing passes until the block is lifted", Tone::Plain),
         _ if session.policy().mode.observe => {
@@ -94,14 +114,13 @@ fn course(session: &Session) -> Vec<Row> {
 /// What the loop wants next.
 fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     let state = &session.state;
-    let mut rows = Vec::new();
-    if session.blocked().is_some() {
-        rows.push(("waits for", "a person".to_owned(), Tone::Warn));
-    } else if state.state.hydration_pending {
-        rows.push(("waits for", "`prompt-hydrator`".to_owned(), Tone::Warn));
-    } else if standing::phase(state.phase) == "review" {
-        rows.push(("waits for", "`critic`".to_owned(), Tone::Warn));
-    }
+    let waits_for = match state.phase {
+        _ if session.blocked().is_some() => "a person",
+        _ if state.state.hydration_pending => "`prompt-hydrator`",
+        Phase::Review => "`critic`",
+        _ => "",
+    };
+    let mut rows = vec![("waits for", waits_for.to_owned(), Tone::Warn)];
     if owed.is_empty() {
         rows.push(("owed", "nothing".to_owned(), Tone::Plain));
     } else {
@@ -114,36 +133,38 @@ fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     }
     let audit = &state.audit;
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
-    match (audit.due, session.memory.progress.auditing) {
-        (true, true) => rows.push(("audit", format!("under way; {counts}"), Tone::Plain)),
-        (true, false) => {
-            let words = format!("due since {} changes: start `custodiet`; {counts}", audit.writes_since);
-            rows.push(("audit", words, Tone::Warn));
-        }
-        (false, _) => rows.push(("audit", counts, Tone::Plain)),
-    }
+    let (words, tone) = match (audit.due, session.memory.progress.auditing) {
+        (true, true) => (format!("under way; {counts}"), Tone::Plain),
+        (true, false) => (format!("due since {} changes: start `custodiet`; {counts}", audit.writes_since), Tone::Warn),
+        (false, _) => (counts, Tone::Plain),
+    };
+    rows.push(("audit", words, tone));
     rows
 }
 
-fn waived(io: &Io, session: &Session) -> Vec<Row> {
+fn describe_waivers(io: &Io, session: &Session) -> Vec<Row> {
     let row = |words| ("waived", words, Tone::Warn);
     let by_prompt = session.state.task.as_ref().and_then(|task| task.waiver.as_deref()).map(|waiver| {
         let by = if waiver == "command" { "a slash command" } else { "its prompt" };
         row(format!("the whole loop, for this task, by {by}"))
     });
-    let by_person = standing::waivers(io.env, session).into_iter().map(|waiver| {
-        row(format!("{} for {} more: {}", waiver.gate, standing::left(io.env, waiver), one_line(&waiver.reason, 160)))
+    let by_person = waivers(io.env, session).into_iter().map(|waiver| {
+        row(format!(
+            "{} for {} more: {}",
+            waiver.gate,
+            time::age(waiver.until_ms - io.env.now_ms),
+            one_line(&waiver.reason, 160)
+        ))
     });
     by_prompt.into_iter().chain(by_person).collect()
 }
 
-fn agents(state: &State) -> Option<Row> {
+fn agents(state: &State) -> Row {
     let said = |(name, agent): (&String, &Subagent)| match &agent.verdict {
         Some(verdict) => format!("{name} {verdict}"),
         None => name.clone(),
     };
-    let said: Vec<String> = state.subagents.iter().map(said).collect();
-    (!said.is_empty()).then(|| ("agents", said.join(", "), Tone::Plain))
+    ("agents", state.subagents.iter().map(said).collect::<Vec<_>>().join(", "), Tone::Plain)
 }
 
 fn times(io: &Io, state: &State) -> Vec<Row> {
@@ -157,4 +178,168 @@ fn times(io: &Io, state: &State) -> Vec<Row> {
     rows.push(("began", format!("{} ({} ago)", state.started_at, age(&state.started_at)), Tone::Plain));
     rows.extend(state.ended_at.clone().map(|ended| ("ended", ended, Tone::Plain)));
     rows
+}
+
+/// More than the client ever sends.
+const LARGEST_INPUT: u64 = 1 << 20;
+
+fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let mut input = String::new();
+    let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut input);
+    let Some(session) = read.ok().and_then(|_| find_asked(io.env, &input)) else { return Ok(0) };
+    // No look at the working tree: the client asks several times a second, and a tree can be large.
+    let owed = owed(io.env, &session, None);
+    io.answer(&to_json(io.env, &session, &owed), clean(&line(io.env, &session, &owed)))
+}
+
+/// The session the client asks about.
+fn find_asked(env: &Env, input: &str) -> Option<Session> {
+    let json = json::read(input).ok()?;
+    let session_id = json.text_of("session_id").filter(|id| !id.is_empty())?;
+    let transcript = json.text_of("transcript_path").unwrap_or_default();
+    let workspace = json.get("workspace");
+    let folder = |name: &str| workspace.and_then(|at: &Json| at.text_of(name));
+    // The folder a session began in names its project; the one it is in now may be another.
+    let folders = [folder("project_dir"), json.text_of("cwd"), folder("current_dir"), Some(String::new())];
+    folders
+        .iter()
+        .flatten()
+        .find_map(|cwd| sessions::find(env, SessionKey { session_id: &session_id, transcript_path: &transcript, cwd }))
+}
+
+fn line(env: &Env, session: &Session, owed: &[String]) -> String {
+    if let Some(reason) = session.blocked() {
+        return format!("aops: blocked: {} · clear it with `aops-hook clear-block`", one_line(reason, 80));
+    }
+    let state = &session.state;
+    let mut parts = vec![format!("aops: {}", state.phase.name()), format!("sandbox {}", sandbox(state.sandbox))];
+    if !owed.is_empty() {
+        parts.push(format!("owes {}", owed.join(", ")));
+    }
+    match (state.audit.due, session.memory.progress.auditing) {
+        (true, true) => parts.push("audit under way".to_owned()),
+        (true, false) => parts.push("audit due".to_owned()),
+        _ => {}
+    }
+    let by_person = waivers(env, session);
+    let mut waived: Vec<String> =
+        by_person.iter().map(|w| format!("{} {}", w.gate, time::age(w.until_ms - env.now_ms))).collect();
+    if state.task.as_ref().is_some_and(|task| task.waiver.is_some()) && !state.state.hydration_pending {
+        waived.insert(0, "loop".to_owned());
+    }
+    if !waived.is_empty() {
+        parts.push(format!("waived {}", waived.join(", ")));
+    }
+    parts.join(" · ")
+}
+
+/// The session's working directory: the current one or a parent of it, if it belongs to that project; else the recorded
+/// root of the project, if it still exists.
+pub fn folder(env: &Env, shelved: &SessionOnDisk, session: &Session) -> Option<PathBuf> {
+    let name = shelved.path.parent()?.file_name()?.to_str()?;
+    let here = env.cwd.ancestors().find(|folder| dashed(&folder.to_string_lossy()) == name);
+    let root = Path::new(&session.memory.root);
+    here.or(Some(root).filter(|root| root.is_absolute() && root.is_dir())).map(Path::to_path_buf)
+}
+
+/// What the task owes now. Without a folder to look at, commit and push are as the last Stop found them.
+fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, String>)>) -> Vec<String> {
+    let last = |name: &str| session.state.stop.owed.iter().any(|owed| owed == name);
+    let tree = match tree {
+        Some((folder, baseline)) if session.state.task.as_ref().is_some_and(|task| task.writes > 0) => {
+            git::owed(env, folder, baseline)
+        }
+        _ => Worktree {
+            uncommitted: last("commit").then(String::new).into_iter().collect(),
+            push: last("push").then(Default::default),
+            unknown: false,
+        },
+    };
+    let context = Context { now_ms: env.now_ms, tree, ..Context::default() };
+    let debts = owed::debts(session, &context);
+    // Checks are not run just to show the state: show what the last Stop found.
+    let checks = last("checks").then_some("checks").filter(|_| session.state.task.is_some());
+    checks.into_iter().chain(debts.iter().map(|debt| debt.name)).map(str::to_owned).collect()
+}
+
+fn waivers<'a>(env: &Env, session: &'a Session) -> Vec<&'a Waiver> {
+    session.memory.progress.waivers.iter().filter(|waiver| waiver.until_ms > env.now_ms).collect()
+}
+
+fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
+    let (state, flags) = (&session.state, &session.state.state);
+    let waiver = |w: &Waiver| json!({"gate": w.gate, "reason": w.reason, "until": time::timestamp(w.until_ms)});
+    let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
+    let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
+    json!({
+        "session_id": state.session_id, "phase": state.phase, "sandbox": state.sandbox,
+        "blocked": flags.custodiet_blocked, "block_reason": flags.custodiet_block_reason,
+        "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
+        "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
+        "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,
+        "started_at": state.started_at, "ended_at": state.ended_at,
+    })
+}
+
+pub fn sandbox(sandbox: Sandbox) -> &'static str {
+    match sandbox {
+        Sandbox::Shut => "shut",
+        Sandbox::Open => "open",
+    }
+}
+
+pub const SESSIONS: Command = Command {
+    name: "sessions",
+    about: "List sessions, newest first",
+    examples: &[
+        ("aops-hook sessions", "every session on this machine: when, where, phase"),
+        ("aops-hook sessions --blocked", "only those that wait for a person"),
+        ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
+    ],
+    arguments: |row| row.arg(flag("blocked", "Only sessions that are blocked")),
+    run: list_sessions,
+};
+
+fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let all = sessions::all(io.env).into_iter().rev().map(|shelved| (sessions::state(&shelved), shelved));
+    let is_blocked = |state: &Option<State>| state.as_ref().is_some_and(|state| state.state.custodiet_blocked);
+    let rows: Vec<_> = all.filter(|(state, _)| !given.get_flag("blocked") || is_blocked(state)).collect();
+    if io.json {
+        return io
+            .print(rows.iter().map(|(state, shelved)| session_to_json(shelved, state.as_ref())).collect::<Value>());
+    }
+    let rows = rows.iter().map(|(state, shelved)| session_row(io, shelved, state.as_ref())).collect();
+    io.table(["session", "began", "phase", "block", "project"], rows)
+}
+
+fn session_to_json(shelved: &SessionOnDisk, state: Option<&State>) -> Value {
+    json!({
+        "session_id": shelved.session_id, "folder": shelved.path,
+        "date": state.map(|state| &state.date), "phase": state.map(|state| state.phase),
+        "blocked": state.is_some_and(|state| state.state.custodiet_blocked),
+        "outcome": state.map(outcome), "ended_at": state.map(|state| &state.ended_at),
+    })
+}
+
+/// From the last insights; without any, from the state.
+fn outcome(state: &State) -> String {
+    let said = state.insights.as_ref().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+    match said.as_ref().and_then(|said| said.get("outcome")?.as_str()) {
+        _ if state.phase == Phase::Halted => "failure",
+        Some(said) => said,
+        None => "partial",
+    }
+    .to_owned()
+}
+
+fn session_row(io: &Io, shelved: &SessionOnDisk, state: Option<&State>) -> [Cell; 5] {
+    let project = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+    let Some(state) = state else {
+        let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
+        return [shelved.session_id.as_str().into(), "".into(), unread, "".into(), project.into()];
+    };
+    let began = time::parse(&state.started_at).map(|ms| format!("{} ago", time::age(io.env.now_ms - ms)));
+    let block = if state.state.custodiet_blocked { "blocked" } else { "" };
+    let (id, phase) = (shelved.session_id.as_str().into(), state.phase.name().into());
+    [id, began.unwrap_or_default().into(), phase, Cell::new(block, Tone::Bad), project.into()]
 }

@@ -4,9 +4,7 @@
 
 use super::Io;
 use std::borrow::Cow;
-use std::io;
 
-/// The colour of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     #[default]
@@ -34,8 +32,7 @@ impl Tone {
     }
 }
 
-/// One cell: a text and its tone.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct Cell {
     text: String,
     tone: Tone,
@@ -53,45 +50,31 @@ impl<T: AsRef<str>> From<T> for Cell {
     }
 }
 
-/// Rows under a headline. The last column takes what room is left and is cut there.
-#[derive(Debug)]
-pub struct Table {
-    head: &'static [&'static str],
-    rows: Vec<Vec<Cell>>,
-}
-
-impl Table {
-    pub fn new(head: &'static [&'static str]) -> Self {
-        Self { head, rows: Vec::new() }
-    }
-
-    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
-        self.rows.push(cells.into_iter().collect());
-    }
-
-    pub fn print(&self, io: &mut Io) -> io::Result<()> {
-        if !io.terminal {
-            for row in &self.rows {
-                let cells: Vec<_> = row.iter().map(|cell| cell.text.as_str()).collect();
-                writeln!(io.out, "{}", cells.join("\t"))?;
+impl Io<'_> {
+    /// Rows under a headline. The last column takes what room is left and is cut there.
+    pub fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[Cell; N]>) -> anyhow::Result<u8> {
+        if !self.terminal {
+            for row in &rows {
+                writeln!(self.out, "{}", row.each_ref().map(|cell| cell.text.as_str()).join("\t"))?;
             }
-            return Ok(());
+            return Ok(0);
         }
-        let widths = self.widths();
-        let head: Vec<_> = self.head.iter().map(|text| Cell::new(text, Tone::Strong)).collect();
-        for row in std::iter::once(&head).chain(&self.rows) {
-            let line = line(row, &widths, io);
-            writeln!(io.out, "{}", line.trim_end())?;
+        let rows: Vec<_> = std::iter::once(head.map(|text| Cell::new(text, Tone::Strong))).chain(rows).collect();
+        let widest = |n: usize| rows.iter().map(|row| row[n].text.chars().count()).max().unwrap_or(0);
+        let widths: [usize; N] = std::array::from_fn(widest);
+        for row in &rows {
+            let line = line(row, &widths, self);
+            writeln!(self.out, "{}", line.trim_end())?;
         }
-        Ok(())
+        Ok(0)
     }
 
-    fn widths(&self) -> Vec<usize> {
-        let widest = |n: usize, head: &str| {
-            let cells = self.rows.iter().filter_map(|row| row.get(n)).map(|cell| cell.text.chars().count());
-            cells.max().unwrap_or(0).max(head.chars().count())
-        };
-        self.head.iter().enumerate().map(|(n, head)| widest(n, head)).collect()
+    /// A name and what there is to say about it, line by line. What is empty is left out.
+    pub fn facts<'a>(&mut self, facts: impl IntoIterator<Item = (&'a str, String, Tone)>) -> anyhow::Result<u8> {
+        for (name, words, tone) in facts.into_iter().filter(|(_, words, _)| !words.is_empty()) {
+            writeln!(self.out, "{name:9} {}", tone.paint(&clean(&words), self))?;
+        }
+        Ok(0)
     }
 }
 
@@ -104,16 +87,15 @@ fn line(row: &[Cell], widths: &[usize], io: &Io) -> String {
             let room = io.width.map_or(length, |width| width.saturating_sub(used).max(8));
             line.push_str(&cell.tone.paint(&cut(&cell.text, room), io));
         } else {
-            let width = widths.get(n).copied().unwrap_or(length);
             line.push_str(&cell.tone.paint(&cell.text, io));
-            line.push_str(&" ".repeat(width.saturating_sub(length) + 2));
-            used += width.max(length) + 2;
+            line.push_str(&" ".repeat(widths[n] - length + 2));
+            used += widths[n] + 2;
         }
     }
     line
 }
 
-fn cut(text: &str, room: usize) -> Cow<'_, str> {
+pub(super) fn cut(text: &str, room: usize) -> Cow<'_, str> {
     if text.chars().count() <= room {
         return Cow::Borrowed(text);
     }
@@ -141,10 +123,9 @@ mod tests {
     fn printed(terminal: bool, color: bool, width: Option<usize>) -> String {
         let (env, mut out) = (Env::default(), Vec::new());
         let mut io = Io { env: &env, out: &mut out, json: false, terminal, width, color, yes: false };
-        let mut table = Table::new(&["session", "says"]);
-        table.row(["a".into(), "first\nline \x1b[31mred".into()]);
-        table.row([Cell::new("longer-name", Tone::Bad), "x".into()]);
-        table.print(&mut io).unwrap();
+        let rows =
+            vec![["a".into(), "first\nline \x1b[31mred".into()], [Cell::new("longer-name", Tone::Bad), "x".into()]];
+        io.table(["session", "says"], rows).unwrap();
         String::from_utf8(out).unwrap()
     }
 

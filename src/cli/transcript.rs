@@ -3,21 +3,25 @@
 //! Reads ledger and transcript, prints as it reads. Invariants: secrets are redacted; a record of an unknown kind is
 //! skipped and counted; memory grows with the number of calls, not with their output.
 
-mod gates;
-mod outcome;
-mod page;
 mod write;
 
-use super::range::{self, Found};
-use super::{Command, Io, Who, refused, session_argument};
+use super::range::{self, FoundSession};
+use super::{Command, Io, flag, refused, session_operand, text};
+use crate::claude::transcript::entry::{Beside, Lines, Message, Read, TranscriptEntry, beside};
 use crate::insight::collect;
-use clap::{Arg, ArgAction, ArgMatches};
-use gates::GateNotes;
-use outcome::CallOutcomes;
-use page::Page;
+use crate::insight::tally::words;
+use crate::ledger::recover::LEDGER_FILE;
+use crate::model::call::CallState;
+use crate::model::event::EventKind;
+use crate::session::fact::{Fact, Step};
+use crate::text::time;
+use clap::ArgMatches;
+use serde::Deserialize;
 use serde_json::json;
-use std::io::Write;
-use write::Writer;
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::Path;
+use write::{Page, Writer};
 
 pub const COMMAND: Command = Command {
     name: "transcript",
@@ -26,42 +30,32 @@ pub const COMMAND: Command = Command {
         ("aops-hook transcript > session.md", "the newest session of this project, whole"),
         ("aops-hook transcript 3f2a --abridged", "prompts and answers, one line per call"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let abridged = Arg::new("abridged").long("abridged").action(ArgAction::SetTrue);
-        session_argument(command).arg(abridged.help("One line per call, without its output"))
-    },
+    arguments: |row| row.args([session_operand(), flag("abridged", "One line per call, without its output")]),
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let name = given.get_one::<String>("session").map(String::as_str);
-    let found = range::pick(io.env, name)?;
+    let found = range::pick(io.env, text(given, "session"))?;
     let short = given.get_flag("abridged");
     if io.json {
         let mut text = Vec::new();
         let unknown = write_session(&found, short, &mut text)?;
-        let said = json!({"session_id": found.session_id, "markdown": String::from_utf8_lossy(&text), "unknown_records": unknown});
-        writeln!(io.out, "{said}")?;
-        return Ok(0);
+        let (id, markdown) = (&found.session_id, String::from_utf8_lossy(&text));
+        return io.print(json!({"session_id": id, "markdown": markdown, "unknown_records": unknown}));
     }
     write_session(&found, short, io.out)?;
     Ok(0)
 }
 
-/// The abridged transcript as one string.
-pub(super) fn abridged(found: &Found) -> anyhow::Result<String> {
+pub(super) fn abridged(found: &FoundSession) -> anyhow::Result<String> {
     let mut text = Vec::new();
     write_session(found, true, &mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Writes the transcript. Returns how many records were of an unknown kind.
-fn write_session(found: &Found, short: bool, out: &mut dyn Write) -> anyhow::Result<u64> {
-    let gates = match &found.shelved {
-        Some(shelved) => GateNotes::of(&shelved.path)?,
-        None => GateNotes::default(),
-    };
+fn write_session(found: &FoundSession, short: bool, out: &mut dyn Write) -> anyhow::Result<u64> {
+    let gates = found.shelved.as_ref().map(|shelved| GateNotes::of(&shelved.path)).transpose()?.unwrap_or_default();
     let there = found.transcript.is_file();
     if !there && found.shelved.is_none() {
         return refused(format!("no transcript of `{}`", found.session_id));
@@ -82,4 +76,142 @@ fn write_session(found: &Found, short: bool, out: &mut dyn Write) -> anyhow::Res
         writer.ledger_alone()?;
     }
     Ok(writer.unknown)
+}
+
+/// An answer of a gate, or another event that the transcript shows.
+#[derive(Debug)]
+struct GateNote {
+    at_ms: i64,
+    text: String,
+    /// Shown only if there is no transcript.
+    alone: bool,
+}
+
+#[derive(Debug, Default)]
+struct GateNotes {
+    notes: Vec<GateNote>,
+    /// The end of each call.
+    calls: HashMap<String, Step>,
+}
+
+impl GateNotes {
+    fn of(folder: &Path) -> io::Result<Self> {
+        let mut gates = Self::default();
+        collect::entries(&folder.join(LEDGER_FILE), |line, fact| {
+            gates.add(time::parse(line.ts).unwrap_or(0), fact);
+        })?;
+        Ok(gates)
+    }
+
+    fn add(&mut self, at_ms: i64, fact: &Fact) {
+        let mut say = |text: String, alone: bool| self.notes.push(GateNote { at_ms, text, alone });
+        match fact {
+            Fact::Event(seen) => {
+                if let Some(said) = seen.said.as_ref().filter(|said| !said.reason.is_empty()) {
+                    say(format!("`{}` {} {}: {}", said.gate, past_tense(&said.ruling), seen.event, said.reason), false);
+                }
+                let is_prompt = EventKind::of(&seen.event) == EventKind::UserPromptSubmit;
+                if let Some(prompt) = words(seen, "prompt").filter(|_| is_prompt) {
+                    say(format!("**Prompt.** {prompt}"), true);
+                }
+            }
+            Fact::Call(step) if step.to == CallState::Pending => {
+                let input = step.input.as_ref().map_or("{}", |input| input.get());
+                say(format!("**{}** {input}", step.call.tool), true);
+            }
+            Fact::Call(step) if step.to.is_terminal() => {
+                if let Some(gate) = step.gate.as_ref().filter(|_| step.to == CallState::Denied) {
+                    let reason = step.reason.as_deref().unwrap_or_default();
+                    say(format!("`{gate}` refused {}: {reason}", step.call.tool), true);
+                }
+                self.calls.insert(step.call.id.clone(), step.clone());
+            }
+            Fact::Block(block) => say(format!("blocked by {}: {}", block.by, block.reason), false),
+            Fact::Unblock(lifted) => say(format!("block lifted by {}", lifted.by), false),
+            Fact::Waive(waiver) => say(format!("`{}` waived: {}", waiver.gate, waiver.reason), false),
+            Fact::Verdict(report) => {
+                if let Some(verdict) = report.finding.as_ref().and_then(|finding| finding.verdict.as_ref()) {
+                    say(format!("verdict of `{}`: {verdict}", report.agent), false);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn past_tense(ruling: &str) -> &'static str {
+    match ruling {
+        "deny" => "refused",
+        "ask" => "asked about",
+        _ => "spoke at",
+    }
+}
+
+#[derive(Debug, Default)]
+struct CallOutcome {
+    is_error: Option<bool>,
+    called_ms: Option<i64>,
+    ended_ms: Option<i64>,
+}
+
+impl CallOutcome {
+    /// From the call to its result, with the time a person took to allow it.
+    fn took_ms(&self) -> Option<u64> {
+        u64::try_from(self.ended_ms? - self.called_ms?).ok()
+    }
+}
+
+#[derive(Debug, Default)]
+struct CallOutcomes {
+    calls: HashMap<String, CallOutcome>,
+    /// Subagents, and the calls that started them.
+    agents: Vec<Beside>,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    #[serde(default, rename = "agentId")]
+    agent_id: Option<String>,
+}
+
+impl CallOutcomes {
+    fn of(transcript: &Path) -> io::Result<Self> {
+        let mut outcomes = Self { agents: beside(transcript), ..Self::default() };
+        outcomes.read(transcript)?;
+        for path in outcomes.agents.iter().map(|agent| agent.path.clone()).collect::<Vec<_>>() {
+            outcomes.read(&path)?;
+        }
+        Ok(outcomes)
+    }
+
+    fn read(&mut self, path: &Path) -> io::Result<()> {
+        let mut lines = Lines::open(path)?;
+        while let Some(line) = lines.next_line()? {
+            if let Read::Talk(record) = TranscriptEntry::read(line) {
+                self.add(&record);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, record: &TranscriptEntry) {
+        let at = time::parse(&record.timestamp);
+        for block in record.message.iter().flat_map(Message::blocks) {
+            match block.kind.as_ref() {
+                "tool_use" => self.calls.entry(block.id.to_string()).or_default().called_ms = at,
+                "tool_result" => {
+                    let id = block.tool_use_id.to_string();
+                    let outcome = self.calls.entry(id.clone()).or_default();
+                    (outcome.is_error, outcome.ended_ms) = (Some(block.is_error == Some(true)), at);
+                    let started = record.result.and_then(|raw| serde_json::from_str::<Started>(raw.get()).ok());
+                    let agent_id = started.and_then(|started| started.agent_id);
+                    let found = self.agents.iter_mut().find(|agent| Some(&agent.agent_id) == agent_id.as_ref());
+                    if let Some(agent) = found.filter(|agent| agent.call.is_empty()) {
+                        agent.call = id;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
 }

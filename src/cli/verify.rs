@@ -4,7 +4,7 @@
 //! head, is carried over; a ledger is set aside under its lock, so no hook writes to it meanwhile.
 
 use super::table::Tone;
-use super::{Command, Io, Who, allowed, session, session_argument};
+use super::{Command, Io, allowed, flag, session, session_operand, text, who_may, yes};
 use crate::config::in_force;
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
@@ -18,7 +18,7 @@ use crate::system::env::boot_id;
 use crate::system::files::make_all;
 use crate::text::sha256::sha256;
 use anyhow::Context;
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::ArgMatches;
 use serde_json::json;
 use std::fs;
 use std::io::ErrorKind;
@@ -33,13 +33,9 @@ pub const COMMAND: Command = Command {
         ("aops-hook verify 3f2a --json", "the same for a program: ok, entries, code, seq, torn_bytes"),
         ("aops-hook verify 3f2a --quarantine", "set a damaged ledger aside and begin a new one"),
     ],
-    who: Who::Anyone,
-    arguments: |command| {
-        let quarantine = Arg::new("quarantine").long("quarantine").action(ArgAction::SetTrue);
-        let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).requires("quarantine");
-        session_argument(command)
-            .arg(quarantine.help("Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)"))
-            .arg(yes.help("Run without a terminal, from your own script"))
+    arguments: |row| {
+        let help = "Set a damaged ledger aside as ….broken-N and begin a new one (needs a person)";
+        row.args([session_operand(), flag("quarantine", help), yes().requires("quarantine")])
     },
     run,
 };
@@ -47,10 +43,10 @@ pub const COMMAND: Command = Command {
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let quarantine = given.get_flag("quarantine");
     if quarantine {
-        allowed("verify --quarantine", Who::AtTerminal, io)?;
+        allowed("verify --quarantine", who_may("verify --quarantine"), io)?;
     }
-    let named = given.get_one::<String>("session");
-    let found = match (session(given, io), named.and_then(|name| sessions::exported(io.env, name))) {
+    let exported = text(given, "session").and_then(|name| sessions::exported(io.env, name));
+    let found = match (session(given, io), exported) {
         (Ok(found), _) => found,
         (Err(_), Some(head)) if head.seq > 0 => lost(io, &head),
         (Err(error), _) => return Err(error),
@@ -62,7 +58,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     report(io, &found, &checked)?;
     if checked.failure.is_some() && !io.json {
         let id = &found.session_id;
-        writeln!(io.out, "hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one")?;
+        io.print(format!("hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one"))?;
     }
     Ok(if checked.failure.is_some() { 4 } else { 0 })
 }
@@ -80,10 +76,7 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     } else {
         "nothing to set aside".to_owned()
     };
-    if !io.json {
-        writeln!(io.out, "{said}")?;
-    }
-    Ok(0)
+    if io.json { Ok(0) } else { io.print(said) }
 }
 
 /// A session of which only the exported head is left.
@@ -103,7 +96,7 @@ fn check(io: &Io, found: &SessionOnDisk, locked: bool) -> Checked {
     })
 }
 
-fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Result<()> {
+fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Result<u8> {
     let code = checked.failure.as_ref().map(|failure| failure.code.name());
     let entries = checked.session.seq;
     if io.json {
@@ -111,7 +104,7 @@ fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resu
             "ok": code.is_none(), "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": found.session_id,
         });
-        return Ok(writeln!(io.out, "{value}")?);
+        return io.print(value);
     }
     if let Some(failure) = &checked.failure {
         writeln!(io.out, "{} {failure}", Tone::Bad.paint("damaged:", io))?;
@@ -121,15 +114,13 @@ fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resu
             _ => writeln!(io.out, "entries 1 to {entries} are intact")?,
         }
     } else {
-        let (intact, id) = (Tone::Good.paint("intact:", io), &found.session_id);
         let many = if entries == 1 { "entry" } else { "entries" };
-        writeln!(io.out, "{intact} {entries} {many}, session {id}")?;
+        writeln!(io.out, "{} {entries} {many}, session {}", Tone::Good.paint("intact:", io), found.session_id)?;
     }
-    if checked.torn_bytes > 0 {
-        let torn = checked.torn_bytes;
-        writeln!(io.out, "{torn} bytes of an unfinished write at the end: the next event sets them aside")?;
+    match checked.torn_bytes {
+        0 => Ok(0),
+        torn => io.print(format!("{torn} bytes of an unfinished write at the end: the next event sets them aside")),
     }
-    Ok(())
 }
 
 /// Begins a ledger beside the damaged folder, then renames both.
@@ -161,9 +152,8 @@ fn set_aside(io: &Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resul
         previous: Some(previous),
         project: ledger.project(),
     })];
-    facts.extend(
-        block.map(|reason| Fact::Block(Blocked { by: "carried over from the ledger set aside".to_owned(), reason })),
-    );
+    let by = || "carried over from the ledger set aside".to_owned();
+    facts.extend(block.map(|reason| Fact::Block(Blocked { by: by(), reason })));
     ledger.append(env, facts)?;
     if found.path.exists() {
         fs::rename(&found.path, &aside).with_context(|| format!("`{}`", found.path.display()))?;
@@ -175,7 +165,6 @@ fn set_aside(io: &Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resul
 }
 
 fn free_name(path: &Path) -> PathBuf {
-    let named = |n: u32| PathBuf::from(format!("{}.broken-{n}", path.display()));
-    let taken = |n: &u32| named(*n).symlink_metadata().is_ok();
-    named((1..u32::MAX).find(|n| !taken(n)).unwrap_or(u32::MAX))
+    let mut names = (1_u64..).map(|n| PathBuf::from(format!("{}.broken-{n}", path.display())));
+    names.find(|name| name.symlink_metadata().is_err()).unwrap_or_default()
 }

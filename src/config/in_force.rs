@@ -52,7 +52,9 @@ pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
     let project = texts::project(env, cwd);
     let user = config(&env.user_config, None)?;
     let own = config(&project.join(".aops"), Some(&project))?;
-    let (policy, origins) = policy::read(
+    let (path, home) = (project.to_string_lossy(), env.home.to_string_lossy());
+    let (policy, origins) = policy::read_for(
+        policy::Folder { path: &path, home: &home },
         user.as_ref().map(|(file, text)| Source { file, text }),
         own.as_ref().map(|(file, text)| Source { file, text }),
     )?;

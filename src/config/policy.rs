@@ -10,11 +10,13 @@ pub mod value;
 pub mod key;
 pub mod check;
 pub mod rule;
+pub mod project;
 mod read;
 
 pub use address::Address;
 pub use check::Check;
-pub use read::{Layer, Origins, Source, SourceLine, read};
+pub use project::Folder;
+pub use read::{Layer, Origins, Source, SourceLine, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
 
@@ -30,6 +32,8 @@ pub struct Policy {
     pub checkpoint: Checkpoint,
     pub checks: Vec<Check>,
     pub effects: Effects,
+    #[serde(default, skip_serializing_if = "Evidence::is_unset")]
+    pub evidence: Evidence,
     pub gates: Gates,
     pub hydration: Hydration,
     #[serde(default)]
@@ -39,6 +43,9 @@ pub struct Policy {
     pub rules: Vec<Rule>,
     pub run: Run,
     pub schema: u32,
+    // Left out where not set: older ledgers hold the same policy in the same bytes.
+    #[serde(default, skip_serializing_if = "Small::is_shipped")]
+    pub small: Small,
     pub stop: Stop,
     pub tracker: Tracker,
 }
@@ -67,15 +74,44 @@ pub struct Effects {
     pub write: Vec<String>,
 }
 
+/// What must have been seen to succeed after the last change of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// A shell command; a line that contains it counts.
+    pub test: Option<String>,
+}
+
+impl Evidence {
+    fn is_unset(&self) -> bool {
+        self.test.is_none()
+    }
+}
+
+/// The effective levels: what the mode gives, or what a file names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gates {
     pub audit: Level,
     pub checks: Level,
+    /// The laxer of `commit` and `push`; older policies have this one alone.
     pub close: Level,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Level>,
     pub critic: Level,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<Level>,
     pub qa: Level,
     pub reflect: Level,
     pub sandbox: Level,
+}
+
+impl Gates {
+    pub fn commit(&self) -> Level {
+        self.commit.unwrap_or(self.close)
+    }
+
+    pub fn push(&self) -> Level {
+        self.push.unwrap_or(self.close)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,8 +138,61 @@ pub struct Memory {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mode {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<ModeLevel>,
+    /// The same as `level = "observe"`; older policies have this one alone.
     pub observe: bool,
+    #[serde(default, skip_serializing_if = "Rehearse::is_loop")]
+    pub rehearse: Rehearse,
 }
+
+impl Mode {
+    pub fn level(&self) -> ModeLevel {
+        self.level.unwrap_or(if self.observe { ModeLevel::Observe } else { ModeLevel::Strict })
+    }
+
+    pub fn set_level(&mut self, level: ModeLevel) {
+        (self.level, self.observe) = (Some(level), level == ModeLevel::Observe);
+    }
+}
+
+/// How large a task may grow before it needs a plan (mode `loop`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Small {
+    pub files: u64,
+    /// Added plus removed.
+    pub lines: u64,
+    /// Paths whose change is never small.
+    pub never: Vec<String>,
+}
+
+impl Default for Small {
+    fn default() -> Self {
+        Self { files: 3, lines: 60, never: NEVER_SMALL.iter().map(|glob| (*glob).to_owned()).collect() }
+    }
+}
+
+impl Small {
+    fn is_shipped(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Migrations, CI workflows, lock files, secrets. Sorted.
+const NEVER_SMALL: &[&str] = &[
+    "*-lock.json",
+    "*-lock.yaml",
+    "*.lock",
+    "*credential*",
+    "*secret*",
+    ".circleci",
+    ".github/workflows",
+    ".gitlab-ci.yml",
+    "Jenkinsfile",
+    "bun.lockb",
+    "go.sum",
+    "migrations",
+];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
@@ -138,14 +227,16 @@ impl Default for Policy {
             },
             checks: Vec::new(),
             effects: Effects::default(),
-            gates: Gates::default(),
+            evidence: Evidence::default(),
+            gates: Gates { commit: Some(Level::Enforce), push: Some(Level::Enforce), ..Gates::default() },
             hydration: Hydration { deadline_ms: 400 },
             insights: Insights::default(),
             memory: Memory::default(),
-            mode: Mode::default(),
+            mode: Mode { level: Some(ModeLevel::Strict), ..Mode::default() },
             rules: Vec::new(),
             run: Run::default(),
             schema: SCHEMA,
+            small: Small::default(),
             stop: Stop { refusals: 3 },
             tracker: Tracker { command: "bd".to_owned() },
         }
@@ -183,6 +274,17 @@ macro_rules! words {
                 }
             }
         }
+
+        /// Older policies lack it: then it is the default.
+        impl $crate::config::policy::value::Field for Option<$name> {
+            fn to_value(&self) -> $crate::config::policy::value::Value {
+                self.unwrap_or_default().to_value()
+            }
+
+            fn from_value(value: $crate::config::policy::value::Value) -> Option<Self> {
+                $name::from_value(value).map(Some)
+            }
+        }
     };
 }
 pub(crate) use words;
@@ -194,6 +296,52 @@ words! {
         Warn = "warn",
         #[default]
         Enforce = "enforce",
+    }
+}
+
+words! {
+    /// How much of the loop is enforced, in rising order.
+    ModeLevel {
+        Observe = "observe",
+        Guard = "guard",
+        Loop = "loop",
+        #[default]
+        Strict = "strict",
+    }
+}
+
+impl ModeLevel {
+    /// The level of a gate that no file names. The rules have the level of `checks`.
+    pub fn default_for(self, gate: &str) -> Level {
+        let from = match gate {
+            "checks" | "rules" => ModeLevel::Guard,
+            "push" | "close" => ModeLevel::Strict,
+            _ => ModeLevel::Loop,
+        };
+        if self >= from { Level::Enforce } else { Level::Off }
+    }
+}
+
+words! {
+    /// The mode whose refusals observe mode records.
+    Rehearse {
+        #[default]
+        Loop = "loop",
+        Strict = "strict",
+    }
+}
+
+impl Rehearse {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
+    fn is_loop(&self) -> bool {
+        *self == Self::Loop
+    }
+
+    pub fn level(self) -> ModeLevel {
+        match self {
+            Self::Loop => ModeLevel::Loop,
+            Self::Strict => ModeLevel::Strict,
+        }
     }
 }
 

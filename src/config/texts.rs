@@ -94,7 +94,7 @@ pub static ASSETS: &[Asset] = assets! {
     "agents/": "critic" "custodiet" "framework" "prompt-hydrator" "qa-verifier";
     "commands/": "aops-status" "checkpoint" "handover" "session-insights";
     "templates/": "AGENTS" "audit-context" "critic-context" "halt-report" "hydration-instruction"
-        "insights-analysis";
+        "insights-analysis" "loop-guide";
     "templates/owed/": "checks" "commit" "framework" "push" "qa-verifier-again" "qa-verifier" "step-agent";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
     "templates/refusals/": "agent-shadowed" "agent-write" "audit-due" "check-failed" "check-halt"

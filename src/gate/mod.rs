@@ -32,17 +32,16 @@ pub fn is_waived(session: &Session, context: &Context, gate: &str) -> bool {
     by_prompt && !session.state.state.hydration_pending || session.memory.progress.waivers.iter().any(by_person)
 }
 
-/// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; observe mode softens the others.
+/// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt by itself.
 fn level(policy: &Policy, gate: &str) -> Level {
-    let set = match gate {
-        "block" | "guard" | "repeat" => return Level::Enforce,
+    match gate {
         "sandbox" => policy.gates.sandbox,
         "audit" => policy.gates.audit,
         "checks" => policy.gates.checks,
         "critic" => policy.gates.critic,
+        "rules" => policy.mode.level().default_for(gate),
         _ => Level::Enforce,
-    };
-    if policy.mode.observe { set.min(Level::Warn) } else { set }
+    }
 }
 
 /// One named rule.

@@ -8,7 +8,7 @@ use crate::config::policy::Level;
 use crate::model::agent::ours;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
-use crate::model::verdict::{Debt, Verdict};
+use crate::model::verdict::{Debt, Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::state::RunStep;
 use crate::text::template::{Phrase, one_line};
@@ -21,7 +21,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     let verdict = ending(session, context);
-    if !without_git(session, context) {
+    // A refusal is for the model alone; this is for the user, and can wait.
+    if verdict.ruling == Ruling::Deny || !without_git(session, context) {
         return verdict;
     }
     let words = "there is no git repository here, so neither commit nor push is asked for";
@@ -52,7 +53,8 @@ pub fn debts(session: &Session, context: &Context) -> Vec<Debt> {
 
 /// There is no git to close the work in, and the user has not been told yet.
 pub fn without_git(session: &Session, context: &Context) -> bool {
-    let asked = session.policy().gates.close == Level::Enforce && !is_waived(session, context, "close");
+    let (commit, push) = closing_levels(session, context);
+    let asked = commit == Level::Enforce || push == Level::Enforce;
     let halted = session.state.phase == Phase::Halted;
     context.tree.unknown && asked && !halted && !session.memory.progress.told_no_git
 }
@@ -93,9 +95,7 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         let line = Phrase::new("owed/framework.md", vec![("agent", context.agent("framework"))]);
         debts.push(Debt { name: "framework", line });
     }
-    if held(gates.close, "close") {
-        debts.extend(closing(context));
-    }
+    debts.extend(closing(session, context, how));
     debts
 }
 
@@ -117,20 +117,29 @@ fn of_step(session: &Session, stage: &RunStep, context: &Context) -> Vec<Debt> {
     if gates.checks == Level::Enforce && !is_waived(session, context, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { name: checks::GATE, line }));
     }
-    let close = gates.close == Level::Enforce && !is_waived(session, context, "close");
-    if stage.closes && close {
-        debts.extend(closing(context));
+    if stage.closes {
+        debts.extend(closing(session, context, Level::Enforce));
     }
     debts
 }
 
-fn closing(context: &Context) -> Vec<Debt> {
+/// How strictly commit and push are held; a person can waive each, and both as `close`.
+fn closing_levels(session: &Session, context: &Context) -> (Level, Level) {
+    let gates = &session.policy().gates;
+    let waived = |gate: &str| is_waived(session, context, gate) || is_waived(session, context, "close");
+    let of = |level: Level, gate: &str| if waived(gate) { Level::Off } else { level };
+    (of(gates.commit(), "commit"), of(gates.push(), "push"))
+}
+
+/// What is not committed or pushed, where that is held at this level.
+fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
+    let (commit, push) = closing_levels(session, context);
     let mut debts = Vec::new();
-    if !context.tree.uncommitted.is_empty() {
+    if commit == how && !context.tree.uncommitted.is_empty() {
         let files = one_line(&context.tree.uncommitted.join(", "), 200);
         debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });
     }
-    if let Some((command, ahead)) = &context.tree.push {
+    if let Some((command, ahead)) = context.tree.push.as_ref().filter(|_| push == how) {
         let values = vec![("command", command.clone()), ("ahead", ahead.clone())];
         debts.push(Debt { name: "push", line: Phrase::new("owed/push.md", values) });
     }

@@ -276,8 +276,8 @@ fn audit() {
     let off = with_policy(|policy| policy.gates.audit = Level::Off);
     let off = Session { state: due(5, false).state, ..off };
     passes(&off, &call("Write"), &writes());
-    let observing = Session { state: due(5, false).state, ..with_policy(|policy| policy.mode.observe = true) };
-    assert!(judge(&observing, &call("Write"), &writes()).softened);
+    let warning = Session { state: due(5, false).state, ..with_policy(|policy| policy.gates.audit = Level::Warn) };
+    assert!(judge(&warning, &call("Write"), &writes()).softened);
 }
 
 #[test]
@@ -323,8 +323,18 @@ fn owed() {
         &stop,
         &full,
     );
-    told(&with_policy(|policy| policy.gates.close = Level::Warn), &stop, &full, "owed", "stop-owed.md");
-    passes(&with_policy(|policy| policy.gates.close = Level::Off), &stop, &full);
+    told(
+        &with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Warn), Some(Level::Warn))),
+        &stop,
+        &full,
+        "owed",
+        "stop-owed.md",
+    );
+    passes(
+        &with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off))),
+        &stop,
+        &full,
+    );
     let no_git = Context { tree: Worktree { unknown: true, ..Worktree::default() }, ..Context::default() };
     told(&working(), &stop, &no_git, "owed", "no git repository");
     passes(&with(|s| s.memory.progress.told_no_git = true), &stop, &no_git);

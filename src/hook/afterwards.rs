@@ -12,8 +12,7 @@ use crate::insight::collect;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::agent_report::AgentReport;
-use crate::session::fact::Fact;
+use crate::session::fact::{Fact, Reported};
 use std::path::Path;
 
 /// In the place of the tracker's program: there is no tracker.
@@ -24,7 +23,7 @@ type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
 
 static FOLLOWS: &[Follows] = &[
     (is_blocked, write_halt_report),
-    (has_reflection, queue_reflection),
+    (may_reflect, queue_reflection),
     (ends_turn, conclude),
     (changes_tracker, refresh_tracker),
     // A run takes checkpoints around its steps itself.
@@ -61,25 +60,20 @@ fn write_halt_report(turn: &mut Turn) -> Verdict {
     Verdict::notice("block", words)
 }
 
-/// The reflection among the recorded facts; not one of an agent that was sent on.
-fn reflection(turn: &Turn) -> Option<AgentReport> {
-    turn.recorded.iter().find_map(|fact| {
-        let Fact::Verdict(report) = fact else { return None };
-        report.finding.clone().filter(|finding| !report.sent_on && !finding.reflection.is_empty())
-    })
-}
-
 /// A reflection that came too early does not count.
-fn has_reflection(turn: &Turn) -> bool {
-    let counts = !turn.env.dry_run && turn.session().memory.progress.reflected && turn.tracker().is_some();
-    counts && reflection(turn).is_some()
+fn may_reflect(turn: &Turn) -> bool {
+    !turn.env.dry_run && turn.session().memory.progress.reflected && turn.tracker().is_some()
 }
 
-/// The reflection is in the ledger already; a full queue is reported by the next context.
+/// Not that of an agent that was sent on. It is in the ledger already; a full queue is reported by the next context.
 fn queue_reflection(turn: &mut Turn) -> Verdict {
-    if let Some(finding) = reflection(turn) {
-        let project = texts::project(turn.env, Path::new(&turn.event.cwd));
-        let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, &finding);
+    let project = texts::project(turn.env, Path::new(&turn.event.cwd));
+    for fact in &turn.recorded {
+        if let Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) = fact
+            && !finding.reflection.is_empty()
+        {
+            let _ = reflections::queue_reflection(turn.env, &project, &turn.session().state.session_id, finding);
+        }
     }
     Verdict::pass()
 }

@@ -21,8 +21,10 @@ use crate::session::fact::{Blocked, Fact, Opened, Seen};
 use crate::session::fold::Session;
 use crate::system::env::{Env, boot_id};
 use crate::system::git;
+use crate::text::stored::digest_of;
 use std::mem::{self, ManuallyDrop};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 pub(super) struct Turn<'a> {
@@ -40,6 +42,8 @@ pub(super) struct Turn<'a> {
     begins: bool,
     /// The same call was asked before and is still in flight: it gets the same answer, and no new entry.
     repeated: bool,
+    /// The configuration that holds from this event on, and its hash, where it is another than before.
+    renewed: Option<(Option<Box<Policy>>, String)>,
     /// What `say` adds to the record.
     said: Option<Fact>,
     /// The recorded facts that something follows from.
@@ -78,6 +82,7 @@ impl<'a> Turn<'a> {
             verdict: Verdict::pass(),
             begins,
             repeated: false,
+            renewed: None,
             said: None,
             recorded: Vec::new(),
         })
@@ -100,7 +105,7 @@ impl<'a> Turn<'a> {
                 }
                 break;
             }
-            let about = About::of(self.session(), event, &self.context);
+            let about = About::of(&self.ledger, event, &self.context)?;
             let mut checks = mem::take(&mut self.context.checks);
             drop(ManuallyDrop::into_inner(self.ledger));
             checks.extend(observe::checks::run(env, &about, &wanted));
@@ -125,17 +130,38 @@ impl<'a> Turn<'a> {
             return Ok(self);
         }
         let (env, event) = (self.env, self.event);
-        self.verdict = offer(env, &self.ledger, event, &self.context, mem::take(&mut self.verdict))?;
+        self.renew_policy()?;
+        let verdict = mem::take(&mut self.verdict);
+        self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict)?;
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             if self.session().blocked().is_none() {
-                let text = briefing::session_start::context(env, self.session(), event, &self.context)?;
-                self.add(Verdict::context("hydrate", text));
+                let text = briefing::session_start::context(env, self.policy(), self.session(), event, &self.context)?;
+                if !text.is_empty() {
+                    self.add(Verdict::context("hydrate", text));
+                }
             }
         }
         let verdict = mem::take(&mut self.verdict);
         (self.verdict, self.said) = checkpoint::rollback::tell(self.session(), event, verdict);
         Ok(self)
+    }
+
+    /// Reads the configuration again where a session starts or a person speaks. One that has just begun has its own already.
+    fn renew_policy(&mut self) -> Result<(), Failure> {
+        if starts_or_prompts(self.event) && !self.begins {
+            let read = policy_in_force(self.env, Path::new(&self.event.cwd))?;
+            self.renewed = Some(read).filter(|(_, hash)| *hash != self.session().state.policy_hash);
+        }
+        Ok(())
+    }
+
+    fn policy(&self) -> &Policy {
+        static SHIPPED: LazyLock<Policy> = LazyLock::new(Policy::default);
+        match &self.renewed {
+            Some((policy, _)) => policy.as_deref().unwrap_or_else(|| &SHIPPED),
+            None => self.session().policy(),
+        }
     }
 
     /// Commits the event's facts in one batch.
@@ -166,16 +192,13 @@ impl<'a> Turn<'a> {
             let protected = tampering::protected(env, event);
             (seen.marks, seen.held) = (Some(tampering::marks(&protected)), Some(tampering::held(&protected)));
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
-            if session.memory.baseline.is_empty() {
+            if session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none() {
                 seen.baseline = git::baseline(env, cwd);
+                seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
             }
         }
-        // A session that has just begun has its policy already.
-        if starts_or_prompts(event) && !self.begins {
-            let (policy, hash) = policy_in_force(env, cwd)?;
-            if hash != session.state.policy_hash {
-                (seen.policy, seen.policy_hash) = (policy, Some(hash));
-            }
+        if let Some((policy, hash)) = &self.renewed {
+            (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));
         }
         Ok(())
     }

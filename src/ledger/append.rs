@@ -24,7 +24,6 @@ const SNAPSHOT_BYTES: u64 = 1 << 20;
 const SPARE_FILE: &str = ".session-state.spare";
 
 impl Ledger {
-    /// Commits these facts as one batch.
     pub fn append(&mut self, env: &Env, facts: Vec<Fact>) -> Result<(), Failure> {
         let mut facts: Vec<Fact> = self.loaded.repairs.drain(..).chain(facts).collect();
         // The first entry is always `open`, also before repairs.

@@ -74,6 +74,6 @@ impl From<failure::Failure> for Failure {
 
 impl From<Damage> for Failure {
     fn from(damage: Damage) -> Self {
-        failure::Failure::from(&damage).into()
+        Self::new(damage.kind.into(), format!("entry {} {}", damage.seq, damage.what))
     }
 }

@@ -11,7 +11,6 @@ fn heads(env: &Env) -> Heads {
     Heads::at(&env.config.join("aops"), env.dry_run)
 }
 
-/// The last head of one session.
 pub fn of(env: &Env, trace: &str) -> Result<Option<Head>, Failure> {
     Ok(heads(env).newest(trace)?)
 }

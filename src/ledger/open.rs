@@ -5,7 +5,7 @@
 
 use super::index;
 use super::lock::Lock;
-use super::recover::{LEDGER_FILE, Loaded, SessionFiles};
+use super::recover::{self, LEDGER_FILE, Loaded, SessionFiles};
 use super::state_file::StateFile;
 use crate::ledger::chain::Walk;
 use crate::ledger::entry::Line;
@@ -20,13 +20,13 @@ use crate::system::files;
 use crate::system::folder;
 use crate::text::sha256::trace_id;
 use rustix::fs::OFlags;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
 /// Contexts of one kind that stay in `context/`.
 const CONTEXTS_KEPT: usize = 8;
 
-/// The locked ledger of a session.
 #[derive(Debug)]
 pub struct Ledger {
     pub(super) place: SessionFolder,
@@ -42,7 +42,6 @@ pub struct Ledger {
     pub(super) unexported: Option<Failure>,
 }
 
-/// An entry with its fact.
 #[derive(Clone, Debug)]
 pub struct Recent {
     pub seq: u64,
@@ -64,13 +63,11 @@ impl Ledger {
                 }
             }
         }
-        let make = if env.dry_run { session_folder::imagine } else { session_folder::create };
-        let place = make(env, key, width)?;
-        let made = Self::enter(env, key, place, thorough)?;
-        made.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
+        let create = if env.dry_run { session_folder::imagine } else { session_folder::create };
+        let created = Self::enter(env, key, create(env, key, width)?, thorough)?;
+        created.ok_or_else(|| Failure::new(Code::RecoveryFailed, "two sessions share sixteen digits of their hash"))
     }
 
-    /// The ledger in this folder.
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
         let gone = || Failure::storage(path.display(), "is gone");
         let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
@@ -115,7 +112,6 @@ impl Ledger {
         &self.place
     }
 
-    /// The name of the project's folder.
     pub fn project(&self) -> String {
         let folder = self.place.path.parent().and_then(|path| path.file_name()).unwrap_or_default();
         folder.to_string_lossy().into_owned()
@@ -154,6 +150,11 @@ impl Ledger {
             folder::replace(&self.place.dir, name, ".new", bytes)?;
         }
         Ok(())
+    }
+
+    /// Uncommitted files when the session began.
+    pub fn baseline(&self) -> Result<BTreeMap<String, String>, Failure> {
+        recover::baseline(&self.session().memory, &self.file, self.loaded.walk.bytes)
     }
 
     /// How a call of this key ended, however long ago.
@@ -234,6 +235,8 @@ fn load(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::fact::{Opened, Seen};
+    use crate::text::stored::{canonical, digest_of};
     use std::time::{Duration, SystemTime};
 
     #[test]
@@ -255,5 +258,47 @@ mod tests {
         names.sort();
         let kept = ["10", "11", "12", "13", "14", "15", "16", "17"].map(|n| format!("audit-{n}.md"));
         assert_eq!(names, [&kept[..], &["qa-1.md".to_owned()]].concat());
+    }
+
+    fn session_start(n: usize, digest: bool) -> (BTreeMap<String, String>, Fact) {
+        let baseline: BTreeMap<_, _> = (0..n).map(|n| (format!("src/{n}"), format!("stamp-{n}"))).collect();
+        let baseline_sha256 = digest.then(|| digest_of(&baseline));
+        let event = "SessionStart".to_owned();
+        (baseline.clone(), Fact::Event(Seen { event, baseline: Some(baseline), baseline_sha256, ..Seen::default() }))
+    }
+
+    #[test]
+    fn uncommitted_files_are_only_in_the_entry_that_recorded_them() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env { home: home.path().to_owned(), config: home.path().join("c"), ..Env::default() };
+        let mut ledger = Ledger::begin(home.path(), "s").unwrap();
+        assert_eq!(ledger.baseline().unwrap(), BTreeMap::new());
+        let (baseline, start) = session_start(2000, true);
+        ledger.append(&env, vec![Fact::Open(Opened::default()), start]).unwrap();
+        ledger.append(&env, vec![session_start(1, true).1]).unwrap();
+        assert_eq!(ledger.baseline().unwrap(), baseline, "the first one counts");
+        assert!(canonical(&ledger.session().memory).len() < 1000, "no event carries it along");
+        drop(ledger);
+        let ledger = Ledger::at(&env, home.path(), "s").unwrap();
+        assert_eq!(ledger.baseline().unwrap(), baseline);
+        let path = home.path().join(LEDGER_FILE);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("stamp-7\"", "stamp-8\"")).unwrap();
+        assert_eq!(ledger.baseline().unwrap_err().code, Code::ChecksumMismatch, "an edit is noticed");
+    }
+
+    /// Their digests are of the whole, so it stays in the memory.
+    #[test]
+    fn an_older_ledger_goes_on_as_it_began() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env { home: home.path().to_owned(), config: home.path().join("c"), ..Env::default() };
+        let mut ledger = Ledger::begin(home.path(), "s").unwrap();
+        let (baseline, start) = session_start(3, false);
+        ledger.append(&env, vec![Fact::Open(Opened::default()), start]).unwrap();
+        ledger.append(&env, vec![session_start(1, true).1]).unwrap();
+        drop(ledger);
+        std::fs::remove_file(home.path().join("session-state.json")).unwrap();
+        let ledger = Ledger::at(&env, home.path(), "s").unwrap();
+        assert_eq!((ledger.baseline().unwrap(), &ledger.session().memory.baseline), (baseline.clone(), &baseline));
     }
 }

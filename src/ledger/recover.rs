@@ -10,11 +10,13 @@ use crate::ledger::heads::Head;
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact, Recovered};
 use crate::session::fold::Session;
-use crate::session::state::Witness;
+use crate::session::state::{Memory, Witness};
 use crate::system::folder;
 use crate::text::json::quoted;
 use crate::text::sha256::sha256;
 use crate::text::stored::digest_of;
+use memchr::memmem;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
@@ -92,7 +94,6 @@ impl SessionFiles<'_> {
         Ok((walk, rest))
     }
 
-    /// A walk that continues after this state.
     pub fn resume(&self, session: &Session, witness: &Witness) -> Walk {
         let mut walk = Walk::new(session.clone(), self.trace, witness.bytes);
         (walk.last, walk.snapshot) = (witness.last, witness.snapshot);
@@ -202,7 +203,7 @@ impl SessionFiles<'_> {
 /// The end and the session of the last snapshot in these bytes. A match alone proves nothing: a payload may contain it.
 fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     let trace = quoted(trace);
-    memchr::memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
+    memmem::rfind_iter(bytes, b",\"type\":\"snapshot\",\"with\":{").find_map(|at| {
         let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1);
         let end = at + memchr::memchr(b'\n', &bytes[at..])?;
         let line =
@@ -211,5 +212,23 @@ fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
         let session =
             Session { state: snapshot.state, memory: snapshot.memory, seq: line.seq, head: line.digest.to_owned() };
         Some((end + 1, session))
+    })
+}
+
+/// Uncommitted files when the session began, from the entry that recorded them: mostly the second of the ledger.
+pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<String, String>, Failure> {
+    let Some(digest) = &memory.baseline_sha256 else { return Ok(memory.baseline.clone()) };
+    let mut recorded = None;
+    folder::each_line(ledger, 0, long, |_, line| {
+        if memmem::find(line, b"\"baseline\":{").is_some()
+            && let Some(line) = line.strip_suffix(b"\n").and_then(Line::read)
+            && let Some(Fact::Event(seen)) = Fact::read(line.kind, line.with)
+        {
+            recorded = seen.baseline.filter(|baseline| digest_of(baseline) == *digest);
+        }
+        if recorded.is_some() { None } else { Some(()) }
+    })?;
+    recorded.ok_or_else(|| {
+        Failure::new(Code::ChecksumMismatch, "no entry holds the uncommitted files that the session began with")
     })
 }

@@ -19,7 +19,6 @@ use std::time::Duration;
 /// Together with the wait for the session's lock this is below the client's timeout.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// An open session folder.
 #[derive(Debug)]
 pub struct SessionFolder {
     pub dir: OwnedFd,

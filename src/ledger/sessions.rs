@@ -7,7 +7,7 @@ use crate::ledger::chain::{Ready, Walk, end_of_last_batch, is_tear, prepare};
 use crate::ledger::entry::Line;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
-use crate::ledger::recover::{LEDGER_FILE, SessionFiles};
+use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
 use crate::ledger::state_file::StateFile;
 use crate::model::error::{Code, Failure};
@@ -18,13 +18,13 @@ use crate::system::folder;
 use crate::text::json;
 use crate::text::sha256::trace_id;
 use rustix::fs::OFlags;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 use std::time::SystemTime;
 
-/// A session folder and its session.
 #[derive(Clone, Debug)]
 pub struct SessionOnDisk {
     pub session_id: String,
@@ -32,7 +32,6 @@ pub struct SessionOnDisk {
     pub changed: SystemTime,
 }
 
-/// The result of a full check.
 #[derive(Debug)]
 pub struct Checked {
     pub session: Session,
@@ -50,7 +49,6 @@ pub fn all(env: &Env) -> Vec<SessionOnDisk> {
     found
 }
 
-/// The sessions of one project's folder.
 pub fn in_project(project: PathBuf) -> Vec<SessionOnDisk> {
     let names = std::fs::read_dir(project).into_iter().flatten().flatten();
     let ours = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder));
@@ -125,6 +123,13 @@ pub fn state(found: &SessionOnDisk) -> Option<State> {
 /// The same, with the memory of the gates.
 pub fn session(found: &SessionOnDisk) -> Option<Session> {
     in_place(&session_folder::open(found.path.clone()).ok()??)
+}
+
+/// Uncommitted files when this session began.
+pub fn baseline(found: &SessionOnDisk, session: &Session) -> Option<BTreeMap<String, String>> {
+    let place = session_folder::open(found.path.clone()).ok()??;
+    let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
+    recover::baseline(&session.memory, &file, long).ok()
 }
 
 /// The session that a hook with these fields would find. Lists no folder of other sessions.

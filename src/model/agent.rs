@@ -8,7 +8,6 @@ use unicode_normalization::UnicodeNormalization;
 /// Before our agents' names where they come from our plugin.
 const PREFIX: &str = "aops:";
 
-/// One of our agents.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Agent {
     pub name: &'static str,

@@ -45,7 +45,6 @@ pub struct CallKey {
     pub tool: String,
 }
 
-/// One tool call as the client sent it.
 #[derive(Clone, Debug, Default)]
 pub struct ToolCall {
     pub key: CallKey,

@@ -18,6 +18,8 @@ pub enum Refusal {
     Dialog,
     /// A top-level block with its reason.
     Block,
+    /// The reason on stderr alone: the client would show the model both.
+    Words,
 }
 
 /// What is fixed for one kind of event.
@@ -72,7 +74,7 @@ events! {
     PostToolUseFailure: false, None, true, 10;
     PostToolBatch: true, Block, true, 10;
     SubagentStart: false, None, true, 10;
-    SubagentStop: false, Block, false, 15;
+    SubagentStop: false, Words, false, 15;
     TaskCreated: true, Block, false, 10;
     TaskCompleted: true, Block, false, 10;
     TeammateIdle: false, None, false, 10;
@@ -92,7 +94,7 @@ events! {
     PostModelSwitch: false, None, false, 10;
     PreCompact: false, None, false, 10;
     PostCompact: false, None, false, 10;
-    Stop: false, Block, false, 600;
+    Stop: false, Words, false, 600;
     StopFailure: false, None, false, 10;
     SessionEnd: false, None, false, 10;
 }

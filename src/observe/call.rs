@@ -39,7 +39,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::Stop if !event.busy => {
             let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
             if wrote || context.stage.as_ref().is_some_and(|stage| stage.closes) {
-                context.tree = git::owed(env, Path::new(&event.cwd), &session.memory.baseline);
+                context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
             }
         }
         _ => {}

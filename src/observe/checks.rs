@@ -6,8 +6,10 @@
 
 use crate::config::{policy::Check, policy::check::Moment, texts};
 use crate::gate::Context;
-use crate::model::event::Event;
-use crate::session::{fact::Checked, fold::Session};
+use crate::ledger::open::Ledger;
+use crate::model::error::Failure;
+use crate::model::event::{Event, EventKind};
+use crate::session::fact::Checked;
 use crate::system::process::{self, Ending};
 use crate::system::{env::Env, git};
 use crate::text::json::{self, Json};
@@ -33,7 +35,7 @@ pub struct About {
 }
 
 impl About {
-    pub fn of(session: &Session, event: &Event, context: &Context) -> Self {
+    pub fn of(ledger: &Ledger, event: &Event, context: &Context) -> Result<Self, Failure> {
         let saves = context.call.as_ref().and_then(|call| call.saves.clone());
         let text = |path: &str| {
             let call = event.call.as_ref()?;
@@ -43,8 +45,9 @@ impl About {
             let text = text(&path).unwrap_or_default();
             (path, text)
         });
-        let (root, baseline) = (session.memory.root.clone(), session.memory.baseline.clone());
-        Self { cwd: PathBuf::from(&event.cwd), root, baseline, saves }
+        let baseline = if event.kind == EventKind::Stop { ledger.baseline()? } else { BTreeMap::new() };
+        let root = ledger.session().memory.root.clone();
+        Ok(Self { cwd: PathBuf::from(&event.cwd), root, baseline, saves })
     }
 
     /// The files that a check's `paths` are matched with; nothing where they are not known, and then the check is run.

@@ -20,6 +20,7 @@ macro_rules! facts {
     ($($kind:literal: $name:ident($fact:ty),)*) => {
         /// One fact.
         #[derive(Clone, Debug)]
+        #[expect(clippy::large_enum_variant, reason = "the largest, an event, is among the most frequent")]
         pub enum Fact {
             $($name($fact),)*
         }
@@ -62,10 +63,8 @@ facts! {
     "snapshot": Snapshot(Box<Snapshot>),
 }
 
-/// The first entry.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Opened {
-    /// Version of the program.
     pub binary: String,
     pub boot: String,
     pub folders: BTreeMap<String, String>,
@@ -78,7 +77,6 @@ pub struct Opened {
     /// The ledger this one continues: set aside by a person, or lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
-    /// Name of the project's folder.
     pub project: String,
 }
 
@@ -102,6 +100,9 @@ pub struct Seen {
     /// `SessionStart` only: what was uncommitted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeMap<String, String>>,
+    /// Its digest; older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_sha256: Option<String>,
     /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
@@ -160,7 +161,6 @@ pub struct Said {
     pub ruling: String,
 }
 
-/// One step of a call through its machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -46,7 +46,6 @@ impl Session {
         flags.custodiet_blocked.then(|| flags.custodiet_block_reason.as_deref().unwrap_or("no reason given"))
     }
 
-    /// The configuration in force.
     pub fn policy(&self) -> &Policy {
         static SHIPPED: LazyLock<Policy> = LazyLock::new(Policy::default);
         self.memory.policy.as_deref().unwrap_or_else(|| &SHIPPED)
@@ -149,8 +148,9 @@ impl Session {
         self.state.ended_at = None;
         let memory = &mut self.memory;
         memory.boot = seen.boot.clone().unwrap_or_default();
-        if memory.baseline.is_empty() {
-            renew(&mut memory.baseline, seen.baseline.as_ref());
+        if memory.baseline.is_empty() && memory.baseline_sha256.is_none() {
+            memory.baseline_sha256.clone_from(&seen.baseline_sha256);
+            renew(&mut memory.baseline, seen.baseline.as_ref().filter(|_| seen.baseline_sha256.is_none()));
         }
         if memory.root.is_empty() {
             renew(&mut memory.root, seen.root.as_ref());

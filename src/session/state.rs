@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// Version of this file's form.
 pub const SCHEMA: u32 = 1;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -104,7 +103,6 @@ pub struct Task {
 /// What this file says about the ledger beside it, and the part of the fold that is not public.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Witness {
-    /// Length of the ledger.
     pub bytes: u64,
     /// Digest of its last entry.
     pub head: String,
@@ -119,8 +117,11 @@ pub struct Witness {
 /// What the gates need and other programs do not read. The ledger commits to it by `working_digest`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Uncommitted files when the session began.
+    /// Uncommitted files when the session began, if an older version recorded them: they are in its digests.
     pub baseline: BTreeMap<String, String>,
+    /// Their digest. They themselves are in the entry that recorded them, so that no event carries them along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_sha256: Option<String>,
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
     pub calls: Vec<OpenCall>,
@@ -140,7 +141,6 @@ pub struct Memory {
     pub marks: BTreeMap<String, String>,
     /// The configuration in force, where it is not the shipped one.
     pub policy: Option<Box<Policy>>,
-    /// The project's root when the session began.
     pub root: String,
     /// The step of a run this session is in, as its driver said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,7 +155,6 @@ pub struct Memory {
     pub undone: Option<Box<Undone>>,
 }
 
-/// Progress of the current task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskProgress {
     /// Our agents that were started, newest last.
@@ -170,7 +169,6 @@ pub struct TaskProgress {
     /// Prompts of a person so far.
     #[serde(rename = "epoch")]
     pub prompt_count: u64,
-    /// Gates of the workflow in force.
     pub gates: Vec<String>,
     /// Stop was let go although something was owed.
     pub let_go: bool,
@@ -180,7 +178,6 @@ pub struct TaskProgress {
     /// How often the verifier found issues.
     pub rounds: u64,
     pub steps: Vec<String>,
-    /// The prompt that began the current task.
     #[serde(rename = "task_epoch")]
     pub task_prompt_count: u64,
     /// The user was told that there is no git to close the work in.
@@ -195,12 +192,10 @@ pub struct TaskProgress {
     pub writes_since_draw: u64,
 }
 
-/// The last run of one of the user's checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastRun {
     /// `exit 1`, `signal 9`, `cut off`, or why it did not start.
     pub ending: String,
-    /// One of the four.
     pub outcome: String,
 }
 
@@ -248,7 +243,6 @@ pub struct RunStep {
     pub prompted: bool,
     /// The last refusal, as long as nothing was done after it.
     pub refused: Option<String>,
-    /// The gate that said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_by: Option<String>,
     pub run_id: String,
@@ -270,7 +264,6 @@ pub struct Undone {
     /// The checkpoint that keeps what was there before.
     pub archive: String,
     pub by: String,
-    /// The rollback's own name.
     pub id: String,
     /// The restored checkpoint is of this session: the loop goes back with it.
     pub own: bool,
@@ -287,7 +280,6 @@ pub struct Undone {
     pub task: u64,
 }
 
-/// How far a rollback is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RollbackState {
@@ -299,7 +291,6 @@ pub enum RollbackState {
     Told,
 }
 
-/// A call that has not ended yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -321,7 +312,6 @@ pub struct OpenCall {
 }
 
 impl State {
-    /// Of a session without entries.
     pub fn empty() -> Self {
         Self { schema: SCHEMA, ..Self::default() }
     }

@@ -3,12 +3,13 @@
 //! The only reader of the environment and the clock. Invariant: an `Env` never changes, so every decision of one process
 //! sees the same values.
 
+#![expect(clippy::disallowed_methods, reason = "the one place that reads the environment and the clock")]
+
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The environment of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     pub home: PathBuf,
@@ -23,7 +24,6 @@ pub struct Env {
     pub project: PathBuf,
     /// The file with `export` lines that the host sources before later shell calls.
     pub env_file: Option<PathBuf>,
-    /// The client's process id.
     pub client: String,
     /// Inside a tool call or hook of the client.
     pub inside_client: bool,
@@ -48,11 +48,9 @@ pub struct Env {
 pub const RUN: &str = "AOPS_RUN";
 pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
-/// Variables that move our folders.
 const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
 impl Env {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn read() -> Self {
         let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let path = |name: &str| var(name).map(PathBuf::from).filter(|p| p.is_absolute());
@@ -89,36 +87,25 @@ impl Env {
     }
 
     /// With the working directory, for commands. A hook gets it from its event.
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks for the working folder")]
     #[must_use]
     pub fn standing_here(self) -> Self {
         Self { cwd: std::env::current_dir().unwrap_or_default(), ..self }
     }
 
-    /// The same with the present time.
     #[must_use]
     pub fn later(&self) -> Self {
         Self { now_ms: now_ms(), ..self.clone() }
     }
 
     /// `$AOPS_CLAUDE`: the client that runs start.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn claude(&self) -> Option<OsString> {
         std::env::var_os("AOPS_CLAUDE").filter(|name| !name.is_empty())
     }
 
-    /// The sessions of all projects.
     pub fn projects(&self) -> PathBuf {
         self.config.join("projects")
     }
 
-    /// The file with the heads of all ledgers.
-    pub fn heads(&self) -> PathBuf {
-        self.config.join("aops/heads.jsonl")
-    }
-
-    /// The folder of managed settings.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn managed(&self) -> PathBuf {
         #[cfg(debug_assertions)]
         if let Some(folder) = std::env::var_os("AOPS_TEST_MANAGED") {
@@ -128,8 +115,6 @@ impl Env {
         PathBuf::from(if mac { "/Library/Application Support/ClaudeCode" } else { "/etc/claude-code" })
     }
 
-    /// `PATH` as given.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn search_path(&self) -> OsString {
         std::env::var_os("PATH").unwrap_or_default()
     }
@@ -143,7 +128,6 @@ impl Env {
     }
 
     /// Timeout of one refresh of the tracker's snapshot.
-    #[cfg_attr(debug_assertions, expect(clippy::disallowed_methods, reason = "the one place that reads them"))]
     pub fn refresh_budget(&self) -> Duration {
         #[cfg(debug_assertions)]
         if let Some(ms) = std::env::var("AOPS_TEST_REFRESH_MS").ok().and_then(|v| v.parse().ok()) {
@@ -152,7 +136,6 @@ impl Env {
         Duration::from_secs(15)
     }
 
-    /// The first program of this name on `PATH`.
     pub fn on_path(&self, name: &str) -> Option<PathBuf> {
         let found = |path: &PathBuf| path.is_absolute() && path.is_file();
         std::env::split_paths(&self.search_path()).map(|folder| folder.join(name)).find(found)
@@ -166,14 +149,12 @@ impl Env {
         Ok(self.on_path(&name).filter(same).unwrap_or(real))
     }
 
-    /// A path relative to the working directory.
     pub fn from_here(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
 }
 
 /// Milliseconds since 1970, for processes that live longer than one event.
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
 pub fn now_ms() -> i64 {
     #[cfg(debug_assertions)]
     if let Some(fixed) = std::env::var("AOPS_TEST_NOW_MS").ok().and_then(|v| v.parse().ok()) {
@@ -185,11 +166,7 @@ pub fn now_ms() -> i64 {
 
 /// Tests make the hook panic, to see what it says then.
 #[cfg(debug_assertions)]
-#[expect(
-    clippy::disallowed_methods,
-    clippy::missing_panics_doc,
-    reason = "the one place that reads the environment; it is there to panic"
-)]
+#[expect(clippy::missing_panics_doc, reason = "it is there to panic")]
 pub fn panic_if_wanted() {
     assert!(std::env::var_os("AOPS_TEST_PANIC").is_none(), "a test asked for it");
 }

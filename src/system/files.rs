@@ -22,7 +22,6 @@ pub struct Found {
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Reads one file.
 pub fn find(path: &Path) -> io::Result<Found> {
     let path = behind_links(path)?;
     let known = match fs::metadata(&path) {
@@ -63,7 +62,6 @@ impl Found {
         })
     }
 
-    /// Deletes the file.
     pub fn remove(&self) -> io::Result<()> {
         self.check_writable()?;
         self.check_unchanged()?;
@@ -121,7 +119,6 @@ pub fn mode_bits(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o7777
 }
 
-/// The mode with these permission bits.
 #[allow(clippy::cast_possible_truncation, clippy::unnecessary_cast, reason = "a u16 on macOS, a u32 on Linux")]
 pub fn mode_of(bits: u32) -> Mode {
     Mode::from_raw_mode((bits & 0o7777) as RawMode)

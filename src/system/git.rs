@@ -30,7 +30,6 @@ pub struct Status {
     pub dirty: Vec<String>,
 }
 
-/// The repository that this folder is in, if any.
 pub fn status(env: &Env, cwd: &Path) -> Option<Status> {
     let root = git_line(env, cwd, &["rev-parse", "--show-toplevel"])?;
     let said = git(env, cwd, &["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"])?;
@@ -141,7 +140,6 @@ fn absolute(root: &str, paths: Vec<String>) -> Vec<String> {
     paths.into_iter().map(|path| Path::new(root).join(path).to_string_lossy().into_owned()).collect()
 }
 
-/// Paths in which two commits differ.
 fn between(env: &Env, root: &Path, old: &str, new: &str) -> Option<Vec<String>> {
     let said = git(env, root, &["diff", "--name-only", "-z", old, new, "--"])?;
     let names = said.split(|b| *b == 0).filter(|name| !name.is_empty());

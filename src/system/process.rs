@@ -4,6 +4,8 @@
 //! only the variables it is given. Invariants: output beyond the bound is read and dropped, so no child blocks on a full
 //! pipe; at the timeout the whole group is killed.
 
+#![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
+
 pub mod detached;
 pub mod kin;
 
@@ -18,7 +20,6 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What to start and how.
 #[derive(Debug)]
 pub struct Task<'a> {
     pub program: &'a Path,
@@ -51,38 +52,28 @@ pub enum Ending {
 /// How long the output may stay open after the program itself has ended: a process that it left behind can hold it.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// In a group of its own, which is killed at the timeout.
-    Group,
-    /// In our group; at the timeout only the program itself is killed.
-    Beside,
-    /// In a group of its own, which is killed in any case.
-    WholeGroup,
-}
-
-/// Runs it to its end. An error means that it could not be started.
+/// Runs it to its end, in a group of its own, which is killed at the timeout. An error means that it could not be started.
 pub fn run(task: &Task) -> io::Result<Outcome> {
-    run_as(task, Mode::Group)
+    run_as(task, true, false)
 }
 
-/// The same inside our own group, for a caller whose group is watched as a whole.
+/// The same inside our own group, for a caller whose group is watched as a whole; only the program itself is killed.
 pub fn run_beside(task: &Task) -> io::Result<Outcome> {
-    run_as(task, Mode::Beside)
+    run_as(task, false, false)
 }
 
 /// The same, but the last bytes of each stream are kept, not the first. Nothing of its group is left afterwards, even if a
 /// signal that can be caught ends us meanwhile.
 pub fn run_for_its_end(task: &Task) -> io::Result<Outcome> {
-    run_as(task, Mode::WholeGroup)
+    run_as(task, true, true)
 }
 
-fn run_as(task: &Task, mode: Mode) -> io::Result<Outcome> {
+/// `own`: in a group of its own. `whole`: the group is killed in any case, and the end of the output is kept.
+fn run_as(task: &Task, own: bool, whole: bool) -> io::Result<Outcome> {
     let mut command = task.command();
-    if mode != Mode::Beside {
+    if own {
         command.process_group(0);
     }
-    let whole = mode == Mode::WholeGroup;
     if whole {
         signal::hold();
     }
@@ -98,7 +89,7 @@ fn run_as(task: &Task, mode: Mode) -> io::Result<Outcome> {
     let stderr = Reader::start(child.stderr.take(), task.keep, whole);
     let mut status = wait(&mut child, end);
     if whole || !matches!(status, Ok(Some(_))) {
-        let kill = if mode == Mode::Beside { kill_process } else { kill_process_group };
+        let kill = if own { kill_process_group } else { kill_process };
         let _ = pid.map(|pid| kill(pid, Signal::KILL));
     }
     if let Ok(None) = status {
@@ -127,7 +118,6 @@ fn feed(task: &Task, child: &mut Child) {
 }
 
 impl Task<'_> {
-    #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
         command.args(self.args).env_clear().envs(self.variables.iter().copied()).current_dir(self.folder);

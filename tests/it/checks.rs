@@ -302,8 +302,8 @@ fn a_halt_ends_the_work_until_the_next_prompt() {
 fn levels_and_waivers_hold_for_checks_too() {
     for (config, runs_it) in [
         ("[gates]\nchecks = \"warn\"\n", true),
-        ("[mode]\nobserve = true\n", true),
         ("[gates]\nchecks = \"off\"\n", false),
+        ("[mode]\nobserve = true\n", false),
     ] {
         let sandbox = checked(&format!("{BAD}outcome = \"HALT\"\n{config}"));
         let session = working(&sandbox);

@@ -49,7 +49,7 @@ fn an_append_after_a_failed_one_leaves_no_gap() {
 fn an_entry_counts_when_its_head_cannot_be_exported() {
     let workshop = Workshop::new();
     workshop.event("SessionStart", &json!({"source": "startup"})).unwrap();
-    fs::create_dir_all(workshop.env.heads()).unwrap();
+    fs::create_dir_all(workshop.env.config.join("aops/heads.jsonl")).unwrap();
     let mut ledger = open(&workshop, &workshop.env);
     let block = Blocked { by: "a test".to_owned(), reason: "why not".to_owned() };
     let said = ledger.append(&workshop.env, vec![Fact::Block(block)]);

@@ -43,6 +43,7 @@ mod speed;
 mod status;
 mod task_loop;
 mod tidy;
+mod told;
 mod tracker;
 mod transcript;
 mod waive;

@@ -3,7 +3,7 @@
 use crate::support::Sandbox;
 use aops_hook::config::policy::key::{EntryField, KEYS, Key, Project};
 use aops_hook::config::policy::value::Form;
-use aops_hook::config::policy::{Policy, Source, check, read, rule};
+use aops_hook::config::policy::{Policy, Source, check, project, read, rule};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,13 +35,15 @@ fn show_says_where_each_value_comes_from() {
         shown[..shown.len() - 1],
         [
             "gates.qa\t\"warn\"\t[sandbox]/project/.aops/config.toml:1",
+            "gates.commit\t\"warn\"\t[sandbox]/home/.config/aops/config.toml:3",
+            "gates.push\t\"warn\"\t[sandbox]/home/.config/aops/config.toml:3",
             "gates.close\t\"warn\"\t[sandbox]/home/.config/aops/config.toml:3",
             "effects.write\t[\"b\", \"mcp__a__*\"]\t[sandbox]/home/.config/aops/config.toml:5, [sandbox]/project/.aops/config.toml:2",
             "rule.no-env\tdeny path .env\t[sandbox]/project/.aops/config.toml:4",
             "workflow/mine\tafc62e7e3c27\t[sandbox]/project/.aops/workflows/mine.md",
         ]
     );
-    assert_eq!(answer.out.matches("\tdefault\n").count(), KEYS.len() - 3);
+    assert_eq!(answer.out.matches("\tdefault\n").count(), KEYS.len() - 5);
 
     let shown = sandbox.person(&["policy", "show", "--json"]).json();
     assert_eq!(setting(&shown, "audit.rate"), json!({"key": "audit.rate", "value": 0.1, "from": "default", "at": []}));
@@ -209,7 +211,7 @@ fn the_schema_has_every_key_and_no_other() {
     let schema = schema();
     assert_eq!(schema["additionalProperties"], false);
     let tables: BTreeSet<String> =
-        KEYS.iter().map(|key| key.table().to_owned()).chain(["rule".into(), "check".into()]).collect();
+        KEYS.iter().map(|key| key.table().to_owned()).chain(["rule", "check", "project"].map(str::to_owned)).collect();
     assert_eq!(names(&schema["properties"]), tables);
     let policy = Policy::default();
     for key in KEYS {
@@ -224,6 +226,7 @@ fn the_schema_has_every_key_and_no_other() {
     }
     parts_agree(&schema["properties"]["rule"], rule::PARTS, 256);
     parts_agree(&schema["properties"]["check"], check::PARTS, 64);
+    parts_agree(&schema["properties"]["project"], project::PARTS, 256);
     assert_eq!(schema["properties"]["check"]["items"]["properties"]["timeout_ms"]["default"], check::TIMEOUT_MS);
 }
 
@@ -293,6 +296,7 @@ fn the_page_has_every_key_with_its_default() {
             Project::Lower if key.form == Form::Flag => "switch it off",
             Project::Lower => "lower",
             Project::Add => "add",
+            Project::Fill => "set it where you have not",
             Project::Keep => "nothing",
         };
         assert!(line.ends_with(&format!("| {may} |")), "{line}");
@@ -313,6 +317,7 @@ fn the_page_has_every_key_with_its_default() {
     assert_eq!(rows("Keys"), KEYS.iter().map(|key| key.name.to_owned()).collect::<Vec<_>>());
     assert_eq!(rows("`[[rule]]`"), named(rule::PARTS));
     assert_eq!(rows("`[[check]]`"), named(check::PARTS));
+    assert_eq!(rows("`[[project]]`"), named(project::PARTS));
 }
 
 #[test]

@@ -41,6 +41,34 @@ fn counted(sandbox: &Sandbox, payload: &Value) -> Vec<String> {
     text.lines().filter(asked).map(str::to_owned).collect()
 }
 
+/// What was uncommitted when the session began is in one entry. An event that does not need it does not read it, write it
+/// or hash it; a Stop that needs it finds it there.
+#[test]
+fn many_uncommitted_files_cost_an_event_nothing() {
+    let moved = |files: usize| {
+        let sandbox = Sandbox::repository("0.0");
+        for n in 0..files {
+            sandbox.put(&format!("older/{n:04}"), "dirt\n");
+        }
+        let session = sandbox.working();
+        session.write("hello.txt").silent();
+        let call = session.call("Read", json!({"file_path": "/x"}));
+        let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
+        let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
+        session.post(&call).silent();
+        let stop = session.stop("Done.");
+        assert!(stop.err.contains("hello.txt") || stop.out.contains("hello.txt"), "{stop:?}");
+        assert!(!format!("{stop:?}").contains("older/"), "{stop:?}");
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+        let moves =
+            |line: &&String| ["read(", "pread64(", "write(", "pwrite64("].iter().any(|call| line.contains(call));
+        let bytes = calls.iter().filter(moves).filter_map(|line| line.rsplit_once("= ")?.1.parse::<u64>().ok());
+        bytes.sum::<u64>()
+    };
+    let (few, many) = (moved(1), moved(400));
+    assert!(many < few + 200, "{few} bytes read and written with one uncommitted file, {many} with 400");
+}
+
 /// A long ledger is not read again: the bytes an event reads do not grow with it.
 #[test]
 fn a_long_ledger_costs_what_a_young_one_does() {

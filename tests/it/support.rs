@@ -23,8 +23,8 @@ use tempfile::TempDir;
 /// The program under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_aops-hook");
 
-/// A user's configuration with which nothing is done in the background.
-pub(crate) const NO_TRACKER: &str = "tracker.command = \"none\"\n";
+/// A user's configuration with which nothing is done in the background and no audit is drawn.
+pub(crate) const NO_TRACKER: &str = "tracker.command = \"none\"\naudit.rate = 0\n";
 
 /// Ends what would never end. No test measures by it: it is far above what a busy machine takes.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -72,6 +72,10 @@ fn the_wire_forms_of_the_contract() {
                 assert_ne!(json["hookSpecificOutput"]["permissionDecision"], "deny", "{at}");
                 continue;
             }
+            if matches!(kind.name, "Stop" | "SubagentStop") {
+                assert!(answer.stdout.is_empty() && answer.stderr.starts_with("why not\nhint: do this\n"), "{at}");
+                continue;
+            }
             let own = &json["hookSpecificOutput"];
             let reason = match kind.name {
                 "PreToolUse" => (&own["permissionDecision"], "deny", &own["permissionDecisionReason"]),

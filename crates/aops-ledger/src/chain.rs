@@ -4,7 +4,7 @@
 //! entries are applied to. Invariant: an entry is applied only when its batch is committed.
 
 use crate::entry::{ENTRY, Layout, Line};
-use crate::failure::{Failure, Kind};
+use crate::failure::Kind;
 use crate::json::quoted;
 use memchr::{memchr, memrchr};
 
@@ -41,7 +41,6 @@ pub trait Fold {
     }
 }
 
-/// What is wrong, and at which entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub kind: Kind,
@@ -49,13 +48,6 @@ pub struct Damage {
     pub what: &'static str,
 }
 
-impl From<&Damage> for Failure {
-    fn from(damage: &Damage) -> Self {
-        Self::new(damage.kind, format!("entry {} {}", damage.seq, damage.what))
-    }
-}
-
-/// A walk in progress.
 #[derive(Clone, Debug)]
 pub struct Walk<F> {
     pub folded: F,
@@ -145,11 +137,9 @@ impl<F: Fold> Walk<F> {
     }
 }
 
-/// A line that was checked on its own.
 #[derive(Debug)]
 pub struct Ready<Fact> {
     long: usize,
-    /// The digest matches.
     holds: bool,
     fact: Option<Fact>,
 }

@@ -17,7 +17,6 @@ pub struct Layout {
     pub marked: bool,
 }
 
-/// A member of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Digest,
@@ -31,7 +30,6 @@ pub enum Part {
     With,
 }
 
-/// The layout of this crate's own ledgers.
 pub static ENTRY: Layout = Layout {
     members: &[
         (Part::Digest, "{\"_digest\":"),

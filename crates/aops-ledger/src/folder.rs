@@ -4,6 +4,7 @@
 //! whatever the umask is.
 
 use crate::failure::Failure;
+use memchr::memrchr;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -56,6 +57,35 @@ pub fn read_at(file: &File, name: &str, at: u64, long: u64) -> Result<Vec<u8>, F
     let mut bytes = vec![0; usize::try_from(long).unwrap_or(usize::MAX)];
     file.read_exact_at(&mut bytes, at).map_err(|e| Failure::storage(name, e))?;
     Ok(bytes)
+}
+
+/// Shows every complete line between `from` and `long`, with its offset, until `visit` gives up; then returns `None`, else
+/// where it came to. Holds a megabyte at a time.
+pub fn each_line(
+    file: &File,
+    mut from: u64,
+    long: u64,
+    mut visit: impl FnMut(u64, &[u8]) -> Option<()>,
+) -> Result<Option<u64>, Failure> {
+    let mut window = 1 << 20;
+    while from < long {
+        let want = (long - from).min(window);
+        let bytes = read_at(file, "lines", from, want)?;
+        let Some(end) = memrchr(b'\n', &bytes).map(|end| end + 1) else {
+            if want < window {
+                break; // a torn last line
+            }
+            window *= 2; // a line longer than the window
+            continue;
+        };
+        for line in bytes[..end].split_inclusive(|b| *b == b'\n') {
+            if visit(from, line).is_none() {
+                return Ok(None);
+            }
+            from += line.len() as u64;
+        }
+    }
+    Ok(Some(from))
 }
 
 /// Replaces `name` atomically: a reader sees the old content or the new one. The old file is kept as `spare`.

@@ -5,7 +5,7 @@
 //! head is skipped; the file holds at most about twice the newest heads.
 
 use crate::failure::Failure;
-use crate::folder;
+use crate::folder::{self, each_line};
 use crate::index::{Indexed, Keys};
 use crate::lock;
 use crate::sha256::short;
@@ -60,7 +60,6 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     read(one).zip(read(other)).is_some_and(|(one, other)| one.session_id == other.session_id)
 }
 
-/// The folder with the heads.
 #[derive(Debug)]
 pub struct Heads {
     path: PathBuf,
@@ -73,7 +72,6 @@ impl Heads {
         Self { path: path.to_owned(), read_only }
     }
 
-    /// The last head of one ledger.
     pub fn newest(&self, id: &str) -> Result<Option<Head>, Failure> {
         let Some((dir, file, long)) = self.open()? else { return Ok(None) };
         let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
@@ -84,12 +82,10 @@ impl Heads {
         Ok(found.as_deref().and_then(read))
     }
 
-    /// Heads of ledgers that are blocked.
     pub fn blocked(&self) -> Result<Vec<Head>, Failure> {
-        let Some((dir, lines, long)) = self.open()? else { return Ok(Vec::new()) };
-        let heads = Indexed { keys: &KEYS, dir: &dir, lines: &lines, long, tag: 0 };
+        let Some((_, lines, long)) = self.open()? else { return Ok(Vec::new()) };
         let mut found: Vec<Head> = Vec::new();
-        heads.each(0, |_, line| {
+        each_line(&lines, 0, long, |_, line| {
             let marked = memchr::memmem::find(line, b"\"blocked\":true").map(|_| line);
             if let Some(head) = marked.and_then(read) {
                 found.retain(|old| old.session_id != head.session_id);
@@ -119,7 +115,7 @@ impl Heads {
         if long > KEYS.lag {
             let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
             let table = heads.up_to_date().or_else(|| heads.rebuild());
-            if table.is_some_and(|table| long > COMPACT_AT && table.live * 2 < table.covered()) {
+            if table.is_some_and(|table| long > COMPACT_AT && table.live * 2 < table.covered) {
                 let _ = compact(&heads); // the head is exported; a larger file does no harm
             }
         }
@@ -154,7 +150,7 @@ impl Heads {
 fn compact(heads: &Indexed) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(FILE, e);
     let (mut newest, mut n) = (HashMap::new(), 0_u64);
-    heads.each(0, |_, line| {
+    each_line(heads.lines, 0, heads.long, |_, line| {
         if let Some(head) = read(line) {
             n += 1;
             newest.insert(head.session_id, (n, line.to_vec()));

@@ -5,9 +5,9 @@
 //! Readers need no lock: slots change in place, but a larger table is a new file.
 
 use crate::failure::Failure;
-use crate::folder;
+use crate::folder::{self, each_line};
 use crate::sha256::short;
-use memchr::{memchr, memrchr};
+use memchr::memchr;
 use rustix::fs::{AtFlags, OFlags};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,6 @@ const HEADER_LONG: usize = 56;
 const HEADER: u64 = HEADER_LONG as u64;
 const SLOT: u64 = 16;
 const SMALLEST: u64 = 1024;
-/// Slots read at once.
 const PROBE: u64 = 64;
 const LONGEST_LINE: usize = 64 << 10;
 /// So many bytes before the end of the covered part identify it.
@@ -27,7 +26,6 @@ const END: u64 = 48;
 /// Which lines have a key, and how the table is kept.
 #[derive(Debug)]
 pub struct Keys {
-    /// File name of the table.
     pub file: &'static str,
     /// The hash of a line's key, `None` where it has no key. Gets the line with its line feed.
     pub hash: fn(&[u8]) -> Option<u64>,
@@ -39,7 +37,6 @@ pub struct Keys {
     pub synced: bool,
 }
 
-/// The lines and their table.
 #[derive(Clone, Copy, Debug)]
 pub struct Indexed<'a> {
     pub keys: &'static Keys,
@@ -79,7 +76,7 @@ impl<'a> Indexed<'a> {
     /// The newest line without a table.
     pub fn scan(&self, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Failure> {
         let mut newest = None;
-        self.each(0, |_, line| {
+        each_line(self.lines, 0, self.long, |_, line| {
             if is(line) {
                 newest = Some(line.to_vec());
             }
@@ -106,35 +103,8 @@ impl<'a> Indexed<'a> {
     fn read(&self, from: u64) -> Result<Vec<u8>, Failure> {
         folder::read_at(self.lines, "lines", from, self.long - from)
     }
-
-    /// Shows every complete line after `from`, with its offset, until `visit` gives up. Returns where it came to.
-    pub fn each(&self, from: u64, mut visit: impl FnMut(u64, &[u8]) -> Option<()>) -> Result<Option<u64>, Failure> {
-        const CHUNK: u64 = 1 << 20;
-        let (mut from, mut window) = (from, CHUNK);
-        while from < self.long {
-            let want = (self.long - from).min(window);
-            let bytes = folder::read_at(self.lines, "lines", from, want)?;
-            let Some(end) = memrchr(b'\n', &bytes).map(|end| end + 1) else {
-                if want < window {
-                    break; // a torn last line
-                }
-                window *= 2; // a line longer than the window
-                continue;
-            };
-            let mut at = from;
-            for line in bytes[..end].split_inclusive(|b| *b == b'\n') {
-                if visit(at, line).is_none() {
-                    return Ok(None);
-                }
-                at += line.len() as u64;
-            }
-            from += end as u64;
-        }
-        Ok(Some(from))
-    }
 }
 
-/// The newest of some lines.
 fn newest_in(bytes: &[u8], is: &dyn Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
     let mut lines = bytes.split_inclusive(|b| *b == b'\n').rev().filter(|line| line.ends_with(b"\n"));
     lines.find(|line| is(line)).map(<[u8]>::to_vec)
@@ -148,7 +118,7 @@ pub struct Table<'a> {
     slots: u64,
     used: u64,
     /// The lines up to here are in the table.
-    covered: u64,
+    pub covered: u64,
     /// Identifies the end of the covered part.
     end: u64,
     /// Bytes of the lines that are the newest of their key. A hint: it can be too small after a kill.
@@ -176,11 +146,6 @@ impl<'a> Table<'a> {
         let (file, _) = folder::open_or_make(of.dir, &spare, OFlags::RDWR).ok()?;
         file.set_len(HEADER + slots * SLOT).ok()?;
         Some(Self { file, of, slots, used: 0, covered: 0, end: 0, live: 0, placed: false })
-    }
-
-    /// Bytes of the lines that the table covers.
-    pub fn covered(&self) -> u64 {
-        self.covered
     }
 
     /// The newest line of this key.
@@ -217,7 +182,7 @@ impl<'a> Table<'a> {
             return None;
         }
         let of = self.of;
-        let came = of.each(self.covered, |at, line| match (of.keys.hash)(line) {
+        let came = each_line(of.lines, self.covered, of.long, |at, line| match (of.keys.hash)(line) {
             Some(hash) => self.insert(hash, at, line),
             None => Some(()),
         });

@@ -83,18 +83,16 @@ impl<'a> Json<'a> {
         let mut texts = tries.map(|longest| Writer { clean, longest }.text(self));
         let fits = texts.find(|text| text.len() <= bound);
         fits.unwrap_or_else(|| {
-            let mut out = String::new();
+            let mut out = Vec::new();
             write_clip(&self.canonical(clean), longest_text / 2, &mut out);
-            out
+            String::from_utf8(out).unwrap_or_default()
         })
     }
 }
 
 /// A string in canonical form.
 pub fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    write_text(text, &mut out);
-    out
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// At most `longest` bytes of a text, cut between characters.
@@ -238,15 +236,15 @@ struct Writer<'c, C> {
 
 impl<C: Clean> Writer<'_, C> {
     fn text(&self, json: &Json) -> String {
-        let mut out = String::new();
+        let mut out = Vec::new();
         self.write(json, &mut out);
-        out
+        String::from_utf8(out).unwrap_or_default()
     }
 
-    fn write(&self, json: &Json, out: &mut String) {
+    fn write(&self, json: &Json, out: &mut Vec<u8>) {
         match json {
-            Json::Null => out.push_str("null"),
-            Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Json::Null => out.extend_from_slice(b"null"),
+            Json::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Json::Number(text) => write_number(text, out),
             Json::Text(raw) => self.write_clean(&self.clean.clean(&unescape(raw)), out),
             Json::Deep(raw) => {
@@ -254,42 +252,42 @@ impl<C: Clean> Writer<'_, C> {
                 write_clip(&clean, clean.len().min(self.longest / 4), out);
             }
             Json::List(items) => {
-                out.push('[');
+                out.push(b'[');
                 for (n, item) in items.iter().enumerate() {
                     if n > 0 {
-                        out.push(',');
+                        out.push(b',');
                     }
                     self.write(item, out);
                 }
-                out.push(']');
+                out.push(b']');
             }
             Json::Object(members) => self.write_object(members, out),
         }
     }
 
-    fn write_object(&self, members: &[(Cow<str>, Json)], out: &mut String) {
+    fn write_object(&self, members: &[(Cow<str>, Json)], out: &mut Vec<u8>) {
         let mut sorted: Vec<_> = members.iter().map(|(name, value)| (self.member_name(name), value)).collect();
         sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
         let mut first = true;
-        out.push('{');
+        out.push(b'{');
         for (n, (name, value)) in sorted.iter().enumerate() {
             if sorted.get(n + 1).is_some_and(|(next, _)| next == name) {
                 continue;
             }
             if !std::mem::take(&mut first) {
-                out.push(',');
+                out.push(b',');
             }
             write_text(name, out);
-            out.push(':');
+            out.push(b':');
             match value {
                 Json::Text(raw) => self.write_clean(&self.clean.clean_member(name, &unescape(raw)), out),
                 value => self.write(value, out),
             }
         }
-        out.push('}');
+        out.push(b'}');
     }
 
-    fn write_clean(&self, clean: &str, out: &mut String) {
+    fn write_clean(&self, clean: &str, out: &mut Vec<u8>) {
         if clean.len() <= self.longest {
             write_text(clean, out);
         } else {
@@ -308,56 +306,30 @@ impl<C: Clean> Writer<'_, C> {
     }
 }
 
-fn write_clip(text: &str, keep: usize, out: &mut String) {
-    out.push_str("{\"clipped\":");
+fn write_clip(text: &str, keep: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"clipped\":");
     write_text(cut(text, keep), out);
-    out.push_str(",\"length\":");
-    out.push_str(&text.len().to_string());
-    out.push_str(",\"sha256\":\"");
-    out.push_str(&sha256(&[text.as_bytes()]));
-    out.push_str("\"}");
+    let rest = format!(",\"length\":{},\"sha256\":\"{}\"}}", text.len(), sha256(&[text.as_bytes()]));
+    out.extend_from_slice(rest.as_bytes());
 }
 
-fn write_text(text: &str, out: &mut String) {
-    out.push('"');
-    let mut kept = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(&text[kept..at]);
-        kept = at + 1;
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            0x08 => out.push_str("\\b"),
-            0x0c => out.push_str("\\f"),
-            other => {
-                out.push_str("\\u00");
-                out.push(if other < 16 { '0' } else { '1' });
-                out.push(char::from_digit(u32::from(other & 15), 16).unwrap_or('0'));
-            }
-        }
-    }
-    out.push_str(&text[kept..]);
-    out.push('"');
+/// The escapes of `serde_json` are those of RFC 8785.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    let _ = serde_json::to_writer(out, text); // writing to memory does not fail
 }
 
-fn write_number(text: &str, out: &mut String) {
+fn write_number(text: &str, out: &mut Vec<u8>) {
     const LARGEST: u64 = 1 << 53;
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.bytes().all(|b| b.is_ascii_digit()) {
         return match digits.parse::<u64>() {
-            Ok(0) => out.push('0'),
-            Ok(n) if n <= LARGEST => out.push_str(text),
+            Ok(0) => out.push(b'0'),
+            Ok(n) if n <= LARGEST => out.extend_from_slice(text.as_bytes()),
             _ => write_text(text, out),
         };
     }
     match text.parse::<f64>() {
-        Ok(n) if n.is_finite() => out.push_str(ryu_js::Buffer::new().format_finite(n)),
+        Ok(n) if n.is_finite() => out.extend_from_slice(ryu_js::Buffer::new().format_finite(n).as_bytes()),
         _ => write_text(text, out),
     }
 }

@@ -8,7 +8,6 @@ use std::fmt;
 /// The link before the first entry.
 pub const NO_DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// The digest of the concatenated pieces.
 pub fn sha256(pieces: &[&[u8]]) -> String {
     hex(&digest(pieces))
 }
@@ -29,7 +28,6 @@ pub fn hex(bytes: &[u8]) -> String {
     String::from_utf8(digits).unwrap_or_default()
 }
 
-/// Writes two digits for each byte.
 fn spell(bytes: &[u8], digits: &mut [u8]) {
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
         pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);

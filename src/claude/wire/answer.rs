@@ -2,8 +2,8 @@
 //! would, for commands that run the hook as the client does.
 //!
 //! Writes stdout and stderr of the hook; nothing else does. Invariants: silence on a pass; a refusal goes both ways (JSON
-//! and exit 2 with the same text), and is read as one for every event; no escape byte and no text over `LONGEST` is
-//! written; a broken hook refuses guarding events and warns on all others.
+//! and exit 2 with the same text) unless the model would read both, and is read as one for every event; no escape byte and
+//! no text over `LONGEST` is written; a broken hook refuses guarding events and warns on all others.
 
 use crate::model::error::Failure;
 use crate::model::event::{EventKind, Refusal};
@@ -31,7 +31,7 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
     let reason = clean(&verdict.reason);
     let mut notice = clean(&verdict.notice);
     match (verdict.ruling, row.refusal) {
-        (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block) => {}
+        (Ruling::Pass, _) | (Ruling::Allow, Refusal::None | Refusal::Block | Refusal::Words) => {}
         (Ruling::Deny | Ruling::Ask | Ruling::Defer, Refusal::None) => {
             notice = clean(&join(&notice, &reason));
         }
@@ -39,6 +39,10 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         (Ruling::Allow, Refusal::Dialog) => drop(own.insert("decision".into(), json!({"behavior": "allow"}))),
         (Ruling::Ask, Refusal::Permission) => permit(&mut own, "ask", &reason),
         (Ruling::Defer, Refusal::Permission) => permit(&mut own, "defer", &reason),
+        (_, Refusal::Words) => {
+            let stderr = format!("{}\n", clean(&join(&reason, &notice)));
+            return Answer { stderr, exit: 2, ..answer };
+        }
         (ruling, form) => {
             debug_assert!(ruling >= Ruling::Ask);
             answer.exit = 2;
@@ -117,12 +121,12 @@ fn refuse(form: Refusal, reason: &str, top: &mut Map<String, Value>, own: &mut M
             top.insert("decision".into(), json!("block"));
             top.insert("reason".into(), json!(reason));
         }
-        Refusal::None => {}
+        Refusal::None | Refusal::Words => {}
     }
 }
 
 fn join(first: &str, second: &str) -> String {
-    if first.is_empty() { second.to_owned() } else { format!("{first}\n{second}") }
+    [first, second].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Without control and direction-changing characters; a long text loses its middle.
@@ -158,9 +162,12 @@ pub struct Heard {
 }
 
 /// The meaning of an answer: what the hook printed, and its exit code.
-pub fn hear(stdout: &str, exit: i32) -> Heard {
+pub fn hear(stdout: &str, stderr: &str, exit: i32) -> Heard {
     let mut heard = Heard { refused: exit == 2, ..Heard::default() };
-    let Ok(json) = json::read(stdout) else { return heard };
+    let Ok(json) = json::read(stdout) else {
+        heard.reason = stderr.trim_end().to_owned();
+        return heard;
+    };
     let own = json.get("hookSpecificOutput");
     let of_own = |name: &str| own.and_then(|own: &Json| own.text_of(name));
     let dialog = own.and_then(|own| own.get("decision"));
@@ -182,14 +189,16 @@ mod tests {
     fn every_refusal_is_heard() {
         for kind in EVENTS.iter().filter(|kind| kind.refusal != Refusal::None) {
             let answer = spell(kind.kind, &Verdict::halt("x", "no\nhint: y").join(Verdict::notice("x", "told")));
-            let heard = hear(&answer.stdout, answer.exit.into());
-            let wanted = Heard {
+            let heard = hear(&answer.stdout, &answer.stderr, answer.exit.into());
+            let both = Heard {
                 refused: true,
                 reason: "no\nhint: y".to_owned(),
                 notice: "told".to_owned(),
                 ends_turn: true,
                 ..Heard::default()
             };
+            let words = Heard { refused: true, reason: "no\nhint: y\ntold".to_owned(), ..Heard::default() };
+            let wanted = if kind.refusal == Refusal::Words { words } else { both };
             assert_eq!(heard, wanted, "{}", kind.name);
         }
     }
@@ -197,11 +206,11 @@ mod tests {
     #[test]
     fn silence_context_and_questions() {
         let pre = crate::model::event::EventKind::PreToolUse;
-        assert_eq!(hear("", 0), Heard::default());
+        assert_eq!(hear("", "", 0), Heard::default());
         let context = spell(pre, &Verdict::context("x", "know this"));
-        assert_eq!(hear(&context.stdout, 0).context, "know this");
+        assert_eq!(hear(&context.stdout, "", 0).context, "know this");
         let ask = Verdict { ruling: Ruling::Ask, gate: "x", reason: "may it?".to_owned(), ..Verdict::default() };
-        let heard = hear(&spell(pre, &ask).stdout, 0);
+        let heard = hear(&spell(pre, &ask).stdout, "", 0);
         assert!(heard.asks && !heard.refused && heard.reason == "may it?", "{heard:?}");
     }
 }

@@ -1,10 +1,12 @@
-//! Checks that our folders are private, and that a file lock in them works.
+//! Checks that our folders are private, that a file lock in them works, and that configuration and workflows can be read: a
+//! guard that cannot read them refuses everything.
 //!
-//! Reads modes below the host's configuration folder; makes and removes one file there.
+//! Reads modes below the host's configuration folder, and the texts in force; makes and removes one file.
 
-use super::registration::or_well;
-use super::scene::Scene;
-use super::{Finding, shell_word};
+use super::registration::Scene;
+use super::{Report, bad, report, shell_word};
+use crate::config::in_force;
+use crate::config::texts::Library;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -14,25 +16,25 @@ use std::path::{Path, PathBuf};
 /// More than these fit on no line; the rest is found the next time.
 const MOST: usize = 20;
 
-pub(super) fn private(scene: &Scene) -> Vec<Finding> {
+pub(super) fn private(scene: &Scene) -> Report {
     let mut folders = vec![scene.env.config.join("aops")];
     for project in below(&scene.env.projects()) {
         folders.extend(below(&project).into_iter().filter(|path| is_session(path)));
     }
     let open: Vec<_> = folders.iter().filter(|folder| is_open(folder)).take(MOST).collect();
-    let mut findings = Vec::new();
+    let mut wrong = Vec::new();
     if let Some(first) = open.first() {
         let more = if open.len() > 1 { format!(" and {} more", open.len() - 1) } else { String::new() };
         let words: Vec<_> = open.iter().map(|path| shell_word(path)).collect();
-        let finding = format!("others may read or write in `{}`{more}", first.display());
-        findings.push(Finding::bad("folders", finding, format!("run `chmod -R go-rwx {}`", words.join(" "))));
+        let what = format!("others may read or write in `{}`{more}", first.display());
+        wrong.push((what, format!("run `chmod -R go-rwx {}`", words.join(" "))));
     }
     let config = &scene.env.config;
     if config.exists() && rustix::fs::access(config, rustix::fs::Access::WRITE_OK).is_err() {
         let fix = format!("run `chmod u+rwx {}`", shell_word(config));
-        findings.push(Finding::bad("folders", format!("`{}` cannot be written", config.display()), fix));
+        wrong.push((format!("`{}` cannot be written", config.display()), fix));
     }
-    or_well(findings, "folders", "private, and can be written")
+    report(wrong, "private, and can be written")
 }
 
 fn below(folder: &Path) -> Vec<PathBuf> {
@@ -58,10 +60,10 @@ fn is_open(path: &Path) -> bool {
     known.mode() & 0o077 != 0 || known.is_dir() && below(path).iter().any(|path| is_open(path))
 }
 
-pub(super) fn lock(scene: &Scene) -> Vec<Finding> {
+pub(super) fn lock(scene: &Scene) -> Report {
     let config = &scene.env.config;
     if !config.exists() {
-        return vec![Finding::well("lock", "not tried: nothing is installed yet")];
+        return Ok("not tried: nothing is installed yet".to_owned());
     }
     let path = config.join(format!(".aops-lock-{}", std::process::id()));
     let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
@@ -69,15 +71,9 @@ pub(super) fn lock(scene: &Scene) -> Vec<Finding> {
     let _ = fs::remove_file(&path);
     let fix = format!("set `CLAUDE_CONFIG_DIR` to a folder on a local disk instead of `{}`", config.display());
     match excludes {
-        Ok(true) => vec![Finding::well("lock", "a second writer has to wait")],
-        Ok(false) => {
-            let finding = format!("two writers get the same lock in `{}`", config.display());
-            vec![Finding::bad("lock", finding, fix)]
-        }
-        Err(error) => {
-            let finding = format!("no lock to be had in `{}`: {error}", config.display());
-            vec![Finding::bad("lock", finding, fix)]
-        }
+        Ok(true) => Ok("a second writer has to wait".to_owned()),
+        Ok(false) => bad(format!("two writers get the same lock in `{}`", config.display()), fix),
+        Err(error) => bad(format!("no lock to be had in `{}`: {error}", config.display()), fix),
     }
 }
 
@@ -90,6 +86,23 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+pub(super) fn configuration(scene: &Scene) -> Report {
+    if let Err(problems) = in_force::look(scene.env, &scene.env.cwd) {
+        let fix = "correct that line, then run `aops-hook policy show`";
+        return Err(problems.iter().map(|problem| (problem.to_string(), fix.to_owned())).collect());
+    }
+    let well = if workflows(scene).is_ok() { "it and the workflows can be read" } else { "" };
+    Ok(well.to_owned())
+}
+
+/// Silent where they can be read, or where the configuration cannot.
+pub(super) fn workflows(scene: &Scene) -> Report {
+    let Ok(found) = in_force::look(scene.env, &scene.env.cwd) else { return Ok(String::new()) };
+    let fix = "correct that line; `aops-hook workflow check` lists every problem";
+    let problems = Library::of(scene.env, &found.texts).problems;
+    report(problems.iter().map(|problem| (problem.to_string(), fix.to_owned())).collect(), "")
 }
 
 #[cfg(test)]

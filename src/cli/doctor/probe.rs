@@ -3,27 +3,25 @@
 //! Starts processes; reads and writes only below a temporary folder. Invariant: the hook sees no folder of the user, so
 //! their ledger stays as it is.
 
-use super::registration::{or_well, several};
-use super::scene::Scene;
-use super::{Finding, payload, program};
+use super::registration::{Scene, several};
+use super::{Report, bad, payload, program, report};
 use crate::claude::settings::Registered;
+use crate::cli::world::World;
 use crate::model::event::EVENTS;
-use crate::system::files::Scratch;
-use crate::system::process::{Ending, Outcome, Task, run};
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::system::process::{Ending, Outcome};
+use serde_json::{Map, Value};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A session id that does not exist.
 const SESSION: &str = "00000000-d0c7-4d0c-8d0c-000000000000";
 
-pub(super) fn hooks(scene: &Scene) -> Vec<Finding> {
-    let home = match Stage::set() {
-        Ok(home) => home,
+pub(super) fn hooks(scene: &Scene) -> Report {
+    let world = match World::new("doctor", SESSION) {
+        Ok(world) => world,
         Err(error) => {
-            let finding = format!("no temporary folder to try the hooks in: {error}");
-            return vec![Finding::bad("hooks", finding, "make room in the folder `TMPDIR` names, or in `/tmp`")];
+            let what = format!("no temporary folder to try the hooks in: {error}");
+            return bad(what, "make room in the folder `TMPDIR` names, or in `/tmp`");
         }
     };
     let mut tried = 0;
@@ -37,71 +35,29 @@ pub(super) fn hooks(scene: &Scene) -> Vec<Finding> {
             }
             same.push((&one.command, &one.args));
             tried += 1;
-            if let Err(words) = home.play(scene, one) {
-                match failed.iter_mut().find(|(known, _)| *known == words) {
-                    Some((_, events)) => events.push(kind.name),
-                    None => failed.push((words, vec![kind.name])),
-                }
+            let Err(words) = play(&world, scene, one) else { continue };
+            match failed.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, events)) => events.push(kind.name),
+                None => failed.push((words, vec![kind.name])),
             }
         }
     }
     let fix = "build and install it anew with `./install.sh`; if that does not help, report it with this line";
-    let findings =
-        failed.iter().map(|(words, events)| Finding::bad("hooks", format!("{}: {words}", several(events)), fix));
-    or_well(findings.collect(), "hooks", &format!("{tried} ran and answered"))
+    let wrong = failed.iter().map(|(words, events)| (format!("{}: {words}", several(events)), fix.to_owned()));
+    report(wrong.collect(), format!("{tried} ran and answered"))
 }
 
-/// A home, a project and a session, all made up.
-struct Stage {
-    scratch: Scratch,
-    home: PathBuf,
-    config: PathBuf,
-    project: PathBuf,
-    exports: PathBuf,
-}
-
-impl Stage {
-    fn set() -> std::io::Result<Self> {
-        let scratch = Scratch::new("doctor")?;
-        let home = scratch.0.join("home");
-        let stage = Self {
-            config: home.join(".claude"),
-            project: scratch.0.join("project"),
-            exports: scratch.0.join("exports.sh"),
-            home,
-            scratch,
-        };
-        fs::create_dir_all(&stage.config)?;
-        fs::create_dir_all(&stage.project)?;
-        fs::write(&stage.exports, "")?;
-        Ok(stage)
-    }
-
-    /// One hook, one event: well, or what is wrong.
-    fn play(&self, scene: &Scene, one: &Registered) -> Result<(), String> {
-        let input = payload::of(&one.event, SESSION, &self.config, &self.project);
-        let (program, args) = match &one.args {
-            Some(args) => (program::path(scene, one), args.clone()),
-            None => (PathBuf::from("/bin/sh"), vec!["-c".to_owned(), one.command.clone()]),
-        };
-        let search = scene.env.search_path();
-        let variables: &[(&str, &OsStr)] = &[
-            ("HOME", self.home.as_os_str()),
-            ("CLAUDE_CONFIG_DIR", self.config.as_os_str()),
-            ("PATH", &search),
-            ("TMPDIR", self.scratch.0.as_os_str()),
-            ("CLAUDECODE", "1".as_ref()),
-            ("CLAUDE_CODE_SESSION_ID", SESSION.as_ref()),
-            ("CLAUDE_CODE_SESSION_ATTENDED", "0".as_ref()),
-            ("CLAUDE_PROJECT_DIR", self.project.as_os_str()),
-            ("CLAUDE_ENV_FILE", self.exports.as_os_str()),
-        ];
-        let timeout =
-            one.timeout.filter(|s| (0.001..=600.0).contains(s)).map_or(Duration::from_mins(1), Duration::from_secs_f64);
-        let folder: &Path = &self.project;
-        let task = Task { program: &program, args: &args, folder, variables, input: &input, timeout, keep: 1 << 20 };
-        judge(&run(&task).map_err(|error| format!("cannot be started: {error}"))?)
-    }
+/// One hook, one event: well, or what is wrong.
+fn play(world: &World, scene: &Scene, one: &Registered) -> Result<(), String> {
+    let payload = world.payload(&one.event, "doctor", "default", payload::of(&one.event, &world.project));
+    let (program, args) = match &one.args {
+        Some(args) => (program::path(scene, one), args.clone()),
+        None => (PathBuf::from("/bin/sh"), vec!["-c".to_owned(), one.command.clone()]),
+    };
+    let timeout = one.timeout.filter(|s| (0.001..=600.0).contains(s));
+    let timeout = timeout.map_or(Duration::from_mins(1), Duration::from_secs_f64);
+    let outcome = world.run(&program, &args, &scene.env.search_path(), Some(&payload), timeout);
+    judge(&outcome.map_err(|error| format!("cannot be started: {error}"))?)
 }
 
 /// Nothing in a new session's harmless event is to be refused: whatever is not a calm answer is a finding.
@@ -117,6 +73,6 @@ fn judge(outcome: &Outcome) -> Result<(), String> {
     }
     let answer = String::from_utf8_lossy(&outcome.stdout);
     let answer = answer.trim();
-    let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(answer);
+    let object = serde_json::from_str::<Map<String, Value>>(answer);
     if answer.is_empty() || object.is_ok() { Ok(()) } else { Err("its answer is not one JSON object".to_owned()) }
 }

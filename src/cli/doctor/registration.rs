@@ -1,113 +1,205 @@
-//! Checks that every event calls us, once, and that nothing switches hooks off.
+//! Collects every file that can register or disable the hooks; checks that every event calls us, once, and that nothing
+//! switches hooks off.
 //!
-//! Reads the scene; writes nothing.
+//! Reads the administrator's, the user's, the project's and the local settings, and the plugin if it is switched on.
+//! Invariant: a place that cannot be read is a place with an error, never one left out.
 
-use super::scene::{Kind, Scene};
-use super::{Finding, shell_word};
+use super::{Report, bad, report, shell_word};
+use crate::claude::settings::{Registered, Survey, survey};
+use crate::cli::install::Level;
+use crate::cli::install::plan::read_settings;
 use crate::model::event::EVENTS;
+use crate::system::env::Env;
+use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PLUGIN: &str = "aops";
+
+pub(super) struct Scene<'a> {
+    pub env: &'a Env,
+    pub places: Vec<HookFile>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HookFileKind {
+    Managed,
+    Settings(Level),
+    Plugin,
+}
+
+/// One file, and what it says or why it says nothing.
+pub(super) struct HookFile {
+    pub kind: HookFileKind,
+    pub path: PathBuf,
+    pub survey: Survey,
+    pub error: Option<String>,
+    /// How the plugin is called where it was switched on.
+    pub plugin: String,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn read(env: &'a Env) -> Self {
+        let mut places: Vec<_> =
+            managed_files(env).iter().map(|path| HookFile::read(HookFileKind::Managed, path)).collect();
+        for level in Level::ALL {
+            let place = HookFile::read(HookFileKind::Settings(level), &level.path(env));
+            // In the home folder the project's settings are the user's.
+            if places.iter().all(|other| other.path != place.path) {
+                places.push(place);
+            }
+        }
+        let plugins = plugins(env, &places);
+        places.extend(plugins);
+        Self { env, places }
+    }
+
+    /// Every registration of this program, with its file.
+    pub(super) fn ours(&self) -> impl Iterator<Item = (&HookFile, &Registered)> {
+        self.places.iter().flat_map(|place| place.survey.ours.iter().map(move |one| (place, one)))
+    }
+}
+
+impl HookFile {
+    fn read(kind: HookFileKind, path: &Path) -> Self {
+        let read = read_settings(path).map_err(|error| error.to_string());
+        let (path, survey) = match read {
+            Ok((found, text)) => (found.path, survey(&text).map_err(|error| error.to_string())),
+            Err(error) => (path.to_owned(), Err(error)),
+        };
+        let (survey, error) = survey.map_or_else(|error| (Survey::default(), Some(error)), |found| (found, None));
+        Self { kind, path, survey, error, plugin: String::new() }
+    }
+}
+
+fn managed_files(env: &Env) -> Vec<PathBuf> {
+    let folder = env.managed();
+    let more = fs::read_dir(folder.join("managed-settings.d")).into_iter().flatten().flatten();
+    let mut more: Vec<_> =
+        more.map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
+    more.sort();
+    more.insert(0, folder.join("managed-settings.json"));
+    more.retain(|path| path.exists());
+    more
+}
+
+/// Our plugin's hooks, where it is installed and the most special setting switches it on.
+fn plugins(env: &Env, places: &[HookFile]) -> Vec<HookFile> {
+    let list = fs::read(env.config.join("plugins/installed_plugins.json")).unwrap_or_default();
+    let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+    let installed = list.get("plugins").and_then(Value::as_object);
+    let ours = installed.into_iter().flatten().filter(|(id, _)| id.split('@').next() == Some(PLUGIN));
+    let on = |id: &str| {
+        let mut said = places.iter().flat_map(|place| &place.survey.plugins).filter(|(name, _)| name == id);
+        said.next_back().is_some_and(|(_, on)| *on)
+    };
+    let folder = |install: &Value| Some(PathBuf::from(install.get("installPath")?.as_str()?));
+    ours.filter(|(id, _)| on(id))
+        .flat_map(|(id, installs)| {
+            let folders = installs.as_array().into_iter().flatten().filter_map(folder);
+            folders.map(|folder| plugin(id, &folder)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn plugin(id: &str, folder: &Path) -> HookFile {
+    let mut place = HookFile::read(HookFileKind::Plugin, &folder.join("hooks/hooks.json"));
+    id.clone_into(&mut place.plugin);
+    for one in &mut place.survey.ours {
+        one.command = one.command.replace("${CLAUDE_PLUGIN_ROOT}", &folder.to_string_lossy());
+    }
+    place
+}
 
 /// Every settings file can be read: the client drops one that cannot, and all hooks in it.
-pub(super) fn settings(scene: &Scene) -> Vec<Finding> {
-    let broken = scene.places.iter().filter_map(|place| Some((place, place.error.as_ref()?)));
-    let findings: Vec<_> = broken
-        .map(|(place, error)| {
-            let path = place.path.display();
-            let words = error.lines().next().unwrap_or_default();
-            let finding = format!("`{path}` cannot be read: {words}");
-            Finding::bad("settings", finding, format!("make `{path}` plain JSON, without comments and trailing commas"))
-        })
-        .collect();
-    or_well(findings, "settings", "every settings file can be read")
+pub(super) fn settings(scene: &Scene) -> Report {
+    let broken = scene.places.iter().filter_map(|place| Some((place.path.display(), place.error.as_ref()?)));
+    let wrong = broken.map(|(path, error)| {
+        let what = format!("`{path}` cannot be read: {}", error.lines().next().unwrap_or_default());
+        (what, format!("make `{path}` plain JSON, without comments and trailing commas"))
+    });
+    report(wrong.collect(), "every settings file can be read")
 }
 
 /// Every event of the table is registered, as we would register it today.
-pub(super) fn registered(scene: &Scene) -> Vec<Finding> {
+pub(super) fn registered(scene: &Scene) -> Report {
+    if scene.ours().next().is_none() {
+        return bad("not registered for any event", "run `aops-hook install`");
+    }
     let wanted = || EVENTS.iter().filter(|kind| kind.timeout > 0).map(|kind| kind.name);
     let missing: Vec<_> = wanted().filter(|name| scene.ours().all(|(_, one)| one.event != *name)).collect();
-    let outdated: BTreeSet<_> =
-        scene.ours().filter(|(_, one)| !one.current).map(|(place, one)| (&place.path, &one.event)).collect();
-    if scene.ours().next().is_none() {
-        return vec![Finding::bad("registered", "not registered for any event", "run `aops-hook install`")];
-    }
-    let mut findings = Vec::new();
+    let outdated = scene.ours().filter(|(_, one)| !one.current);
+    let outdated: BTreeSet<_> = outdated.map(|(place, one)| (&place.path, &one.event)).collect();
+    let mut wrong = Vec::new();
     if !missing.is_empty() {
-        let finding = format!("not registered for {}", several(&missing));
-        findings.push(Finding::bad("registered", finding, format!("run `aops-hook install{}`", level(scene))));
+        wrong.push((format!("not registered for {}", several(&missing)), install(scene)));
     }
     if let Some((path, _)) = outdated.first() {
         let events: Vec<_> = outdated.iter().map(|(_, event)| event.as_str()).collect();
-        let finding = format!("not as this version registers, in `{}`: {}", path.display(), several(&events));
-        findings.push(Finding::bad("registered", finding, format!("run `aops-hook install{}`", level(scene))));
+        let what = format!("not as this version registers, in `{}`: {}", path.display(), several(&events));
+        wrong.push((what, install(scene)));
     }
     let files: BTreeSet<_> = scene.ours().map(|(place, _)| format!("`{}`", place.path.display())).collect();
-    let files: Vec<_> = files.iter().map(String::as_str).collect();
-    or_well(findings, "registered", &format!("{} events in {}", wanted().count(), files.join(", ")))
+    let files: Vec<_> = files.into_iter().collect();
+    report(wrong, format!("{} events in {}", wanted().count(), files.join(", ")))
 }
 
-/// The option for the settings that already name us, so that a fix does not register us twice.
-pub(super) fn level(scene: &Scene) -> String {
+/// The fix that registers us, in the settings that already name us, so that it does not register us twice.
+pub(super) fn install(scene: &Scene) -> String {
     let there = scene.ours().find_map(|(place, _)| match place.kind {
-        Kind::Settings(level) => Some(level),
+        HookFileKind::Settings(level) => Some(level),
         _ => None,
     });
-    there.map_or(String::new(), |level| format!(" --{}", level.name()))
+    let option = there.map_or(String::new(), |level| format!(" --{}", level.name()));
+    format!("run `aops-hook install{option}`")
 }
 
 /// `disableAllHooks` in any file switches off all hooks of all files.
-pub(super) fn switched_on(scene: &Scene) -> Vec<Finding> {
-    let off = scene.places.iter().filter(|place| place.survey.disabled);
-    let findings: Vec<_> = off
-        .map(|place| {
-            let path = place.path.display();
-            let finding = format!("`disableAllHooks` in `{path}` switches every hook off");
-            Finding::bad("switched on", finding, format!("remove `disableAllHooks` from `{path}`"))
-        })
-        .collect();
-    or_well(findings, "switched on", "no settings file disables hooks")
+pub(super) fn switched_on(scene: &Scene) -> Report {
+    let off = scene.places.iter().filter(|place| place.survey.disabled).map(|place| place.path.display());
+    let wrong = off.map(|path| {
+        let what = format!("`disableAllHooks` in `{path}` switches every hook off");
+        (what, format!("remove `disableAllHooks` from `{path}`"))
+    });
+    report(wrong.collect(), "no settings file disables hooks")
 }
 
 /// Under `allowManagedHooksOnly` only an administrator can register us.
-pub(super) fn managed(scene: &Scene) -> Vec<Finding> {
-    let only = scene.places.iter().find(|place| place.kind == Kind::Managed && place.survey.managed_only);
-    let there = scene.ours().any(|(place, _)| place.kind == Kind::Managed);
-    let Some(place) = only.filter(|_| !there) else {
-        return vec![Finding::well("managed", "no managed setting keeps the hooks out")];
-    };
+pub(super) fn managed(scene: &Scene) -> Report {
+    let only = scene.places.iter().find(|place| place.kind == HookFileKind::Managed && place.survey.managed_only);
+    let there = scene.ours().any(|(place, _)| place.kind == HookFileKind::Managed);
+    let Some(place) = only.filter(|_| !there) else { return Ok("no managed setting keeps the hooks out".to_owned()) };
     let path = place.path.display();
-    vec![Finding::bad(
-        "managed",
-        format!("`allowManagedHooksOnly` in `{path}` keeps the hooks out"),
-        format!("ask the administrator to register `aops-hook` in `{path}`, or to remove `allowManagedHooksOnly`"),
-    )]
+    let fix =
+        format!("ask the administrator to register `aops-hook` in `{path}`, or to remove `allowManagedHooksOnly`");
+    bad(format!("`allowManagedHooksOnly` in `{path}` keeps the hooks out"), fix)
 }
 
 /// No event is registered in two places: the client would run us twice.
-pub(super) fn once(scene: &Scene) -> Vec<Finding> {
-    let mut places: Vec<_> = scene.places.iter().filter(|place| !place.survey.ours.is_empty()).collect();
-    let mut findings = Vec::new();
+pub(super) fn once(scene: &Scene) -> Report {
+    let places: Vec<_> = scene.places.iter().filter(|place| !place.survey.ours.is_empty()).collect();
+    let mut wrong = Vec::new();
     for place in &places {
         let mut seen = BTreeSet::new();
-        let twice: Vec<_> =
-            place.survey.ours.iter().map(|one| one.event.as_str()).filter(|e| !seen.insert(*e)).collect();
+        let events = place.survey.ours.iter().map(|one| one.event.as_str());
+        let twice: Vec<_> = events.filter(|event| !seen.insert(*event)).collect();
         if !twice.is_empty() {
-            let finding = format!("registered twice in `{}`: {}", place.path.display(), several(&twice));
-            findings.push(Finding::bad("once", finding, format!("run `aops-hook install{}`", level(scene))));
+            let what = format!("registered twice in `{}`: {}", place.path.display(), several(&twice));
+            wrong.push((what, install(scene)));
         }
     }
     // The widest settings stay; a plugin gives way to them.
-    let first = (!places.is_empty()).then(|| places.remove(0));
-    for place in places {
-        let wide = first.map(|place| place.path.display().to_string()).unwrap_or_default();
-        let finding = format!("registered in `{wide}` and again in `{}`", place.path.display());
+    for place in places.iter().skip(1) {
+        let what = format!("registered in `{}` and again in `{}`", places[0].path.display(), place.path.display());
         let fix = match place.kind {
-            Kind::Settings(level) => format!("run `aops-hook uninstall --{}`", level.name()),
-            Kind::Plugin => format!("run `claude plugin disable {}`", place.plugin),
-            Kind::Managed => format!("remove our entries from {}", shell_word(&place.path)),
+            HookFileKind::Settings(level) => format!("run `aops-hook uninstall --{}`", level.name()),
+            HookFileKind::Plugin => format!("run `claude plugin disable {}`", place.plugin),
+            HookFileKind::Managed => format!("remove our entries from {}", shell_word(&place.path)),
         };
-        findings.push(Finding::bad("once", finding, fix));
+        wrong.push((what, fix));
     }
-    or_well(findings, "once", "no event is registered twice")
+    report(wrong, "no event is registered twice")
 }
 
 /// `A`, `B` and 28 more.
@@ -117,8 +209,4 @@ pub(super) fn several(names: &[&str]) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
-}
-
-pub(super) fn or_well(findings: Vec<Finding>, check: &'static str, well: &str) -> Vec<Finding> {
-    if findings.is_empty() { vec![Finding::well(check, well)] } else { findings }
 }

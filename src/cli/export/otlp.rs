@@ -4,9 +4,7 @@
 //! `invoke_agent`, `execute_tool`); other attributes are `aops.…`. Invariant: the same session gives the same ids, so
 //! a collector that gets it twice stores it once.
 
-use super::csv::sum;
-use super::trace::{AgentSpan, CallSpan, Trace};
-use super::{Found, Io};
+use super::{FoundSession, Io, sum};
 use crate::briefing::memory;
 use crate::claude::transcript::scan::phase_at;
 use crate::claude::usage::Sum;
@@ -14,26 +12,26 @@ use crate::cli::{Refused, refused};
 use crate::config::policy::Address;
 use crate::insight::collect;
 use crate::insight::document::Insights;
+use crate::insight::tally::Tally;
+use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
+use crate::model::event::EventKind;
+use crate::session::fact::{Fact, Seen, Step};
 use crate::text::json::cut;
 use crate::text::sha256::sha256;
+use crate::text::time;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// A few hundred kilobytes.
 const SPANS_PER_REQUEST: usize = 500;
 
-pub(super) fn send(io: &mut Io, found: &[Found], endpoint: &str) -> anyhow::Result<u8> {
+pub(super) fn send(io: &mut Io, found: &[FoundSession], endpoint: &str) -> anyhow::Result<u8> {
     let url = format!("{}/v1/traces", endpoint.trim_end_matches('/').trim_end_matches("/v1/traces"));
-    let server = match Address::read(&url) {
-        Ok(server) => server,
-        Err(why) => {
-            return refused(format!(
-                "{why}\nhint: send to a collector on this machine that forwards, `--endpoint http://127.0.0.1:4318`"
-            ));
-        }
-    };
+    let hint = "hint: send to a collector on this machine that forwards, `--endpoint http://127.0.0.1:4318`";
+    let server = Address::read(&url).or_else(|why| refused(format!("{why}\n{hint}")))?;
     let (mut sessions, mut sent) = (0_u64, 0_u64);
     for found in found {
         let spans = spans(io, found)?;
@@ -43,22 +41,17 @@ pub(super) fn send(io: &mut Io, found: &[Found], endpoint: &str) -> anyhow::Resu
         }
         sessions += u64::from(!spans.is_empty());
     }
-    if io.json {
-        writeln!(io.out, "{}", json!({"sessions": sessions, "spans": sent, "endpoint": url}))?;
-    } else {
-        writeln!(io.out, "sent {sent} spans of {sessions} sessions to {url}")?;
-    }
-    Ok(0)
+    let value = json!({"sessions": sessions, "spans": sent, "endpoint": url});
+    io.answer(&value, format!("sent {sent} spans of {sessions} sessions to {url}"))
 }
 
 fn post(server: &Address, url: &str, spans: &[Value]) -> anyhow::Result<()> {
     let resource = [text("service.name", "aops-hook"), text("service.version", env!("CARGO_PKG_VERSION"))];
     let scope = json!({"name": "aops-hook", "version": env!("CARGO_PKG_VERSION")});
-    let body = json!({"resourceSpans": [{"resource": {"attributes": resource}, "scopeSpans": [{"scope": scope, "spans": spans}]}]});
-    let failed = |why: String| Refused {
-        code: 1,
-        words: format!("`{url}` {why}\nhint: does a collector listen there for OTLP over HTTP?"),
-    };
+    let scopes = json!([{"scope": scope, "spans": spans}]);
+    let body = json!({"resourceSpans": [{"resource": {"attributes": resource}, "scopeSpans": scopes}]});
+    let hint = "hint: does a collector listen there for OTLP over HTTP?";
+    let failed = |why: String| Refused { code: 1, words: format!("`{url}` {why}\n{hint}") };
     let (status, said) =
         memory::post(server, &body.to_string(), Instant::now() + TIMEOUT).map_err(|e| failed(e.to_string()))?;
     let said: Value = serde_json::from_slice(&said).unwrap_or_default();
@@ -70,42 +63,24 @@ fn post(server: &Address, url: &str, spans: &[Value]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn spans(io: &Io, found: &Found) -> anyhow::Result<Vec<Value>> {
+fn spans(io: &Io, found: &FoundSession) -> anyhow::Result<Vec<Value>> {
     let Some(shelved) = &found.shelved else { return Ok(Vec::new()) };
     let Trace { tally, calls, agents } = Trace::of(&shelved.path, &found.session_id)?;
     let (phases, end) = (tally.phases.clone(), tally.last_ms);
     let Some((began, _)) = phases.first().copied() else { return Ok(Vec::new()) };
     let insights = collect::finish(io.env, tally, &found.transcript, None)?;
     let writer = SpanWriter { session: &found.session_id, phases: &phases, agents: &agents, end };
-    let root = Span {
-        id: writer.id("session"),
-        parent: String::new(),
-        name: "invoke_agent claude-code".to_owned(),
-        from: began,
-        to: end,
-        attributes: session_attributes(&insights),
-        error: (insights.outcome == "failure").then(|| "halted".to_owned()),
-    };
-    let mut spans = vec![root];
+    let halted = Some("halted").filter(|_| insights.outcome == "failure");
+    let name = "invoke_agent claude-code";
+    let mut spans =
+        vec![writer.span("session", None, name, (began, Some(end)), &session_attributes(&insights), halted)];
     let ends = phases.iter().skip(1).map(|(at, _)| *at).chain([end]);
     spans.extend(phases.iter().zip(ends).map(|((from, phase), to)| writer.phase(*from, to, phase)));
     spans.extend(agents.iter().map(|agent| writer.agent(agent)));
     spans.extend(calls.iter().enumerate().map(|(n, call)| writer.call(n, call)));
-    Ok(spans.iter().map(|span| writer.write(span)).collect())
+    Ok(spans)
 }
 
-struct Span {
-    id: String,
-    /// Empty for the session itself.
-    parent: String,
-    name: String,
-    from: i64,
-    to: i64,
-    attributes: Vec<Value>,
-    error: Option<String>,
-}
-
-/// Makes the spans of one session.
 struct SpanWriter<'a> {
     session: &'a str,
     phases: &'a [(i64, &'static str)],
@@ -118,85 +93,80 @@ impl SpanWriter<'_> {
         sha256(&[self.session.as_bytes(), b"\0", what.as_bytes()])[..16].to_owned()
     }
 
-    fn phase_id(&self, began: i64) -> String {
-        self.id(&format!("phase {began}"))
-    }
-
-    /// The phase at this time, or the session.
+    /// What is the phase at this time, or the session.
     fn parent_at(&self, ms: i64) -> String {
         let after = self.phases.partition_point(|(began, _)| *began <= ms);
-        after.checked_sub(1).map_or_else(|| self.id("session"), |at| self.phase_id(self.phases[at].0))
+        after.checked_sub(1).map_or_else(|| "session".to_owned(), |at| format!("phase {}", self.phases[at].0))
     }
 
     fn conversation(&self) -> Value {
         text("gen_ai.conversation.id", self.session)
     }
 
-    fn phase(&self, from: i64, to: i64, phase: &str) -> Span {
-        let attributes = vec![text("aops.phase", phase), self.conversation()];
-        let (id, parent) = (self.phase_id(from), self.id("session"));
-        Span { id, parent, name: format!("phase {phase}"), from, to, attributes, error: None }
+    fn phase(&self, from: i64, to: i64, phase: &str) -> Value {
+        let attributes = [text("aops.phase", phase), self.conversation()];
+        let (what, name) = (format!("phase {from}"), format!("phase {phase}"));
+        self.span(&what, Some("session"), &name, (from, Some(to)), &attributes, None)
     }
 
-    fn agent(&self, agent: &AgentSpan) -> Span {
-        let attributes = vec![
+    fn agent(&self, agent: &AgentSpan) -> Value {
+        let attributes = [
             text("gen_ai.operation.name", "invoke_agent"),
             text("gen_ai.provider.name", "anthropic"),
             text("gen_ai.agent.name", &agent.kind),
             text("gen_ai.agent.id", &agent.id),
             self.conversation(),
         ];
-        Span {
-            id: self.id(&format!("agent {}", agent.id)),
-            parent: self.parent_at(agent.from_ms),
-            name: format!("invoke_agent {}", agent.kind),
-            from: agent.from_ms,
-            to: agent.to_ms.unwrap_or(self.end),
-            attributes,
-            error: None,
-        }
+        let (what, name) = (format!("agent {}", agent.id), format!("invoke_agent {}", agent.kind));
+        self.span(&what, Some(&self.parent_at(agent.from_ms)), &name, (agent.from_ms, agent.to_ms), &attributes, None)
     }
 
-    fn call(&self, n: usize, call: &CallSpan) -> Span {
+    fn call(&self, n: usize, call: &CallSpan) -> Value {
+        let (id, tool, last) = (&call.first.call.id, &call.first.call.tool, &call.last);
         let mut attributes = vec![
             text("gen_ai.operation.name", "execute_tool"),
-            text("gen_ai.tool.name", &call.tool),
-            text("gen_ai.tool.type", if call.tool.starts_with("mcp__") { "extension" } else { "function" }),
-            text("gen_ai.tool.call.id", &call.id),
+            text("gen_ai.tool.name", tool),
+            text("gen_ai.tool.type", if tool.starts_with("mcp__") { "extension" } else { "function" }),
+            text("gen_ai.tool.call.id", id),
             self.conversation(),
             text("aops.phase", phase_at(self.phases, call.from_ms)),
-            text("aops.call.state", call.state.name()),
+            text("aops.call.state", last.to.name()),
         ];
-        attributes.extend(call.gate.as_ref().map(|gate| text("aops.gate", gate)));
-        let error = match call.state {
+        let ended = call.to_ms.map(|_| last);
+        attributes.extend(ended.and_then(|last| last.gate.as_ref()).map(|gate| text("aops.gate", gate)));
+        let error = match last.to {
             CallState::Failed => Some("tool_error"),
             CallState::Denied => Some("denied"),
             _ => None,
         };
         attributes.extend(error.map(|kind| text("error.type", kind)));
-        let by_agent = call.agent_id.as_ref().filter(|id| self.agents.iter().any(|agent| agent.id == **id));
-        Span {
-            id: self.id(&format!("call {n} {}", call.id)),
-            parent: by_agent.map_or_else(|| self.parent_at(call.from_ms), |id| self.id(&format!("agent {id}"))),
-            name: format!("execute_tool {}", call.tool),
-            from: call.from_ms,
-            to: call.to_ms.unwrap_or(self.end),
-            attributes,
-            error: error.map(|kind| call.reason.clone().unwrap_or_else(|| kind.to_owned())),
-        }
+        let by_agent = call.first.agent_id.as_ref().filter(|id| self.agents.iter().any(|agent| agent.id == **id));
+        let parent = by_agent.map_or_else(|| self.parent_at(call.from_ms), |id| format!("agent {id}"));
+        let (what, name) = (format!("call {n} {id}"), format!("execute_tool {tool}"));
+        let error = error.map(|kind| last.reason.as_deref().unwrap_or(kind));
+        self.span(&what, Some(&parent), &name, (call.from_ms, call.to_ms), &attributes, error)
     }
 
-    fn write(&self, span: &Span) -> Value {
+    /// One span. What has no end ends with the session; the session itself has no parent.
+    fn span(
+        &self,
+        what: &str,
+        parent: Option<&str>,
+        name: &str,
+        (from, to): (i64, Option<i64>),
+        attributes: &[Value],
+        error: Option<&str>,
+    ) -> Value {
         let nanos = |ms: i64| (i128::from(ms.max(0)) * 1_000_000).to_string();
         let mut value = json!({
-            "traceId": sha256(&[self.session.as_bytes()])[..32], "spanId": span.id, "name": span.name, "kind": 1,
-            "startTimeUnixNano": nanos(span.from), "endTimeUnixNano": nanos(span.to.max(span.from)),
-            "attributes": span.attributes,
+            "traceId": sha256(&[self.session.as_bytes()])[..32], "spanId": self.id(what), "name": name, "kind": 1,
+            "startTimeUnixNano": nanos(from), "endTimeUnixNano": nanos(to.unwrap_or(self.end).max(from)),
+            "attributes": attributes,
         });
-        if !span.parent.is_empty() {
-            value["parentSpanId"] = json!(span.parent);
+        if let Some(parent) = parent {
+            value["parentSpanId"] = json!(self.id(parent));
         }
-        if let Some(error) = &span.error {
+        if let Some(error) = error {
             value["status"] = json!({"code": 2, "message": cut(error, 500)});
         }
         value
@@ -232,4 +202,72 @@ fn text(key: &str, value: &str) -> Value {
 /// The encoding writes 64-bit integers as strings.
 fn number(key: &str, value: u64) -> Value {
     json!({"key": key, "value": {"intValue": value.to_string()}})
+}
+
+/// A call: its first and its newest entry, and when it began and ended.
+struct CallSpan {
+    first: Step,
+    last: Step,
+    from_ms: i64,
+    to_ms: Option<i64>,
+}
+
+struct AgentSpan {
+    id: String,
+    kind: String,
+    from_ms: i64,
+    to_ms: Option<i64>,
+}
+
+/// The calls and agents of a session with their times, from its ledger.
+#[derive(Default)]
+struct Trace {
+    tally: Tally,
+    calls: Vec<CallSpan>,
+    agents: Vec<AgentSpan>,
+}
+
+impl Trace {
+    fn of(folder: &Path, session_id: &str) -> std::io::Result<Self> {
+        let mut trace = Self { tally: Tally::new(), ..Self::default() };
+        collect::entries(&folder.join(LEDGER_FILE), |line, fact| {
+            let at_ms = time::parse(line.ts).unwrap_or(0);
+            match fact {
+                Fact::Call(step) => trace.add_call(at_ms, step),
+                Fact::Event(seen) => trace.add_agent(at_ms, seen),
+                _ => {}
+            }
+            trace.tally.add(session_id, line, fact);
+        })?;
+        Ok(trace)
+    }
+
+    fn add_call(&mut self, at_ms: i64, step: &Step) {
+        if step.to == CallState::Pending {
+            self.calls.push(CallSpan { first: step.clone(), last: step.clone(), from_ms: at_ms, to_ms: None });
+            return;
+        }
+        let open = |call: &&mut CallSpan| call.to_ms.is_none() && call.first.call.id == step.call.id;
+        if let Some(call) = self.calls.iter_mut().rev().find(open) {
+            call.last = step.clone();
+            call.to_ms = step.to.is_terminal().then_some(at_ms);
+        }
+    }
+
+    fn add_agent(&mut self, at_ms: i64, seen: &Seen) {
+        let Some(id) = &seen.agent_id else { return };
+        match EventKind::of(&seen.event) {
+            EventKind::SubagentStart => {
+                let kind = seen.agent_type.as_deref().unwrap_or("subagent");
+                let kind = kind.strip_prefix("aops:").unwrap_or(kind).to_owned();
+                self.agents.push(AgentSpan { id: id.clone(), kind, from_ms: at_ms, to_ms: None });
+            }
+            EventKind::SubagentStop => {
+                if let Some(agent) = self.agents.iter_mut().rev().find(|agent| agent.id == *id) {
+                    agent.to_ms = Some(at_ms);
+                }
+            }
+            _ => {}
+        }
+    }
 }

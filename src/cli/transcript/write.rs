@@ -1,23 +1,26 @@
 //! Second pass: writes record after record, the gates' answers between them, and subagents below their call.
 //!
-//! Reads transcripts, writes the page. Invariant: each record and each subagent is written once; subagents whose call is
-//! unknown come last.
+//! Reads transcripts, writes the page. Invariants: each record and each subagent is written once, and subagents whose call
+//! is unknown come last; every text of the session is redacted and without control characters, and cannot end the fence
+//! around it.
 
-use super::gates::GateNotes;
-use super::outcome::CallOutcomes;
-use super::page::{Page, safe};
+use super::{CallOutcome, CallOutcomes, GateNotes};
 use crate::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text};
 use crate::gate::sandbox;
 use crate::model::call::{CallKey, CallState, ToolCall};
-use crate::text::json;
+use crate::text::json::{self, cut};
+use crate::text::redact::redact;
 use crate::text::template::one_line;
 use crate::text::time;
 use std::collections::BTreeSet;
-use std::io;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Nested agents that are written below their call.
 const DEEPEST: usize = 6;
+/// Bytes of one text; the rest is cut.
+const LONGEST: usize = 64 << 10;
 
 pub(super) struct Writer<'a> {
     page: Page<'a>,
@@ -84,13 +87,13 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         if let Some(words) = message.plain() {
-            return self.said(who, &when, &message.id, &words);
+            return self.write_words(who, &when, &message.id, &words);
         }
         for block in message.blocks() {
             match block.kind.as_ref() {
                 "text" => {
                     let words = block.text.and_then(text).unwrap_or_default();
-                    self.said(who, &when, &message.id, &words)?;
+                    self.write_words(who, &when, &message.id, &words)?;
                 }
                 "thinking" if !self.short => {
                     let words = block.thinking.and_then(text).unwrap_or_default();
@@ -106,7 +109,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn said(&mut self, who: &str, when: &str, id: &str, words: &str) -> io::Result<()> {
+    fn write_words(&mut self, who: &str, when: &str, id: &str, words: &str) -> io::Result<()> {
         if words.trim().is_empty() {
             return Ok(());
         }
@@ -123,9 +126,9 @@ impl<'a> Writer<'a> {
         let call =
             ToolCall { key: CallKey::of(&block.name, &block.id), input: input.to_owned(), ..ToolCall::default() };
         let shown = safe(&sandbox::shown(&call), 300).replace(['`', '\n'], " ");
-        self.page.line(&format!("**Call** `{shown}`: {}", self.ended(&block.id)))?;
+        self.page.line(&format!("**Call** `{shown}`: {}", self.describe_end(&block.id)))?;
         if let Some(ended) = self.gates.calls.get(block.id.as_ref())
-            && let Some(gate) = &ended.gate
+            && let Some(gate) = ended.gate.as_ref().filter(|_| ended.to == CallState::Denied)
         {
             let reason = ended.reason.as_deref().unwrap_or_default();
             self.page.line(&format!("- gate `{gate}` refused it: {}", one_line(&safe(reason, 2000), 600)))?;
@@ -133,7 +136,7 @@ impl<'a> Writer<'a> {
         if !self.short
             && let Ok(json) = json::read(input)
         {
-            self.page.fenced("json", &crate::text::json::canonical(&json))?;
+            self.page.fenced("json", &json::canonical(&json))?;
         }
         let started = self.outcomes.agents.iter().filter(|agent| agent.call == block.id);
         for agent in started.map(|agent| agent.agent_id.clone()).collect::<Vec<_>>() {
@@ -143,17 +146,15 @@ impl<'a> Writer<'a> {
     }
 
     /// `completed in 12 ms`, from ledger and transcript.
-    fn ended(&self, id: &str) -> String {
+    fn describe_end(&self, id: &str) -> String {
         let (known, outcome) = (self.gates.calls.get(id), self.outcomes.calls.get(id));
-        let state = match (known.and_then(|known| known.state), outcome.and_then(|o| o.is_error)) {
+        let state = match (known.map(|known| known.to), outcome.and_then(|o| o.is_error)) {
             (Some(CallState::Denied), _) => "denied",
             (Some(CallState::Failed), _) | (None, Some(true)) => "failed",
             (Some(CallState::Completed), _) | (None, Some(false)) => "completed",
             _ => "never ended",
         };
-        let took = known
-            .and_then(|known| known.duration_ms)
-            .or_else(|| outcome.and_then(super::outcome::CallOutcome::took_ms));
+        let took = known.and_then(|known| known.duration_ms).or_else(|| outcome.and_then(CallOutcome::took_ms));
         took.map_or_else(|| state.to_owned(), |ms| format!("{state} in {ms} ms"))
     }
 
@@ -171,9 +172,7 @@ impl<'a> Writer<'a> {
     }
 
     fn subagent(&mut self, agent_id: &str) -> io::Result<()> {
-        let Some(agent) = self.outcomes.agents.iter().find(|agent| agent.agent_id == agent_id) else {
-            return Ok(());
-        };
+        let Some(agent) = self.outcomes.agents.iter().find(|agent| agent.agent_id == agent_id) else { return Ok(()) };
         if self.page.depth >= DEEPEST || !self.written.insert(agent_id.to_owned()) {
             return Ok(());
         }
@@ -198,6 +197,57 @@ impl<'a> Writer<'a> {
 }
 
 fn clock(ms: i64) -> String {
-    let stamp = time::timestamp(ms);
-    stamp.get(11..19).unwrap_or_default().to_owned()
+    time::timestamp(ms).get(11..19).unwrap_or_default().to_owned()
+}
+
+/// Paragraphs of markdown, quoted as deep as the subagent they come from.
+pub(super) struct Page<'a> {
+    out: &'a mut dyn Write,
+    depth: usize,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(out: &'a mut dyn Write) -> Self {
+        Self { out, depth: 0 }
+    }
+
+    /// One paragraph of our own.
+    pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
+        self.put(text)?;
+        self.put("")
+    }
+
+    /// A text of the session, as markdown.
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        self.line(safe(text, LONGEST).trim_end())
+    }
+
+    /// A text of the session, verbatim.
+    fn fenced(&mut self, kind: &str, text: &str) -> io::Result<()> {
+        let text = safe(text, LONGEST);
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0).max(2);
+        let fence = "`".repeat(longest + 1);
+        self.put(&format!("{fence}{kind}"))?;
+        self.put(text.trim_end_matches('\n'))?;
+        self.line(&fence)
+    }
+
+    fn put(&mut self, text: &str) -> io::Result<()> {
+        let mark = "> ".repeat(self.depth);
+        if text.is_empty() {
+            return writeln!(self.out, "{}", mark.trim_end());
+        }
+        text.lines().try_for_each(|line| writeln!(self.out, "{}", format!("{mark}{line}").trim_end()))
+    }
+}
+
+/// Redacted, cut, and without control characters.
+fn safe(text: &str, longest: usize) -> String {
+    let clean = redact(text);
+    let kept = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();
+    let mut out: String = cut(&clean, longest).chars().filter(kept).collect();
+    if clean.len() > longest {
+        let _ = write!(out, "\n[{} bytes more]", clean.len() - longest);
+    }
+    out
 }

@@ -1,28 +1,38 @@
-//! The evidence in the ledger for a verdict, gate by gate.
+//! The evidence for a verdict: in the ledger, gate by gate, and in the user's rules and checks.
 //!
-//! Reads the batches before it and the session at that time; writes nothing. Invariant: what is missing is given with the
-//! entry since which it is missing.
+//! Reads the entries of the verdict and before it, the session at that time, and today's configuration for the line.
+//! Invariants: what is missing is given with the entry since which it is missing; a rule or check that was changed since
+//! is reported as gone, never shown at a wrong line.
 
 use crate::cli::past::{Answered, Asked, Batch};
+use crate::config::in_force::{self, InForce};
+use crate::gate::{moved, rules};
 use crate::insight::tally::words as text;
 use crate::ledger::open::Recent;
-use crate::model::call::{CallState, Effect};
+use crate::model::agent::ours;
+use crate::model::call::{CallState, Effect, ToolCall};
+use crate::model::event::{Event, EventKind};
+use crate::observe;
 use crate::session::describe::describe_fact;
-use crate::session::fact::Fact;
+use crate::session::fact::{Checked, Fact, Step};
 use crate::session::fold::Session;
+use crate::system::env::Env;
 use crate::text::template::one_line;
+use crate::text::time;
+use serde::Serialize;
+use std::path::Path;
 
 /// One piece of evidence; without a number it is something that is missing.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct Clue {
     pub(super) seq: Option<u64>,
     pub(super) what: String,
 }
 
-pub(super) fn of(answered: &Answered, before: &[Batch], session: &Session) -> Vec<Clue> {
+pub(super) fn of_ledger(answered: &Answered, before: &[Batch], session: &Session) -> Vec<Clue> {
     let past = Past { before, session };
     match answered.gate {
-        "sandbox" if answered.agent.and_then(crate::model::agent::ours).is_some() => {
+        "sandbox" if answered.agent.and_then(ours).is_some() => {
             vec![missing("our own agents review and verify; they do not change what they look at")]
         }
         "sandbox" => past.plan(),
@@ -50,7 +60,6 @@ impl<'a> Past<'a> {
         self.before.iter().flatten()
     }
 
-    /// The last entry of this form, described.
     fn last(&self, like: impl Fn(&Fact) -> bool) -> Option<Clue> {
         let entry = self.entries().rev().find(|entry| like(&entry.fact))?;
         Some(Clue { seq: Some(entry.seq), what: format!("{}  {}", entry.kind, describe_fact(&entry.fact, 240)) })
@@ -66,14 +75,14 @@ impl<'a> Past<'a> {
     /// The prompt, its plan, and the review of the plan.
     fn plan(&self) -> Vec<Clue> {
         let prompt = self.entries().rev().find_map(|entry| match &entry.fact {
-            Fact::Event(seen) if seen.event == "UserPromptSubmit" => {
+            Fact::Event(seen) if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => {
                 let words = one_line(&text(seen, "prompt").unwrap_or_default(), 120);
-                Some((entry.seq, format!("the prompt: {words}")))
+                Some(Clue { seq: Some(entry.seq), what: format!("the prompt: {words}") })
             }
             _ => None,
         });
-        let since = prompt.as_ref().map_or(0, |(seq, _)| *seq);
-        let mut clues: Vec<Clue> = prompt.into_iter().map(|(seq, what)| Clue { seq: Some(seq), what }).collect();
+        let since = prompt.as_ref().and_then(|clue| clue.seq).unwrap_or(0);
+        let mut clues: Vec<Clue> = prompt.into_iter().collect();
         let Some(plan) = self.report_of("prompt-hydrator", since) else {
             clues.push(missing("no report of `prompt-hydrator`"));
             return clues;
@@ -83,29 +92,24 @@ impl<'a> Past<'a> {
         if self.session.state.state.current_workflow.as_deref() == Some("simple-question") {
             return clues;
         }
-        match self.report_of("critic", planned) {
-            Some(review) => clues.push(review),
-            None => clues.push(missing("no verdict of `critic` on that plan")),
-        }
+        let review = self.report_of("critic", planned);
+        clues.push(review.unwrap_or_else(|| missing("no verdict of `critic` on that plan")));
         clues
     }
 
     fn audit(&self) -> Vec<Clue> {
         let drawn = self.last(|fact| matches!(fact, Fact::Call(step) if step.drawn == Some(true)));
-        let mut clues: Vec<Clue> = drawn
-            .into_iter()
-            .map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue })
-            .collect();
+        let drawn = drawn.map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue });
         let writes = self.session.state.audit.writes_since;
-        clues.push(missing(&format!("{writes} changes, and no start of `custodiet`")));
-        clues
+        let late = missing(&format!("{writes} changes, and no start of `custodiet`"));
+        drawn.into_iter().chain([late]).collect()
     }
 
     /// The last change, and which reports came after it.
     fn work(&self) -> Vec<Clue> {
-        let wrote = |step: &crate::session::fact::Step| {
+        let wrote = |step: &Step| {
             matches!(step.to, CallState::Completed | CallState::Failed)
-                && step.agent_type.as_deref().and_then(crate::model::agent::ours).is_none()
+                && step.agent_type.as_deref().and_then(ours).is_none()
         };
         // Only a call's first entry has its effect; its end is found by the key.
         let asked = self.entries().rev().find_map(|entry| match &entry.fact {
@@ -126,19 +130,20 @@ impl<'a> Past<'a> {
             }
             None => (0, Vec::new()),
         };
-        for (agent, owed) in [("qa-verifier", self.session.owes_qa()), ("framework", true)] {
-            match self.report_of(agent, last) {
-                Some(report) if owed => clues.push(report),
-                None if owed => clues.push(missing(&format!("no report of `{agent}`"))),
-                _ => {}
-            }
-        }
+        let wanted = self.session.owes_qa().then_some("qa-verifier").into_iter().chain(["framework"]);
+        let report = |agent| self.report_of(agent, last).unwrap_or_else(|| missing(&format!("no report of `{agent}`")));
+        clues.extend(wanted.map(report));
         clues
     }
 
     fn report(&self, answered: &Answered) -> Vec<Clue> {
         let Asked::Event(seen) = answered.asked else { return Vec::new() };
-        let same = |fact: &Fact| matches!(fact, Fact::Event(start) if start.event == "SubagentStart" && start.agent_id == seen.agent_id);
+        let same = |fact: &Fact| match fact {
+            Fact::Event(start) => {
+                EventKind::of(&start.event) == EventKind::SubagentStart && start.agent_id == seen.agent_id
+            }
+            _ => false,
+        };
         let id = seen.agent_id.as_deref().unwrap_or_default();
         let sent_on =
             |entry: &&Recent| matches!(&entry.fact, Fact::Verdict(report) if report.agent_id == id && report.sent_on);
@@ -158,7 +163,7 @@ impl<'a> Past<'a> {
 
     /// The guard judges the call alone; evidence exists only for a session that was moved.
     fn began(&self, answered: &Answered) -> Vec<Clue> {
-        if !answered.reason.contains(crate::gate::moved::WHY) {
+        if !answered.reason.contains(moved::WHY) {
             return Vec::new();
         }
         let began = |fact: &Fact| match fact {
@@ -168,4 +173,81 @@ impl<'a> Past<'a> {
         };
         self.last(began).into_iter().collect()
     }
+}
+
+pub(super) fn own(env: &Env, answered: &Answered, batch: &Batch, before: &[Batch], session: &Session) -> Vec<Clue> {
+    let failed = batch.iter().filter_map(|entry| match &entry.fact {
+        Fact::Check(run) if run.failed() => Some((entry.seq, run)),
+        _ => None,
+    });
+    let failed: Vec<(u64, &Checked)> = failed.collect();
+    let of_rules = answered.gate == "rules";
+    if failed.is_empty() && !of_rules {
+        return Vec::new();
+    }
+    let now = in_force::look(env, Path::new(&session.memory.root)).ok();
+    let mut clues: Vec<Clue> = failed.into_iter().map(|(seq, run)| check(seq, run, session, now.as_ref())).collect();
+    if let (Asked::Call(step), true) = (answered.asked, of_rules) {
+        clues.extend(matching(env, answered, step, before, session, now.as_ref()));
+    }
+    clues
+}
+
+/// Every rule that the call matched, under the policy at that time.
+fn matching(
+    env: &Env,
+    answered: &Answered,
+    step: &Step,
+    before: &[Batch],
+    session: &Session,
+    now: Option<&InForce>,
+) -> Vec<Clue> {
+    let input = step.input.as_ref().map_or("{}", |input| input.get()).to_owned();
+    let event = Event {
+        cwd: session.memory.root.clone(),
+        permission_mode: step.mode.clone(),
+        agent_id: step.agent_id.clone(),
+        agent_type: step.agent_type.clone(),
+        call: Some(ToolCall { key: step.call.clone(), input, ..ToolCall::default() }),
+        ..Event::named(answered.event)
+    };
+    let context = observe::call::again(env, session, &event, time::parse(answered.ts).unwrap_or(env.now_ms));
+    let Some(called) = rules::called(session, &event, &context) else { return Vec::new() };
+    // The configuration at that time is itself an entry.
+    let set = |fact: &Fact| match fact {
+        Fact::Open(_) => true,
+        Fact::Event(seen) => seen.policy_hash.is_some(),
+        _ => false,
+    };
+    let seq = before.iter().flatten().rev().find(|entry| set(&entry.fact)).map(|entry| entry.seq);
+    let policy = session.policy();
+    let matching = policy.rules.iter().filter(|rule| rule.matches(&called));
+    matching
+        .map(|rule| {
+            let there = now.filter(|now| now.policy.rules.contains(rule));
+            let met = rule.found(&called).into_iter().map(|(name, pattern, what)| {
+                let what = if pattern == what { String::new() } else { format!(" met `{}`", one_line(&what, 120)) };
+                format!("{name} `{pattern}`{what}")
+            });
+            let met: Vec<String> = met.collect();
+            let place = place(&format!("rule.{}", rule.id), there);
+            let what = format!("rule `{}` ({}), {place}: {}", rule.id, rule.action.word(), met.join(", "));
+            Clue { seq, what }
+        })
+        .collect()
+}
+
+fn check(seq: u64, run: &Checked, session: &Session, now: Option<&InForce>) -> Clue {
+    let policy = session.policy();
+    let then = policy.checks.iter().find(|check| check.id == run.id);
+    let there = now.filter(|now| then.is_some_and(|check| now.policy.checks.contains(check)));
+    let place = place(&format!("check.{}", run.id), there);
+    let (ending, ms, command) = (&run.ending, run.ms, one_line(&run.run, 120));
+    let what = format!("check `{}`, {place}: `{command}` ended with {ending} after {ms} ms", run.id);
+    Clue { seq: Some(seq), what }
+}
+
+fn place(key: &str, now: Option<&InForce>) -> String {
+    let place = now.and_then(|now| now.origins.of(key).first());
+    place.map_or_else(|| "no longer in the configuration as it was".to_owned(), ToString::to_string)
 }

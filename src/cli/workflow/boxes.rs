@@ -1,14 +1,12 @@
 //! Draws a workflow with box characters.
 //!
 //! Reads a layout, writes nothing. Invariants: a line never runs through a box; where the lines between two rows could be
-//! read in more than one way, the boxes below say in words what they come after.
+//! read in more than one way, the boxes below say in words what they come after; lines of one owner join where they meet,
+//! of two owners the upright one goes over the level one.
 
-use super::super::table::clean;
 use super::{done_by, phase};
+use crate::cli::table::{clean, cut};
 use crate::config::workflow::{Layout, Slot, Workflow};
-use canvas::Canvas;
-
-mod canvas;
 
 /// Columns between two boxes. Odd, as every width here, so that centres align in one column.
 const GAP: usize = 3;
@@ -28,7 +26,7 @@ impl Drawing {
     }
 
     pub(super) fn width(&self) -> usize {
-        self.margin() + self.canvas.width()
+        self.margin() + self.canvas.width
     }
 
     pub(super) fn lines(&self) -> impl Iterator<Item = (String, String)> {
@@ -37,7 +35,6 @@ impl Drawing {
     }
 }
 
-/// One slot, placed.
 struct PlacedSlot {
     left: usize,
     width: usize,
@@ -56,10 +53,10 @@ pub(super) fn draw(workflow: &Workflow) -> Drawing {
     let bands: Vec<_> = layout.lines.iter().map(|lines| bundles(lines)).collect();
     let rows = places(workflow, &layout, &bands);
     let width = rows.iter().flatten().map(|place| place.left + place.width).max().unwrap_or(0);
-    let mut drawing = Drawing { labels: Vec::new(), canvas: Canvas::new(width) };
+    let mut drawing = Drawing { labels: Vec::new(), canvas: Canvas { width, rows: Vec::new() } };
     let mut last = String::new();
     for (n, row) in rows.iter().enumerate() {
-        let top = drawing.canvas.height();
+        let top = drawing.canvas.rows.len();
         let tall = row.iter().map(|place| place.words.len()).max().unwrap_or(0) + 2;
         drawing.canvas.grow(tall);
         for place in row {
@@ -73,7 +70,7 @@ pub(super) fn draw(workflow: &Workflow) -> Drawing {
         }
         if let Some(band) = bands.get(n) {
             draw_band(&mut drawing.canvas, row, &rows[n + 1], band);
-            drawing.labels.resize(drawing.canvas.height(), String::new());
+            drawing.labels.resize(drawing.canvas.rows.len(), String::new());
         }
     }
     drawing
@@ -132,7 +129,7 @@ fn draw_band(canvas: &mut Canvas, above: &[PlacedSlot], below: &[PlacedSlot], bu
     };
     let reaches: Vec<_> = bundles.iter().map(reach).collect();
     let tracks = tracks(&reaches);
-    let top = canvas.height();
+    let top = canvas.rows.len();
     let turning = reaches.iter().zip(&tracks).filter(|((first, last), _)| first < last);
     let bottom = top + turning.map(|(_, track)| track + 1).max().unwrap_or(0);
     canvas.grow(bottom - top + 1);
@@ -196,19 +193,11 @@ fn places(workflow: &Workflow, layout: &Layout, bands: &[Vec<Bundle>]) -> Vec<Ve
     rows.into_iter().map(place).collect()
 }
 
-/// What a box says.
 fn words(workflow: &Workflow, step: usize, vague: bool) -> Vec<String> {
     let step = &workflow.steps[step];
     let after = || format!("after {}", step.needs.iter().map(|need| need.to.as_str()).collect::<Vec<_>>().join(", "));
     let lines = [step.name.clone(), done_by(step), if vague { after() } else { String::new() }];
-    lines.iter().filter(|line| !line.is_empty()).map(|line| short(&clean(line))).collect()
-}
-
-fn short(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST - 1).chain(['…']).collect()
+    lines.iter().filter(|line| !line.is_empty()).map(|line| cut(&clean(line), LONGEST).into_owned()).collect()
 }
 
 /// The phases of a row, each once.
@@ -222,4 +211,84 @@ fn phases(workflow: &Workflow, row: &[Slot]) -> String {
         }
     }
     names.join(", ")
+}
+
+const UP: u8 = 1;
+const DOWN: u8 = 2;
+const LEFT: u8 = 4;
+const RIGHT: u8 = 8;
+
+/// Owner of frames, which join every line.
+const SHARED: usize = usize::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Dot {
+    ways: u8,
+    owner: usize,
+    letter: Option<char>,
+}
+
+const BLANK: Dot = Dot { ways: 0, owner: SHARED, letter: None };
+
+/// A sheet of characters on which lines join by themselves.
+#[derive(Debug)]
+struct Canvas {
+    width: usize,
+    rows: Vec<Vec<Dot>>,
+}
+
+impl Canvas {
+    fn grow(&mut self, rows: usize) {
+        self.rows.resize(self.rows.len() + rows, vec![BLANK; self.width]);
+    }
+
+    fn write(&mut self, left: usize, row: usize, text: &str) {
+        for (n, letter) in text.chars().enumerate() {
+            self.rows[row][left + n].letter = Some(letter);
+        }
+    }
+
+    fn frame(&mut self, left: usize, top: usize, width: usize, tall: usize) {
+        let (right, bottom) = (left + width - 1, top + tall - 1);
+        self.across(left, right, top, SHARED);
+        self.across(left, right, bottom, SHARED);
+        self.down(left, top, bottom, SHARED);
+        self.down(right, top, bottom, SHARED);
+    }
+
+    fn across(&mut self, first: usize, last: usize, row: usize, owner: usize) {
+        for column in first..=last {
+            let right = if column < last { RIGHT } else { 0 };
+            let left = if column > first { LEFT } else { 0 };
+            self.join(column, row, left | right, owner);
+        }
+    }
+
+    fn down(&mut self, column: usize, first: usize, last: usize, owner: usize) {
+        for row in first..=last {
+            let down = if row < last { DOWN } else { 0 };
+            let up = if row > first { UP } else { 0 };
+            self.join(column, row, up | down, owner);
+        }
+    }
+
+    fn join(&mut self, column: usize, row: usize, ways: u8, owner: usize) {
+        let dot = &mut self.rows[row][column];
+        let strangers = dot.ways != 0 && dot.owner != SHARED && owner != SHARED && dot.owner != owner;
+        if !strangers {
+            dot.ways |= ways;
+            dot.owner = if owner == SHARED { dot.owner } else { owner };
+        } else if ways & (UP | DOWN) != 0 {
+            (dot.ways, dot.owner) = (ways, owner);
+        }
+    }
+
+    fn lines(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().map(|row| row.iter().map(|dot| dot.letter.unwrap_or(joint(dot.ways))).collect())
+    }
+}
+
+fn joint(ways: u8) -> char {
+    const JOINTS: [char; 16] = [' ', '│', '│', '│', '─', '╯', '╮', '┤', '─', '╰', '╭', '├', '─', '┴', '┬', '┼'];
+    JOINTS[usize::from(ways & 15)]
 }

@@ -2,12 +2,13 @@
 //!
 //! Reads the texts in force, writes nothing. Invariant: the same workflow gives the same drawing, byte for byte.
 
-use super::super::table::{Cell, Table, Tone, clean};
-use super::super::{Io, refused};
-use super::{Command, Who, boxes, done_by, gates, id_argument, library, phase, source, whole};
-use crate::config::workflow::{Workflow, meant};
-use clap::{Arg, ArgMatches};
+use super::{Command, Io, boxes, done_by, gates, id_operand, library, phase, refused, whole};
+use crate::cli::table::{Cell, Tone, clean};
+use crate::cli::{option, text};
+use crate::config::workflow::{Step, Workflow, meant};
+use clap::ArgMatches;
 use serde_json::json;
+use std::fmt::Write;
 
 pub(super) const VERB: Command = Command {
     name: "graph",
@@ -18,35 +19,31 @@ pub(super) const VERB: Command = Command {
         ("aops-hook workflow graph project --format mermaid", "a diagram for Markdown"),
         ("aops-hook workflow graph project --format dot | dot -Tpng -o project.png", "for graphviz"),
     ],
-    who: Who::Anyone,
     arguments: |row| {
-        let format = Arg::new("format").long("format").value_name("FORMAT").default_value("text");
-        let variant = Arg::new("variant").long("variant").value_name("NAME");
-        id_argument(row)
-            .arg(format.value_parser(FORMATS).help("How to draw it"))
-            .arg(variant.help("One of its variants, such as a project type"))
+        let format = option("format", "FORMAT", "How to draw it").default_value("text");
+        let format = format.value_parser(["text", "mermaid", "dot"]);
+        row.args([id_operand(), format, option("variant", "NAME", "One of its variants, such as a project type")])
     },
     run,
 };
 
-const FORMATS: [&str; 3] = ["text", "mermaid", "dot"];
-
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let library = library(io);
-    let id = given.get_one::<String>("id").map_or("", String::as_str);
-    let workflow = &whole(&library, id, io)?.workflow;
-    let workflow = match given.get_one::<String>("variant") {
+    let workflow = &whole(&library, text(given, "id").unwrap_or_default(), io)?.workflow;
+    let workflow = match text(given, "variant") {
         Some(name) => &variant(workflow, name)?,
         None => workflow,
     };
-    let format = given.get_one::<String>("format").map_or("text", String::as_str);
-    match format {
-        _ if io.json => writeln!(io.out, "{}", value(workflow))?,
-        "dot" => write!(io.out, "{}", source::dot(workflow))?,
-        "mermaid" => write!(io.out, "{}", source::mermaid(workflow))?,
-        _ => text(io, workflow)?,
+    match text(given, "format") {
+        _ if io.json => {
+            let edges: Vec<_> = edges(workflow).collect();
+            let steps = workflow.order();
+            io.print(json!({"id": workflow.id, "gates": workflow.gates, "steps": steps, "edges": edges}))
+        }
+        Some("dot") => io.print(dot(workflow).trim_end()),
+        Some("mermaid") => io.print(mermaid(workflow).trim_end()),
+        _ => draw(io, workflow),
     }
-    Ok(0)
 }
 
 fn variant(workflow: &Workflow, name: &str) -> anyhow::Result<Workflow> {
@@ -62,30 +59,84 @@ fn variant(workflow: &Workflow, name: &str) -> anyhow::Result<Workflow> {
     }
 }
 
-fn value(workflow: &Workflow) -> serde_json::Value {
-    let edges: Vec<_> = source::edges(workflow).collect();
-    json!({"id": workflow.id, "gates": workflow.gates, "steps": workflow.order(), "edges": edges})
+/// Boxes where they fit on a terminal; otherwise a line for each step, in the order they are walked.
+fn draw(io: &mut Io, workflow: &Workflow) -> anyhow::Result<u8> {
+    let drawn = io.terminal.then(|| boxes::draw(workflow));
+    let Some(drawn) = drawn.filter(|drawn| io.width.is_none_or(|width| drawn.width() <= width)) else {
+        let row = |step: &&Step| {
+            let needs: Vec<_> = step.needs.iter().map(|need| need.to.as_str()).collect();
+            [step.id.clone(), phase(step), needs.join(","), done_by(step), step.name.clone()].map(Cell::from)
+        };
+        return io.table(["step", "phase", "after", "by", "name"], workflow.order().iter().map(row).collect());
+    };
+    let head = format!("{}  gates: {}", workflow.title, gates(&workflow.gates));
+    writeln!(io.out, "{}\n", Tone::Strong.paint(&clean(&head), io))?;
+    for (label, line) in drawn.lines() {
+        let tone = if label.trim().is_empty() { Tone::Plain } else { Tone::Quiet };
+        writeln!(io.out, "{}", format!("{}{line}", tone.paint(&label, io)).trim_end())?;
+    }
+    Ok(0)
 }
 
-/// Boxes where they fit on a terminal; otherwise a line for each step, in the order they are walked.
-fn text(io: &mut Io, workflow: &Workflow) -> anyhow::Result<()> {
-    let drawn = io.terminal.then(|| boxes::draw(workflow));
-    if let Some(drawn) = drawn.filter(|drawn| io.width.is_none_or(|width| drawn.width() <= width)) {
-        let head = format!("{}  gates: {}", workflow.title, gates(&workflow.gates));
-        writeln!(io.out, "{}\n", Tone::Strong.paint(&clean(&head), io))?;
-        for (label, line) in drawn.lines() {
-            let tone = if label.trim().is_empty() { Tone::Plain } else { Tone::Quiet };
-            let label = tone.paint(&label, io).into_owned();
-            writeln!(io.out, "{}", format!("{label}{line}").trim_end())?;
-        }
-        return Ok(());
-    }
-    let mut table = Table::new(&["step", "phase", "after", "by", "name"]);
+/// A Mermaid flowchart, as GitHub and most Markdown viewers draw it.
+pub(super) fn mermaid(workflow: &Workflow) -> String {
+    // Steps have numbers here: an id such as `end` is a keyword of Mermaid.
+    let number = |id: &str| workflow.steps.iter().position(|step| step.id == id).unwrap_or_default();
+    let title = quoted(&format!("{} (gates: {})", workflow.title, gates(&workflow.gates)));
+    let mut out = format!("---\ntitle: {title}\n---\nflowchart TD\n");
     for step in workflow.order() {
-        let needs: Vec<_> = step.needs.iter().map(|need| need.to.as_str()).collect();
-        let cells = [step.id.clone(), phase(step), needs.join(","), done_by(step), step.name.clone()];
-        table.row(cells.map(Cell::from));
+        let _ = writeln!(out, "  s{}[\"{}\"]", number(&step.id), entities(&label(step)));
     }
-    table.print(io)?;
-    Ok(())
+    for (from, to) in edges(workflow) {
+        let _ = writeln!(out, "  s{} --> s{}", number(from), number(to));
+    }
+    out
+}
+
+/// A graph in the DOT language, for Graphviz.
+pub(super) fn dot(workflow: &Workflow) -> String {
+    let title = quoted(&format!("{}\ngates: {}", workflow.title, gates(&workflow.gates)));
+    let mut out = format!("digraph {} {{\n", quoted(&workflow.id));
+    let _ = writeln!(out, "  graph [label={title}, labelloc=t, fontname=\"sans-serif\"];");
+    out.push_str("  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
+    for step in workflow.order() {
+        let (id, label, tooltip) = (quoted(&step.id), quoted(&label(step)), quoted(&step.description));
+        let _ = writeln!(out, "  {id} [label={label}, tooltip={tooltip}];");
+    }
+    for (from, to) in edges(workflow) {
+        let _ = writeln!(out, "  {} -> {};", quoted(from), quoted(to));
+    }
+    out + "}\n"
+}
+
+fn label(step: &Step) -> String {
+    let parts = [step.name.clone(), phase(step), done_by(step)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// From a step that is needed to the one that needs it.
+fn edges(workflow: &Workflow) -> impl Iterator<Item = (&str, &str)> {
+    let steps = workflow.order().into_iter();
+    steps.flat_map(|step| step.needs.iter().map(|need| (need.to.as_str(), step.id.as_str())))
+}
+
+fn quoted(text: &str) -> String {
+    let escape = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        '\n' => "\\n".to_owned(),
+        c if c.is_control() => " ".to_owned(),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escape).collect::<String>())
+}
+
+/// A label of Mermaid: everything that could end it, or begin markup, becomes a numbered entity.
+fn entities(text: &str) -> String {
+    let escape = |c: char| match c {
+        '\n' => "<br>".to_owned(),
+        '"' | '#' | '&' | '<' | '>' | '`' | '\\' => format!("#{};", c as u32),
+        c if c.is_control() => " ".to_owned(),
+        c => c.to_string(),
+    };
+    text.chars().map(escape).collect()
 }

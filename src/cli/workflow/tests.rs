@@ -1,6 +1,6 @@
 //! Whole drawings, as they must look.
 
-use super::{boxes, source};
+use super::{boxes, graph};
 use crate::config::texts::{ASSETS, Kind};
 use crate::config::workflow::{Workflow, read};
 
@@ -43,10 +43,10 @@ fn boxes_of_a_chain_and_of_a_graph() {
 
 #[test]
 fn dot_and_mermaid() {
-    insta::assert_snapshot!("dot-project", source::dot(&shipped("project")));
-    insta::assert_snapshot!("mermaid-project", source::mermaid(&shipped("project")));
-    insta::assert_snapshot!("dot-knotty", source::dot(&knotty()));
-    insta::assert_snapshot!("mermaid-knotty", source::mermaid(&knotty()));
+    insta::assert_snapshot!("dot-project", graph::dot(&shipped("project")));
+    insta::assert_snapshot!("mermaid-project", graph::mermaid(&shipped("project")));
+    insta::assert_snapshot!("dot-knotty", graph::dot(&knotty()));
+    insta::assert_snapshot!("mermaid-knotty", graph::mermaid(&knotty()));
 }
 
 #[test]

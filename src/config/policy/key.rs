@@ -4,7 +4,7 @@
 //! all follow from this table; tests hold the last two to it.
 
 use super::value::{Field, Form, Value};
-use super::{Interactive, Intervene, Level, OnPause, Policy};
+use super::{Interactive, Intervene, Level, ModeLevel, OnPause, Policy, Rehearse};
 
 pub struct Key {
     /// Table and key, with a dot.
@@ -26,6 +26,8 @@ pub enum Project {
     Lower,
     /// Entries are added to those of the user.
     Add,
+    /// Sets it where the user has not.
+    Fill,
     /// The user's alone: what runs a program, or calls something harmless.
     Keep,
 }
@@ -52,15 +54,25 @@ const LEVEL: Form = Form::OneOf(Level::WORDS);
 
 /// In the order of the documentation.
 pub static KEYS: &[Key] = keys! {
-    mode.observe: Form::Flag, Lower,
-        "refuse nothing but what block and guard refuse; say what would have been refused";
+    mode.level: Form::OneOf(ModeLevel::WORDS), Raise,
+        "how much of the loop is enforced; each gate below has its own level where a file names it";
+    mode.observe: Form::Flag, Lower, "an older name of `level = \"observe\"`";
+    mode.rehearse: Form::OneOf(Rehearse::WORDS), Raise, "in mode `observe`: the mode whose refusals are recorded";
+    small.files: Form::Whole(0, 1_000), Lower, "in mode `loop`: files a task may change without a plan";
+    small.lines: Form::Whole(0, 100_000), Lower,
+        "in mode `loop`: lines a task may add and remove without a plan";
+    small.never: Form::Names, Add, "in mode `loop`: files whose change always needs a plan, by name or glob";
+    evidence.test: Form::Text, Fill,
+        "a shell command that must have succeeded after the last change before a task stops";
     gates.sandbox: LEVEL, Raise, "no changes before the prompt is hydrated and the plan reviewed";
     gates.critic: LEVEL, Raise, "the plan is reviewed where the workflow wants it";
     gates.audit: LEVEL, Raise, "an audit that was drawn is started before more is written";
     gates.checks: LEVEL, Raise, "what a failing `[[check]]` guards waits until it passes";
     gates.qa: LEVEL, Raise, "work is verified by another agent before it stops";
     gates.reflect: LEVEL, Raise, "verified work is reflected on before it stops";
-    gates.close: LEVEL, Raise, "work is committed and pushed before it stops";
+    gates.commit: LEVEL, Raise, "work is committed before it stops";
+    gates.push: LEVEL, Raise, "commits are pushed before it stops";
+    gates.close: LEVEL, Raise, "sets `commit` and `push`";
     audit.rate: Form::Share, Raise, "share of writes after which an audit is drawn; 0 is never, 1 always";
     audit.at_least_every: Form::Whole(1, 10_000), Lower,
         "writes after which an audit is due whatever the draw says";
@@ -110,7 +122,7 @@ impl Key {
             (Project::Raise, ..) if new < old => refused("may only raise this"),
             (Project::Lower, Value::Flag(_), _) if new > old => refused("may only switch this off"),
             (Project::Lower, ..) if new > old => refused("may only lower this"),
-            (Project::Raise | Project::Lower, ..) => Ok(wanted),
+            (Project::Raise | Project::Lower, ..) | (Project::Fill, Value::Nothing, _) => Ok(wanted),
             (Project::Add, Value::Names(old), Value::Names(new)) => {
                 let more = new.into_iter().filter(|name| !old.contains(name));
                 Ok(Value::Names(old.iter().cloned().chain(more).collect()))

@@ -5,7 +5,7 @@
 
 use super::key::{EntryField, KEYS, Key, Project};
 use super::value::{Parts, Value};
-use super::{Check, Policy, Rule, check, rule};
+use super::{Check, Folder, ModeLevel, Policy, Rule, check, project, rule};
 use crate::config::problem::{Problem, nearest, position};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -55,6 +55,7 @@ impl Origins {
 
 const MOST_RULES: usize = 256;
 const MOST_CHECKS: usize = 64;
+const MOST_PROJECTS: usize = 256;
 const MOST_PROBLEMS: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -65,10 +66,20 @@ pub struct Source<'a> {
 
 /// The policy of these files and where each value came from, or everything that is wrong with the first bad one.
 pub fn read(user: Option<Source>, project: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
+    read_for(Folder::default(), user, project)
+}
+
+/// The same, with what the user chose for this folder.
+pub fn read_for(
+    folder: Folder,
+    user: Option<Source>,
+    project: Option<Source>,
+) -> Result<(Policy, Origins), Vec<Problem>> {
     let (mut policy, mut origins) = (Policy::default(), Origins::default());
     for (layer, source) in [(Layer::User, user), (Layer::Project, project)] {
         let Some(source) = source else { continue };
-        let mut reading = Reading { layer, source, policy: &mut policy, origins: &mut origins, problems: Vec::new() };
+        let mut reading =
+            Reading { folder, layer, source, policy: &mut policy, origins: &mut origins, problems: Vec::new() };
         reading.file();
         let mut problems = reading.problems;
         if !problems.is_empty() {
@@ -85,13 +96,14 @@ pub fn read(user: Option<Source>, project: Option<Source>) -> Result<(Policy, Or
 fn sort(policy: &mut Policy) {
     policy.rules.sort_by(|one, other| one.id.cmp(&other.id));
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
-    for names in [&mut policy.effects.read, &mut policy.effects.write] {
+    for names in [&mut policy.effects.read, &mut policy.effects.write, &mut policy.small.never] {
         names.sort();
         names.dedup();
     }
 }
 
 struct Reading<'a> {
+    folder: Folder<'a>,
     layer: Layer,
     source: Source<'a>,
     policy: &'a mut Policy,
@@ -115,11 +127,35 @@ impl Reading<'_> {
         // In the order of the file: a later entry is the one that repeats an earlier one.
         let mut entries: Vec<Entry> = table.get_ref().iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
+        // The mode comes first: it gives the gates the levels that the rest of the file is compared with.
+        let (first, rest): (Vec<Entry>, Vec<Entry>) =
+            entries.into_iter().partition(|(key, _)| matches!(key.get_ref().as_ref(), "mode" | "project"));
+        self.entries(first);
+        self.level_gates();
+        self.entries(rest);
+        let gates = &mut self.policy.gates;
+        gates.close = gates.commit().min(gates.push());
+    }
+
+    /// Gives every gate that no file has named the level of the mode.
+    fn level_gates(&mut self) {
+        let level = self.policy.mode.level();
+        self.policy.mode.set_level(level);
+        for key in KEYS.iter().filter(|key| key.table() == "gates" && self.origins.of(key.name).is_empty()) {
+            (key.set)(self.policy, Value::Text(level.default_for(key.last()).word().to_owned()));
+        }
+    }
+
+    fn entries(&mut self, entries: Vec<Entry>) {
         for (key, value) in entries {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("rule", DeValue::Array(items)) => items.iter().for_each(|item| self.rule(item)),
                 ("check", DeValue::Array(items)) => items.iter().for_each(|item| self.check(item)),
-                (name @ ("rule" | "check"), _) => {
+                ("project", DeValue::Array(items)) if items.len() > MOST_PROJECTS => {
+                    self.problem(value.span().start, "project", format!("at most {MOST_PROJECTS} projects"));
+                }
+                ("project", DeValue::Array(items)) => items.iter().for_each(|item| self.project(item)),
+                (name @ ("rule" | "check" | "project"), _) => {
                     self.problem(value.span().start, name, format!("a list of tables: write `[[{name}]]`"));
                 }
                 (name, DeValue::Table(table)) if is_table(name) => self.table(name, table),
@@ -140,13 +176,43 @@ impl Reading<'_> {
                 continue;
             };
             match key.form.read(given) {
-                Ok(value) => self.set(key, value, last.span().start, given.span().start),
+                Ok(value) => self.set_all(key, &value, table, (last.span().start, given.span().start)),
                 Err((at, what)) => self.problem(at, key.name, what),
             }
         }
     }
 
-    fn set(&mut self, key: &'static Key, value: Value, at: usize, value_at: usize) {
+    /// Sets a key, or those that an older name stands for: all that this file does not name by themselves.
+    fn set_all(&mut self, key: &'static Key, value: &Value, table: &DeTable, (at, value_at): (usize, usize)) {
+        let has = |last: &str| table.iter().any(|(key, _)| key.get_ref() == last);
+        let level = |level: ModeLevel| Value::Text(level.word().to_owned());
+        let observes = self.policy.mode.level() == ModeLevel::Observe;
+        let (names, meant): (&[&str], _) = match (key.name, value) {
+            ("gates.close", _) => (&["gates.commit", "gates.push"], value.clone()),
+            ("mode.observe", Value::Flag(observe)) if has("level") => {
+                if *observe != observes {
+                    self.problem(value_at, key.name, "`mode.level` says something else".to_owned());
+                }
+                return;
+            }
+            ("mode.observe", Value::Flag(true)) => (&["mode.level"], level(ModeLevel::Observe)),
+            ("mode.observe", _) if observes => (&["mode.level"], level(ModeLevel::Strict)),
+            _ => (&[key.name][..], value.clone()),
+        };
+        let before = self.problems.len();
+        for one in KEYS.iter().filter(|one| names.contains(&one.name)) {
+            if self.problems.len() == before && (one.name == key.name || !has(one.last())) {
+                self.set(one, meant.clone(), key.name, (at, value_at));
+            }
+        }
+        if key.name == "gates.close" {
+            self.origins.set(key.name, self.place(at));
+        }
+        let level = self.policy.mode.level();
+        self.policy.mode.set_level(level);
+    }
+
+    fn set(&mut self, key: &'static Key, value: Value, name: &str, (at, value_at): (usize, usize)) {
         let place = self.place(at);
         if self.layer == Layer::User {
             (key.set)(self.policy, value);
@@ -163,7 +229,25 @@ impl Reading<'_> {
                 (key.set)(self.policy, value);
                 self.origins.set(key.name, place);
             }
-            Err(what) => self.problem(value_at, key.name, what),
+            Err(what) => self.problem(value_at, name, what),
+        }
+    }
+
+    /// What the user chose for a folder: the last one that covers this folder counts, over `[mode]`.
+    fn project(&mut self, item: &Spanned<DeValue>) {
+        let Some(mut parts) = self.parts("project", project::PARTS, item, true) else { return };
+        if self.layer == Layer::Project {
+            let what = "only the user's own file may choose a mode for a folder".to_owned();
+            return self.problem(item.span().start, "project", what);
+        }
+        let (path, mode) = (parts.take::<String>("path").unwrap_or_default(), parts.take::<ModeLevel>("mode"));
+        if !path.starts_with(['/', '~']) {
+            let what = "a path that begins with `/` or `~`".to_owned();
+            return self.problem(parts.at("path"), "project.path", what);
+        }
+        if let Some(mode) = mode.filter(|_| self.folder.is_in(&path)) {
+            self.policy.mode.set_level(mode);
+            self.origins.set("mode.level", self.place(parts.at("mode")));
         }
     }
 
@@ -268,7 +352,7 @@ impl Reading<'_> {
 }
 
 fn tables() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(Key::table).chain(["rule", "check"])
+    KEYS.iter().map(Key::table).chain(["rule", "check", "project"])
 }
 
 fn is_table(name: &str) -> bool {

@@ -28,7 +28,7 @@ fn nothing_said_is_the_default() {
     assert_eq!(read(None, None).unwrap(), (policy.clone(), Origins::default()));
     assert_eq!(user("# nothing\n"), policy);
     let levels = KEYS.iter().filter(|key| key.table() == "gates").map(|key| (key.get)(&policy));
-    assert!(levels.clone().count() == 7 && levels.into_iter().all(|l| l == Value::Text("enforce".into())));
+    assert!(levels.clone().count() == 9 && levels.into_iter().all(|l| l == Value::Text("enforce".into())));
     assert_eq!((policy.audit.rate.to_string(), policy.audit.at_least_every), ("0.1".to_owned(), 25));
 }
 
@@ -68,7 +68,7 @@ paths = ["*.rs"]
 fn a_full_file_is_read() {
     let (policy, origins) = read(source(FULL), None).unwrap();
     assert_eq!(policy.audit.rate, Share::millionths(250_000));
-    assert_eq!((policy.gates.qa, policy.gates.close), (Level::Warn, Level::Enforce));
+    assert_eq!((policy.gates.qa, policy.gates.close), (Level::Warn, Level::Off), "named, and by the mode");
     assert!(policy.mode.observe && policy.stop.refusals == 5);
     assert_eq!(policy.effects.read, ["Peek", "mcp__jira__get*"]);
     assert_eq!(policy.rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["alpha", "zeta"]);
@@ -253,4 +253,60 @@ fn examples_are_calls() {
     for odd in ["", "!", "(x)", "git push", "Bash(x", "Bash(x) y"] {
         assert_eq!(Example::of(odd), None, "{odd}");
     }
+}
+
+/// Every mode gives each gate a level; what a file names counts over it, in whatever order it stands.
+#[test]
+fn a_mode_levels_the_gates() {
+    let levels = |text: &str| {
+        let gates = user(text).gates;
+        let all = [gates.checks, gates.sandbox, gates.critic, gates.audit, gates.qa, gates.reflect];
+        let words = all.into_iter().chain([gates.commit(), gates.push(), gates.close]);
+        words.map(|level| &level.word()[..1]).collect::<String>()
+    };
+    assert_eq!(levels("mode.level = \"observe\""), "ooooooooo");
+    assert_eq!(levels("mode.observe = true"), "ooooooooo");
+    assert_eq!(levels("mode.level = \"guard\""), "eoooooooo");
+    assert_eq!(levels("mode.level = \"loop\""), "eeeeeeeoo");
+    assert_eq!(levels("mode.level = \"strict\""), "eeeeeeeee");
+    assert_eq!(levels("gates.qa = \"enforce\"\nmode.level = \"guard\""), "eoooeoooo");
+    assert_eq!(levels("mode.level = \"loop\"\ngates.close = \"warn\""), "eeeeeewww");
+    assert_eq!(levels("gates.close = \"enforce\"\ngates.push = \"off\""), "eeeeeeeoo");
+    refused(
+        "mode.observe = true\nmode.level = \"loop\"",
+        &["f.toml:1:16: `mode.observe`: `mode.level` says something else"],
+    );
+}
+
+/// A project that raises the mode raises the gates that nobody named, and no other.
+#[test]
+fn a_project_raises_the_mode() {
+    let of = |user: &str, project: &str| read(source(user), source(project)).map(|(policy, _)| policy);
+    let policy = of("mode.level = \"observe\"\ngates.qa = \"off\"", "mode.level = \"strict\"").unwrap();
+    assert_eq!((policy.gates.sandbox, policy.gates.qa), (Level::Enforce, Level::Off));
+    let policy = of("mode.observe = true", "mode.observe = false").unwrap();
+    assert_eq!((policy.mode.level(), policy.gates.sandbox), (ModeLevel::Strict, Level::Enforce));
+    let policy = of("mode.level = \"guard\"", "gates.sandbox = \"warn\"").unwrap();
+    assert_eq!(policy.gates.sandbox, Level::Warn);
+    assert!(of("", "[[project]]\npath = \"/\"\nmode = \"observe\"\n").is_err());
+}
+
+#[test]
+fn a_folder_has_its_own_mode() {
+    let text = "[mode]\nlevel = \"loop\"\n[[project]]\npath = \"~/scratch\"\nmode = \"observe\"\n[[project]]\npath = \"/srv/*\"\nmode = \"strict\"\n";
+    let at = |path: &str, project: &str| {
+        let folder = Folder { path, home: "/home/u" };
+        read_for(folder, source(text), source(project)).map(|(policy, _)| policy.mode.level().word())
+    };
+    assert_eq!(at("/home/u/work", "").unwrap(), "loop");
+    assert_eq!(at("/home/u/scratch", "").unwrap(), "observe");
+    assert_eq!(at("/home/u/scratch/a/b", "").unwrap(), "observe");
+    assert_eq!(at("/home/u/scratchy", "").unwrap(), "loop");
+    assert_eq!(at("/srv/shop/api", "").unwrap(), "strict");
+    assert_eq!(at("/home/u/scratch", "mode.level = \"guard\"").unwrap(), "guard");
+    assert!(at("/srv/shop", "mode.level = \"loop\"").is_err());
+    refused(
+        "[[project]]\npath = \"scratch\"\nmode = \"loop\"\n",
+        &["f.toml:2:8: `project.path`: a path that begins with `/` or `~`"],
+    );
 }

@@ -73,7 +73,7 @@ fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     assert_eq!(owes(&working(), &closing(|step| step.verdict = Some("VERIFIED".into()))), ["commit", "push"]);
     assert_eq!(owes(&working(), &closing(|step| step.closes = false)), ["qa-verifier"]);
     passes(&working(), &stop, &closing(|step| (step.agent, step.closes) = (None, false)));
-    let free = with_policy(|policy| policy.gates.close = Level::Off);
+    let free = with_policy(|policy| (policy.gates.commit, policy.gates.push) = (Some(Level::Off), Some(Level::Off)));
     assert_eq!(owes(&free, &closing(|_| {})), ["qa-verifier"]);
     let close = Waiver { gate: "close".into(), until_ms: 1, ..Waiver::default() };
     let waived = with(|session| session.memory.progress.waivers = vec![close]);

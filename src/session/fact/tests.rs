@@ -49,6 +49,7 @@ fn all() -> Vec<Fact> {
         agent_id: text(),
         agent_type: text(),
         baseline: Some(map()),
+        baseline_sha256: Some("d".to_owned()),
         boot: text(),
         event: "Stop".to_owned(),
         folders: Some(map()),

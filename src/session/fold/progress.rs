@@ -112,7 +112,7 @@ impl Session {
         let run = LastRun { ending: checked.ending.clone(), outcome: checked.outcome.clone() };
         self.memory.progress.checks.insert(checked.id.clone(), run);
         let policy = self.policy();
-        let held = policy.gates.checks == Level::Enforce && !policy.mode.observe;
+        let held = policy.gates.checks == Level::Enforce;
         match checked.outcome.as_str() {
             _ if !held => {}
             "HALT" => {

@@ -115,7 +115,7 @@ impl Session {
         self.state.state.current_workflow.clone_from(&finding.workflow);
         self.memory.progress.gates.clone_from(&finding.gates);
         self.memory.progress.steps.clone_from(&finding.steps);
-        let wanted = self.policy().gates.critic == Level::Enforce && !self.policy().mode.observe;
+        let wanted = self.policy().gates.critic == Level::Enforce;
         let reviewed = wanted && finding.gates.iter().any(|gate| gate == "critic");
         let question = finding.workflow.as_deref() == Some(QUESTION);
         (self.state.phase, self.state.sandbox) = match (reviewed, question) {
@@ -167,7 +167,7 @@ impl Session {
     fn holds_qa(&self, ts: &str) -> bool {
         let (policy, now_ms) = (self.policy(), time::parse(ts).unwrap_or(i64::MAX));
         let waived = |waiver: &Waiver| waiver.gate == "qa" && waiver.until_ms > now_ms;
-        let enforced = policy.gates.qa == Level::Enforce && !policy.mode.observe;
+        let enforced = policy.gates.qa == Level::Enforce;
         self.owes_qa() && enforced && !self.memory.progress.waivers.iter().any(waived)
     }
 }

@@ -25,6 +25,7 @@ fn full() -> (State, Memory) {
     let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
     let memory = Memory {
         baseline: map(),
+        baseline_sha256: Some("d".to_owned()),
         boot: "b".to_owned(),
         calls: vec![OpenCall {
             agent_id: text(),

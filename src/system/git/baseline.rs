@@ -44,7 +44,6 @@ pub(super) fn is_new(baseline: &BTreeMap<String, String>, root: &Path, path: &st
     }
 }
 
-/// The paths it names.
 pub(super) fn paths(baseline: &BTreeMap<String, String>) -> impl Iterator<Item = &String> {
     baseline.keys().filter(|path| !path.is_empty() && *path != REST)
 }

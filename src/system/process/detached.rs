@@ -16,7 +16,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Starts it and does not wait. The program itself has to call `own_session`.
-#[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io::Result<()> {
     Command::new(program)
         .args(args)
@@ -68,7 +67,6 @@ pub fn watch(task: &Task, grace: Duration) -> io::Result<()> {
 
 /// Runs it in a process group of its own, with our environment, its output written to these files. `begun` gets its pid. At
 /// the timeout the group gets SIGTERM, after the grace SIGKILL; the rest of the group is killed in any case.
-#[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 pub fn supervise(
     program: &Path,
     args: &[String],

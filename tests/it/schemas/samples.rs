@@ -183,6 +183,7 @@ fn held() -> BTreeMap<String, Vec<String>> {
 fn memory() -> Memory {
     Memory {
         baseline: map(),
+        baseline_sha256: Some(digest()),
         boot: text(),
         calls: calls(),
         progress: course(),
@@ -206,6 +207,7 @@ fn calm() -> Memory {
     Memory {
         progress: TaskProgress { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
         policy: None,
+        baseline_sha256: None,
         run: None,
         shadowed: None,
         undoing: None,
@@ -283,6 +285,7 @@ fn seen() -> Seen {
         agent_id: some(),
         agent_type: some(),
         baseline: Some(map()),
+        baseline_sha256: Some(digest()),
         boot: some(),
         event: text(),
         folders: Some(map()),
@@ -333,6 +336,7 @@ fn unseen() -> Seen {
         root: None,
         run: None,
         baseline: None,
+        baseline_sha256: None,
         linked: None,
         held: None,
         no_git: false,

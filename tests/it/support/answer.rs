@@ -31,7 +31,8 @@ impl Answer {
         assert!(self.code == Some(0) && self.out.is_empty() && self.err.is_empty(), "not silent: {self:#?}");
     }
 
-    /// A hook's refusal, given both ways: the event's own form on stdout, the same reason on stderr, exit code 2.
+    /// A hook's refusal, exit code 2, given both ways: the event's own form on stdout, the same reason on stderr. The end
+    /// of a turn or of an agent is refused on stderr alone, since the client shows the model both.
     #[track_caller]
     pub(crate) fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "not refused: {self:#?}");
@@ -93,6 +94,10 @@ impl Answer {
     /// The reason where this event's form keeps it.
     #[track_caller]
     pub(crate) fn reason(&self) -> String {
+        if matches!(self.event.as_str(), "Stop" | "SubagentStop") {
+            assert!(self.out.is_empty(), "said twice: {self:#?}");
+            return self.err.clone();
+        }
         let value = self.json_of_any_exit();
         let specific = &value["hookSpecificOutput"];
         let reason = match self.event.as_str() {

@@ -1,0 +1,345 @@
+//! Takes, restores, writes out and deletes checkpoints: `create`, `rollback`, `gc`, `export`.
+//!
+//! Writes the store; `rollback` also writes the working tree, after a person saw the changes and said yes, and with the
+//! present tree archived first. Invariants of `gc`: the contents of a kept checkpoint stay; so does the newest start of work
+//! of a running session; if one checkpoint cannot be read, all contents stay.
+
+use super::{Command, Io, allowed, id_operand, pick_id, refused, root, size, store, text};
+use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::form::{BY_HAND, CheckpointKind, Id};
+use crate::checkpoint::restore::{self, Steps};
+use crate::checkpoint::rollback::{self, BRIEF, Order, Preview, Wanted};
+use crate::checkpoint::store::Store;
+use crate::checkpoint::store::index::IndexRow;
+use crate::checkpoint::tree::diff;
+use crate::checkpoint::tree::{Artifacts, name};
+use crate::cli::control::duration;
+use crate::cli::table::{Tone, clean};
+use crate::cli::{flag, option};
+use crate::config::in_force;
+use crate::ledger::open::Ledger;
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::model::error::{Code, Failure};
+use crate::model::phase::Phase;
+use crate::system::files;
+use crate::text::redact::redact;
+use crate::text::time;
+use anyhow::Context;
+use aops_shell::verbs::Who;
+use clap::{ArgMatches, value_parser};
+use rustix::fs::{CWD, Mode, OFlags};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Instant;
+
+pub(super) const CREATE: Command = Command {
+    name: "create",
+    about: "Save the working tree as it is now",
+    examples: &[
+        ("aops-hook checkpoint create", "a checkpoint by hand, in the run `manual`"),
+        ("aops-hook checkpoint create --note 'before the big rename'", "with a note"),
+    ],
+    arguments: |row| row.arg(option("note", "TEXT", "A note that is stored with the checkpoint")),
+    run: create,
+};
+
+pub(super) const ROLLBACK: Command = Command {
+    name: "rollback",
+    about: "Roll the working tree back to a checkpoint (needs a person at a terminal)",
+    examples: &[
+        ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what it would do"),
+        ("aops-hook checkpoint rollback manual/POST_idle_v1", "roll back; the present tree is archived first"),
+        ("aops-hook checkpoint rollback manual/POST_idle_v1 --state-only", "the loop goes back, the files stay"),
+    ],
+    arguments: |row| {
+        row.arg(id_operand())
+            .arg(flag("dry-run", "Show what it would do, and do nothing"))
+            .arg(flag("state-only", "Roll back the loop; leave the files alone"))
+    },
+    run: rollback,
+};
+
+pub(super) const GC: Command = Command {
+    name: "gc",
+    about: "Delete old checkpoints (needs a person at a terminal)",
+    examples: &[
+        ("aops-hook checkpoint gc", "keep the newest `checkpoint.keep`"),
+        ("aops-hook checkpoint gc --keep 5 --older-than 7d", "keep the newest five, and all of the last week"),
+        ("aops-hook checkpoint gc --dry-run", "show what it would delete"),
+    ],
+    arguments: |row| {
+        let keep = option("keep", "N", "How many of the newest to keep; default: `checkpoint.keep`");
+        row.arg(keep.value_parser(value_parser!(u64)))
+            .arg(option("older-than", "TIME", "Delete only those that are older: 12h, 7d"))
+            .arg(flag("dry-run", "Show what it would delete, and do nothing"))
+    },
+    run: gc,
+};
+
+pub(super) const EXPORT: Command = Command {
+    name: "export",
+    about: "Write the tree of a checkpoint to a new folder",
+    examples: &[(
+        "aops-hook checkpoint export manual/POST_idle_v1 --to ../before",
+        "`../before/tree` and `../before/checkpoint.json`",
+    )],
+    arguments: |row| {
+        row.args([id_operand(), option("to", "FOLDER", "A folder that does not exist yet").required(true)])
+    },
+    run: export,
+};
+
+/// Most paths shown of each kind.
+const SHOWN: usize = 20;
+
+fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let (env, root, began) = (io.env, root(io), Instant::now());
+    let limits = Limits::of(&in_force::load(env, &root)?.policy);
+    let note = text(given, "note").map(|note| ("note", redact(note).into_owned()));
+    let session = here(io, &root);
+    let mut brief = session.is_some();
+    let taken = loop {
+        let mut ledger = match &session {
+            Some(on_disk) => Some(Ledger::at(env, &on_disk.path, &on_disk.session_id)?),
+            None => None,
+        };
+        let store = Store::open(env, &root)?;
+        let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
+        let tokens = ledger.as_ref().map(rollback::tokens).unwrap_or_default();
+        let about = note.clone().into_iter().collect();
+        let wanted = Wanted { about, tokens, began, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase, "by hand") };
+        let until = brief.then(|| Instant::now() + BRIEF);
+        let limits = Limits { until, ..limits.clone() };
+        match rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {
+            // Fill the cache first, without holding the session's lock.
+            Err(failure) if brief && failure.code == Code::TimedOut => {
+                drop(ledger);
+                capture(env, &store, &Limits { until: None, ..limits }, &[], &[])?;
+                brief = false;
+            }
+            done => break done?,
+        }
+    };
+    let id = &taken.identity.checkpoint_id;
+    let (files, bytes) = (taken.artifacts.files.len(), size(taken.artifacts.bytes()));
+    let words = format!("{id}: {files} files, {bytes}, in {} ms", began.elapsed().as_millis());
+    io.answer(&json!({"id": id, "version": taken.version}), words)?;
+    match taken.artifacts.left_out.len() {
+        out if out > 0 && !io.json => io.print(format!("left out: {out}; `aops-hook checkpoint show {id}` lists them")),
+        _ => Ok(0),
+    }
+}
+
+/// The newest session of this tree.
+fn here(io: &Io, root: &Path) -> Option<SessionOnDisk> {
+    let of_tree = |on_disk: &SessionOnDisk| {
+        sessions::session(on_disk).is_some_and(|session| Path::new(&session.memory.root) == root)
+    };
+    sessions::pick(io.env, None).ok().filter(of_tree)
+}
+
+fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let (env, root) = (io.env, root(io));
+    let (dry, state_only) = (given.get_flag("dry-run"), given.get_flag("state-only"));
+    if !dry {
+        allowed("checkpoint rollback", Who::AtTerminal, io)?;
+    }
+    let store = store(io)?;
+    let id = pick_id(given, "id", &store)?;
+    let session_id = store.session_of(&id)?;
+    let what = format!("checkpoint `{id}` is not the one in its session's ledger");
+    let wrong = || Failure::new(Code::ChecksumMismatch, what.clone());
+    // Before any lock is taken. Only the witnessed digest is restored.
+    let digest = store.witnessed(env)?.remove(&id.to_string());
+    if rollback::said_in_ledger(env, &session_id, &id, digest.as_ref())? == Some(false) {
+        return Err(wrong().into());
+    }
+    let check = |preview: &Preview| {
+        let same = preview.target.digest == digest && preview.target.identity.session_id == session_id;
+        if same { Ok(()) } else { Err(wrong()) }
+    };
+    if dry || !io.yes {
+        let preview = rollback::preview(env, &Store::open(env, &root)?, &id, &[], &Limits::none())?;
+        check(&preview)?;
+        show(io, &preview, state_only)?;
+        if dry {
+            return if io.json { io.print(to_json(&preview)) } else { Ok(0) };
+        }
+        if !sure(io)? {
+            return refused("nothing was done");
+        }
+    }
+    let (mut shown, mut said) = (Ok(()), Value::Null);
+    let order = Order { id: &id, alone: &[], by: "a person", state_only };
+    let done = rollback::roll_back(env, &root, &order, None, &mut |preview| {
+        check(preview)?;
+        said = if io.json { to_json(preview) } else { Value::Null };
+        shown = if io.yes { show(io, preview, state_only) } else { Ok(()) };
+        Ok(())
+    })?;
+    shown?;
+    if io.json {
+        said["archive"] = Some(&done.archive).filter(|archive| !archive.is_empty()).cloned().into();
+        said["result"] = done.result.into();
+        said["dry_run"] = false.into();
+        return io.print(said);
+    }
+    for folder in &done.kept_folders {
+        writeln!(io.out, "kept, because it holds ignored files: {}", clean(&name::shown(folder)))?;
+    }
+    writeln!(io.out, "rolled back to {id}, which is now {}", done.result)?;
+    if !done.archive.is_empty() {
+        writeln!(io.out, "to return, run `aops-hook checkpoint rollback {}`", done.archive)?;
+    }
+    Ok(0)
+}
+
+fn to_json(preview: &Preview) -> Value {
+    let [added, removed, changed] = preview.delta().by_kind();
+    json!({
+        "id": preview.target.identity.checkpoint_id, "added": added, "removed": removed, "changed": changed,
+        "archive": null, "result": null, "dry_run": true,
+    })
+}
+
+fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> {
+    if io.json {
+        return Ok(());
+    }
+    let delta = preview.delta();
+    let target = &preview.target;
+    writeln!(io.out, "to {}, taken {}", target.identity.checkpoint_id, target.timing.created_at)?;
+    if state_only {
+        return Ok(writeln!(io.out, "the loop goes back to `{}`; the files stay as they are", target.phase.name())?);
+    }
+    let [added, removed, changed] = delta.by_kind();
+    for (words, paths, tone) in
+        [("removed", removed, Tone::Bad), ("brought back", added, Tone::Good), ("changed back", changed, Tone::Warn)]
+    {
+        for path in paths.iter().take(SHOWN) {
+            writeln!(io.out, "  {}", tone.paint(&format!("{words:13} {}", clean(&name::shown(path))), io))?;
+        }
+        if paths.len() > SHOWN {
+            writeln!(io.out, "  {words:13} and {} more", paths.len() - SHOWN)?;
+        }
+    }
+    if delta.is_empty() {
+        writeln!(io.out, "  no file differs")?;
+    }
+    for out in target.artifacts.left_out.iter().take(SHOWN) {
+        writeln!(io.out, "  {:13} {} ({})", "left alone", clean(&name::shown(&out.path)), out.reason)?;
+    }
+    Ok(())
+}
+
+fn sure(io: &mut Io) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    write!(io.out, "the present tree is archived first; continue? [y/N] ")?;
+    io.out.flush()?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}
+
+fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let (env, root, dry) = (io.env, root(io), given.get_flag("dry-run"));
+    if !dry {
+        allowed("checkpoint gc", Who::AtTerminal, io)?;
+    }
+    let keep = match given.get_one::<u64>("keep") {
+        Some(keep) => *keep,
+        None => in_force::load(env, &root)?.policy.checkpoint.keep,
+    };
+    let age = text(given, "older-than").map_or(Ok(0), |text| duration(text).or_else(refused))?;
+    let store = Store::open(env, &root)?;
+    let rows = store.rows()?;
+    let held: Vec<String> =
+        rollback::sessions_in(env, &root, "").into_iter().map(|on_disk| on_disk.session_id).collect();
+    let old = |row: &IndexRow| time::parse(&row.created_at).is_none_or(|at| env.now_ms - at >= age);
+    let beyond = rows.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+    let goes = |at: usize, row: &IndexRow| at < beyond && old(row) && !is_way_back(&rows, at, &held);
+    let all = || rows.iter().enumerate();
+    let gone: Vec<&IndexRow> = all().filter(|(at, row)| goes(*at, row)).map(|(_, row)| row).collect();
+    let kept: Vec<IndexRow> = all().filter(|(at, row)| !goes(*at, row)).map(|(_, row)| row.clone()).collect();
+    let live = live(&store, &kept);
+    let dead: Vec<[u8; 32]> = match &live {
+        Ok(live) => store.blobs()?.into_iter().filter(|blob| !live.contains(blob)).collect(),
+        Err(_) => Vec::new(),
+    };
+    let mut freed = 0;
+    if !dry {
+        // First the references, then the contents: killed in between, some unused contents are left.
+        let ids: Vec<String> = kept.iter().map(|row| row.id.clone()).collect();
+        store.witness_only(env, &ids)?;
+        store.set_rows(kept.clone())?;
+        for row in &gone {
+            Id::read(&row.id).map_or(Ok(()), |id| store.remove(&id))?;
+        }
+        if let Ok(live) = &live {
+            store.forget(live)?;
+        }
+        for blob in &dead {
+            freed += store.drop_blob(blob)?;
+        }
+    }
+    if io.json {
+        let ids: Vec<&str> = gone.iter().map(|row| row.id.as_str()).collect();
+        let said = json!({"removed": ids, "kept": kept.len(), "blobs": dead.len(), "bytes": freed, "dry_run": dry});
+        return io.print(said);
+    }
+    let verb = if dry { "would delete" } else { "deleted" };
+    for row in &gone {
+        writeln!(io.out, "{verb} {}", row.id)?;
+    }
+    if let Err(why) = &live {
+        writeln!(io.out, "all contents stay, because a checkpoint cannot be read: {why}")?;
+    }
+    let freed = if dry { String::new() } else { format!(", {}", size(freed)) };
+    let (gone, all, dead) = (gone.len(), rows.len(), dead.len());
+    io.print(format!("{verb} {gone} of {all} checkpoints, {dead} contents{freed}"))
+}
+
+/// The newest start of work of a running session.
+fn is_way_back(rows: &[IndexRow], at: usize, running: &[String]) -> bool {
+    let row = &rows[at];
+    let same =
+        |other: &IndexRow| other.run() == row.run() && other.kind == CheckpointKind::Pre && other.phase == row.phase;
+    let newest = row.kind == CheckpointKind::Pre && !rows[at + 1..].iter().any(same);
+    newest && running.contains(&row.session_id)
+}
+
+fn live(store: &Store, kept: &[IndexRow]) -> Result<BTreeSet<[u8; 32]>, String> {
+    let mut live = BTreeSet::new();
+    for row in kept {
+        let id = Id::read(&row.id).ok_or_else(|| row.id.clone())?;
+        let one = store.read(&id).map_err(|failure| failure.to_string())?;
+        live.extend(one.artifacts.files.iter().map(|file| file.sha256.0));
+    }
+    Ok(live)
+}
+
+fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let store = store(io)?;
+    let id = pick_id(given, "id", &store)?;
+    let one = store.vouched(io.env, &id)?;
+    let to = io.env.from_here(Path::new(text(given, "to").unwrap_or_default()));
+    if to.symlink_metadata().is_ok() {
+        return refused(format!("`{}` exists already\nhint: name a folder that does not exist", to.display()));
+    }
+    let (nothing, tree) = (Artifacts::default(), to.join("tree"));
+    let delta = diff(&nothing, &one.artifacts);
+    restore::check_contents(&store, &delta)?;
+    let steps = Steps { delta, folders: one.artifacts.folders.iter().collect(), fresh: true };
+    files::make_folders(&tree, 0o755).with_context(|| tree.display().to_string())?;
+    let folder = rustix::fs::openat(CWD, &tree, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
+    restore::apply(&store, &folder, &steps)?.sync(&store)?;
+    let text = serde_json::to_string_pretty(&one)? + "\n";
+    files::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
+    let (files, bytes) = (one.artifacts.files.len(), size(one.artifacts.bytes()));
+    let words = format!("{files} files, {bytes}, in `{}`", to.display());
+    io.answer(&json!({"id": id.to_string(), "folder": to, "files": files}), words)
+}

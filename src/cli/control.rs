@@ -1,0 +1,192 @@
+//! What a person changes in a session: `block`, `clear-block`, `waive`.
+//!
+//! Each writes one entry; a block also writes the head. Invariants: blocking is allowed inside a tool call too, since it
+//! only tightens; a waiver ends by itself, it says why, and what protects the guard cannot be lifted at all.
+
+use super::{Command, Io, operand, option, refused, session, session_operand, session_option, text};
+use crate::ledger::heads::{self, Head};
+use crate::ledger::open::Ledger;
+use crate::ledger::sessions;
+use crate::session::fact::{Blocked, Fact, Unblocked};
+use crate::session::state::Waiver;
+use crate::text::json::cut;
+use crate::text::redact::redact;
+use crate::text::sha256::NO_DIGEST;
+use crate::text::time;
+use clap::ArgMatches;
+use serde_json::json;
+
+pub const BLOCK: Command = Command {
+    name: "block",
+    about: "Block a session: refuse everything in it until a person clears the block",
+    examples: &[
+        ("aops-hook block --reason 'wrong branch, let me look'", "block the newest session of this project"),
+        ("aops-hook block 3f2a --reason 'stop'", "block the session whose id begins with 3f2a"),
+    ],
+    arguments: |row| {
+        let reason = option("reason", "TEXT", "Why; shown to the agent and the user").required(true);
+        row.arg(session_operand()).arg(reason)
+    },
+    run: block,
+};
+
+pub const CLEAR_BLOCK: Command = Command {
+    name: "clear-block",
+    about: "Clear the block of a session (needs a person at a terminal)",
+    examples: &[
+        ("aops-hook clear-block", "clear the block of the newest session of this project"),
+        ("aops-hook clear-block 3f2a --yes", "the same for one session, from your own script"),
+    ],
+    arguments: |row| row.arg(session_operand()),
+    run: clear_block,
+};
+
+pub const WAIVE: Command = Command {
+    name: "waive",
+    about: "Waive one gate for a while (needs a person at a terminal)",
+    examples: &[
+        (
+            "aops-hook waive qa --for 10m --reason 'a typo in a comment'",
+            "the newest session of this project may stop unverified for ten minutes",
+        ),
+        (
+            "aops-hook waive close --for 2h --reason 'I commit myself' --session 3f2a --yes",
+            "the same for one session, from your own script",
+        ),
+    ],
+    arguments: |row| {
+        row.arg(operand("gate", "GATE", "sandbox, audit, checks, qa, reflect or close").required(true))
+            .arg(option("for", "TIME", "How long: 30s, 10m, 2h, 1d").required(true).allow_hyphen_values(true))
+            .arg(option("reason", "TEXT", "Why; it is recorded and shown").required(true))
+            .arg(session_option())
+    },
+    run: waive,
+};
+
+/// Gates that can be waived; a prompt that begins with a dot waives them all.
+const GATES: [&str; 8] = ["sandbox", "audit", "checks", "qa", "reflect", "close", "commit", "push"];
+
+/// Gates that cannot be waived, and why.
+const NEVER: [(&str, &str); 3] = [
+    ("block", "clear the block with `aops-hook clear-block`"),
+    ("guard", "it protects the ledger and the settings; edit those files yourself"),
+    ("rules", "change the rule in your configuration"),
+];
+
+/// For longer than this, change the configuration instead.
+const LONGEST_MS: i64 = 365 * 86_400_000;
+
+fn block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let found = session(given, io)?;
+    let reason = cut(&redact(text(given, "reason").unwrap_or_default()), 2000).to_owned();
+    let by = if io.env.inside_client { "a tool call" } else { "a person" }.to_owned();
+    let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
+    ledger.append(io.env, vec![Fact::Block(Blocked { by, reason: reason.clone() })])?;
+    ledger.exported()?;
+    let id = &found.session_id;
+    let words = format!("blocked session {id}\nhint: clear it with `aops-hook clear-block {id}`");
+    io.answer(&json!({"session_id": id, "blocked": true, "block_reason": reason}), words)
+}
+
+/// The only way out of a block. Works from the exported head where the folder is gone: the loss is then known to a
+/// person, and the session may begin anew.
+fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let exported = text(given, "session").and_then(|name| sessions::exported(io.env, name));
+    let (id, was) = match (session(given, io), exported) {
+        (Ok(found), _) => {
+            let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
+            let was = ledger.session().blocked().is_some();
+            let facts = if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
+            ledger.append(io.env, facts)?;
+            ledger.exported()?;
+            (found.session_id, was)
+        }
+        (Err(_), Some(head)) => {
+            let (id, was) = (head.session_id.clone(), head.blocked);
+            let empty = Head { blocked: false, digest: NO_DIGEST.to_owned(), reason: None, seq: 0, ..head };
+            heads::export(io.env, &empty)?;
+            (id, was)
+        }
+        (Err(error), None) => return Err(error),
+    };
+    let words = if was { "is no longer blocked" } else { "was not blocked" };
+    let value = json!({"session_id": id, "blocked": false, "was_blocked": was});
+    io.answer(&value, format!("session {id} {words}"))
+}
+
+fn waive(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let word = |name: &str| text(given, name).unwrap_or_default();
+    let gate = check_gate(word("gate"))?;
+    let long = duration(word("for")).or_else(refused)?;
+    let reason = word("reason").trim();
+    if reason.is_empty() {
+        return refused("a waiver needs a reason\nhint: add `--reason` with a few words; they are recorded");
+    }
+    let found = session(given, io)?;
+    let until_ms = io.env.now_ms.saturating_add(long);
+    let reason = cut(&redact(reason), 500).to_owned();
+    let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
+    let waiver = Waiver { gate: gate.to_owned(), reason: reason.clone(), until_ms };
+    ledger.append(io.env, vec![Fact::Waive(waiver)])?;
+    let (id, until) = (&found.session_id, time::timestamp(until_ms));
+    let words = format!("`{gate}` is waived for {} (until {until}) in session {id}", time::age(long));
+    io.answer(&json!({"session_id": id, "gate": gate, "reason": reason, "until": until}), words)
+}
+
+fn check_gate(gate: &str) -> anyhow::Result<&str> {
+    match NEVER.iter().find(|(name, _)| *name == gate) {
+        _ if GATES.contains(&gate) => Ok(gate),
+        Some((name, why)) => refused(format!("`{name}` cannot be waived\nhint: {why}")),
+        None => refused(format!("no gate `{gate}`\nhint: one of {}", GATES.join(", "))),
+    }
+}
+
+/// `30s`, `10m`, `2h`, `1d` in milliseconds.
+pub(super) fn duration(text: &str) -> Result<i64, String> {
+    let odd = || format!("`{text}` is not a duration\nhint: write 30s, 10m, 2h or 1d");
+    let units = [('s', 1_000), ('m', 60_000), ('h', 3_600_000), ('d', 86_400_000)];
+    let split = units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, unit)));
+    let (digits, unit) = split.ok_or_else(odd)?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(odd());
+    }
+    match digits.parse::<i64>().ok().and_then(|n| n.checked_mul(*unit)).unwrap_or(i64::MAX) {
+        0 => Err(odd()),
+        long @ 1..=LONGEST_MS => Ok(long),
+        _ => Err(format!(
+            "`{text}` is longer than a year\nhint: to switch a gate off for good, set it under `[gates]` in your configuration"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time() {
+        for (text, ms) in
+            [("30s", 30_000), ("10m", 600_000), ("2h", 7_200_000), ("1d", 86_400_000), ("365d", LONGEST_MS)]
+        {
+            assert_eq!(duration(text), Ok(ms), "{text}");
+        }
+        for odd in [
+            "",
+            "m",
+            "10",
+            "0m",
+            "-5m",
+            "+5m",
+            "1.5h",
+            "10 m",
+            "10M",
+            "10w",
+            "ten",
+            "366d",
+            "99999999999999999999d",
+            "5µ",
+        ] {
+            assert!(duration(odd).is_err(), "{odd}");
+        }
+    }
+}

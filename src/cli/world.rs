@@ -1,0 +1,93 @@
+//! A throwaway home with a project and a session, and programs run there as the client runs them.
+//!
+//! Makes one temporary folder and starts processes in it, each with a cleared environment. Invariants: such a program sees
+//! no folder of the user; the folder goes with the world.
+
+use crate::ledger::session_folder::dashed;
+use crate::system::files::Scratch;
+use crate::system::process::{self, Outcome, Task};
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Variables that name a folder of the world.
+const FOLDERS: [(&str, &str); 4] =
+    [("HOME", "home"), ("XDG_CONFIG_HOME", "home/.config"), ("ACA_DATA", "data"), ("TMPDIR", "tmp")];
+
+const WORDS: [(&str, &str); 6] = [
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_AUTHOR_NAME", "demo"),
+    ("GIT_COMMITTER_NAME", "demo"),
+    ("GIT_AUTHOR_EMAIL", "demo@localhost"),
+    ("GIT_COMMITTER_EMAIL", "demo@localhost"),
+];
+
+pub(super) struct World {
+    /// Removed with the world.
+    _scratch: Scratch,
+    pub(super) root: PathBuf,
+    pub(super) project: PathBuf,
+    pub(super) session_id: String,
+}
+
+impl World {
+    pub(super) fn new(name: &str, session_id: &str) -> io::Result<Self> {
+        let scratch = Scratch::new(name)?;
+        let root = scratch.0.canonicalize()?;
+        for folder in FOLDERS.map(|(_, folder)| folder).into_iter().chain(["home/.claude", "project"]) {
+            std::fs::create_dir_all(root.join(folder))?;
+        }
+        std::fs::write(root.join("exports.sh"), "")?;
+        Ok(Self { _scratch: scratch, project: root.join("project"), root, session_id: session_id.to_owned() })
+    }
+
+    /// The folder of the project's sessions.
+    pub(super) fn sessions(&self) -> PathBuf {
+        self.root.join("home/.claude/projects").join(dashed(&self.project.to_string_lossy()))
+    }
+
+    /// One event as the client writes it to the hook's stdin: the common fields, and its own.
+    pub(super) fn payload(&self, event: &str, prompt_id: &str, mode: &str, own: Value) -> Value {
+        let transcript = self.sessions().join(format!("{}.jsonl", self.session_id));
+        let mut all = json!({
+            "session_id": self.session_id, "transcript_path": transcript, "cwd": self.project,
+            "hook_event_name": event, "prompt_id": prompt_id, "permission_mode": mode,
+        });
+        if let (Some(all), Value::Object(own)) = (all.as_object_mut(), own) {
+            all.extend(own);
+        }
+        all
+    }
+
+    /// Runs a program in the project. A payload makes it a hook: inside the client, with the event on its stdin.
+    pub(super) fn run(
+        &self,
+        program: &Path,
+        args: &[String],
+        search: &OsStr,
+        payload: Option<&Value>,
+        timeout: Duration,
+    ) -> io::Result<Outcome> {
+        let folders = FOLDERS.map(|(name, folder)| (name, self.root.join(folder)));
+        let (config, exports) = (self.root.join("home/.claude"), self.root.join("exports.sh"));
+        let mut variables: Vec<(&str, &OsStr)> = vec![("PATH", search)];
+        variables.extend(folders.iter().map(|(name, folder)| (*name, folder.as_os_str())));
+        variables.extend(WORDS.map(|(name, word)| (name, OsStr::new(word))));
+        if payload.is_some() {
+            variables.extend([
+                ("CLAUDECODE", OsStr::new("1")),
+                ("CLAUDE_CONFIG_DIR", config.as_os_str()),
+                ("CLAUDE_CODE_SESSION_ID", OsStr::new(&self.session_id)),
+                ("CLAUDE_CODE_SESSION_ATTENDED", OsStr::new("0")),
+                ("CLAUDE_PROJECT_DIR", self.project.as_os_str()),
+                ("CLAUDE_ENV_FILE", exports.as_os_str()),
+            ]);
+        }
+        let input = payload.map(|payload| format!("{payload}\n")).unwrap_or_default();
+        let (folder, variables, input) = (self.project.as_path(), variables.as_slice(), input.as_bytes());
+        process::run(&Task { program, args, folder, variables, input, timeout, keep: 1 << 20 })
+    }
+}

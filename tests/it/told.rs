@@ -1,0 +1,121 @@
+//! What the model is told in each mode, and where: at the start, with a prompt, to agents, after work.
+
+use crate::support::{Answer, Sandbox, Session};
+use serde_json::json;
+use std::fs;
+
+fn in_mode(level: &str, more: &str) -> Sandbox {
+    let sandbox = Sandbox::repository("1.0");
+    sandbox.configure(&format!("[audit]\nrate = 1.0\n[mode]\nlevel = \"{level}\"\n{more}"));
+    sandbox.put("CORE.md", "The core of it.\n");
+    sandbox
+}
+
+fn told(answer: &Answer) -> String {
+    if answer.out.is_empty() {
+        return String::new();
+    }
+    answer.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+/// A whole session of the main agent and one of ours; everything that was said to either.
+fn hear_all(session: &Session) -> Vec<Answer> {
+    let mut all: Vec<Answer> = ["startup", "resume", "compact", "clear"].map(|source| session.start(source)).into();
+    all.push(session.prompt("add a greeting to the parser"));
+    let start = session.call("Agent", json!({"subagent_type": "critic", "prompt": "look", "description": "look"}));
+    all.push(session.pre(&start));
+    all.push(session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "critic"})));
+    all.push(session.post(&start));
+    let write = session.call("Write", json!({"file_path": "hello.txt", "content": "hello\n"}));
+    all.push(session.pre(&write));
+    all.push(session.post(&write));
+    all.push(session.batch(&[&write]));
+    all
+}
+
+#[test]
+fn observe_and_guard_say_nothing_to_anybody() {
+    for level in ["observe", "guard"] {
+        let sandbox = in_mode(level, "");
+        fs::write(sandbox.data().join("parser.md"), "# Parser\nthe parser greets twice\n").unwrap();
+        for answer in hear_all(&sandbox.session()) {
+            answer.silent();
+        }
+    }
+}
+
+#[test]
+fn an_agent_whose_gate_was_switched_on_is_briefed_in_any_mode() {
+    let sandbox = in_mode("guard", "[gates]\nqa = \"enforce\"\n");
+    let session = sandbox.session();
+    session.start("startup").silent();
+    session.prompt("add a greeting").silent();
+    let start = |kind: &str| {
+        let given = json!({"subagent_type": kind, "prompt": "say VERIFIED", "description": "d"});
+        session.pre(&session.call("Agent", given))
+    };
+    start("critic").silent();
+    start("qa-verifier").said(&["updatedInput", "Do your part"]);
+    let begins = |kind: &str| session.event("SubagentStart", json!({"agent_id": kind, "agent_type": kind}));
+    begins("critic").silent();
+    begins("qa-verifier").said(&["# Context for verification"]);
+}
+
+#[test]
+fn loop_says_how_a_large_task_is_planned_and_then_nothing() {
+    let sandbox = in_mode("loop", "[small]\nfiles = 2\nlines = 40\n");
+    let session = sandbox.session();
+    let guide = told(&session.start("startup"));
+    assert!(guide.len() <= 1_200, "{} bytes: {guide}", guide.len());
+    for words in ["at most 2 files and 40 changed lines", "`prompt-hydrator`", "plan mode", "`critic`"] {
+        assert!(guide.contains(words), "no `{words}` in {guide}");
+    }
+    assert!(!guide.contains("Axioms") && !guide.contains("The core of it"), "{guide}");
+    session.prompt("add a greeting").silent();
+    session.start("resume").silent();
+    session.hydrate("feature-dev", "new");
+    for source in ["compact", "clear"] {
+        let again = told(&session.start(source));
+        assert!(again.len() <= 1_200 && again.starts_with(&guide), "{source}: {again}");
+        assert!(again.ends_with("task 1: add a greeting"), "the plan in force is told: {again}");
+    }
+    assert_eq!(told(&session.start("resume")).lines().count(), 1);
+}
+
+#[test]
+fn no_text_asks_for_a_plan_that_nothing_waits_for() {
+    for (level, sandbox_gate) in [("loop", "off"), ("loop", "warn"), ("strict", "off"), ("strict", "warn")] {
+        let sandbox = in_mode(level, &format!("[gates]\nsandbox = \"{sandbox_gate}\"\n"));
+        let session = sandbox.session();
+        let (start, prompt) = (session.start("startup"), session.prompt("add a greeting"));
+        for said in [&start, &prompt] {
+            assert!(!said.out.contains("hydrator"), "{level}, {sandbox_gate}: {}", said.out);
+        }
+        assert_eq!(start.out.contains("# Axioms"), level == "strict", "{level}: {}", start.out);
+        prompt.silent();
+    }
+}
+
+#[test]
+fn a_waived_sandbox_asks_for_no_plan() {
+    let sandbox = in_mode("strict", "");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    sandbox.person(&["waive", "sandbox", "--for", "10m", "--reason", "I watch", "--yes"]).said(&["waived"]);
+    session.prompt("add a greeting").silent();
+    sandbox.person(&["waive", "qa", "--for", "10m", "--reason", "I watch", "--yes"]).said(&["waived"]);
+}
+
+#[test]
+fn a_mode_that_changed_holds_for_the_very_prompt() {
+    let sandbox = in_mode("strict", "");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt("add a greeting").said(&["prompt-hydrator"]);
+    sandbox.configure("[mode]\nlevel = \"guard\"\n");
+    session.prompt("add a greeting").silent();
+    sandbox.configure("[mode]\nlevel = \"strict\"\n");
+    session.prompt("add a greeting").said(&["prompt-hydrator"]);
+    sandbox.configure("[mode]\nlevel = \"observe\"\n");
+    session.start("compact").silent();
+}
