@@ -1,6 +1,6 @@
 //! An agent that decides by what it has heard: it takes the steps of its task, and does what a refusal tells it to.
 
-use super::conversation::{Heard, hear_since};
+use super::conversation::{Heard, hear, hear_since};
 use super::tasks::{Deed, Task};
 use crate::model::{Request, Turn};
 use crate::support::fenced;
@@ -43,18 +43,46 @@ pub(super) fn answer(request: &Request, tasks: &[Task], temperament: Temperament
 /// The newest prompt is the task in hand.
 fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<Turn> {
     let (task, heard) = tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)))?;
-    let deed = next_deed(task, &heard, temperament);
-    Some(deed.map_or_else(|| Turn::text(task.last_words), |deed| deed.turn()))
+    let guide = hear(request).iter().any(|heard| heard.text().contains(GUIDE));
+    let deeds = next_deeds(task, &heard, temperament, guide);
+    let turn = deeds.into_iter().fold(None, |turn: Option<Turn>, deed| match turn {
+        None => Some(deed.turn()),
+        Some(turn) => Some(turn.and(&deed.tool, deed.input)),
+    });
+    Some(turn.unwrap_or_else(|| Turn::text(task.last_words)))
 }
 
-/// The newest advice comes first, then what was advised before, then the steps of the task.
-fn next_deed(task: &Task, heard: &[Heard], temperament: Temperament) -> Option<Deed> {
+/// The title of what a session in mode `loop` is told at its start.
+const GUIDE: &str = "# How a large task goes here";
+/// Where the advice for the end of the work begins.
+const AT_THE_END: &str = "hen the work is done";
+
+/// The newest advice comes first, then what was advised before, then the steps of the task, then what is advised for its
+/// end. An obedient agent plans a large task before it begins, where it was told how.
+fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: bool) -> Vec<Deed> {
     let undone = |deed: &Deed, since: usize| !heard[since..].iter().any(|heard| heard.is_success_of(deed));
-    let advised = heard.iter().enumerate().rev().find_map(|(at, heard)| {
-        let advice = read_advice(&temperament.heeds(heard)?, task);
-        advice.into_iter().find(|deed| undone(deed, at))
-    });
-    advised.or_else(|| task.steps.iter().find(|step| undone(step, 0)).cloned())
+    let advice = |at: usize| temperament.heeds(&heard[at]);
+    let now = |at: usize| {
+        let text = advice(at)?;
+        let now = text.split(AT_THE_END).next().unwrap_or_default();
+        read_advice(now, task).into_iter().find(|deed| undone(deed, at))
+    };
+    let plan = start("prompt-hydrator");
+    let first = (guide && temperament == Temperament::Obedient && task.is_large && undone(&plan, 0)).then_some(plan);
+    let step = || task.steps.iter().find(|step| undone(step, 0)).cloned();
+    if let Some(deed) = first.or_else(|| (0..heard.len()).rev().find_map(now)).or_else(step) {
+        return vec![deed];
+    }
+    let last_step = heard.iter().rposition(|heard| task.steps.iter().any(|step| heard.is_success_of(step)));
+    let at_the_end = |at: usize| {
+        let text = advice(at)?;
+        let later = text.split_once(AT_THE_END)?.1.split(['.', '\n']).next()?;
+        let groups = later.split(" then ").map(|group| read_ending(group, task));
+        groups
+            .map(|group| group.into_iter().filter(|deed| undone(deed, last_step.unwrap_or(0))).collect())
+            .find(|group: &Vec<Deed>| !group.is_empty())
+    };
+    (0..heard.len()).rev().find_map(at_the_end).unwrap_or_default()
 }
 
 /// What a text of ours tells the agent to do, in its order: names and commands stand in backticks, the verb before them.
@@ -66,13 +94,25 @@ fn read_advice(text: &str, task: &Task) -> Vec<Deed> {
         match verb {
             "start" => Some(start(ours(quoted)?.name)),
             "run" => Some(Deed::bash(quoted)),
-            _ if quoted == "commit" => {
-                Some(Deed::bash(&format!("git add {} && git commit -q -m '{}'", task.files().join(" "), task.name)))
-            }
+            _ if quoted == "commit" => Some(commit(task, "")),
             _ => None,
         }
     });
     deeds.collect()
+}
+
+/// What belongs into one message at the end of the work: agents to start, and one line that commits, and pushes too.
+fn read_ending(text: &str, task: &Task) -> Vec<Deed> {
+    let mut deeds = read_advice(text, task);
+    if text.contains("commit") {
+        deeds.push(commit(task, if text.contains("push") { " && git push -q" } else { "" }));
+    }
+    deeds
+}
+
+fn commit(task: &Task, and: &str) -> Deed {
+    let files = task.files().join(" ");
+    Deed::bash(&format!("git add {files} && git commit -q -m '{}'{and}", task.name))
 }
 
 fn start(agent: &str) -> Deed {

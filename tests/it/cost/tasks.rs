@@ -12,6 +12,8 @@ pub(super) struct Task {
     /// What `prompt-hydrator` makes of it: a workflow, for a new task or for the one in hand.
     pub(super) workflow: &'static str,
     pub(super) is_new: bool,
+    /// More than three files or sixty lines, as anybody can see.
+    pub(super) is_large: bool,
     pub(super) steps: Vec<Deed>,
     pub(super) last_words: &'static str,
 }
@@ -70,6 +72,7 @@ fn typo_and_follow_up(project: &Path) -> Vec<Task> {
         prompt: "There is a typo in the README, please fix it.",
         workflow: "minor-edit",
         is_new: true,
+        is_large: false,
         steps: vec![read(&readme), edit(&readme, "Teh program", "The program")],
         last_words: "I fixed the typo.",
     };
@@ -78,6 +81,7 @@ fn typo_and_follow_up(project: &Path) -> Vec<Task> {
         prompt: "Shorter!",
         workflow: "minor-edit",
         is_new: false,
+        is_large: false,
         steps: vec![edit(&readme, "The program greets", "It greets")],
         last_words: "It is shorter now.",
     };
@@ -90,6 +94,7 @@ fn question(project: &Path) -> Vec<Task> {
         prompt: "What does src/greet.sh print?",
         workflow: "simple-question",
         is_new: true,
+        is_large: false,
         steps: vec![read(&project.join("src/greet.sh"))],
         last_words: "It prints `hello`.",
     }]
@@ -101,6 +106,7 @@ fn tests(_: &Path) -> Vec<Task> {
         prompt: "Do the tests pass?",
         workflow: "qa-demo",
         is_new: true,
+        is_large: false,
         steps: vec![Deed::bash("sh run-tests.sh")],
         last_words: "Yes, they pass.",
     }]
@@ -117,6 +123,7 @@ fn feature(project: &Path) -> Vec<Task> {
         prompt: "Let the program greet each of our thirty readers by number, with a test and a page about it.",
         workflow: "feature-dev",
         is_new: true,
+        is_large: true,
         steps: vec![
             read(&greet),
             write(&project.join("src/readers.sh"), &format!("case $1 in\n{readers}esac\n")),
