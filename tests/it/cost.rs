@@ -11,7 +11,8 @@ mod tasks;
 use crate::client::Client;
 use crate::model::Model;
 use crate::support::NO_TRACKER;
-use agent::{Temperament, answer};
+use agent::Temperament::{self, Obedient, Realistic};
+use agent::answer;
 use count::Cost;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -19,20 +20,22 @@ use std::{fs, thread};
 use table::{COUNTS, Row, SENT, list_rows, to_json, to_text};
 use tasks::{Prompts, SESSIONS, Task, project};
 
-/// The name of a row in the table, and what the user has in `config.toml`.
-type Configuration = (&'static str, &'static str);
+/// The name of a row in the table, what the user has in `config.toml`, and the agents that behave differently there.
+type Configuration = (&'static str, &'static str, &'static [Temperament]);
 
-const CONFIGURATIONS: &[Configuration] = &[("strict", "")];
-
-/// In every configuration: no audit by chance.
-const NO_AUDIT: &str = "audit.rate = 0\n";
+const CONFIGURATIONS: &[Configuration] = &[
+    ("observe", "mode.level = \"observe\"\n", &[Realistic]),
+    ("guard", "mode.level = \"guard\"\n", &[Realistic]),
+    ("loop", "mode.level = \"loop\"\n", &[Obedient, Realistic]),
+    ("strict", "", &[Obedient, Realistic]),
+];
 
 /// What there is beside the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Setup {
     Plain,
     /// Our agents and commands, which the client lists for the model, and no hooks.
-    Listed(Configuration),
+    Listed,
     Hooked(Configuration, Temperament),
 }
 
@@ -58,12 +61,11 @@ fn every_task_in_every_mode() {
 
 /// Two sessions at a time, those with the longest tasks first.
 fn measure_all() -> Vec<Measured> {
-    let list = |config: &Configuration| (Setup::Listed(*config), SESSIONS[0]);
-    let mut sessions: Vec<(Setup, Prompts)> = CONFIGURATIONS.iter().map(list).collect();
+    let mut sessions: Vec<(Setup, Prompts)> = vec![(Setup::Listed, SESSIONS[0])];
     for prompts in SESSIONS {
         sessions.push((Setup::Plain, prompts));
         for &config in CONFIGURATIONS {
-            sessions.extend(Temperament::ALL.map(|temperament| (Setup::Hooked(config, temperament), prompts)));
+            sessions.extend(config.2.iter().map(|&temperament| (Setup::Hooked(config, temperament), prompts)));
         }
     }
     let (left, measured) = (Mutex::new(sessions), Mutex::new(BTreeMap::new()));
@@ -88,16 +90,15 @@ fn measure_all() -> Vec<Measured> {
 fn measure(setup: Setup, prompts: Prompts) -> Vec<Measured> {
     let sandbox = project();
     let (config, temperament) = match setup {
-        Setup::Plain => ("", Temperament::Realistic),
-        Setup::Listed((_, config)) => (config, Temperament::Realistic),
-        Setup::Hooked((_, config), temperament) => (config, temperament),
+        Setup::Plain | Setup::Listed => ("", Realistic),
+        Setup::Hooked((_, config, _), temperament) => (config, temperament),
     };
-    sandbox.configure(&format!("{NO_TRACKER}{NO_AUDIT}{config}"));
+    sandbox.configure(&format!("{NO_TRACKER}{config}"));
     let (tasks, known) = (prompts(&sandbox.project()), prompts(&sandbox.project()));
     let model = Model::minded(move |request| answer(request, &known, temperament));
     let client =
         if setup == Setup::Plain { Client::unguarded(&sandbox, &model) } else { Client::guarded(&sandbox, &model) };
-    if let Setup::Listed(_) = setup {
+    if setup == Setup::Listed {
         fs::remove_file(sandbox.config().join("settings.json")).unwrap();
     }
     let mut session: Option<String> = None;

@@ -17,8 +17,6 @@ pub(super) enum Temperament {
 }
 
 impl Temperament {
-    pub(super) const ALL: [Self; 2] = [Self::Obedient, Self::Realistic];
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Obedient => "obedient",
@@ -55,7 +53,7 @@ fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<T
 /// The title of what a session in mode `loop` is told at its start.
 const GUIDE: &str = "# How a large task goes here";
 /// Where the advice for the end of the work begins.
-const AT_THE_END: &str = "hen the work is done";
+const AT_THE_END: &str = "Once all changes are made";
 
 /// The newest advice comes first, then what was advised before, then the steps of the task, then what is advised for its
 /// end. An obedient agent plans a large task before it begins, where it was told how.
@@ -72,6 +70,9 @@ fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: boo
     let step = || task.steps.iter().find(|step| undone(step, 0)).cloned();
     if let Some(deed) = first.or_else(|| (0..heard.len()).rev().find_map(now)).or_else(step) {
         return vec![deed];
+    }
+    if task.steps.iter().all(|step| step.tool == "Read") {
+        return Vec::new();
     }
     let last_step = heard.iter().rposition(|heard| task.steps.iter().any(|step| heard.is_success_of(step)));
     let at_the_end = |at: usize| {
@@ -104,7 +105,7 @@ fn read_advice(text: &str, task: &Task) -> Vec<Deed> {
 /// What belongs into one message at the end of the work: agents to start, and one line that commits, and pushes too.
 fn read_ending(text: &str, task: &Task) -> Vec<Deed> {
     let mut deeds = read_advice(text, task);
-    if text.contains("commit") {
+    if text.contains("commit") && !task.files().is_empty() {
         deeds.push(commit(task, if text.contains("push") { " && git push -q" } else { "" }));
     }
     deeds

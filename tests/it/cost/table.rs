@@ -1,6 +1,5 @@
 //! The costs of each task with our hooks, beside those of a plain client: for people, and as JSON.
 
-use super::agent::Temperament;
 use super::count::Cost;
 use super::{CONFIGURATIONS, Measured, Setup};
 use serde_json::{Value, json};
@@ -25,12 +24,12 @@ impl Row {
 /// One row for each configuration, task and temperament.
 pub(super) fn list_rows(measured: &[Measured]) -> Vec<Row> {
     let find = |setup: Setup, task: &str| measured.iter().find(|one| one.setup == setup && one.task == task).unwrap();
+    let listed = measured.iter().find(|one| one.setup == Setup::Listed).unwrap();
+    let listed = listed.cost.context - find(Setup::Plain, listed.task).cost.context;
     let mut rows = Vec::new();
     for &config in CONFIGURATIONS {
-        let listed = measured.iter().find(|one| one.setup == Setup::Listed(config)).unwrap();
-        let listed = listed.cost.context - find(Setup::Plain, listed.task).cost.context;
         for plain in measured.iter().filter(|one| one.setup == Setup::Plain) {
-            rows.extend(Temperament::ALL.map(|temperament| Row {
+            rows.extend(config.2.iter().map(|&temperament| Row {
                 mode: config.0,
                 task: plain.task,
                 agent: temperament.name(),
