@@ -4,8 +4,8 @@ set -eu
 
 usage() {
     cat <<'HELP'
-usage: ./install.sh [--user|--project|--local] [--dry-run]
-       ./install.sh --plugin
+usage: ./install.sh [--user|--project|--local] [--mode LEVEL] [--dry-run]
+       ./install.sh --plugin [--mode LEVEL]
        ./install.sh --uninstall [--user|--project|--local] [--yes]
 
 Builds aops-hook with the Rust on this machine, puts it in ~/.local/bin, registers it in Claude Code's
@@ -15,6 +15,8 @@ settings and runs `aops-hook doctor`.
   --project    register in .claude/settings.json of the folder you are in; everybody who works there then
                needs aops-hook at the same path, else their calls are refused
   --local      register in .claude/settings.local.json of the folder you are in
+  --mode LEVEL how much of the loop is enforced: observe, guard, loop (recommended) or strict; without it you
+               are asked once, and without a terminal the mode stays as it is
   --dry-run    build, show what would be registered, and leave everything as it is
   --plugin     only build, and put the program in bin/ of this repository, which is then a plugin:
                claude --plugin-dir THIS_FOLDER
@@ -37,8 +39,16 @@ fail() {
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
 action=install
+mode=
+awaited=
 for argument in "$@"; do
+    if [ -n "$awaited" ]; then
+        mode=$argument awaited=
+        continue
+    fi
     case $argument in
+        --mode) awaited=yes ;;
+        --mode=*) mode=${argument#--mode=} ;;
         -h | --help) usage; exit 0 ;;
         --uninstall) action=uninstall ;;
         --plugin) action=plugin ;;
@@ -47,6 +57,10 @@ for argument in "$@"; do
         *) usage >&2; fail "unknown option \`$argument\`" ;;
     esac
 done
+case $awaited$mode in
+    '' | observe | guard | loop | strict) ;;
+    *) usage >&2; fail "no mode \`$mode\`" "--mode takes observe, guard, loop or strict" ;;
+esac
 
 # What is left goes to aops-hook.
 count=$#
@@ -137,6 +151,17 @@ place() {
     trap - EXIT
 }
 
+# What the next prompt will be like, and how to change that. `$1` is the program.
+end_with_mode() {
+    next=$("$1" mode --json 2>/dev/null | sed -n 's/.*"next":"\([^"]*\)".*/\1/p')
+    name=$1
+    if command -v aops-hook >/dev/null 2>&1; then
+        name=aops-hook
+    fi
+    [ -z "$next" ] || say "$next"
+    say "to change that: \`$name mode observe|guard|loop|strict\`"
+}
+
 case $action in
     install) ;;
     try)
@@ -146,15 +171,17 @@ case $action in
         ;;
     plugin)
         place "$here/bin"
+        [ -z "$mode" ] || "$here/bin/aops-hook" mode "$mode" --yes
         say "the plugin is ready; start the client with it:"
         say "  claude --plugin-dir $here"
+        end_with_mode "$here/bin/aops-hook"
         exit 0
         ;;
 esac
 
 place "$bin_dir"
 say "installed \`$program\`"
-"$program" install "$@"
+"$program" install --without-ending "$@"
 "$program" doctor || fail "installed, but not all is well" "follow the fixes above, then run \`$program doctor\`"
 
 say ""
@@ -166,3 +193,4 @@ case :${PATH:-}: in
     *:"$bin_dir":*) ;;
     *) say "hint: to type aops-hook alone, add this to your shell's profile: export PATH=\"$bin_dir:\$PATH\"" ;;
 esac
+end_with_mode "$program"

@@ -6,9 +6,12 @@
 //! byte, and edits since stay: from an edited settings file only our entries are removed, an edited agent is left.
 
 pub mod plan;
+mod question;
 
-use super::{Command, Io, flag};
+use super::mode::Change;
+use super::{Command, Io, flag, option};
 use crate::claude::settings::{StatusLine, status_line, unregister};
+use crate::config::policy::ModeLevel;
 use crate::model::event::EVENTS;
 use crate::system::env::Env;
 use crate::system::files::{self, Found};
@@ -25,13 +28,18 @@ pub const INSTALL: Command = Command {
     about: "Register the hooks in Claude Code's settings",
     examples: &[
         ("aops-hook install", "For all sessions of this user"),
+        ("aops-hook install --mode loop", "The same; small tasks go on as ever, larger ones are planned and verified"),
         ("aops-hook install --project", "For everyone in this project; each needs aops-hook at the same path"),
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
     arguments: |row| {
         let statusline = flag("statusline", "Show the session's phase and sandbox in the status line");
-        Level::arguments(row).args([statusline, dry_run()])
+        let mode = option("mode", "LEVEL", "How much of the loop is enforced: observe, guard, loop or strict");
+        let mode = mode.value_parser(ModeLevel::WORDS.to_vec());
+        // For `install.sh`, which ends with the same two lines itself.
+        let plain = flag("without-ending", "").hide(true);
+        Level::arguments(row).args([mode, statusline, dry_run(), plain])
     },
     run: install,
 };
@@ -98,38 +106,92 @@ fn dry_run() -> Arg {
 
 fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let plan = Plan::make(io.env, Level::given(given), given.get_flag("statusline"))?;
+    let mode = question::change(given, io)?;
     let dry_run = given.get_flag("dry-run");
-    let settings = plan.settings.path.display().to_string();
-    let before = if plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
-    let diff = unified(before, &settings, &plan.old, &plan.new);
-    let events = EVENTS.iter().filter(|kind| kind.timeout > 0).count();
-    let texts: Vec<_> = plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect();
-    let stale: Vec<_> = plan.stale.iter().map(|found| found.path.display().to_string()).collect();
-    let (registers, changes) = (plan.new != plan.old, plan.changes());
-    let (statusline, command) = (status_line(&plan.new) == StatusLine::Ours, plan.command.clone());
-    let backup = if dry_run { None } else { plan.carry_out(io.env)? };
-    if io.json {
-        return io.print(json!({
-            "settings": settings, "command": command, "events": events, "changed": changes, "statusline": statusline,
-            "written": texts, "removed": stale, "backup": backup, "dry_run": dry_run, "diff": diff,
-        }));
+    let mut told = Told::of(&plan, dry_run);
+    told.backup = if dry_run { None } else { plan.carry_out(io.env)? };
+    if let Some(mode) = mode.as_ref().filter(|_| !dry_run) {
+        mode.carry_out()?;
     }
-    let mut lines = Vec::new();
-    if dry_run {
-        write!(io.out, "{diff}")?;
-        lines.extend(texts.iter().map(|path| format!("would write `{path}`")));
-        lines.extend(stale.iter().map(|path| format!("would remove `{path}`")));
-        lines.extend((!changes).then(|| format!("nothing to change: registered in `{settings}`")));
-    } else {
-        let registered = if registers { "registered" } else { "already registered" };
-        lines.push(format!("{registered} for {events} events in `{settings}`"));
-        lines.extend(statusline.then(|| "the status line there shows the session's phase and sandbox".to_owned()));
-        let wrote = || format!("wrote {} agents and commands beside it", texts.len());
-        lines.extend((!texts.is_empty()).then(wrote));
-        lines.extend(backup.map(|backup| format!("the original is kept in `{}`", backup.display())));
+    if io.json {
+        return io.print(told.to_json(mode.as_ref().map(Change::to_json)));
+    }
+    let mut lines = told.lines(io)?;
+    match &mode {
+        Some(mode) if dry_run && mode.changes() => lines.push(format!("would be so: {}", mode.outcome())),
+        Some(mode) => lines.push(mode.outcome()),
+        None => {}
+    }
+    if !dry_run && !given.get_flag("without-ending") {
+        lines.extend(question::ending(io.env, &told.command));
     }
     lines.iter().try_for_each(|line| writeln!(io.out, "{line}"))?;
     Ok(0)
+}
+
+/// What an installation comes to, in words or for a program.
+struct Told {
+    settings: String,
+    command: String,
+    diff: String,
+    written: Vec<String>,
+    removed: Vec<String>,
+    registers: bool,
+    changes: bool,
+    statusline: bool,
+    dry_run: bool,
+    backup: Option<PathBuf>,
+}
+
+impl Told {
+    fn of(plan: &Plan, dry_run: bool) -> Self {
+        let settings = plan.settings.path.display().to_string();
+        let before = if plan.settings.bytes.is_some() { settings.as_str() } else { "/dev/null" };
+        Self {
+            command: plan.command.clone(),
+            diff: unified(before, &settings, &plan.old, &plan.new),
+            written: plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect(),
+            removed: paths(&plan.stale),
+            registers: plan.new != plan.old,
+            changes: plan.changes(),
+            statusline: status_line(&plan.new) == StatusLine::Ours,
+            dry_run,
+            backup: None,
+            settings,
+        }
+    }
+
+    fn to_json(&self, mode: Option<Value>) -> Value {
+        json!({
+            "settings": self.settings, "command": self.command, "events": events(), "changed": self.changes,
+            "statusline": self.statusline, "written": self.written, "removed": self.removed, "backup": self.backup,
+            "dry_run": self.dry_run, "diff": self.diff, "mode": mode,
+        })
+    }
+
+    fn lines(&self, io: &mut Io) -> anyhow::Result<Vec<String>> {
+        let settings = &self.settings;
+        let mut lines = Vec::new();
+        if self.dry_run {
+            write!(io.out, "{}", self.diff)?;
+            lines.extend(self.written.iter().map(|path| format!("would write `{path}`")));
+            lines.extend(self.removed.iter().map(|path| format!("would remove `{path}`")));
+            lines.extend((!self.changes).then(|| format!("nothing to change: registered in `{settings}`")));
+            return Ok(lines);
+        }
+        let registered = if self.registers { "registered" } else { "already registered" };
+        lines.push(format!("{registered} for {} events in `{settings}`", events()));
+        lines.extend(self.statusline.then(|| "the status line there shows the session's phase and sandbox".to_owned()));
+        let wrote = || format!("wrote {} agents and commands beside it", self.written.len());
+        lines.extend((!self.written.is_empty()).then(wrote));
+        let backup = self.backup.as_ref();
+        lines.extend(backup.map(|backup| format!("the original is kept in `{}`", backup.display())));
+        Ok(lines)
+    }
+}
+
+fn events() -> usize {
+    EVENTS.iter().filter(|kind| kind.timeout > 0).count()
 }
 
 fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

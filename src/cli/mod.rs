@@ -4,6 +4,7 @@
 //! command speaks JSON when asked.
 
 pub mod table;
+pub mod mode;
 pub mod install;
 pub mod past;
 pub mod control;
@@ -28,6 +29,7 @@ pub mod workflow;
 
 pub use crate::model::refusal::{Refused, refused};
 
+use crate::config::in_force::{self, InForce};
 use crate::ledger;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
@@ -112,6 +114,7 @@ pub static COMMANDS: &[Command] = &[
     export::COMMAND,
     workflow::COMMAND,
     policy::COMMAND,
+    mode::COMMAND,
     checkpoint::COMMAND,
     run::RUN,
     run::RESUME,
@@ -225,6 +228,18 @@ pub fn session_option() -> Arg {
 
 pub fn session(given: &ArgMatches, io: &Io) -> anyhow::Result<SessionOnDisk> {
     ledger::sessions::pick(io.env, text(given, "session")).or_else(refused)
+}
+
+/// What is in force where the person stands, or every problem there is.
+pub fn policy_here(io: &Io) -> anyhow::Result<InForce> {
+    in_force::look(io.env, &io.env.cwd).or_else(|problems| {
+        let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
+        let files = if problems.len() == 1 { "is a problem" } else { "are problems" };
+        refused(format!(
+            "there {files} in the configuration:{}\nhint: until it is mended every guarded event is refused; `docs/configuration.md` has each key",
+            lines.concat()
+        ))
+    })
 }
 
 fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {

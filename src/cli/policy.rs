@@ -4,7 +4,7 @@
 //! is wrong.
 
 use super::table::{Cell, Tone, clean};
-use super::{Command, Io, flag, operand, refused, session, text};
+use super::{Command, Io, flag, operand, policy_here, refused, session, text};
 use crate::claude::wire::read;
 use crate::config::in_force::{self, Form, InForce};
 use crate::config::policy::key::KEYS;
@@ -57,25 +57,13 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if test && what != "show" {
         return refused("`--test` goes with `show`\nhint: `aops-hook policy show --test`");
     }
-    let now = in_force(io)?;
+    let now = policy_here(io)?;
     match what {
         _ if test => try_rules(io, &now),
         "hash" => io.answer(&json!({"hash": now.hash}), &now.hash),
         "diff" => diff(given, io, &now),
         _ => show(io, &now),
     }
-}
-
-/// What is in force where the person stands, or every problem there is.
-fn in_force(io: &Io) -> anyhow::Result<InForce> {
-    in_force::look(io.env, &io.env.cwd).or_else(|problems| {
-        let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
-        let files = if problems.len() == 1 { "is a problem" } else { "are problems" };
-        refused(format!(
-            "there {files} in the configuration:{}\nhint: until it is mended every guarded event is refused; `docs/configuration.md` has each key",
-            lines.concat()
-        ))
-    })
 }
 
 /// Each effective value with where it came from.

@@ -51,19 +51,21 @@ pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
 pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
     let project = texts::project(env, cwd);
     let user = config(&env.user_config, None)?;
-    let own = config(&project.join(".aops"), Some(&project))?;
-    let (path, home) = (project.to_string_lossy(), env.home.to_string_lossy());
-    let (policy, origins) = policy::read_for(
-        policy::Folder { path: &path, home: &home },
-        user.as_ref().map(|(file, text)| Source { file, text }),
-        own.as_ref().map(|(file, text)| Source { file, text }),
-    )?;
+    let (policy, origins) = read_policy(env, &project, user.as_ref().map(|(file, text)| Source { file, text }))?;
     let texts = texts::in_force(env, &project);
     if !texts.problems.is_empty() {
         return Err(texts.problems.into_iter().map(|odd| Problem { line: 0, ..odd }).collect());
     }
     let hash = digest_of(&Form { policy: policy.clone(), texts: texts.digests() });
     Ok(InForce { policy, hash, origins, texts, project })
+}
+
+/// What would be in force in a project if this were the user's file.
+pub fn read_policy(env: &Env, project: &Path, user: Option<Source>) -> Result<(Policy, Origins), Vec<Problem>> {
+    let own = config(&project.join(".aops"), Some(project))?;
+    let (path, home) = (project.to_string_lossy(), env.home.to_string_lossy());
+    let own = own.as_ref().map(|(file, text)| Source { file, text });
+    policy::read_for(policy::Folder { path: &path, home: &home }, user, own)
 }
 
 impl InForce {

@@ -12,6 +12,7 @@ pub mod check;
 pub mod rule;
 pub mod project;
 mod read;
+pub mod choose;
 
 pub use address::Address;
 pub use check::Check;
@@ -311,6 +312,12 @@ words! {
 }
 
 impl ModeLevel {
+    pub const ALL: [Self; 4] = [Self::Observe, Self::Guard, Self::Loop, Self::Strict];
+
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.word() == word)
+    }
+
     /// The level of a gate that no file names. The rules have the level of `checks`.
     pub fn default_for(self, gate: &str) -> Level {
         let from = match gate {

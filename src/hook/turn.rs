@@ -1,10 +1,12 @@
 //! One event on its way: opened, judged, said, recorded. What follows is in `afterwards`.
 //!
 //! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the very state that
-//! it is recorded with; the session is not locked while the user's checks run.
+//! it is recorded with; the session is not locked while the user's checks run or the sources of a prompt are asked.
 
 use crate::briefing;
-use crate::briefing::prompt::offer;
+use crate::briefing::agent::SourceQuestion;
+use crate::briefing::prompt::{asks_sources, offer};
+use crate::briefing::sources::Found;
 use crate::checkpoint;
 use crate::checkpoint::rollback::Before;
 use crate::config::policy::Policy;
@@ -42,6 +44,8 @@ pub(super) struct Turn<'a> {
     begins: bool,
     /// The same call was asked before and is still in flight: it gets the same answer, and no new entry.
     repeated: bool,
+    /// What the sources know about the prompt.
+    found: Option<Found>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
     renewed: Option<(Option<Box<Policy>>, String)>,
     /// What `say` adds to the record.
@@ -82,6 +86,7 @@ impl<'a> Turn<'a> {
             verdict: Verdict::pass(),
             begins,
             repeated: false,
+            found: None,
             renewed: None,
             said: None,
             recorded: Vec::new(),
@@ -92,16 +97,22 @@ impl<'a> Turn<'a> {
         self.ledger.session()
     }
 
-    /// Asks the gates. Checks that they want are run with the session unlocked; then everything is looked at again.
+    /// Asks the gates. Checks that they want are run, and sources are asked, with the session unlocked; then everything is
+    /// looked at again.
     pub(super) fn judge(mut self) -> Result<Self, Failure> {
         loop {
             let (env, event) = (self.env, self.event);
+            self.renew_policy()?;
             self.verdict = judge(env, self.session(), event, &self.context)?;
             let wanted = gate::checks::wanted(self.session(), event, &self.context, &self.verdict);
             if wanted.is_empty() || env.dry_run {
                 for check in wanted {
                     let notice = format!("check `{}` would be run first", check.id);
                     self.add(Verdict::notice("checks", notice));
+                }
+                if self.found.is_none() && self.wants_sources() {
+                    self = self.ask_sources()?;
+                    continue;
                 }
                 break;
             }
@@ -120,6 +131,23 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
+    fn wants_sources(&self) -> bool {
+        let passes = self.verdict.ruling == Ruling::Pass && !self.env.dry_run;
+        passes && asks_sources(self.policy(), self.event, &self.context)
+    }
+
+    /// Asks tracker, memory and notes with the session unlocked, and opens it again.
+    fn ask_sources(mut self) -> Result<Self, Failure> {
+        let (env, event) = (self.env, self.event);
+        let question = SourceQuestion::of(env, &self.ledger, event);
+        let checks = mem::take(&mut self.context.checks);
+        drop(ManuallyDrop::into_inner(self.ledger));
+        let found = question.ask(env);
+        self = Self::open(env, event)?;
+        (self.context.checks, self.found) = (checks, Some(found));
+        Ok(self)
+    }
+
     pub(super) fn add(&mut self, more: Verdict) {
         self.verdict = mem::take(&mut self.verdict).join(more);
     }
@@ -130,9 +158,8 @@ impl<'a> Turn<'a> {
             return Ok(self);
         }
         let (env, event) = (self.env, self.event);
-        self.renew_policy()?;
-        let verdict = mem::take(&mut self.verdict);
-        self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict)?;
+        let (verdict, found) = (mem::take(&mut self.verdict), self.found.take());
+        self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict, found)?;
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             if self.session().blocked().is_none() {

@@ -20,7 +20,7 @@ use crate::text::sha256::trace_id;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::SystemTime;
@@ -53,6 +53,15 @@ pub fn in_project(project: PathBuf) -> Vec<SessionOnDisk> {
     let names = std::fs::read_dir(project).into_iter().flatten().flatten();
     let ours = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder));
     ours.filter_map(|item| on_disk(item.path())).collect()
+}
+
+/// The state of the newest session of the same project beside this one. Reads one state file.
+pub fn newest_beside(own: &Path) -> Option<State> {
+    let names = std::fs::read_dir(own.parent()?).ok()?.flatten();
+    let beside = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder) && item.path() != own);
+    let changed = |path: &Path| std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified()).ok();
+    let (_, newest) = beside.filter_map(|item| Some((changed(&item.path())?, item.path()))).max()?;
+    state(&on_disk(newest)?)
 }
 
 fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {

@@ -540,9 +540,21 @@ fn the_script_installs_and_undoes_it_all() {
     assert!(script(&["--dry-run"]).contains("+  \"hooks\": {"));
     assert_eq!(home.tree(), before, "a dry run leaves everything as it is");
 
-    let out = script(&[]);
+    let said = Said::of(home.command(&here.join("install.sh")).args(["--mode", "calm"]).output().unwrap());
+    assert!(said.code == 1 && said.err.contains("no mode `calm`") && said.err.contains("hint: "), "{}", said.err);
+    assert_eq!(home.tree(), before);
+    let out = script(&["--mode", "loop"]);
     let program = home.root().join("home/.local/bin/aops-hook");
     assert!(out.contains("all is well") && out.contains("export PATH="), "{out}");
+    let ending: Vec<&str> = out.lines().rev().take(2).collect();
+    assert!(ending[1].starts_with("your next prompt goes as ever while the task is small"), "{out}");
+    assert!(
+        ending[0].starts_with("to change that: `") && ending[0].contains("mode observe|guard|loop|strict"),
+        "{out}"
+    );
+    let config = home.root().join("home/.config");
+    assert_eq!(fs::read_to_string(config.join("aops/config.toml")).unwrap(), "[mode]\nlevel = \"loop\"\n");
+    fs::remove_dir_all(config).unwrap();
     let text = home.settings();
     assert!(survey(&text).unwrap().ours.iter().all(|one| one.command == program.to_str().unwrap()), "{text}");
     assert!(!cfg!(target_os = "linux") || is_static(&fs::read(&program).unwrap()), "a static program");

@@ -25,6 +25,7 @@ mod ledger_heads;
 mod ledger_load;
 mod licences;
 mod memory;
+mod mode;
 mod model;
 mod no_deadlock;
 mod notes;

@@ -16,7 +16,7 @@ fn user(sandbox: &Sandbox, name: &str, text: &str) -> PathBuf {
     path
 }
 
-fn setting(shown: &Value, key: &str) -> Value {
+pub(crate) fn setting(shown: &Value, key: &str) -> Value {
     shown["settings"].as_array().unwrap().iter().find(|row| row["key"] == key).unwrap().clone()
 }
 

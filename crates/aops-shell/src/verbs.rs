@@ -41,6 +41,7 @@ pub static VERBS: &[Verb] = &[
     reads("insights"), reads("transcript"), reads("report"),
     writes("export", Who::Anyone),
     reads("workflow"), reads("policy"),
+    writes("mode", Who::OutsideClient),
     writes("checkpoint", Who::Anyone),
     writes("checkpoint create", Who::Anyone),
     reads("checkpoint list"), reads("checkpoint show"), reads("checkpoint diff"),

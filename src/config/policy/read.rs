@@ -127,10 +127,12 @@ impl Reading<'_> {
         // In the order of the file: a later entry is the one that repeats an earlier one.
         let mut entries: Vec<Entry> = table.get_ref().iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
-        // The mode comes first: it gives the gates the levels that the rest of the file is compared with.
-        let (first, rest): (Vec<Entry>, Vec<Entry>) =
-            entries.into_iter().partition(|(key, _)| matches!(key.get_ref().as_ref(), "mode" | "project"));
-        self.entries(first);
+        // The mode comes first, then its rows by folder: it gives the gates the levels that the rest of the file is
+        // compared with.
+        let (mode, rest) = entries.into_iter().partition::<Vec<Entry>, _>(|(key, _)| key.get_ref() == "mode");
+        let (rows, rest) = rest.into_iter().partition::<Vec<Entry>, _>(|(key, _)| key.get_ref() == "project");
+        self.entries(mode);
+        self.entries(rows);
         self.level_gates();
         self.entries(rest);
         let gates = &mut self.policy.gates;

@@ -1,0 +1,96 @@
+//! The mode that comes with an installation: as the command line says, or as the person at the terminal answers.
+//!
+//! Reads one line from the terminal at most three times, writes nothing but the question. Invariant: without an answer
+//! the mode stays what it was.
+
+use super::Level;
+use crate::cli::mode::{self, Change};
+use crate::cli::{Io, text};
+use crate::config::in_force;
+use crate::config::policy::ModeLevel;
+use crate::system::env::Env;
+use clap::ArgMatches;
+use std::io::{self, BufRead, IsTerminal};
+
+const TRIES: usize = 3;
+
+/// The change of the configuration that goes with this installation; nothing where none is asked for.
+pub(super) fn change(given: &ArgMatches, io: &mut Io) -> anyhow::Result<Option<Change>> {
+    let asked = text(given, "mode").and_then(ModeLevel::of);
+    let level = match asked {
+        None if may_ask(given, io) => ask(io)?,
+        asked => asked,
+    };
+    // Hooks of one project alone need a mode for that project alone.
+    let for_project = Level::given(given) != Level::User;
+    level.map(|level| Change::make(io.env, level, for_project)).transpose()
+}
+
+/// A person is there, and no file says yet what they want.
+fn may_ask(given: &ArgMatches, io: &Io) -> bool {
+    let talks = io.terminal && io::stdin().is_terminal() && !io.json && !given.get_flag("dry-run");
+    let is_open = || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("mode.level").is_empty());
+    talks && is_open()
+}
+
+fn ask(io: &mut Io) -> anyhow::Result<Option<ModeLevel>> {
+    writeln!(io.out, "how much of the loop do you want?")?;
+    for line in mode::lines(None) {
+        writeln!(io.out, "{line}")?;
+    }
+    for _ in 0..TRIES {
+        write!(io.out, "mode [loop]: ")?;
+        io.out.flush()?;
+        let mut answer = String::new();
+        if io::stdin().lock().read_line(&mut answer)? == 0 {
+            writeln!(io.out)?;
+            return Ok(None);
+        }
+        match understand(answer.trim()) {
+            Some(level) => return Ok(Some(level)),
+            None => writeln!(io.out, "one of {}; Enter for loop", ModeLevel::WORDS.join(", "))?,
+        }
+    }
+    Ok(None)
+}
+
+/// A mode by its name or the beginning of it; Enter is the recommended one.
+fn understand(answer: &str) -> Option<ModeLevel> {
+    let answer = if answer.is_empty() { ModeLevel::Loop.word().to_owned() } else { answer.to_lowercase() };
+    ModeLevel::WORDS.iter().find(|word| word.starts_with(&answer)).and_then(|word| ModeLevel::of(word))
+}
+
+/// What the next prompt will be like, and how to change that.
+pub(super) fn ending(env: &Env, command: &str) -> Vec<String> {
+    let program = if env.on_path("aops-hook").is_some() { "aops-hook" } else { command };
+    let how = format!("to change that: `{program} mode {}`", ModeLevel::WORDS.join("|"));
+    match in_force::look(env, &env.cwd) {
+        Ok(now) => vec![mode::next_prompt(&now.policy), how],
+        Err(_) => vec![
+            format!(
+                "the configuration has a problem, and until it is mended every guarded event is refused: `{program} policy show`"
+            ),
+            how,
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        for (answer, level) in [
+            ("", Some(ModeLevel::Loop)),
+            ("l", Some(ModeLevel::Loop)),
+            ("Strict", Some(ModeLevel::Strict)),
+            ("obs", Some(ModeLevel::Observe)),
+            ("guard", Some(ModeLevel::Guard)),
+            ("yes", None),
+            ("loops", None),
+        ] {
+            assert_eq!(understand(answer), level, "{answer}");
+        }
+    }
+}

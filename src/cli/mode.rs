@@ -1,0 +1,272 @@
+//! `mode`: shows how much of the loop is enforced here and where that comes from, and sets it.
+//!
+//! Reads both configuration files; writes the user's alone. Invariants: a file that would not be accepted is not written;
+//! whatever else stands in the file stays, byte for byte; nothing in a repository is changed.
+
+use super::table::Tone;
+use super::{Command, Io, allowed, flag, operand, policy_here, refused, text, yes};
+use crate::config::in_force::{CONFIG_FILE, InForce, read_policy};
+use crate::config::policy::key::KEYS;
+use crate::config::policy::{Folder, Layer, ModeLevel, Origins, Policy, Small, Source, SourceLine, choose};
+use crate::config::problem::Problem;
+use crate::config::texts;
+use crate::system::env::Env;
+use crate::system::files::{self, Found};
+use anyhow::{Context, bail};
+use aops_shell::verbs::Who;
+use clap::ArgMatches;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+pub const COMMAND: Command = Command {
+    name: "mode",
+    about: "Show or set how much of the loop is enforced: observe, guard, loop or strict",
+    examples: &[
+        ("aops-hook mode", "the mode here, where it comes from, and what each mode costs"),
+        ("aops-hook mode loop", "small tasks go on as ever, larger ones are planned and verified"),
+        (
+            "aops-hook mode observe --project",
+            "only watch in this project; written to your own file, not to the project",
+        ),
+        ("aops-hook mode strict --yes", "the same from your own script"),
+    ],
+    arguments: |row| {
+        let level =
+            operand("level", "LEVEL", "The mode to set; nothing: show it").value_parser(ModeLevel::WORDS.to_vec());
+        let project = flag("project", "For this project alone, as a `[[project]]` row of your own file");
+        row.args([level, project.requires("level"), yes()])
+    },
+    run,
+};
+
+/// What a mode does, and what it costs.
+struct ModeRow {
+    level: ModeLevel,
+    does: &'static str,
+    costs: &'static str,
+}
+
+/// In rising order.
+const MODES: [ModeRow; 4] = [
+    ModeRow {
+        level: ModeLevel::Observe,
+        does: "nothing is told or refused; what would have been is recorded",
+        costs: "costs nothing",
+    },
+    ModeRow {
+        level: ModeLevel::Guard,
+        does: "your rules and checks are enforced",
+        costs: "costs nothing, and a retry where a rule refuses",
+    },
+    ModeRow {
+        level: ModeLevel::Loop,
+        does: "a small task goes on as ever; a larger one is planned, reviewed and verified",
+        costs: "a small task costs nothing, a feature up to 6 requests and 3 agents more",
+    },
+    ModeRow {
+        level: ModeLevel::Strict,
+        does: "every task is planned, verified, reflected on, committed and pushed",
+        costs: "a typo costs up to 7 requests and 3 agents more",
+    },
+];
+
+fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let now = policy_here(io)?;
+    let Some(level) = text(given, "level").and_then(ModeLevel::of) else { return show(io, &now) };
+    allowed("mode", Who::AtTerminal, io)?;
+    let change = Change::make(io.env, level, given.get_flag("project"))?;
+    let (value, words) = (change.to_json(), change.words());
+    change.carry_out()?;
+    io.answer(&value, words)
+}
+
+fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
+    let level = now.policy.mode.level();
+    let places = now.origins.of("mode.level");
+    if io.json {
+        return io.print(to_json(&now.policy, &now.origins, &now.project));
+    }
+    let from = match places {
+        [] => "the default: no file sets it".to_owned(),
+        places => places.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    };
+    io.facts([
+        ("mode", level.word().to_owned(), Tone::Strong),
+        ("from", from, Tone::Plain),
+        ("gates", own_levels(now), Tone::Plain),
+    ])?;
+    writeln!(io.out, "{}\n", next_prompt(&now.policy))?;
+    for line in lines(Some(level)) {
+        writeln!(io.out, "{line}")?;
+    }
+    io.print("\nto change it: `aops-hook mode LEVEL`; with `--project` for this project alone")
+}
+
+/// Gates that a file gives a level of their own, whatever the mode says.
+fn own_levels(now: &InForce) -> String {
+    let gates = KEYS.iter().filter(|key| key.table() == "gates" && key.name != "gates.close");
+    let named = gates.filter_map(|key| Some((key, now.origins.of(key.name).first()?)));
+    let named: Vec<String> =
+        named.map(|(key, at)| format!("{} is {} by {at}", key.last(), (key.get)(&now.policy))).collect();
+    named.join("; ")
+}
+
+fn to_json(policy: &Policy, origins: &Origins, project: &Path) -> Value {
+    let places = origins.of("mode.level");
+    let at = |place: &SourceLine| json!({"file": place.file, "line": place.line});
+    json!({
+        "level": policy.mode.level(),
+        "from": places.last().map_or_else(|| "default".into(), |place| json!(place.layer)),
+        "at": places.iter().map(at).collect::<Vec<_>>(),
+        "project": project,
+        "next": next_prompt(policy),
+        "modes": MODES.map(|row| json!({"level": row.level, "does": row.does, "costs": row.costs})),
+    })
+}
+
+/// A line for each mode: what it does and what it costs. The one in force is marked.
+pub(super) fn lines(marked: Option<ModeLevel>) -> [String; 4] {
+    MODES.map(|row| {
+        let mark = if marked == Some(row.level) { '*' } else { ' ' };
+        let best = if row.level == ModeLevel::Loop { " (recommended)" } else { "" };
+        format!("{mark} {:8} {}; {}{best}", row.level.word(), row.does, row.costs)
+    })
+}
+
+/// What the user's next prompt will be like, in one line.
+pub(super) fn next_prompt(policy: &Policy) -> String {
+    let Small { files, lines, .. } = &policy.small;
+    let words = match policy.mode.level() {
+        ModeLevel::Observe => format!(
+            "goes as without aops-hook; what `{}` would have refused is recorded, and `aops-hook insights` shows it",
+            policy.mode.rehearse.level().word()
+        ),
+        ModeLevel::Guard => "goes as without aops-hook, but for what your rules and checks refuse".to_owned(),
+        ModeLevel::Loop => format!(
+            "goes as ever while the task is small ({files} files, {lines} lines); a larger one needs a plan, and is reviewed and verified"
+        ),
+        ModeLevel::Strict => {
+            "is planned by `prompt-hydrator` before anything may change, and ends verified, reflected on, committed and pushed".to_owned()
+        }
+    };
+    format!("your next prompt {words}")
+}
+
+/// A new text of the user's configuration, decided and tried before it is written.
+pub(super) struct Change {
+    file: Found,
+    new: String,
+    level: ModeLevel,
+    /// The folder it is for, as it stands in the file; nothing: everywhere.
+    folder: Option<String>,
+    project: PathBuf,
+    policy: Policy,
+    origins: Origins,
+}
+
+impl Change {
+    /// Everything that can be refused is refused here.
+    pub(super) fn make(env: &Env, level: ModeLevel, for_project: bool) -> anyhow::Result<Self> {
+        let path = env.user_config.join(CONFIG_FILE);
+        if !path.is_absolute() {
+            bail!("`HOME` is not set, so your configuration cannot be found\nhint: set `HOME` or `XDG_CONFIG_HOME`");
+        }
+        let project = texts::project(env, &env.cwd);
+        let (here, home) = (project.to_string_lossy(), env.home.to_string_lossy());
+        let folder = Folder { path: &here, home: &home };
+        if for_project && env.home.starts_with(&project) {
+            return refused(format!(
+                "`{here}` is no project: a mode for it would hold for everything below\nhint: run this in the project's folder, or without `--project`"
+            ));
+        }
+        let shown = path.display().to_string();
+        let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
+        let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
+        let new =
+            if for_project { choose::set_folder_mode(&old, folder, level) } else { choose::set_mode(&old, level) };
+        let Some(new) = new else { return refused(by_hand(&shown, level)) };
+        let tried = read_policy(env, &project, Some(Source { file: &shown, text: &new }));
+        let (policy, origins) = tried.or_else(|problems| refused(unaccepted(level, &problems)))?;
+        let folder = for_project.then(|| choose::shorten(folder));
+        let change = Self { file, new, level, folder, project, policy, origins };
+        change.check(&shown)?;
+        Ok(change)
+    }
+
+    /// The mode that was asked for is the one that holds here, unless a row for this folder says otherwise.
+    fn check(&self, file: &str) -> anyhow::Result<()> {
+        let holds = self.policy.mode.level();
+        let place = self.origins.of("mode.level").last();
+        match place.filter(|_| holds != self.level) {
+            Some(place) if place.layer == Layer::Project => refused(format!(
+                "this project's own file holds the mode at `{}` ({place}), and yours cannot lower it\nhint: change that line if the project is yours to change; in another folder `aops-hook mode {}` sets your default",
+                holds.word(),
+                self.level.word()
+            )),
+            _ if holds != self.level && self.folder.is_some() => refused(by_hand(file, self.level)),
+            _ => self
+                .file
+                .check_writable()
+                .map_err(|error| anyhow::anyhow!("`{file}` is {error}\nhint: run `chmod u+w {file}`, then try again")),
+        }
+    }
+
+    pub(super) fn changes(&self) -> bool {
+        self.file.bytes.as_deref() != Some(self.new.as_bytes())
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut value = to_json(&self.policy, &self.origins, &self.project);
+        value["set"] = json!(self.level);
+        value["file"] = json!(self.file.path);
+        value["folder"] = json!(self.folder);
+        value["changed"] = json!(self.changes());
+        value
+    }
+
+    /// What is now so, then what the next prompt will be like.
+    fn words(&self) -> String {
+        format!("{}\n{}", self.outcome(), next_prompt(&self.policy))
+    }
+
+    pub(super) fn outcome(&self) -> String {
+        let (word, file) = (self.level.word(), self.file.path.display());
+        let verb = if self.changes() { "is set" } else { "was set already" };
+        let folder = self.folder.as_ref().map(|folder| format!(" for `{folder}`")).unwrap_or_default();
+        let mut words = format!("mode `{word}` {verb}{folder} in `{file}`");
+        let holds = self.policy.mode.level();
+        if let Some(place) = self.origins.of("mode.level").last().filter(|_| holds != self.level) {
+            words += &format!(
+                "\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode {word} --project` changes that",
+                holds.word()
+            );
+        }
+        words
+    }
+
+    pub(super) fn carry_out(&self) -> anyhow::Result<()> {
+        if !self.changes() {
+            return Ok(());
+        }
+        let path = &self.file.path;
+        let named = || format!("`{}`", path.display());
+        files::make_folders(path.parent().unwrap_or(Path::new("/")), 0o777).with_context(named)?;
+        self.file.replace(self.new.as_bytes(), 0o666).with_context(named)
+    }
+}
+
+fn by_hand(file: &str, level: ModeLevel) -> String {
+    let word = level.word();
+    format!(
+        "`{file}` has `mode` or `project` in a form that cannot be edited\nhint: write `[mode]` and `level = \"{word}\"` there yourself"
+    )
+}
+
+fn unaccepted(level: ModeLevel, problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems.iter().map(|problem| format!("\n{problem}")).collect();
+    format!(
+        "with mode `{}` the configuration would not be accepted, so nothing was changed:{}\nhint: mend that line first, then set the mode",
+        level.word(),
+        lines.concat()
+    )
+}

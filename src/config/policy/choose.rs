@@ -1,0 +1,210 @@
+//! Writes a chosen mode into the text of a user's configuration, and leaves every other byte as it is.
+//!
+//! Reads text, gives text. Invariant: what comes out reads as the same configuration with another mode; a text that is no
+//! TOML, or has these keys in a form we do not know, gives nothing.
+
+use super::{Folder, ModeLevel};
+use std::borrow::Cow;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+type Entry<'a, 'i> = (&'a Spanned<Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
+
+/// The text with this `[mode] level`. An `observe` that says something else is changed with it.
+pub fn set_mode(text: &str, level: ModeLevel) -> Option<String> {
+    let document = DeTable::parse(text).ok()?;
+    let word = quote(level.word());
+    let Some((_, mode)) = entry(document.get_ref(), "mode") else {
+        return Some(append(text, "[mode]", &[("level", &word)]));
+    };
+    let DeValue::Table(table) = mode.get_ref() else { return None };
+    let observes = (level == ModeLevel::Observe).to_string();
+    match (entry(table, "level"), entry(table, "observe")) {
+        (Some((_, level)), None) => Some(splice(text, level.span(), &word)),
+        (Some((_, level)), Some((_, observe))) => {
+            let mut edits = [(level.span(), word), (observe.span(), observes)];
+            edits.sort_by_key(|(span, _)| span.start);
+            let [first, second] = edits;
+            Some(splice(&splice(text, second.0, &second.1), first.0, &first.1))
+        }
+        (None, Some((key, value))) => {
+            Some(splice(text, key.span().start..value.span().end, &format!("level = {word}")))
+        }
+        (None, None) => Some(add_level(text, table, &mode.span(), &word)),
+    }
+}
+
+/// The text with this mode for one folder: in its own row if that is the one that counts there, else in a new one.
+pub fn set_folder_mode(text: &str, folder: Folder, level: ModeLevel) -> Option<String> {
+    let document = DeTable::parse(text).ok()?;
+    let (path, word) = (quote(&shorten(folder)), quote(level.word()));
+    let fields = [("path", path.as_str()), ("mode", word.as_str())];
+    let Some((_, rows)) = entry(document.get_ref(), "project") else {
+        return Some(append(text, "[[project]]", &fields));
+    };
+    let DeValue::Array(items) = rows.get_ref() else { return None };
+    let covering = items.iter().filter_map(|item| row(item)).rfind(|(path, _)| folder.is_in(path));
+    if let Some((path, mode)) = covering
+        && [folder.path, &shorten(folder)].contains(&path)
+    {
+        return Some(splice(text, mode, &word));
+    }
+    let inline = format!("{{ path = {path}, mode = {word} }}");
+    match (text[rows.span()].strip_prefix('['), items.iter().last()) {
+        (Some(rest), Some(last)) if !rest.starts_with('[') => {
+            Some(splice(text, last.span().end..last.span().end, &format!(", {inline}")))
+        }
+        (Some(rest), None) if !rest.starts_with('[') => Some(splice(text, rows.span(), &format!("[{inline}]"))),
+        _ => Some(append(text, "[[project]]", &fields)),
+    }
+}
+
+/// A folder as people write it.
+pub fn shorten(folder: Folder) -> String {
+    let home = folder.home.trim_end_matches('/');
+    match folder.path.strip_prefix(home).filter(|rest| !home.is_empty() && rest.starts_with('/')) {
+        Some(rest) => format!("~{rest}"),
+        None => folder.path.to_owned(),
+    }
+}
+
+/// The path of a `[[project]]` row, and where its mode stands.
+fn row<'a>(item: &'a Spanned<DeValue>) -> Option<(&'a str, Range<usize>)> {
+    let DeValue::Table(table) = item.get_ref() else { return None };
+    let (_, path) = entry(table, "path")?;
+    let DeValue::String(path) = path.get_ref() else { return None };
+    Some((path, entry(table, "mode")?.1.span()))
+}
+
+/// A `[mode]` that has neither key yet, in whichever way it is written.
+fn add_level(text: &str, table: &DeTable, whole: &Range<usize>, word: &str) -> String {
+    let newline = newline(text);
+    let Some(first) = table.iter().map(|(key, _)| key.span().start).min() else {
+        if text[whole.start..].starts_with('{') {
+            return splice(text, whole.clone(), &format!("{{ level = {word} }}"));
+        }
+        let end = text[whole.start..].find('\n').map(|at| whole.start + at + 1);
+        let lead = if end.is_some() { "" } else { newline };
+        let end = end.unwrap_or(text.len());
+        return splice(text, end..end, &format!("{lead}level = {word}{newline}"));
+    };
+    let line = text[..first].rfind('\n').map_or(0, |at| at + 1);
+    let lead = &text[line..first];
+    match lead.trim_end().chars().next_back() {
+        None => splice(text, first..first, &format!("level = {word}{newline}{lead}")),
+        Some('{' | ',') => splice(text, first..first, &format!("level = {word}, ")),
+        Some(_) => splice(text, line..line, &format!("{lead}level = {word}{newline}")),
+    }
+}
+
+/// A new table at the end, where it takes no key of another one in.
+fn append(text: &str, header: &str, fields: &[(&str, &str)]) -> String {
+    let newline = newline(text);
+    let mut all = text.to_owned();
+    if !all.is_empty() && !all.ends_with('\n') {
+        all.push_str(newline);
+    }
+    if !all.trim().is_empty() {
+        all.push_str(newline);
+    }
+    all += &format!("{header}{newline}");
+    for (name, value) in fields {
+        all += &format!("{name} = {value}{newline}");
+    }
+    all
+}
+
+fn entry<'a, 'i>(table: &'a DeTable<'i>, name: &str) -> Option<Entry<'a, 'i>> {
+    table.iter().find(|(key, _)| key.get_ref() == name)
+}
+
+fn newline(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+/// JSON's texts are TOML's too.
+fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn splice(text: &str, span: Range<usize>, new: &str) -> String {
+    [&text[..span.start], new, &text[span.end..]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::policy::{Source, read_for};
+
+    const HERE: Folder = Folder { path: "/home/u/p", home: "/home/u" };
+
+    fn level(text: &str) -> ModeLevel {
+        let read = read_for(HERE, Some(Source { file: "f", text }), None);
+        read.unwrap_or_else(|problems| panic!("{problems:?}: {text}")).0.mode.level()
+    }
+
+    /// Every way to write it, and what it becomes.
+    #[test]
+    fn a_mode_is_set_in_place() {
+        for (before, after) in [
+            ("", "[mode]\nlevel = \"loop\"\n"),
+            ("# mine\n", "# mine\n\n[mode]\nlevel = \"loop\"\n"),
+            ("tracker.command = \"none\"", "tracker.command = \"none\"\n\n[mode]\nlevel = \"loop\"\n"),
+            ("[mode]\nlevel = 'strict' # why\n", "[mode]\nlevel = \"loop\" # why\n"),
+            ("mode.level = \"guard\"\r\n", "mode.level = \"loop\"\r\n"),
+            ("mode = { level = \"guard\" }\n", "mode = { level = \"loop\" }\n"),
+            ("[mode]\nobserve = true # old\n", "[mode]\nlevel = \"loop\" # old\n"),
+            ("mode.observe = false\n", "mode.level = \"loop\"\n"),
+            ("[mode]\nobserve = true\nlevel = \"observe\"\n", "[mode]\nobserve = false\nlevel = \"loop\"\n"),
+            ("[mode]\n", "[mode]\nlevel = \"loop\"\n"),
+            ("[mode] # empty", "[mode] # empty\nlevel = \"loop\"\n"),
+            ("mode = {}\n", "mode = { level = \"loop\" }\n"),
+            (
+                "[mode]\n# which\n  rehearse = \"strict\"\n[gates]\nqa = \"off\"\n",
+                "[mode]\n# which\n  level = \"loop\"\n  rehearse = \"strict\"\n[gates]\nqa = \"off\"\n",
+            ),
+            ("mode.rehearse = \"strict\"\n", "mode.level = \"loop\"\nmode.rehearse = \"strict\"\n"),
+            ("mode = {rehearse = \"loop\"}\n", "mode = {level = \"loop\", rehearse = \"loop\"}\n"),
+            ("[gates]\r\nqa = \"off\"\r\n", "[gates]\r\nqa = \"off\"\r\n\r\n[mode]\r\nlevel = \"loop\"\r\n"),
+        ] {
+            let now = set_mode(before, ModeLevel::Loop).unwrap();
+            assert_eq!(now, after, "{before}");
+            assert_eq!(level(&now), ModeLevel::Loop, "{now}");
+            assert_eq!(set_mode(&now, ModeLevel::Loop).as_deref(), Some(after), "twice is once");
+            let observe = set_mode(&now, ModeLevel::Observe).unwrap();
+            assert_eq!(level(&observe), ModeLevel::Observe, "{observe}");
+        }
+        assert_eq!(set_mode("mode = ", ModeLevel::Loop), None);
+        assert_eq!(set_mode("mode = 1", ModeLevel::Loop), None);
+    }
+
+    #[test]
+    fn a_folder_has_a_row_of_its_own() {
+        let row = "[[project]]\npath = \"~/p\"\nmode = \"observe\"\n";
+        let wide = "[[project]]\npath = \"~\"\nmode = \"strict\"\n";
+        for (before, after) in [
+            (String::new(), row.to_owned()),
+            ("[gates]\nqa = \"off\"\n".to_owned(), format!("[gates]\nqa = \"off\"\n\n{row}")),
+            (row.replace("observe", "guard") + "# end\n", format!("{row}# end\n")),
+            (row.replace("~/p", "/home/u/p"), row.replace("~/p", "/home/u/p")),
+            (wide.to_owned(), format!("{wide}\n{row}")),
+            (format!("{row}\n{wide}"), format!("{row}\n{wide}\n{row}")),
+            ("project = []\n".to_owned(), "project = [{ path = \"~/p\", mode = \"observe\" }]\n".to_owned()),
+            (
+                "project = [{path = \"/x\", mode = \"loop\"},]\n".to_owned(),
+                "project = [{path = \"/x\", mode = \"loop\"}, { path = \"~/p\", mode = \"observe\" },]\n".to_owned(),
+            ),
+        ] {
+            let now = set_folder_mode(&before, HERE, ModeLevel::Observe).unwrap();
+            assert_eq!(now, after, "{before}");
+            assert_eq!(level(&now), ModeLevel::Observe, "{now}");
+            assert_eq!(set_folder_mode(&now, HERE, ModeLevel::Observe), Some(now.clone()), "twice is once");
+        }
+        assert_eq!(set_folder_mode("project = 1", HERE, ModeLevel::Loop), None);
+        let odd = Folder { path: "/o \"d\\", home: "" };
+        let now = set_folder_mode("", odd, ModeLevel::Guard).unwrap();
+        let read = read_for(odd, Some(Source { file: "f", text: &now }), None).unwrap();
+        assert_eq!(read.0.mode.level(), ModeLevel::Guard, "{now}");
+    }
+}

@@ -1,0 +1,223 @@
+//! `mode` and `install --mode`: shown, set, asked for; the file keeps all that a person wrote in it.
+
+use crate::install::{Home, PROGRAM, Said};
+use crate::policy::setting;
+use crate::support::{BINARY, Sandbox};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+fn config(sandbox: &Sandbox) -> PathBuf {
+    sandbox.home().join(".config/aops/config.toml")
+}
+
+fn in_force(sandbox: &Sandbox) -> Value {
+    setting(&sandbox.person(&["policy", "show", "--json"]).json(), "mode.level")["value"].clone()
+}
+
+#[test]
+fn it_says_the_mode_where_it_comes_from_and_what_each_costs() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.person(&["mode"]);
+    said.said(&[
+        "mode      strict\n",
+        "from      the default",
+        "* strict ",
+        "\n  loop ",
+        "(recommended)",
+        "costs nothing",
+    ]);
+    said.said(&["your next prompt is planned by `prompt-hydrator`", "`aops-hook mode LEVEL`"]);
+    let shown = sandbox.person(&["mode", "--json"]).json();
+    assert_eq!((&shown["level"], &shown["from"], &shown["at"]), (&json!("strict"), &json!("default"), &json!([])));
+    sandbox.configure("# mine\n[mode]\nlevel = \"guard\"\n[gates]\nqa = \"enforce\"\n");
+    let said = sandbox.person(&["mode"]);
+    said.said(&["mode      guard\n", "config.toml:3\n", "qa is \"enforce\" by", "config.toml:5", "* guard "]);
+    sandbox.put(".aops/config.toml", "mode.level = \"loop\"\n");
+    let shown = sandbox.person(&["mode", "--json"]).json();
+    assert_eq!((&shown["level"], &shown["from"]), (&json!("loop"), &json!("project")));
+}
+
+#[test]
+fn it_is_a_persons_to_set() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.files();
+    sandbox.person(&["mode", "loop"]).failed(2, &["needs a person at a terminal", "--yes"]);
+    for arguments in [&["mode", "loop", "--yes"][..], &["mode", "observe", "--project", "--yes"], &["mode"]] {
+        sandbox.inside(arguments).failed(2, &["inside a tool call", "hint: "]);
+    }
+    sandbox.person(&["mode", "calm", "--yes"]).failed(2, &["observe, guard, loop, strict"]);
+    sandbox.person(&["mode", "--project"]).failed(2, &["LEVEL"]);
+    assert_eq!(sandbox.files(), before);
+    // And the guard says the same of a line that runs it.
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt(".please");
+    session.ask_bash("aops-hook mode observe --yes").refused(&["aops-hook mode observe --yes", "person"]);
+}
+
+#[test]
+fn setting_it_keeps_the_rest_of_the_file() {
+    let sandbox = Sandbox::new();
+    let mine = "#:schema x\ntracker.command = \"none\" # mine\n\n[gates] # levels\nqa   = 'warn'\n";
+    sandbox.configure(mine);
+    sandbox.person(&["mode", "loop", "--yes"]).said(&[
+        "mode `loop` is set in",
+        "config.toml`\n",
+        "your next prompt goes as ever while the task is small (3 files, 60 lines)",
+    ]);
+    let wanted = format!("{mine}\n[mode]\nlevel = \"loop\"\n");
+    assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted);
+    assert_eq!(in_force(&sandbox), "loop");
+    let again = sandbox.person(&["mode", "loop", "--yes", "--json"]).json();
+    assert_eq!((&again["changed"], &again["level"]), (&json!(false), &json!("loop")));
+    assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted);
+    for (level, next) in [("observe", "`loop` would have refused is recorded"), ("guard", "your rules"), ("strict", "")]
+    {
+        sandbox.person(&["mode", level, "--yes"]).said(&[
+            &format!("mode `{level}` is set in"),
+            "your next prompt",
+            next,
+        ]);
+        assert_eq!(in_force(&sandbox), level);
+        assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), wanted.replace("\"loop\"", &format!("{level:?}")));
+    }
+}
+
+#[test]
+fn a_project_gets_a_row_in_the_users_file() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.files().into_keys().filter(|path| path.starts_with(sandbox.project())).count();
+    sandbox.person(&["mode", "observe", "--project", "--yes"]).said(&["mode `observe` is set for `", "/project` in"]);
+    let text = fs::read_to_string(config(&sandbox)).unwrap();
+    assert_eq!(sandbox.scrub(&text), "[[project]]\npath = \"[sandbox]/project\"\nmode = \"observe\"\n");
+    assert_eq!(in_force(&sandbox), "observe");
+    let now = sandbox.files().into_keys().filter(|path| path.starts_with(sandbox.project())).count();
+    assert_eq!(now, project, "nothing in the repository");
+    // The row is the one that is changed, and it counts over the default.
+    sandbox.person(&["mode", "guard", "--project", "--yes"]).said(&["is set for"]);
+    assert_eq!(fs::read_to_string(config(&sandbox)).unwrap(), text.replace("observe", "guard"));
+    let said = sandbox.person(&["mode", "loop", "--yes"]);
+    said.said(&["mode `loop` is set in", "in this folder it stays `guard`", "`aops-hook mode loop --project`"]);
+    assert_eq!(in_force(&sandbox), "guard");
+    sandbox.person(&["mode", "loop", "--project", "--yes"]).said(&["is set for"]);
+    assert_eq!(in_force(&sandbox), "loop");
+    // A folder that is everybody's is no project.
+    let mut command = sandbox.command(BINARY);
+    let output = command.args(["mode", "loop", "--project", "--yes"]).current_dir(sandbox.home()).output().unwrap();
+    assert!(output.status.code() == Some(2) && String::from_utf8_lossy(&output.stderr).contains("is no project"));
+}
+
+#[test]
+fn a_project_that_holds_it_higher_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("mode.level = \"guard\"\n");
+    sandbox.put(".aops/config.toml", "[mode]\nlevel = \"strict\"\n");
+    let before = sandbox.files();
+    for scope in [&[][..], &["--project"]] {
+        let said = sandbox.person(&[&["mode", "loop", "--yes"], scope].concat());
+        said.failed(2, &["holds the mode at `strict`", ".aops/config.toml:2", "hint: "]);
+    }
+    // So is one that the new mode would make invalid.
+    sandbox.put(".aops/config.toml", "[gates]\nqa = \"warn\"\n");
+    let said = sandbox.person(&["mode", "strict", "--yes"]);
+    said.failed(2, &["would not be accepted", ".aops/config.toml:2:6: `gates.qa`", "hint: "]);
+    sandbox.put(".aops/config.toml", "[mode]\nlevel = \"strict\"\n");
+    assert_eq!(sandbox.files(), before);
+    // The advice, followed.
+    sandbox.put(".aops/config.toml", "[mode]\nlevel = \"loop\"\n");
+    sandbox.person(&["mode", "loop", "--yes"]).said(&["is set"]);
+    assert_eq!(in_force(&sandbox), "loop");
+}
+
+#[test]
+fn a_running_session_has_the_new_mode_at_its_next_prompt() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    session.write("a.txt").refused(&["sandbox"]);
+    sandbox.person(&["mode", "guard", "--yes"]).said(&["is set"]);
+    let _ = session.prompt("add a greeting");
+    assert_eq!(session.write("a.txt").code, Some(0));
+}
+
+fn ends(out: &str, next: &str) {
+    let lines: Vec<&str> = out.lines().collect();
+    let [.., first, last] = lines.as_slice() else { panic!("{out}") };
+    assert!(first.starts_with("your next prompt") && first.contains(next), "{out}");
+    assert!(last.starts_with("to change that: `") && last.ends_with(" mode observe|guard|loop|strict`"), "{out}");
+}
+
+#[test]
+fn an_installation_sets_the_mode_and_says_what_comes_next() {
+    let home = Home::new();
+    let file = home.root().join("home/.config/aops/config.toml");
+    let before = home.tree();
+    let out = home.done(&["install", "--mode", "loop", "--dry-run"]);
+    assert!(out.contains("mode `loop`"), "{out}");
+    assert_eq!(home.tree(), before);
+    ends(&home.done(&["install"]), "is planned by `prompt-hydrator`");
+    assert!(!file.exists(), "without a terminal the default stays");
+    let out = home.done(&["install", "--mode", "loop"]);
+    assert!(out.contains("mode `loop` is set in"), "{out}");
+    ends(&out, "goes as ever while the task is small");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "[mode]\nlevel = \"loop\"\n");
+    let said: Value = serde_json::from_str(&home.done(&["install", "--mode", "guard", "--json"])).unwrap();
+    assert_eq!(said["mode"]["level"], "guard");
+    assert_eq!(home.run(&["install", "--mode", "calm"]).code, 2);
+    // Hooks of one project: a mode for that project.
+    home.done(&["uninstall", "--yes"]);
+    ends(&home.done(&["install", "--local", "--mode", "observe"]), "without aops-hook");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("[[project]]\n") && text.contains("level = \"guard\""), "{text}");
+    // What it says to run, runs.
+    let ending = home.done(&["install", "--local"]);
+    let program = ending.lines().last().unwrap().split(['`', ' ']).find(|word| word.ends_with("aops-hook")).unwrap();
+    let said = Said::of(home.command(program.as_ref()).args(["mode", "strict", "--yes"]).output().unwrap());
+    assert_eq!((said.code, program), (0, PROGRAM), "{}", said.err);
+}
+
+/// `install` on a terminal whose keys are these; what it shows.
+#[expect(clippy::disallowed_methods, reason = "a program on a terminal of its own")]
+fn on_a_terminal(home: &Home, keys: &str) -> String {
+    let clean = home.command(&home.program);
+    let variables: Vec<_> =
+        clean.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    let mut child = Command::new("script")
+        .args(["-q", "-e", "-c", &format!("stty -echo; exec {BINARY} install"), "/dev/null"])
+        .env_clear()
+        .envs(variables)
+        .current_dir(home.project(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("`script` of util-linux is needed: {error}"));
+    child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().replace('\r', "")
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_once() {
+    for (keys, level) in [("\n", "loop"), ("calm\nobserve\n", "observe"), ("s\n", "strict")] {
+        let home = Home::new();
+        let out = on_a_terminal(&home, keys);
+        assert!(out.contains("how much of the loop do you want?") && out.contains("mode [loop]: "), "{out}");
+        assert_eq!(out.lines().filter(|line| line.contains("cost")).count(), 4, "{out}");
+        let text = fs::read_to_string(home.root().join("home/.config/aops/config.toml")).unwrap();
+        assert_eq!(text, format!("[mode]\nlevel = {level:?}\n"), "{out}");
+        ends(&out, "");
+        let out = on_a_terminal(&home, "");
+        assert!(!out.contains("how much"), "asked twice: {out}");
+    }
+    // Without an answer the default stays.
+    let home = Home::new();
+    let out = on_a_terminal(&home, "\u{4}");
+    assert!(out.contains("how much"), "{out}");
+    ends(&out, "is planned by");
+    assert!(!home.root().join("home/.config").exists());
+}
