@@ -6,7 +6,7 @@
 use crate::claude::usage::Tokens;
 use crate::text::json::{self, cut};
 use crate::text::redact::redact;
-use aops_ledger::json::Unchanged;
+use aops_ledger::json::unchanged;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ impl Insights {
     /// In canonical form. What it holds was redacted where it came from; redacting by name would take the session's id.
     pub fn text(&self) -> String {
         let plain = serde_json::to_string(self).unwrap_or_default();
-        json::read(&plain).map(|json| json.canonical(&Unchanged)).unwrap_or_default()
+        json::read(&plain).map(|json| json.canonical(unchanged)).unwrap_or_default()
     }
 }
 
