@@ -46,6 +46,15 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     refuse(debts)
 }
 
+/// The gate that asks for a debt.
+pub fn gate_of_debt(debt: &str) -> &str {
+    match debt {
+        "qa-verifier" => "qa",
+        "framework" => "reflect",
+        other => other,
+    }
+}
+
 /// What this task still owes, in the order in which to do it.
 pub fn debts(session: &Session, context: &Context) -> Vec<Debt> {
     held(session, context, Level::Enforce)

@@ -34,6 +34,7 @@ mod policy;
 mod real_client;
 mod real_home;
 mod redact;
+mod rehearsal;
 mod replay;
 mod report;
 mod rollback;
