@@ -9,6 +9,7 @@ mod agents_at_work;
 mod checks;
 mod cli_texts;
 mod client;
+mod cost;
 mod demo;
 mod doctor;
 mod export;
