@@ -177,7 +177,8 @@ fn the_last_task_of_the_project_is_found_by_the_next_session() {
     let _ = before.start("startup");
     let _ = before.prompt("something");
     let intent = "teach the wombat of the burrow to sing";
-    let plan = json!({"workflow": "feature-dev", "intent": intent, "task": "new", "acceptance_criteria": [], "steps": []});
+    let plan =
+        json!({"workflow": "feature-dev", "intent": intent, "task": "new", "acceptance_criteria": [], "steps": []});
     before.agent("prompt-hydrator", plan).silent();
     let session = sandbox.session();
     let _ = session.start("startup");
