@@ -286,7 +286,7 @@ impl Player<'_, '_> {
         };
         beat.said = self.stage.short(&said);
         let state = self.stage.session()?.state;
-        (beat.phase, beat.sandbox) = (state.phase.name(), status::sandbox(state.sandbox));
+        (beat.phase, beat.sandbox) = (state.phase.name(), status::sandbox_word(state.sandbox));
         if !self.io.json {
             show(self.io, &beat)?;
         }

@@ -94,7 +94,7 @@ fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
 
 type Cell = fn(&Insights) -> String;
 
-const COLUMNS: [(&str, Cell); 24] = [
+const COLUMNS: [(&str, Cell); 25] = [
     ("session_id", |of| of.session_id.clone()),
     ("date", |of| of.date.clone()),
     ("project", |of| of.project.clone()),
@@ -119,6 +119,7 @@ const COLUMNS: [(&str, Cell); 24] = [
     ("output_tokens", |of| sum(of, |sum| sum.output).to_string()),
     ("cost_usd", |of| of.cost_usd.map(|cost| cost.to_string()).unwrap_or_default()),
     ("stop_reason", |of| of.stop_reason.clone().unwrap_or_default()),
+    ("would_refuse", |of| of.rehearsed.values().sum::<u64>().to_string()),
 ];
 
 fn header() -> String {
@@ -243,6 +244,8 @@ impl SpanWriter<'_> {
         ];
         let ended = call.to_ms.map(|_| last);
         attributes.extend(ended.and_then(|last| last.gate.as_ref()).map(|gate| attribute("aops.gate", gate)));
+        let would = call.first.rehearsed.as_ref();
+        attributes.extend(would.map(|would| attribute("aops.rehearsed.gate", &would.gate)));
         let error = match last.to {
             CallState::Failed => Some("tool_error"),
             CallState::Denied => Some("denied"),
@@ -297,6 +300,8 @@ fn session_attributes(insights: &Insights) -> Vec<Value> {
         attribute("aops.outcome", &insights.outcome),
         attribute("aops.project", &insights.project),
     ];
+    let would = insights.rehearsed.values().sum::<u64>();
+    attributes.extend((would > 0).then(|| number("aops.rehearsed.refusals", would)));
     let most = insights.tokens.by_model.iter().max_by_key(|(_, sum)| sum.tokens());
     attributes.extend(most.map(|(model, _)| attribute("gen_ai.request.model", model)));
     attributes.extend(insights.workflows_used.last().map(|workflow| attribute("aops.workflow", workflow)));

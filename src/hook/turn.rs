@@ -9,9 +9,9 @@ use crate::briefing::prompt::{asks_sources, offer};
 use crate::briefing::sources::Found;
 use crate::checkpoint;
 use crate::checkpoint::rollback::Before;
-use crate::config::policy::Policy;
+use crate::config::policy::{Check, Policy};
 use crate::config::{in_force, texts};
-use crate::gate::{self, Context, facts, repeat};
+use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::SessionKey;
 use crate::model::error::Failure;
@@ -40,6 +40,8 @@ pub(super) struct Turn<'a> {
     pub(super) before: Before,
     pub(super) context: Context,
     pub(super) verdict: Verdict,
+    /// What the mode that is rehearsed would refuse.
+    rehearsed: Option<Verdict>,
     /// This event wrote the first entry.
     begins: bool,
     /// The same call was asked before and is still in flight: it gets the same answer, and no new entry.
@@ -84,6 +86,7 @@ impl<'a> Turn<'a> {
             before,
             context,
             verdict: Verdict::pass(),
+            rehearsed: None,
             begins,
             repeated: false,
             found: None,
@@ -104,7 +107,7 @@ impl<'a> Turn<'a> {
             let (env, event) = (self.env, self.event);
             self.renew_policy()?;
             self.verdict = judge(env, self.session(), event, &self.context)?;
-            let wanted = gate::checks::wanted(self.session(), event, &self.context, &self.verdict);
+            let wanted = self.rehearse()?;
             if wanted.is_empty() || env.dry_run {
                 for check in wanted {
                     let notice = format!("check `{}` would be run first", check.id);
@@ -128,7 +131,20 @@ impl<'a> Turn<'a> {
         {
             (self.verdict, self.repeated) = (same, true);
         }
+        self.verdict.rehearsed = self.rehearsed.take().map(Box::new);
         Ok(self)
+    }
+
+    /// Judges the event again as the mode that is rehearsed would, where there is one. Returns the checks that are wanted.
+    fn rehearse(&mut self) -> Result<Vec<Check>, Failure> {
+        let (event, context) = (self.event, &self.context);
+        let Some(stage) = rehearsal::session(self.session(), event, context) else {
+            return Ok(gate::checks::wanted(self.session(), event, context, &self.verdict));
+        };
+        let would = rehearsal::verdict(&stage, event, context, &self.verdict);
+        let wanted = gate::checks::wanted(&stage, event, context, would.as_ref().unwrap_or(&self.verdict));
+        self.rehearsed = would.map(|would| fill_in(self.env, would)).transpose()?;
+        Ok(wanted)
     }
 
     fn wants_sources(&self) -> bool {

@@ -40,6 +40,7 @@ pub struct Insights {
     pub qa_verdict: Option<String>,
     /// The framework agent's seven fields, as it gave them last.
     pub reflection: Option<BTreeMap<String, String>>,
+    pub rehearsed: BTreeMap<String, u64>,
     pub schema: u32,
     pub session_id: String,
     pub skill_compliance: Value,
@@ -228,6 +229,7 @@ pub static FIELDS: &[InsightField] = &[
     field("qa_verdict", FieldForm::Verdict(&["VERIFIED", "ISSUES"]), "the verifier's last"),
     field("reflection", FieldForm::Reflection, "the framework agent's last"),
     field("gates", FieldForm::Counts, "refusals by gate"),
+    field("rehearsed", FieldForm::Counts, "in mode `observe`: what the rehearsed mode would have refused, by gate"),
     field("audits", FieldForm::Named(&["drawn", "done"]), "random audits"),
     field("tool_calls", FieldForm::Named(&["completed", "failed", "denied"]), "calls by outcome"),
     field("files_changed", FieldForm::Texts, "by the edit tools"),

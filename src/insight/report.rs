@@ -58,6 +58,7 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
     columns(&mut out, "outcomes", "Outcome over time", &sums.days);
     phases(&mut out, &sums);
     refusals(&mut out, &sums);
+    rehearsed(&mut out, &sums);
     audits(&mut out, &sums);
     tools(&mut out, &sums);
     tokens(&mut out, &sums);
@@ -116,6 +117,15 @@ fn refusals(out: &mut String, sums: &Sums) {
     };
     let rows: Vec<Bar> = sums.refusals.iter().map(bar).collect();
     figure(out, "refusals", "Refusals by gate, and what followed", &colours, &rows, "nothing was refused");
+}
+
+/// Only where a session was observed.
+fn rehearsed(out: &mut String, sums: &Sums) {
+    if sums.rehearsed.is_empty() {
+        return;
+    }
+    let rows: Vec<Bar> = sums.rehearsed.iter().map(|(gate, n)| plain_bar(gate, *n)).collect();
+    figure(out, "rehearsed", "In mode observe: what would have been refused, by gate", &[], &rows, "");
 }
 
 fn audits(out: &mut String, sums: &Sums) {
@@ -210,6 +220,8 @@ pub struct Sums {
     /// In the order of the loop.
     pub phases: Vec<(String, u64)>,
     pub refusals: BTreeMap<String, u64>,
+    /// What the rehearsed mode would have refused, by gate.
+    pub rehearsed: BTreeMap<String, u64>,
     pub followed: BTreeMap<String, Followed>,
     pub drawn: u64,
     pub done: u64,
@@ -258,6 +270,9 @@ impl Sums {
         let insights = &card.insights;
         for (gate, n) in &insights.gates {
             *self.refusals.entry(gate.clone()).or_default() += n;
+        }
+        for (gate, n) in &insights.rehearsed {
+            *self.rehearsed.entry(gate.clone()).or_default() += n;
         }
         for (gate, next) in &card.followed {
             let sum = self.followed.entry(gate.clone()).or_default();

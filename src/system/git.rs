@@ -66,6 +66,12 @@ fn header(status: &mut Status, field: &str) {
     }
 }
 
+/// The branch that is checked out, and its upstream as `origin/main`.
+pub fn branch(env: &Env, cwd: &Path) -> Option<(String, Option<String>)> {
+    let branch = git_line(env, cwd, &["symbolic-ref", "--short", "-q", "HEAD"])?;
+    Some((branch, git_line(env, cwd, &["rev-parse", "--abbrev-ref", "@{upstream}"])))
+}
+
 /// The uncommitted changes of this moment, by path, and the commit; to be held against later ones.
 pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
     status(env, cwd).map(|status| baseline::record(&status))

@@ -299,6 +299,7 @@ fn seen() -> Seen {
         policy: policy(),
         policy_hash: Some(digest()),
         prompt_id: some(),
+        rehearsed: Some(said()),
         root: some(),
         run: some(),
         said: Some(said()),
@@ -322,6 +323,7 @@ fn step() -> Step {
         mode: some(),
         prompt_id: some(),
         reason: some(),
+        rehearsed: Some(said()),
         to: CallState::Denied,
         todos: Some((0, 1)),
     }
@@ -348,6 +350,7 @@ fn unseen() -> Seen {
         mode: None,
         policy_hash: None,
         prompt_id: None,
+        rehearsed: None,
         said: None,
         ..seen()
     }
@@ -389,6 +392,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         mode: None,
         prompt_id: None,
         reason: None,
+        rehearsed: None,
         todos: None,
         ..step()
     };
