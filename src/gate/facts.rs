@@ -39,7 +39,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
             if event.kind == EventKind::Stop && !event.busy {
                 seen.owed = Some(debts(session, context).iter().map(|debt| debt.name.to_owned()).collect());
-                seen.no_git = verdict.ruling != Ruling::Deny && without_git(session, context);
+                seen.no_git = without_git(session, context);
             }
             facts.push(Fact::Event(seen));
             facts.extend(reported(session, event, verdict, context));
