@@ -11,15 +11,16 @@ pub mod moved;
 pub mod owed;
 pub mod report;
 pub mod way_out;
-pub mod facts;
 pub mod repeat;
 pub mod rules;
 pub mod sandbox;
+pub mod reflection;
+pub mod facts;
 pub mod audit;
 pub mod watch;
 pub mod rehearsal;
 
-pub use context::{CallContext, Context, EndContext, StartContext};
+pub use context::{CallContext, Context, EndContext, Evidence, StartContext};
 
 use crate::config::policy::{Level, Policy};
 use crate::model::event::Event;
