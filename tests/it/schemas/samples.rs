@@ -454,7 +454,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         todos: None,
         ..step()
     };
-    let all = [
+    let all = vec![
         Fact::Open(Opened { policy: None, previous: None, ..open.clone() }),
         Fact::Open(open),
         Fact::Event(unseen()),
