@@ -14,6 +14,7 @@ use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::insight::tally::Tally;
 use crate::ledger::recover::LEDGER_FILE;
+use crate::model::agent;
 use crate::model::call::CallState;
 use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Seen, Step};
@@ -259,7 +260,7 @@ impl Trace {
         match EventKind::of(&seen.event) {
             EventKind::SubagentStart => {
                 let kind = seen.agent_type.as_deref().unwrap_or("subagent");
-                let kind = kind.strip_prefix("aops:").unwrap_or(kind).to_owned();
+                let kind = agent::bare(kind).to_owned();
                 self.agents.push(AgentSpan { id: id.clone(), kind, from_ms: at_ms, to_ms: None });
             }
             EventKind::SubagentStop => {
