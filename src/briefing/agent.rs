@@ -4,10 +4,12 @@
 //! reviewer's context comes from the ledger, not from the agent under review; outside text is quoted and redacted; what is
 //! injected stays below the client's limit and names the file that holds the rest.
 
+use crate::briefing::hits::Lead;
 use crate::briefing::session_start::sandbox_name;
-use crate::briefing::sources;
+use crate::briefing::sources::{self, Found};
 use crate::briefing::tracker::{self, Item};
 use crate::claude::transcript;
+use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::Agent;
@@ -22,7 +24,7 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::{Phrase, one_line, quote};
 use crate::text::time::timestamp;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The client cuts injected text at 10,000 characters.
 const INJECTED: usize = 9_300;
@@ -36,10 +38,13 @@ const WINDOW: usize = 60;
 pub struct Brief {
     pub file: String,
     pub text: String,
+    /// What the sources know, piece by piece; empty for agents that are not told.
+    pub leads: Vec<Lead>,
 }
 
-/// The context of this agent, written to `context/` and cut for injection.
-pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent) -> Result<Brief, Failure> {
+/// The context of this agent, written to `context/` and cut for injection. The sources are asked here unless they were
+/// before.
+pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent, found: Option<Found>) -> Result<Brief, Failure> {
     let (name, template) = match agent.name {
         "prompt-hydrator" => ("hydration", "prompt-hydrator-context.md"),
         "critic" => ("review", "critic-context.md"),
@@ -51,10 +56,44 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent) -> Result
     let file = format!("{name}-{}.md", session.seq + 1);
     let path = ledger.place().path.join("context").join(&file);
     let shape = texts::template(env, template)?;
-    let values = values(env, ledger, event, &shape, &path)?;
+    let mut values = values(env, ledger, event, &shape, &path)?;
+    let asks = shape.contains("{{notes}}") || shape.contains("{{memory}}") || shape.contains("{{ready}}");
+    let found =
+        if asks { found.unwrap_or_else(|| SourceQuestion::of(env, ledger, event).ask(env)) } else { Found::default() };
+    values.extend(found.values);
     let text = Phrase::new(template, values).fill(&shape) + "\n";
     ledger.write_context(&file, text.as_bytes())?;
-    Ok(Brief { text: injected(&text, &path), file: path.display().to_string() })
+    Ok(Brief { text: injected(&text, &path), file: path.display().to_string(), leads: found.leads })
+}
+
+/// A question to the sources that needs no ledger any more.
+#[derive(Debug)]
+pub struct SourceQuestion {
+    own: PathBuf,
+    policy: Policy,
+    project: PathBuf,
+    prompt: String,
+}
+
+impl SourceQuestion {
+    pub fn of(env: &Env, ledger: &Ledger, event: &Event) -> Self {
+        let session = ledger.session();
+        Self {
+            own: ledger.place().path.clone(),
+            policy: session.policy().clone(),
+            project: texts::project(env, Path::new(&event.cwd)),
+            prompt: prompt(session, event).cloned().unwrap_or_default(),
+        }
+    }
+
+    pub fn ask(&self, env: &Env) -> Found {
+        sources::ask(env, &self.policy, &self.project, &self.own, &self.prompt)
+    }
+}
+
+/// The prompt that this is about.
+fn prompt<'a>(session: &'a Session, event: &'a Event) -> Option<&'a String> {
+    Some(&event.prompt).filter(|p| !p.is_empty()).or(session.state.hydration.original_prompt.as_ref())
 }
 
 fn injected(text: &str, path: &Path) -> String {
@@ -77,7 +116,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
     let text = |text: Option<&String>| quote(cut(&redact(text.map_or("", String::as_str)), PART));
     let names = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
     let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
-    let prompt = Some(&event.prompt).filter(|p| !p.is_empty()).or(state.hydration.original_prompt.as_ref());
+    let prompt = prompt(session, event);
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
         ("session_id", state.session_id.clone()),
@@ -119,7 +158,6 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
     }
     if wants("turns") {
         values.push(("turns", quote(&redact(&transcript::last_turns(&event.transcript_path, PART)))));
-        values.extend(sources::ask(env, session.policy(), &project, prompt.map_or("", String::as_str)));
     }
     if wants("critic") {
         values.extend(verdicts(session, &ledger.recent()));

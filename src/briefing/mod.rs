@@ -4,6 +4,7 @@
 
 pub mod tracker;
 pub mod notes;
+pub mod hits;
 pub mod memory;
 pub mod sources;
 pub mod session_start;

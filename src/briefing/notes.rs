@@ -4,7 +4,7 @@
 //! the notes are read one by one, as far as the deadline allows. Invariants: symlinks are never followed, hidden folders
 //! and `sessions/` never read; a damaged index is as good as none; whatever comes out is redacted.
 
-mod words;
+pub(super) mod words;
 mod rank;
 mod scan;
 mod index;

@@ -4,13 +4,16 @@
 //! asks for what is not enforced; our agents get our prompt, whatever prompt the calling agent wrote.
 
 use crate::briefing::agent::brief;
+use crate::briefing::hits;
+use crate::briefing::sources::Found;
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts;
-use crate::gate::Context;
+use crate::gate::{Context, owed};
 use crate::ledger::open::Ledger;
 use crate::model::agent::{Agent, meant, ours};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
@@ -30,6 +33,7 @@ pub fn offer(
     event: &Event,
     context: &Context,
     verdict: Verdict,
+    found: Option<Found>,
 ) -> Result<Verdict, Failure> {
     if verdict.ruling != Ruling::Pass || ledger.session().blocked().is_some() {
         return Ok(verdict);
@@ -41,14 +45,11 @@ pub fn offer(
         return Ok(verdict.join(Verdict::notice("report", words)));
     }
     let extra = match event.kind {
-        EventKind::UserPromptSubmit => with_prompt(env, policy, ledger, event, context)?,
-        EventKind::SubagentStart => {
-            let agent = event.agent_type.as_deref().and_then(ours).filter(|_| context.start.shadowed.is_none());
-            match agent.filter(|agent| is_briefed(policy, context, agent)) {
-                Some(agent) => Verdict::context("hydrate", brief(env, ledger, event, agent)?.text),
-                None => return Ok(verdict),
-            }
-        }
+        EventKind::UserPromptSubmit => with_prompt(env, policy, ledger, event, context, found)?,
+        EventKind::SubagentStart => match started(policy, event, context) {
+            Some(agent) => Verdict::context("hydrate", brief(env, ledger, event, agent, found)?.text),
+            None => return Ok(verdict),
+        },
         EventKind::PreToolUse => match prompt_of_ours(policy, event, context) {
             Some(input) => Verdict { input: Some(input), ..Verdict::pass() },
             None => return Ok(verdict),
@@ -63,26 +64,64 @@ pub fn offer(
             );
             Verdict::context("audit", words)
         }
+        EventKind::PostToolUse => match review(ledger.session(), event, context) {
+            Some(words) => Verdict::context("hydrate", words),
+            None => return Ok(verdict),
+        },
         _ => return Ok(verdict),
     };
     Ok(verdict.join(extra))
 }
 
-/// In strict mode, the way to a plan.
+/// After the call that brought a plan: who must review it.
+fn review(session: &Session, event: &Event, context: &Context) -> Option<String> {
+    let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
+    let kind = json::read(&call.input).ok()?.text_of("subagent_type").and_then(|kind| meant(&kind))?;
+    let waits = session.state.phase == Phase::Review && ours(&kind)?.name == "prompt-hydrator";
+    waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent("critic")))
+}
+
+/// The agent of ours that starts here and is to be briefed.
+fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static Agent> {
+    let agent = event.agent_type.as_deref().and_then(ours).filter(|_| context.start.shadowed.is_none())?;
+    is_briefed(policy, context, agent).then_some(agent)
+}
+
+/// This event asks tracker, memory and notes.
+pub fn asks_sources(policy: &Policy, event: &Event, context: &Context) -> bool {
+    match event.kind {
+        EventKind::UserPromptSubmit => is_hydrated(policy, event, context),
+        EventKind::SubagentStart => {
+            started(policy, event, context).is_some_and(|agent| agent.name == "prompt-hydrator")
+        }
+        _ => false,
+    }
+}
+
+/// The person's own words, in a mode that adds to them.
+fn is_hydrated(policy: &Policy, event: &Event, context: &Context) -> bool {
+    let ordinary = context.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary;
+    ordinary && policy.mode.level() >= ModeLevel::Loop
+}
+
+/// In strict mode the way to a plan; where none is waited for, what was found that has to do with the prompt.
 fn with_prompt(
     env: &Env,
     policy: &Policy,
     ledger: &Ledger,
     event: &Event,
     context: &Context,
+    found: Option<Found>,
 ) -> Result<Verdict, Failure> {
-    let ordinary = context.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary;
-    let Some(hydrator) = ours("prompt-hydrator").filter(|_| ordinary) else { return Ok(Verdict::pass()) };
+    let hydrator = ours("prompt-hydrator").filter(|_| is_hydrated(policy, event, context));
+    let Some(hydrator) = hydrator else { return Ok(Verdict::pass()) };
+    let brief = brief(env, ledger, event, hydrator, found)?;
     if policy.mode.level() != ModeLevel::Strict || !holds_sandbox(policy, ledger.session(), context) {
-        return Ok(Verdict::pass());
+        let hits = hits::choose(&event.prompt, &brief.leads);
+        return Ok(hits.map_or_else(Verdict::pass, |hits| Verdict::context("hydrate", hits)));
     }
-    let file = brief(env, ledger, event, hydrator)?.file;
-    let values = vec![("agent", context.agent(hydrator.name)), ("context_file", file)];
+    let end = ("at_the_end", owed::announce(policy, context));
+    let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file), end];
     let words =
         Phrase::new("hydration-instruction.md", values).fill(&texts::template(env, "hydration-instruction.md")?);
     Ok(Verdict::context("hydrate", words))

@@ -1,13 +1,17 @@
-//! What tracker, memory and notes know about a prompt, asked side by side under one deadline.
+//! What tracker, memory, notes and the session before know about a prompt, asked side by side under one deadline.
 //!
-//! Reads the tracker's snapshot and the notes, asks a memory server that already runs. Invariants: a prompt never
-//! waits beyond the deadline; a source that is late, missing or broken becomes one line that says so, never an error.
+//! Reads the tracker's snapshot, the notes and the newest other session, asks a memory server that already runs.
+//! Invariants: a prompt never waits beyond the deadline; a source that is late, missing or broken becomes one line that
+//! says so, never an error.
 
+use crate::briefing::hits::Lead;
 use crate::briefing::memory;
-use crate::briefing::notes::{self, FoundNotes};
+use crate::briefing::notes::{self, FoundNotes, Hit};
 use crate::briefing::tracker::{self, Issue, Part};
 use crate::config::policy::{Address, Policy};
 use crate::config::texts;
+use crate::ledger::sessions;
+use crate::model::phase::Phase;
 use crate::system::env::Env;
 use crate::text::redact::redact;
 use crate::text::template::{one_line, quote};
@@ -19,8 +23,18 @@ use std::time::{Duration, Instant};
 const MOST_ISSUES: usize = 8;
 const MOST_NOTES: usize = 4;
 
-/// The values of the hydrator's context that come from outside the ledger.
-pub fn ask(env: &Env, policy: &Policy, project: &Path, query: &str) -> Vec<(&'static str, String)> {
+/// What the sources know: values of the hydrator's context, and each piece for itself.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    pub values: Vec<(&'static str, String)>,
+    pub leads: Vec<Lead>,
+}
+
+/// What one source says in the context, and its pieces.
+type Told = (String, Vec<Lead>);
+
+/// Asks all sources. `own` is the folder of this session.
+pub fn ask(env: &Env, policy: &Policy, project: &Path, own: &Path, query: &str) -> Found {
     let deadline = Instant::now() + Duration::from_millis(policy.hydration.deadline_ms);
     let query = redact(query).into_owned();
     let memory = memory(env, policy, project, &query, deadline);
@@ -28,41 +42,63 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, query: &str) -> Vec<(&'st
         let (env, query) = (env.clone(), query);
         aside(move || describe_notes(&notes::search(&env, &query, MOST_NOTES, deadline)))
     };
-    let snapshot = tracker::snapshot(env, project);
-    let notes = until(&notes, deadline, "the notes were not read in time");
-    let memory = match memory {
-        Some(answer) => until(&answer, deadline, "the memory server did not answer in time"),
-        None => quote("no memory server is configured"),
+    let last = {
+        let own = own.to_owned();
+        aside(move || (String::new(), last_task(&own).into_iter().collect()))
     };
-    vec![
-        ("tracker_note", format!("Tracker: {}", snapshot.headline(env.now_ms))),
-        ("ready", describe_issues(&snapshot.ready)),
-        ("in_progress", describe_issues(&snapshot.in_progress)),
-        ("blocked", describe_issues(&snapshot.blocked)),
-        ("notes", notes),
-        ("memory", memory),
-    ]
+    let snapshot = tracker::snapshot(env, project);
+    let (notes, of_notes) = until(&notes, deadline, "the notes were not read in time");
+    let (memory, of_memory) = match memory {
+        Some(answer) => until(&answer, deadline, "the memory server did not answer in time"),
+        None => (quote("no memory server is configured"), Vec::new()),
+    };
+    let (_, last) = until(&last, deadline, "");
+    let issues = [("issue in progress", &snapshot.in_progress), ("ready issue", &snapshot.ready)];
+    let issues = issues.into_iter().flat_map(|(kind, part)| part.issues.iter().map(move |issue| lead_of(kind, issue)));
+    Found {
+        leads: issues.chain(of_notes).chain(of_memory).chain(last).collect(),
+        values: vec![
+            ("tracker_note", format!("Tracker: {}", snapshot.headline(env.now_ms))),
+            ("ready", describe_issues(&snapshot.ready)),
+            ("in_progress", describe_issues(&snapshot.in_progress)),
+            ("blocked", describe_issues(&snapshot.blocked)),
+            ("notes", notes),
+            ("memory", memory),
+        ],
+    }
 }
 
 /// Runs in a thread; an answer after the deadline is dropped.
-fn aside(work: impl FnOnce() -> String + Send + 'static) -> Receiver<String> {
+fn aside(work: impl FnOnce() -> Told + Send + 'static) -> Receiver<Told> {
     let (done, answer) = mpsc::channel();
     thread::spawn(move || done.send(work()));
     answer
 }
 
-fn until(answer: &Receiver<String>, deadline: Instant, late: &str) -> String {
+fn until(answer: &Receiver<Told>, deadline: Instant, late: &str) -> Told {
     let left = deadline.saturating_duration_since(Instant::now());
-    answer.recv_timeout(left).unwrap_or_else(|_| quote(late))
+    answer.recv_timeout(left).unwrap_or_else(|_| (quote(late), Vec::new()))
+}
+
+/// What the session before this one was about.
+fn last_task(own: &Path) -> Option<Lead> {
+    let state = sessions::newest_beside(own)?;
+    let open = if state.phase == Phase::Done { "" } else { " (not finished)" };
+    let intent = state.task?.intent.filter(|intent| !intent.trim().is_empty())?;
+    Some(Lead { kind: "last task here", title: format!("{}{open}", one_line(&intent, 240)), ..Lead::default() })
+}
+
+fn lead_of(kind: &'static str, issue: &Issue) -> Lead {
+    Lead { kind, title: format!("{} {}", issue.id, issue.title), id: Some(issue.id.clone()), ..Lead::default() }
 }
 
 /// The user's server, or the one of the project's own `.mcp.json`, which may only be on this machine and only where the
 /// user let the client use it.
-fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Instant) -> Option<Receiver<String>> {
+fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Instant) -> Option<Receiver<Told>> {
     if let Some(url) = policy.memory.server.as_deref() {
         return Some(match Address::read(url) {
             Ok(address) => ask_server(env, address, query, deadline),
-            Err(wanted) => aside(move || quote(&format!("`memory.server` is not {wanted}"))),
+            Err(wanted) => aside(move || (quote(&format!("`memory.server` is not {wanted}")), Vec::new())),
         });
     }
     let found = memory::of_project(&texts::read_text(&project.join(".mcp.json"), Some(project)).ok()??);
@@ -71,20 +107,23 @@ fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Ins
         return Some(ask_server(env, named.address, query, deadline));
     }
     let name = one_line(&named.name, 60);
-    Some(aside(move || quote(&format!("the server `{name}` of `.mcp.json` is not approved by the user"))))
+    let words = format!("the server `{name}` of `.mcp.json` is not approved by the user");
+    Some(aside(move || (quote(&words), Vec::new())))
 }
 
-fn ask_server(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver<String> {
+fn ask_server(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver<Told> {
     let (env, query) = (env.clone(), query.to_owned());
     aside(move || match memory::recall(&env, &server, &query, deadline) {
         Ok(memories) => {
-            quote(&memories.iter().map(|m| format!("- {}", one_line(m, 400))).collect::<Vec<_>>().join("\n"))
+            let lead = |memory: &String| Lead { kind: "memory", text: one_line(memory, 400), ..Lead::default() };
+            let lines = memories.iter().map(|m| format!("- {}", one_line(m, 400))).collect::<Vec<_>>();
+            (quote(&lines.join("\n")), memories.iter().map(lead).collect())
         }
-        Err(trouble) => quote(&format!("the memory server {trouble}")),
+        Err(trouble) => (quote(&format!("the memory server {trouble}")), Vec::new()),
     })
 }
 
-fn describe_notes(found: &FoundNotes) -> String {
+fn describe_notes(found: &FoundNotes) -> Told {
     let mut lines = Vec::new();
     for hit in &found.hits {
         lines.push(format!("{} ({})", hit.path.display(), one_line(&hit.title, 100)));
@@ -93,7 +132,12 @@ fn describe_notes(found: &FoundNotes) -> String {
     if !found.complete {
         lines.push("(cut off by the deadline)".to_owned());
     }
-    quote(&redact(&lines.join("\n")))
+    let lead = |hit: &Hit| {
+        let title = format!("{} ({})", hit.path.display(), one_line(&hit.title, 100));
+        let text = hit.lines.iter().map(|line| line.text.trim()).collect::<Vec<_>>().join(" / ");
+        Lead { kind: "note", title, text, id: None }
+    };
+    (quote(&redact(&lines.join("\n"))), found.hits.iter().map(lead).collect())
 }
 
 fn describe_issues(part: &Part) -> String {

@@ -3,11 +3,9 @@
 //! Reads the tree, writes the store's blobs and cache. Invariants: ignored files are left out unless they are tracked; every
 //! file that cannot or may not be kept is listed as left out; a file that did not change since the last time is not read.
 
-mod rules;
 mod walk;
 
-pub use rules::hidden_by_rules;
-pub use walk::{Walked, everything_below, walk};
+pub use walk::{Walked, everything_below, hidden_by_rules, walk};
 
 use crate::checkpoint::store::cache::{FileStamp, Known};
 use crate::checkpoint::tree::{Artifacts, File, Folder, LeftOut, find, name};
@@ -15,15 +13,13 @@ use crate::checkpoint::{store::Store, store::blob::Put};
 use crate::config::policy::Policy;
 use crate::model::error::{Code, Failure};
 use crate::system::env::{Env, boot_id};
+use crate::system::threads;
 use crate::text::sha256::Sum;
 use rustix::fs::{FileType, OFlags, fstat};
 use std::fs::OpenOptions;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
 use walk::on_disk;
 
@@ -116,7 +112,6 @@ pub fn keep(
     Ok(kept)
 }
 
-/// Takes the largest files out until the rest fits.
 fn take_out_largest(wanted: &mut Vec<TreeEntry>, most: u64, left_out: &mut Vec<LeftOut>) {
     let mut sum: u64 = wanted.iter().map(|entry| entry.stamp.size).sum();
     if sum <= most {
@@ -166,7 +161,7 @@ fn keep_contents(
     before += cache.count();
     let missing: Vec<usize> = (0..files.len()).filter(|at| stamps[*at].is_none()).collect();
     let few = missing.len() <= FEW;
-    let read = read_all(store, &files, &missing, limits, few);
+    let read = threads::map(&missing, |at| limits.check().ok().map(|()| (*at, read(store, &files[*at].path, few))));
     let late = read.len() < missing.len();
     // Blobs that an earlier capture did not sync are synced by one that has the time.
     let synced = few && cached.synced || limits.sync && store.sync();
@@ -204,39 +199,6 @@ fn keep_contents(
 
 /// The blob, and the stamp of the file if it did not change while it was read.
 type ReadContent = io::Result<(Put, Option<FileStamp>)>;
-
-/// Reads the files at the places `missing`, until the deadline.
-fn read_all(
-    store: &Store,
-    files: &[File],
-    missing: &[usize],
-    limits: &Limits,
-    sync: bool,
-) -> Vec<(usize, ReadContent)> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(missing.len()));
-    in_threads(missing.len(), || {
-        let mut own = Vec::new();
-        while let Some(at) = missing.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| limits.check().is_ok()) {
-            own.push((*at, read(store, &files[*at].path, sync)));
-        }
-        if let Ok(mut done) = done.lock() {
-            done.append(&mut own);
-        }
-    });
-    done.into_inner().unwrap_or_default()
-}
-
-/// Runs `work` in as many threads as there are cores, `most` at most.
-fn in_threads(most: usize, work: impl Fn() + Sync) {
-    let threads = thread::available_parallelism().map_or(2, |n| n.get().min(8)).min(most);
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(&work);
-        }
-        work();
-    });
-}
 
 fn read(store: &Store, path: &str, sync: bool) -> ReadContent {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();

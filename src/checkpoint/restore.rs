@@ -7,13 +7,13 @@
 use crate::checkpoint::store::{FOLDER, NEW_FILE, Store};
 use crate::checkpoint::tree::{Delta, File, Folder, name};
 use crate::model::error::Failure;
-use crate::system::files::mode_of;
+use crate::system::{files::mode_of, threads};
 use rustix::fs::{AtFlags, Mode, OFlags, unlinkat};
 use rustix::io::Errno;
+use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::{fs, thread};
 
 /// Up to so many files are synced one by one; more by one `syncfs`.
 const FEW: usize = 64;
@@ -93,16 +93,8 @@ impl Applied {
             return Ok(());
         }
         // Few files: fsync each one, in parallel. Many: one syncfs, although it also flushes other programs' data.
-        let sync = |file: &fs::File| file.sync_data().map_err(|e| Failure::storage("a restored file", e));
-        thread::scope(|scope| {
-            let shares: Vec<_> = self
-                .made
-                .chunks(self.made.len().div_ceil(8).max(1))
-                .map(|share| scope.spawn(move || share.iter().try_for_each(sync)))
-                .collect();
-            let lost = || Failure::storage("a restored file", "the sync failed");
-            shares.into_iter().try_for_each(|share| share.join().map_err(|_| lost())?)
-        })
+        let failed = threads::map(&self.made, |file| file.sync_data().err()).pop();
+        failed.map_or(Ok(()), |error| Err(Failure::storage("a restored file", error)))
     }
 }
 
@@ -217,7 +209,6 @@ impl Opener<'_> {
         }
     }
 
-    /// The folder at this path.
     fn folder(&self, path: &str) -> Result<OwnedFd, Errno> {
         let mut dir: Option<OwnedFd> = None;
         for part in path.split('/') {

@@ -4,13 +4,11 @@
 //! ledger already. Invariants: a checkpoint is witnessed before it is reported; what would be overwritten is archived first;
 //! an interrupted rollback is finished or dropped by the next command or event.
 
-mod phase;
 mod finish;
 mod begin;
 
-pub use begin::{Order, Preview, RolledBack, preview, roll_back};
+pub use begin::{Before, Order, Preview, RolledBack, at_phase_change, preview, roll_back, tell};
 pub use finish::{finish_pending, resume};
-pub use phase::{Before, at_phase_change, tell};
 
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{self, Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, text};
@@ -128,7 +126,6 @@ fn write(
     Ok(checkpoint)
 }
 
-/// The tokens that the agents of a session used so far.
 pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
     let session = ledger.session();
     let Some(project) = ledger.place().path.parent() else { return BTreeMap::new() };

@@ -10,7 +10,7 @@ pub mod index;
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::ledger::lock::Lock;
 use crate::model::error::{Code, Failure};
-use crate::system::{env::Env, folder};
+use crate::system::{env::Env, files, folder};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::{self, File};
@@ -66,7 +66,6 @@ impl Store {
         Ok(Some(Self { root: root.to_owned(), tree, dir, blobs, spare, _lock: None, made: AtomicU64::new(0) }))
     }
 
-    /// A new file in the spare folder, with its name there.
     pub fn spare_file(&self) -> Result<(String, File), Failure> {
         let name = self.spare_name();
         let file = rustix::fs::openat(&self.spare, &name, NEW_FILE, Mode::RUSR | Mode::WUSR);
@@ -180,18 +179,11 @@ impl Store {
 
 /// Opens the root of a tree, which may be a symlink.
 fn tree(root: &Path) -> Result<OwnedFd, Failure> {
-    rustix::fs::openat(rustix::fs::CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|e| Failure::storage(root.display(), e))
+    folder::enter(rustix::fs::CWD, root, true)?.ok_or_else(|| Failure::storage(root.display(), "is gone"))
 }
 
-/// Opens a folder in a folder; `None` where there is none.
 pub fn enter(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {
-    match rustix::fs::openat(dir, name, FOLDER, Mode::empty()) {
-        Ok(found) => Ok(Some(found)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(Errno::LOOP | Errno::NOTDIR) => Err(Failure::storage(name, "is a symlink or not a folder: not followed")),
-        Err(error) => Err(Failure::storage(name, error)),
-    }
+    Ok(folder::enter(dir, name, false)?)
 }
 
 pub fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
@@ -202,7 +194,6 @@ pub fn make(dir: &OwnedFd, name: &str, mode: Mode) -> Result<OwnedFd, Failure> {
     enter(dir, name)?.ok_or_else(|| Failure::storage(name, "disappeared while it was made"))
 }
 
-/// The content of a file of the store; `None` where there is none.
 pub fn read_file(dir: &OwnedFd, name: &str) -> Result<Option<Vec<u8>>, Failure> {
     let Some((file, long)) = folder::open(dir, name, OFlags::RDONLY)? else { return Ok(None) };
     Ok(Some(folder::read_at(&file, name, 0, long)?))
@@ -226,16 +217,7 @@ pub const HIDDEN: &str = "**/.claude/checkpoints/";
 /// Makes git ignore the store, by a line in the repository's own list. A read-only repository is left as it is.
 fn hide_from_git(root: &Path) {
     let Some(folder) = root.ancestors().find_map(git_common_folder) else { return };
-    let path = folder.join("info/exclude");
-    let known = fs::read_to_string(&path).unwrap_or_default();
-    if known.lines().any(|line| line.trim_end() == HIDDEN) {
-        return;
-    }
-    let gap = if known.is_empty() || known.ends_with('\n') { "" } else { "\n" };
-    let _ = fs::create_dir_all(folder.join("info"));
-    if let Ok(found) = crate::system::files::find(&path) {
-        let _ = found.replace(format!("{known}{gap}{HIDDEN}\n").as_bytes(), 0o644);
-    }
+    let _ = files::add_line(&folder.join("info/exclude"), HIDDEN);
 }
 
 /// The `.git` folder of the repository or worktree here; `None` where there is none.

@@ -9,7 +9,6 @@ use crate::text::sha256::Sum;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// The tree, and what was left out of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifacts {
     pub files: Vec<File>,
@@ -114,7 +113,6 @@ pub struct Delta<'a> {
     pub changed: Vec<(&'a File, &'a File)>,
     pub new_folders: Vec<&'a Folder>,
     pub gone_folders: Vec<&'a Folder>,
-    /// Folders with another mode.
     pub changed_folders: Vec<(&'a Folder, &'a Folder)>,
 }
 
@@ -147,7 +145,6 @@ impl<'a> Delta<'a> {
         self.paths().next().is_none()
     }
 
-    /// Without these paths.
     #[must_use]
     pub fn without(mut self, stays: impl Fn(&str) -> bool) -> Self {
         self.added.retain(|file| !stays(&file.path));

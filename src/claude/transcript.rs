@@ -8,6 +8,7 @@ pub mod entry;
 pub mod scan;
 
 use crate::text::json::{self, Json, cut};
+use scan::{Lens, MAIN, scan};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -59,33 +60,14 @@ const MOST: u64 = 8 << 20;
 
 /// By agent; the main one has no name. `transcript` is the session's own, `names` those of its agents by id.
 pub fn used(transcript: &Path, names: &[(&str, &str)]) -> BTreeMap<String, u64> {
-    let folder = transcript.with_extension("").join("subagents");
-    let agents = names.iter().map(|(id, name)| (*name, folder.join(format!("agent-{id}.jsonl"))));
-    let files: Vec<_> = [("", transcript.to_owned())].into_iter().chain(agents).collect();
-    let long = |path: &Path| std::fs::metadata(path).map_or(0, |about| if about.is_file() { about.len() } else { 0 });
-    if files.iter().map(|(_, path)| long(path)).sum::<u64>() > MOST {
+    let long = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len());
+    if long(transcript) + entry::beside(transcript).iter().map(|agent| long(&agent.path)).sum::<u64>() > MOST {
         return BTreeMap::new();
     }
-    let mut used: BTreeMap<String, u64> = BTreeMap::new();
-    for (name, path) in files.iter().filter(|(_, path)| long(path) > 0) {
-        let text = std::fs::read(path).unwrap_or_default();
-        *used.entry((*name).to_owned()).or_default() += in_transcript(&String::from_utf8_lossy(&text));
-    }
-    used
-}
-
-/// Of each message its last line counts: while it is written, its usage grows.
-fn in_transcript(text: &str) -> u64 {
-    let counts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
-    let mut messages: BTreeMap<String, u64> = BTreeMap::new();
-    for line in text.lines().filter(|line| line.contains("\"usage\":")) {
-        let Ok(record) = json::read(line) else { continue };
-        let Some(message) = record.get("message") else { continue };
-        if let (Some(id), Some(usage)) = (message.text_of("id"), message.get("usage")) {
-            messages.insert(id, counts.iter().filter_map(|name| usage.number_of(name)).sum());
-        }
-    }
-    messages.values().sum()
+    let agents = names.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned())).collect();
+    let scanned = scan(transcript, &Lens { agents, ..Lens::default() }).unwrap_or_default();
+    let name = |agent: String| if agent == MAIN { String::new() } else { agent };
+    scanned.tokens.by_agent.into_iter().map(|(agent, sum)| (name(agent), sum.tokens())).collect()
 }
 
 #[cfg(test)]

@@ -68,7 +68,6 @@ fn id_operand() -> Arg {
     operand("id", "ID", "A checkpoint's id as `checkpoint list` shows it, or the beginning of one").required(true)
 }
 
-/// The id of the checkpoint that this argument names.
 fn pick_id(given: &ArgMatches, name: &str, store: &Store) -> anyhow::Result<Id> {
     Store::pick(&store.rows()?, text(given, name).unwrap_or_default()).or_else(refused)
 }

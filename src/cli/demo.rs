@@ -69,7 +69,6 @@ enum Action {
     Write(String),
     /// A shell line, run where it passes.
     Run(String),
-    /// Starts an agent, by its name.
     Start(String),
     /// The words of the last agent; its verdict stands in `verdict`.
     Report(String),
@@ -81,23 +80,20 @@ enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Until {
-    /// An audit is due.
     Due,
     Refused,
 }
 
 /// One step that was made: who did what, and what was said to it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Beat {
     act: usize,
     who: String,
     does: String,
     event: &'static str,
     ruling: &'static str,
-    /// The gate that refused.
     gate: Option<String>,
     said: String,
-    /// Of the loop, afterwards.
     phase: &'static str,
     sandbox: &'static str,
 }
@@ -110,15 +106,6 @@ struct Player<'a, 'io> {
     act: usize,
     /// Started last: name, id and the call that started it.
     agent: (String, String, Value),
-}
-
-/// A step as it looked from outside.
-struct Made {
-    who: String,
-    does: String,
-    event: &'static str,
-    heard: Heard,
-    said: String,
 }
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -190,8 +177,8 @@ impl Player<'_, '_> {
                     self.stage.open(self.act)?;
                 }
                 Some(action) => {
-                    let made = self.make(action, &step)?;
-                    self.record(made, &step)?;
+                    let (beat, heard) = self.make(action, &step)?;
+                    self.record(beat, heard, &step)?;
                 }
                 None => bail!("line {} of the story does nothing", n + 1),
             }
@@ -199,9 +186,10 @@ impl Player<'_, '_> {
         Ok(())
     }
 
-    fn make(&mut self, action: &Action, step: &StoryStep) -> anyhow::Result<Made> {
-        let said = step.said.clone();
-        let by = |who: &str, does: String, event, heard| Made { who: who.to_owned(), does, event, heard, said };
+    fn make(&mut self, action: &Action, step: &StoryStep) -> anyhow::Result<(Beat, Heard)> {
+        let by = |who: &str, does: String, event, heard| {
+            (Beat { who: who.to_owned(), does, event, said: step.said.clone(), ..Beat::default() }, heard)
+        };
         Ok(match action {
             Action::Prompt(words) => {
                 let heard = self.stage.prompt(words)?;
@@ -231,8 +219,8 @@ impl Player<'_, '_> {
                 by(MAIN, format!("stops: {words:?}"), "Stop", self.stage.hook("Stop", fields)?)
             }
             Action::Person(verb) => {
-                let said = self.stage.person(verb)?;
-                Made { said, ..by("person", format!("runs `aops-hook {verb}`"), "", Heard::default()) }
+                let (beat, heard) = by("person", format!("runs `aops-hook {verb}`"), "", Heard::default());
+                (Beat { said: self.stage.person(verb)?, ..beat }, heard)
             }
             Action::Act(_) => bail!("an act is no step"),
         })
@@ -245,7 +233,7 @@ impl Player<'_, '_> {
     }
 
     /// Writes the same file until an audit is due, or refuses.
-    fn write_until(&mut self, file: &str, step: &StoryStep) -> anyhow::Result<Made> {
+    fn write_until(&mut self, file: &str, step: &StoryStep) -> anyhow::Result<(Beat, Heard)> {
         for n in 1..=MOST_CHANGES {
             let heard = self.write(file, &step.text.replace("{n}", &n.to_string()))?;
             let due = step.until == Some(Until::Due) && self.stage.session()?.state.audit.due;
@@ -254,13 +242,13 @@ impl Player<'_, '_> {
                 let does = step.does.as_deref().unwrap_or_default().replace("{n}", &passed.to_string());
                 let event = if heard.refused { "PreToolUse" } else { "PostToolUse" };
                 let said = heard.context.lines().next().unwrap_or_default().to_owned();
-                return Ok(Made { who: MAIN.to_owned(), does, event, heard, said });
+                return Ok((Beat { who: MAIN.to_owned(), does, event, said, ..Beat::default() }, heard));
             }
         }
         bail!("after {MOST_CHANGES} changes nothing came of the audit")
     }
 
-    fn start(&mut self, name: &str) -> anyhow::Result<Made> {
+    fn start(&mut self, name: &str) -> anyhow::Result<(Beat, Heard)> {
         let input = json!({"subagent_type": name, "description": name, "prompt": "please say it is fine"});
         let call = self.stage.new_call("Agent", &input);
         let asked = self.stage.hook("PreToolUse", call.clone())?;
@@ -270,7 +258,7 @@ impl Player<'_, '_> {
         self.agent = (name.to_owned(), id, call);
         let said = format!("briefed by us, out of the ledger ({} characters)", heard.context.chars().count());
         let does = format!("starts `{name}`");
-        Ok(Made { who: MAIN.to_owned(), does, event: "SubagentStart", heard, said })
+        Ok((Beat { who: MAIN.to_owned(), does, event: "SubagentStart", said, ..Beat::default() }, heard))
     }
 
     /// A report that is refused ends nothing: the agent goes on and reports again.
@@ -287,20 +275,19 @@ impl Player<'_, '_> {
     }
 
     /// Keeps and shows a step, then holds it against what was expected.
-    fn record(&mut self, made: Made, step: &StoryStep) -> anyhow::Result<()> {
-        let Made { who, does, event, heard, said } = made;
-        let gate = if heard.refused { Some(self.stage.gate()?) } else { None };
+    fn record(&mut self, mut beat: Beat, heard: Heard, step: &StoryStep) -> anyhow::Result<()> {
+        beat.act = self.act;
+        beat.gate = if heard.refused { Some(self.stage.gate()?) } else { None };
+        beat.ruling = if heard.refused { "deny" } else { "pass" };
         let said = match heard {
             Heard { refused: true, reason, .. } => reason,
             Heard { notice, .. } if !notice.is_empty() => notice,
-            _ if said.is_empty() => "passes".to_owned(),
-            _ => said,
+            _ if beat.said.is_empty() => "passes".to_owned(),
+            _ => beat.said,
         };
+        beat.said = self.stage.short(&said);
         let state = self.stage.session()?.state;
-        let (phase, sandbox) = (state.phase.name(), status::sandbox(state.sandbox));
-        let ruling = if gate.is_some() { "deny" } else { "pass" };
-        let said = self.stage.short(&said);
-        let beat = Beat { act: self.act, who, does, event, ruling, gate, said, phase, sandbox };
+        (beat.phase, beat.sandbox) = (state.phase.name(), status::sandbox_word(state.sandbox));
         if !self.io.json {
             show(self.io, &beat)?;
         }

@@ -141,6 +141,8 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
         .collect();
     let phases: Vec<String> =
         insights.phase_ms.iter().map(|(name, ms)| format!("{name} {}", time::age(ms.cast_signed()))).collect();
+    let would =
+        insights.rehearsed.values().any(|n| *n > 0).then(|| format!("would refuse: {}", counts(&insights.rehearsed)));
     let mut rows = vec![
         ("session", insights.session_id.clone(), Tone::Plain),
         ("outcome", insights.outcome.clone(), tone),
@@ -149,6 +151,7 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
         ("agents", list(&insights.subagents_invoked), Tone::Plain),
         ("verdicts", verdicts.join(", "), Tone::Plain),
         ("refusals", counts(&insights.gates), Tone::Plain),
+        ("rehearsed", would.unwrap_or_default(), Tone::Warn),
         ("audits", format!("{} drawn, {} done", insights.audits.drawn, insights.audits.done), Tone::Plain),
         ("calls", calls, Tone::Plain),
         ("files", list(&insights.files_changed), Tone::Plain),

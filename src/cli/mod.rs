@@ -9,6 +9,7 @@ pub mod install;
 pub mod past;
 pub mod control;
 pub mod status;
+pub mod sessions;
 mod world;
 pub mod demo;
 pub mod doctor;
@@ -99,7 +100,7 @@ impl Io<'_> {
 /// Every command, in the order of `--help`.
 pub static COMMANDS: &[Command] = &[
     status::STATUS,
-    status::SESSIONS,
+    sessions::COMMAND,
     past::LOG,
     verify::COMMAND,
     why::COMMAND,

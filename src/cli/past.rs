@@ -70,6 +70,8 @@ pub struct Answered<'a> {
     pub ruling: &'a str,
     pub gate: &'a str,
     pub reason: &'a str,
+    /// Mode `observe`: what the mode that is rehearsed would have said.
+    pub rehearsed: Option<&'a Said>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +86,14 @@ impl Answered<'_> {
     pub fn refused(&self) -> bool {
         self.ruling == "deny"
     }
+
+    /// The same with what the rehearsed mode would have said, where it was let pass.
+    pub fn as_rehearsed(self) -> Self {
+        match self.rehearsed {
+            Some(would) if !self.refused() => Self { gate: &would.gate, reason: &would.reason, ..self },
+            _ => Self { rehearsed: None, ..self },
+        }
+    }
 }
 
 /// The answer in this batch; `None` where the batch answers no event: the end of a call, a command, a repair.
@@ -92,7 +102,8 @@ pub fn find_answer(batch: &Batch) -> Option<Answered<'_>> {
         Fact::Call(step) if step.from.is_none() => Some(call(batch, entry, step)),
         Fact::Event(seen) => {
             let agent = seen.agent_id.as_ref().and(seen.agent_type.as_deref());
-            Some(Answered { agent, ..answer(entry, &seen.event, Asked::Event(seen), seen.said.as_ref()) })
+            let rehearsed = seen.rehearsed.as_ref();
+            Some(Answered { agent, rehearsed, ..answer(entry, &seen.event, Asked::Event(seen), seen.said.as_ref()) })
         }
         Fact::Violation(second) if second.said.is_some() => {
             Some(answer(entry, &second.event, Asked::Again, second.said.as_ref()))
@@ -116,13 +127,14 @@ fn call<'a>(batch: &'a Batch, first: &'a Recent, asked: &'a Step) -> Answered<'a
         },
         gate: step.gate.as_deref().unwrap_or_default(),
         reason: step.reason.as_deref().unwrap_or_default(),
+        rehearsed: asked.rehearsed.as_ref(),
         ..answer(entry, "PreToolUse", Asked::Call(asked), None)
     }
 }
 
 fn answer<'a>(entry: &'a Recent, event: &'a str, asked: Asked<'a>, said: Option<&'a Said>) -> Answered<'a> {
     let (ruling, gate, reason) = said.map_or(("pass", "", ""), |said| (&said.ruling, &said.gate, &said.reason));
-    Answered { seq: entry.seq, ts: &entry.ts, event, asked, agent: None, ruling, gate, reason }
+    Answered { seq: entry.seq, ts: &entry.ts, event, asked, agent: None, ruling, gate, reason, rehearsed: None }
 }
 
 /// What was asked, on one line: `Write: src/a.rs`, `the end of the turn`.
@@ -207,6 +219,7 @@ fn show_entry(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {
 fn tone(fact: &Fact) -> Tone {
     match fact {
         Fact::Event(seen) => match seen.said.as_ref().map(|said| said.ruling.as_str()) {
+            None if seen.rehearsed.is_some() => Tone::Warn,
             None => Tone::Plain,
             Some("deny") => Tone::Bad,
             Some(_) => Tone::Warn,
@@ -214,6 +227,7 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Call(step) => match step.to {
             CallState::Denied | CallState::Failed => Tone::Bad,
             CallState::Completed => Tone::Good,
+            _ if step.rehearsed.is_some() => Tone::Warn,
             _ => Tone::Quiet,
         },
         Fact::Check(run) if run.failed() => Tone::Bad,

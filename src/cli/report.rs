@@ -9,13 +9,11 @@ use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::insight::report::{Card, Heading, Sums, page};
 use crate::system::env::Env;
-use crate::system::files;
+use crate::system::{files, threads};
 use crate::text::time;
 use anyhow::Context;
 use clap::ArgMatches;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 pub const COMMAND: Command = Command {
     name: "report",
@@ -39,7 +37,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return refused("the report is an HTML page; write it to a file\nhint: `aops-hook report -o report.html`");
     }
     let found = range::choose(given, io)?;
-    let mut cards = cards(io.env, &found);
+    let mut cards = threads::map(&found, |found| card(io.env, found));
     let unreadable = found.len() - cards.len();
     let key = |card: &Card| (card.insights.started_at.clone(), card.insights.session_id.clone());
     cards.sort_by_key(|card| std::cmp::Reverse(key(card)));
@@ -62,23 +60,6 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     written.with_context(|| format!("`{}`", path.display()))?;
     let sessions = if cards.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", cards.len()) };
     io.print(format!("wrote {} ({sessions})", path.display()))
-}
-
-/// All of them, a few at a time.
-fn cards(env: &Env, found: &[FoundSession]) -> Vec<Card> {
-    let next = AtomicUsize::new(0);
-    let workers = thread::available_parallelism().map_or(2, usize::from).min(8);
-    let work = || {
-        let mut made = Vec::new();
-        while let Some(found) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
-            made.extend(card(env, found));
-        }
-        made
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
-    })
 }
 
 fn card(env: &Env, found: &FoundSession) -> Option<Card> {

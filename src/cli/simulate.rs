@@ -107,6 +107,9 @@ fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, an
         "reason": text(|verdict| &verdict.reason),
         "context": text(|verdict| &verdict.context),
         "notice": text(|verdict| &verdict.notice),
+        "rehearsed": verdict.and_then(|verdict| verdict.rehearsed.as_ref()).map(|would| {
+            json!({"ruling": would.ruling.name(), "gate": would.gate, "reason": would.reason})
+        }),
         "ends_turn": verdict.is_some_and(|verdict| verdict.halt),
         "failure": said.as_ref().err().map(ToString::to_string),
         "answer": {"exit": answer.exit, "stdout": answer.stdout, "stderr": answer.stderr},
@@ -134,7 +137,12 @@ fn print(
     writeln!(io.out, "{} in {whose} {}: {word}{by}", clean(&event.name), clean(&event.session_id))?;
     let failure = said.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let text = |of: fn(&Verdict) -> &str| said.as_ref().map_or("", of);
+    let would = said.as_ref().ok().and_then(|verdict| verdict.rehearsed.as_ref());
+    let would = would
+        .map(|would| format!("in the mode that is rehearsed `{}` would say: {}", would.gate, would.reason))
+        .unwrap_or_default();
     let parts = [
+        ("would", would.as_str()),
         ("reason", text(|verdict| &verdict.reason)),
         ("context", text(|verdict| &verdict.context)),
         ("notice", text(|verdict| &verdict.notice)),

@@ -1,11 +1,12 @@
-//! The state of a session: `status` on one screen, `statusline` in one line for Claude Code; `sessions` lists all.
+//! The state of a session: `status` on one screen, `statusline` in one line for Claude Code.
 //!
 //! Reads one session and, where the project's folder is known, its working tree; writes nothing. Invariants: a row that has
-//! nothing to say is not there; a waiver that has run out is not there; `statusline` prints no error and always exits with
+//! nothing to say is not there; a waiver that has run out is not there; `shut` is only said of what really refuses; `statusline` prints no error and always exits with
 //! 0, since the client shows its output in the prompt, and for an unknown state it prints nothing.
 
-use super::table::{Cell, Tone, clean};
-use super::{Command, Io, flag, session, session_operand};
+use super::table::{Tone, clean};
+use super::{Command, Io, session, session_operand};
+use crate::config::policy::{Level, ModeLevel};
 use crate::gate::{Context, owed};
 use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
@@ -88,14 +89,14 @@ fn course(session: &Session) -> Vec<Row> {
         let words = format!("{reason}  (clear it with `aops-hook clear-block {}`)", state.session_id);
         rows.push(("blocked", words, Tone::Bad));
     }
+    rows.push(("mode", describe_mode(session), Tone::Plain));
     rows.push(("phase", state.phase.name().to_owned(), Tone::Strong));
-    let (words, tone) = match state.sandbox {
+    let (words, tone) = match (session.policy().gates.sandbox, sandbox(session)) {
         _ if session.blocked().is_some() => ("shut: nothing passes until the block is lifted", Tone::Plain),
-        _ if session.policy().mode.observe => {
-            ("observed: changes pass, and what would be refused is shown", Tone::Plain)
-        }
-        Sandbox::Open => ("open", Tone::Good),
-        Sandbox::Shut => ("shut: reading is free, changes wait for the loop", Tone::Plain),
+        (Level::Off, _) => ("off: changes pass", Tone::Plain),
+        (Level::Warn, _) => ("warns: changes pass, and what would be refused is shown", Tone::Plain),
+        (_, Sandbox::Open) => ("open", Tone::Good),
+        (_, Sandbox::Shut) => ("shut: reading is free, changes wait for the loop", Tone::Plain),
     };
     rows.push(("sandbox", words.to_owned(), tone));
     if let Some(task) = &state.task {
@@ -111,11 +112,32 @@ fn course(session: &Session) -> Vec<Row> {
     rows
 }
 
+/// The mode with what it means.
+fn describe_mode(session: &Session) -> String {
+    let mode = &session.policy().mode;
+    let means = match mode.level() {
+        ModeLevel::Observe => {
+            format!("only the guard and a block refuse; what `{}` would refuse is recorded", mode.rehearse.word())
+        }
+        ModeLevel::Guard => "the guard, the rules and the checks refuse; there is no loop".to_owned(),
+        ModeLevel::Loop => "small edits are free; a larger task needs a plan".to_owned(),
+        ModeLevel::Strict => "every prompt goes through the whole loop".to_owned(),
+    };
+    format!("{}: {means}", mode.level().word())
+}
+
+/// Shut only where changes are really refused.
+pub fn sandbox(session: &Session) -> Sandbox {
+    let held = session.policy().gates.sandbox == Level::Enforce || session.blocked().is_some();
+    if held || session.memory.run.is_some() { session.state.sandbox } else { Sandbox::Open }
+}
+
 /// What the loop wants next.
 fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     let state = &session.state;
     let waits_for = match state.phase {
         _ if session.blocked().is_some() => "a person",
+        _ if sandbox(session) == Sandbox::Open => "",
         _ if state.state.hydration_pending => "`prompt-hydrator`",
         Phase::Review => "`critic`",
         _ => "",
@@ -132,6 +154,9 @@ fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
         rows.push(("owed", format!("{}{refused}", owed.join(", ")), Tone::Warn));
     }
     let audit = &state.audit;
+    if session.policy().gates.audit == Level::Off && audit.drawn == 0 {
+        return rows;
+    }
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
     let (words, tone) = match (audit.due, session.memory.progress.auditing) {
         (true, true) => (format!("under way; {counts}"), Tone::Plain),
@@ -212,7 +237,17 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
         return format!("aops: blocked: {} · clear it with `aops-hook clear-block`", one_line(reason, 80));
     }
     let state = &session.state;
-    let mut parts = vec![format!("aops: {}", state.phase.name()), format!("sandbox {}", sandbox(state.sandbox))];
+    let policy = session.policy();
+    let mut parts = Vec::new();
+    if policy.mode.level() >= ModeLevel::Loop || policy.gates.sandbox != Level::Off {
+        parts.push(state.phase.name().to_owned());
+    }
+    match policy.gates.sandbox {
+        Level::Off => {}
+        Level::Warn => parts.push("sandbox warns".to_owned()),
+        Level::Enforce => parts.push(format!("sandbox {}", sandbox_word(sandbox(session)))),
+    }
+    parts.push(format!("mode {}", policy.mode.level().word()));
     if !owed.is_empty() {
         parts.push(format!("owes {}", owed.join(", ")));
     }
@@ -230,7 +265,7 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
     if !waived.is_empty() {
         parts.push(format!("waived {}", waived.join(", ")));
     }
-    parts.join(" · ")
+    format!("aops: {}", parts.join(" · "))
 }
 
 /// The session's working directory: the current one or a parent of it, if it belongs to that project; else the recorded
@@ -272,7 +307,8 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
     let waivers: Vec<Value> = waivers(env, session).into_iter().map(waiver).collect();
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
     json!({
-        "session_id": state.session_id, "phase": state.phase, "sandbox": state.sandbox,
+        "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session),
+        "mode": session.policy().mode.level(),
         "blocked": flags.custodiet_blocked, "block_reason": flags.custodiet_block_reason,
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
@@ -281,65 +317,9 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
     })
 }
 
-pub fn sandbox(sandbox: Sandbox) -> &'static str {
+pub fn sandbox_word(sandbox: Sandbox) -> &'static str {
     match sandbox {
         Sandbox::Shut => "shut",
         Sandbox::Open => "open",
     }
-}
-
-pub const SESSIONS: Command = Command {
-    name: "sessions",
-    about: "List sessions, newest first",
-    examples: &[
-        ("aops-hook sessions", "every session on this machine: when, where, phase"),
-        ("aops-hook sessions --blocked", "only those that wait for a person"),
-        ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
-    ],
-    arguments: |row| row.arg(flag("blocked", "Only sessions that are blocked")),
-    run: list_sessions,
-};
-
-fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let all = sessions::all(io.env).into_iter().rev().map(|shelved| (sessions::state(&shelved), shelved));
-    let is_blocked = |state: &Option<State>| state.as_ref().is_some_and(|state| state.state.custodiet_blocked);
-    let rows: Vec<_> = all.filter(|(state, _)| !given.get_flag("blocked") || is_blocked(state)).collect();
-    if io.json {
-        return io
-            .print(rows.iter().map(|(state, shelved)| session_to_json(shelved, state.as_ref())).collect::<Value>());
-    }
-    let rows = rows.iter().map(|(state, shelved)| session_row(io, shelved, state.as_ref())).collect();
-    io.table(["session", "began", "phase", "block", "project"], rows)
-}
-
-fn session_to_json(shelved: &SessionOnDisk, state: Option<&State>) -> Value {
-    json!({
-        "session_id": shelved.session_id, "folder": shelved.path,
-        "date": state.map(|state| &state.date), "phase": state.map(|state| state.phase),
-        "blocked": state.is_some_and(|state| state.state.custodiet_blocked),
-        "outcome": state.map(outcome), "ended_at": state.map(|state| &state.ended_at),
-    })
-}
-
-/// From the last insights; without any, from the state.
-fn outcome(state: &State) -> String {
-    let said = state.insights.as_ref().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-    match said.as_ref().and_then(|said| said.get("outcome")?.as_str()) {
-        _ if state.phase == Phase::Halted => "failure",
-        Some(said) => said,
-        None => "partial",
-    }
-    .to_owned()
-}
-
-fn session_row(io: &Io, shelved: &SessionOnDisk, state: Option<&State>) -> [Cell; 5] {
-    let project = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
-    let Some(state) = state else {
-        let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
-        return [shelved.session_id.as_str().into(), "".into(), unread, "".into(), project.into()];
-    };
-    let began = time::parse(&state.started_at).map(|ms| format!("{} ago", time::age(io.env.now_ms - ms)));
-    let block = if state.state.custodiet_blocked { "blocked" } else { "" };
-    let (id, phase) = (shelved.session_id.as_str().into(), state.phase.name().into());
-    [id, began.unwrap_or_default().into(), phase, Cell::new(block, Tone::Bad), project.into()]
 }

@@ -110,6 +110,9 @@ impl GateNotes {
                 if let Some(said) = seen.said.as_ref().filter(|said| !said.reason.is_empty()) {
                     say(format!("`{}` {} {}: {}", said.gate, past_tense(&said.ruling), seen.event, said.reason), false);
                 }
+                if let Some(would) = &seen.rehearsed {
+                    say(format!("`{}` would {} {}: {}", would.gate, would.verb(), seen.event, would.reason), false);
+                }
                 let is_prompt = EventKind::of(&seen.event) == EventKind::UserPromptSubmit;
                 if let Some(prompt) = words(seen, "prompt").filter(|_| is_prompt) {
                     say(format!("**Prompt.** {prompt}"), true);
@@ -118,6 +121,10 @@ impl GateNotes {
             Fact::Call(step) if step.to == CallState::Pending => {
                 let input = step.input.as_ref().map_or("{}", |input| input.get());
                 say(format!("**{}** {input}", step.call.tool), true);
+                if let Some(would) = &step.rehearsed {
+                    let (gate, verb, tool) = (&would.gate, would.verb(), &step.call.tool);
+                    say(format!("`{gate}` would {verb} {tool}: {}", would.reason), false);
+                }
             }
             Fact::Call(step) if step.to.is_terminal() => {
                 if let Some(gate) = step.gate.as_ref().filter(|_| step.to == CallState::Denied) {

@@ -40,12 +40,13 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             Some(at) => at,
             None => return refuse_unknown(*seq, &batches),
         },
-        None => match batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(|a| a.refused())) {
+        None => match batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(|a| objected(&a))) {
             Some(at) => at,
             None => return print_nothing(io, id),
         },
     };
     let Some(answered) = past::find_answer(&batches[at]) else { return print_entry(io, id, &batches[at]) };
+    let answered = answered.as_rehearsed();
     let mut before = Session::default();
     batches[..at].iter().for_each(|batch| past::fold(&mut before, id, batch));
     let mut clues = evidence::own(io.env, &answered, &batches[at], &batches[..at], &before);
@@ -54,6 +55,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return io.print(to_json(id, &answered, &clues, &before));
     }
     print(io, &answered, &clues, &before)
+}
+
+/// It was refused, or the mode that is rehearsed would have refused it.
+fn objected(answered: &Answered) -> bool {
+    answered.refused() || answered.rehearsed.is_some()
 }
 
 fn refuse_unknown(seq: u64, batches: &[Batch]) -> anyhow::Result<u8> {
@@ -92,9 +98,9 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
     json!({
         "session_id": id, "seq": answered.seq, "ts": answered.ts,
         "event": answered.event, "asked": past::describe_question(answered), "by": describe_speaker(answered),
-        "ruling": answered.ruling, "gate": Some(answered.gate).filter(|gate| !gate.is_empty()),
+        "ruling": answered.ruling, "rehearsed": answered.rehearsed.map(|would| &would.ruling), "gate": Some(answered.gate).filter(|gate| !gate.is_empty()),
         "evidence": clues, "reason": said, "next": next,
-        "phase": before.state.phase, "sandbox": before.state.sandbox,
+        "phase": before.state.phase, "sandbox": status::sandbox(before),
     })
 }
 
@@ -105,14 +111,17 @@ fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> 
         "ask" => ("asked a person about", Tone::Warn),
         _ => ("let pass", Tone::Good),
     };
-    let (gate, verdict) = match answered.gate {
-        "" => ("no gate objected, so it".to_owned(), "passed"),
-        gate => (format!("`{gate}`"), verdict),
+    let would = answered.rehearsed.map(|would| format!("would {} this, but mode `observe` let it pass", would.verb()));
+    let (gate, verdict, tone) = match (answered.gate, &would) {
+        ("", _) => ("no gate objected, so it".to_owned(), "passed", tone),
+        (gate, Some(would)) => (format!("`{gate}`"), would.as_str(), Tone::Warn),
+        (gate, None) => (format!("`{gate}`"), verdict, tone),
     };
     let (time, verdict) = (answered.ts.get(11..19).unwrap_or(answered.ts), tone.paint(verdict, io));
     writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
     let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
-    let stood = format!("phase {}, sandbox {}", before.state.phase.name(), status::sandbox(before.state.sandbox));
+    let stood =
+        format!("phase {}, sandbox {}", before.state.phase.name(), status::sandbox_word(status::sandbox(before)));
     let because = clues.iter().map(|clue| {
         let seq = clue.seq.map_or_else(|| "since".to_owned(), |seq| format!("entry {seq}"));
         format!("{seq}: {}", clue.what)

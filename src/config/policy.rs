@@ -43,6 +43,9 @@ pub struct Policy {
     pub insights: Insights,
     pub memory: Memory,
     pub mode: Mode,
+    /// Mode `observe` only: the levels of the gates in the mode that is rehearsed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<Gates>,
     pub rules: Vec<Rule>,
     pub run: Run,
     pub schema: u32,
@@ -229,6 +232,7 @@ impl Default for Policy {
             insights: Insights::default(),
             memory: Memory::default(),
             mode: Mode { level: Some(ModeLevel::Strict), ..Mode::default() },
+            rehearsed: None,
             rules: Vec::new(),
             run: Run::default(),
             schema: SCHEMA,
@@ -236,6 +240,20 @@ impl Default for Policy {
             stop: Stop { refusals: 3 },
             tracker: Tracker { command: "bd".to_owned() },
         }
+    }
+}
+
+impl Policy {
+    /// The policy whose refusals are recorded; nothing outside of mode `observe`.
+    pub fn rehearsal(&self) -> Option<Self> {
+        if self.mode.level() != ModeLevel::Observe {
+            return None;
+        }
+        // An older ledger has no such levels: those of the mode count.
+        let gates = self.rehearsed.clone().unwrap_or_default();
+        let mut policy = Self { gates, rehearsed: None, ..self.clone() };
+        policy.mode.set_level(self.mode.rehearse.level());
+        Some(policy)
     }
 }
 

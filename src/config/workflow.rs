@@ -1,18 +1,15 @@
 //! Workflows: what kinds of work there are, which gates each has, and its steps in order.
 //!
 //! Reads markdown with YAML frontmatter, writes nothing. Invariants: a `Workflow` is whole (ids are plain, steps are
-//! unique, `needs` resolve and form no ring); all problems of a text are reported at once, each with its line.
+//! unique, `needs` resolve and form no ring); all problems of a text are reported at once, each with its line; what stands
+//! in a fence or in backticks is an example and no link.
 
 mod catalogue;
-mod layout;
-mod link;
 mod read;
 #[cfg(test)]
 mod tests;
 
 pub use catalogue::{Catalogue, Held};
-pub use layout::{Layout, Slot};
-pub use link::{Piece, links, pieces};
 pub use read::read;
 
 pub use crate::config::problem::{Problem, meant};
@@ -170,4 +167,99 @@ fn rings<'a>(nodes: impl Iterator<Item = &'a str>, next: &dyn Fn(&'a str) -> Vec
         follow(node, next, &mut Vec::new(), &mut done, &mut found);
     }
     found
+}
+
+/// A stretch of text, or a link in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    Text(&'a str),
+    /// `[[to]]`, `[[to#part]]` or `[[to|label]]`.
+    Link {
+        to: &'a str,
+        label: &'a str,
+        line: usize,
+    },
+}
+
+/// Every link outside code, in the order of the text, whose first line is line `first` of the file.
+pub fn links(text: &str, first: usize) -> Vec<Mention> {
+    let link = |piece| match piece {
+        Piece::Link { to, line, .. } => Some(Mention { to: to.to_owned(), line }),
+        Piece::Text(_) => None,
+    };
+    pieces(text, first).into_iter().filter_map(link).collect()
+}
+
+/// The text cut where its links are; all pieces one after another are the text again, but for the brackets.
+pub fn pieces(text: &str, first: usize) -> Vec<Piece<'_>> {
+    let mut found = Vec::new();
+    let mut fence: Option<&str> = None;
+    for (n, line) in text.split_inclusive('\n').enumerate() {
+        let start = line.trim_start();
+        match (fence, mark(start)) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if closes(open, mark, start) => fence = None,
+            (None, None) => {
+                in_line(line, first + n, &mut found);
+                continue;
+            }
+            _ => {}
+        }
+        found.push(Piece::Text(line));
+    }
+    found
+}
+
+/// The run of backticks or tildes that begins or ends a fence.
+fn mark(line: &str) -> Option<&str> {
+    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let long = line.chars().take_while(|c| *c == sign).count();
+    // An info string with a backtick makes it a code span in a line of text.
+    let fence = long >= 3 && !(sign == '`' && line[long..].contains('`'));
+    fence.then(|| &line[..long])
+}
+
+fn closes(open: &str, mark: &str, line: &str) -> bool {
+    mark.starts_with(open) && line[mark.len()..].trim().is_empty()
+}
+
+fn in_line<'a>(line: &'a str, number: usize, found: &mut Vec<Piece<'a>>) {
+    let (mut from, mut at) = (0, 0);
+    while let Some(next) = line[at..].find(['`', '[']) {
+        let here = &line[at + next..];
+        if here.starts_with('`') {
+            at = line.len() - after_code(here).len();
+        } else if let Some((inside, after)) = bracketed(here) {
+            found.push(Piece::Text(&line[from..at + next]));
+            let (place, label) = inside.split_once('|').unwrap_or((inside, inside));
+            let to = place.split('#').next().unwrap_or_default().trim();
+            found.push(Piece::Link { to, label: label.trim(), line: number });
+            at = line.len() - after.len();
+            from = at;
+        } else {
+            at += next + 1;
+        }
+    }
+    found.push(Piece::Text(&line[from..]));
+}
+
+/// What stands between double brackets, and what follows. No bracket stands inside, so no line is read twice.
+fn bracketed(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix("[[")?;
+    let end = inside.find(['[', ']'])?;
+    Some((&inside[..end], inside[end..].strip_prefix("]]")?))
+}
+
+/// What follows a code span, or the lone backticks that open none.
+fn after_code(text: &str) -> &str {
+    let long = text.bytes().take_while(|b| *b == b'`').count();
+    let mut rest = &text[long..];
+    while let Some(at) = rest.find('`') {
+        let run = rest[at..].bytes().take_while(|b| *b == b'`').count();
+        if run == long {
+            return &rest[at + run..];
+        }
+        rest = &rest[at + run..];
+    }
+    &text[long..]
 }

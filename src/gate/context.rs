@@ -56,6 +56,8 @@ pub struct CallContext {
     pub why: String,
     /// It writes into the working tree or changes the repository: more than running tests.
     pub touches_tree: bool,
+    /// What in it has an effect outside this machine; looked for where a task without a plan must not have one.
+    pub outside: Option<String>,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
     pub paths: Vec<String>,
     pub commands: Vec<Vec<String>>,

@@ -4,7 +4,7 @@
 //! settled by some later event; the answer stands beside the question.
 
 use crate::gate::Context;
-use crate::gate::owed::{debts, without_git};
+use crate::gate::owed::{debts, gate_of_debt, without_git};
 use crate::model::agent::ours;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
@@ -35,6 +35,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         _ => {
             let mut facts = settled(session, event);
             let mut seen = seen(event, context, said(verdict));
+            seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
             if event.kind == EventKind::Stop && !event.busy {
                 seen.owed = Some(debts(session, context).iter().map(|debt| debt.name.to_owned()).collect());
                 seen.no_git = verdict.ruling != Ruling::Deny && without_git(session, context);
@@ -90,6 +91,13 @@ fn said(verdict: &Verdict) -> Option<Said> {
     })
 }
 
+/// A refusal of the mode that is rehearsed. At the end of a turn the gate is that of the first debt.
+fn rehearsed(verdict: &Verdict) -> Option<Said> {
+    let said = said(verdict)?;
+    let gate = verdict.debts.first().map_or(said.gate, |debt| gate_of_debt(debt.name).to_owned());
+    Some(Said { gate, ..said })
+}
+
 fn raw(canonical: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(canonical.to_owned()).ok()
 }
@@ -112,6 +120,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     first.input = raw(&call.clipped);
     first.effect = context.effect().filter(|effect| *effect != Effect::Read);
     first.mode.clone_from(&event.permission_mode);
+    first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
         (first.gate, first.reason) = spoken(verdict);

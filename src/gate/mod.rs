@@ -16,6 +16,7 @@ pub mod rules;
 pub mod sandbox;
 pub mod audit;
 pub mod watch;
+pub mod rehearsal;
 
 pub use context::{CallContext, Context, EndContext, StartContext};
 
@@ -32,7 +33,8 @@ pub fn is_waived(session: &Session, context: &Context, gate: &str) -> bool {
     by_prompt && !session.state.state.hydration_pending || session.memory.progress.waivers.iter().any(by_person)
 }
 
-/// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt by itself.
+/// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt by itself;
+/// `report` is held where any gate waits for one of our agents.
 fn level(policy: &Policy, gate: &str) -> Level {
     match gate {
         "sandbox" => policy.gates.sandbox,
@@ -40,6 +42,11 @@ fn level(policy: &Policy, gate: &str) -> Level {
         "checks" => policy.gates.checks,
         "critic" => policy.gates.critic,
         "rules" => policy.mode.level().default_for(gate),
+        "report" => {
+            let gates = &policy.gates;
+            let waiting = [gates.sandbox, gates.critic, gates.audit, gates.qa, gates.reflect].into_iter().max();
+            waiting.unwrap_or_default().max(policy.mode.level().default_for(gate))
+        }
         _ => Level::Enforce,
     }
 }

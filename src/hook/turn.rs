@@ -1,15 +1,17 @@
 //! One event on its way: opened, judged, said, recorded. What follows is in `afterwards`.
 //!
 //! Locks the session, writes its ledger and what `briefing` writes. Invariants: the verdict is made on the very state that
-//! it is recorded with; the session is not locked while the user's checks run.
+//! it is recorded with; the session is not locked while the user's checks run or the sources of a prompt are asked.
 
 use crate::briefing;
-use crate::briefing::prompt::offer;
+use crate::briefing::agent::SourceQuestion;
+use crate::briefing::prompt::{asks_sources, offer};
+use crate::briefing::sources::Found;
 use crate::checkpoint;
 use crate::checkpoint::rollback::Before;
-use crate::config::policy::Policy;
+use crate::config::policy::{Check, Policy};
 use crate::config::{in_force, texts};
-use crate::gate::{self, Context, facts, repeat};
+use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::SessionKey;
 use crate::model::error::Failure;
@@ -38,10 +40,14 @@ pub(super) struct Turn<'a> {
     pub(super) before: Before,
     pub(super) context: Context,
     pub(super) verdict: Verdict,
+    /// What the mode that is rehearsed would refuse.
+    rehearsed: Option<Verdict>,
     /// This event wrote the first entry.
     begins: bool,
     /// The same call was asked before and is still in flight: it gets the same answer, and no new entry.
     repeated: bool,
+    /// What the sources know about the prompt.
+    found: Option<Found>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
     renewed: Option<(Option<Box<Policy>>, String)>,
     /// What `say` adds to the record.
@@ -80,8 +86,10 @@ impl<'a> Turn<'a> {
             before,
             context,
             verdict: Verdict::pass(),
+            rehearsed: None,
             begins,
             repeated: false,
+            found: None,
             renewed: None,
             said: None,
             recorded: Vec::new(),
@@ -92,16 +100,22 @@ impl<'a> Turn<'a> {
         self.ledger.session()
     }
 
-    /// Asks the gates. Checks that they want are run with the session unlocked; then everything is looked at again.
+    /// Asks the gates. Checks that they want are run, and sources are asked, with the session unlocked; then everything is
+    /// looked at again.
     pub(super) fn judge(mut self) -> Result<Self, Failure> {
         loop {
             let (env, event) = (self.env, self.event);
+            self.renew_policy()?;
             self.verdict = judge(env, self.session(), event, &self.context)?;
-            let wanted = gate::checks::wanted(self.session(), event, &self.context, &self.verdict);
+            let wanted = self.rehearse()?;
             if wanted.is_empty() || env.dry_run {
                 for check in wanted {
                     let notice = format!("check `{}` would be run first", check.id);
                     self.add(Verdict::notice("checks", notice));
+                }
+                if self.found.is_none() && self.wants_sources() {
+                    self = self.ask_sources()?;
+                    continue;
                 }
                 break;
             }
@@ -117,6 +131,36 @@ impl<'a> Turn<'a> {
         {
             (self.verdict, self.repeated) = (same, true);
         }
+        self.verdict.rehearsed = self.rehearsed.take().map(Box::new);
+        Ok(self)
+    }
+
+    /// Judges the event again as the mode that is rehearsed would, where there is one. Returns the checks that are wanted.
+    fn rehearse(&mut self) -> Result<Vec<Check>, Failure> {
+        let (event, context) = (self.event, &self.context);
+        let Some(stage) = rehearsal::session(self.session(), event, context) else {
+            return Ok(gate::checks::wanted(self.session(), event, context, &self.verdict));
+        };
+        let would = rehearsal::verdict(&stage, event, context, &self.verdict);
+        let wanted = gate::checks::wanted(&stage, event, context, would.as_ref().unwrap_or(&self.verdict));
+        self.rehearsed = would.map(|would| fill_in(self.env, would)).transpose()?;
+        Ok(wanted)
+    }
+
+    fn wants_sources(&self) -> bool {
+        let passes = self.verdict.ruling == Ruling::Pass && !self.env.dry_run;
+        passes && asks_sources(self.policy(), self.event, &self.context)
+    }
+
+    /// Asks tracker, memory and notes with the session unlocked, and opens it again.
+    fn ask_sources(mut self) -> Result<Self, Failure> {
+        let (env, event) = (self.env, self.event);
+        let question = SourceQuestion::of(env, &self.ledger, event);
+        let checks = mem::take(&mut self.context.checks);
+        drop(ManuallyDrop::into_inner(self.ledger));
+        let found = question.ask(env);
+        self = Self::open(env, event)?;
+        (self.context.checks, self.found) = (checks, Some(found));
         Ok(self)
     }
 
@@ -130,9 +174,8 @@ impl<'a> Turn<'a> {
             return Ok(self);
         }
         let (env, event) = (self.env, self.event);
-        self.renew_policy()?;
-        let verdict = mem::take(&mut self.verdict);
-        self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict)?;
+        let (verdict, found) = (mem::take(&mut self.verdict), self.found.take());
+        self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict, found)?;
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             if self.session().blocked().is_none() {

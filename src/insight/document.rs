@@ -6,7 +6,7 @@
 use crate::claude::usage::Tokens;
 use crate::text::json::{self, cut};
 use crate::text::redact::redact;
-use aops_ledger::json::Unchanged;
+use aops_ledger::json::unchanged;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -40,6 +40,7 @@ pub struct Insights {
     pub qa_verdict: Option<String>,
     /// The framework agent's seven fields, as it gave them last.
     pub reflection: Option<BTreeMap<String, String>>,
+    pub rehearsed: BTreeMap<String, u64>,
     pub schema: u32,
     pub session_id: String,
     pub skill_compliance: Value,
@@ -130,7 +131,7 @@ impl Insights {
     /// In canonical form. What it holds was redacted where it came from; redacting by name would take the session's id.
     pub fn text(&self) -> String {
         let plain = serde_json::to_string(self).unwrap_or_default();
-        json::read(&plain).map(|json| json.canonical(&Unchanged)).unwrap_or_default()
+        json::read(&plain).map(|json| json.canonical(unchanged)).unwrap_or_default()
     }
 }
 
@@ -228,6 +229,7 @@ pub static FIELDS: &[InsightField] = &[
     field("qa_verdict", FieldForm::Verdict(&["VERIFIED", "ISSUES"]), "the verifier's last"),
     field("reflection", FieldForm::Reflection, "the framework agent's last"),
     field("gates", FieldForm::Counts, "refusals by gate"),
+    field("rehearsed", FieldForm::Counts, "in mode `observe`: what the rehearsed mode would have refused, by gate"),
     field("audits", FieldForm::Named(&["drawn", "done"]), "random audits"),
     field("tool_calls", FieldForm::Named(&["completed", "failed", "denied"]), "calls by outcome"),
     field("files_changed", FieldForm::Texts, "by the edit tools"),

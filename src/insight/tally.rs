@@ -4,11 +4,12 @@
 //! counted all the same; in the timeline a call that succeeded has no entry, a refused one has.
 
 use super::document::{Audits, Calls, Insights};
+use crate::gate::owed::gate_of_debt;
 use crate::ledger::entry::Line;
 use crate::model::agent::{bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::{event::EventKind, phase::Phase};
-use crate::session::fact::{Fact, Reported, Seen, Step};
+use crate::session::fact::{Fact, Reported, Said, Seen, Step};
 use crate::session::{agent_report::AgentReport, fold::Session, prompt::Prompt};
 use crate::text::json::{self, Json, cut};
 use crate::text::template::one_line;
@@ -95,6 +96,7 @@ impl Tally {
     }
 
     fn count_event(&mut self, seen: &Seen) {
+        self.count_rehearsed(seen.rehearsed.as_ref());
         let refused = seen.said.as_ref().filter(|said| said.ruling == "deny");
         if let Some(said) = refused {
             let gate = match (said.gate.as_str(), seen.owed.as_ref().and_then(|owed| owed.first())) {
@@ -146,6 +148,7 @@ impl Tally {
     }
 
     fn count_call(&mut self, step: &Step) {
+        self.count_rehearsed(step.rehearsed.as_ref());
         let at = self.open.iter().position(|(key, _)| *key == step.call);
         if step.to == CallState::Pending {
             if self.open.len() >= MOST {
@@ -191,6 +194,13 @@ impl Tally {
         self.follow(|next| &mut next.again);
         self.waiting.push(cut(gate, 64).to_owned());
         *self.insights.gates.entry(cut(gate, 64).to_owned()).or_default() += 1;
+    }
+
+    /// The mode that is rehearsed would have refused this.
+    fn count_rehearsed(&mut self, would: Option<&Said>) {
+        if let Some(would) = would {
+            *self.insights.rehearsed.entry(cut(&would.gate, 64).to_owned()).or_default() += 1;
+        }
     }
 
     fn count_report(&mut self, report: &Reported) {
@@ -267,14 +277,6 @@ fn spent(phases: &[(i64, &'static str)], last_ms: i64) -> BTreeMap<String, u64> 
     spent
 }
 
-fn gate_of_debt(debt: &str) -> &'static str {
-    match debt {
-        "qa-verifier" => "qa",
-        "framework" => "reflect",
-        _ => "close",
-    }
-}
-
 fn changed_file(step: &Step) -> Option<String> {
     let edits = matches!(step.call.tool.as_str(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
     if !edits || step.effect != Some(Effect::Write) {
@@ -306,7 +308,7 @@ fn push_new(list: &mut Vec<String>, text: &str) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEntry {
     pub at_ms: i64,
-    /// `prompt`, `verdict`, `refusal`, `failure`, `audit`, `block` or `end`.
+    /// `prompt`, `verdict`, `refusal`, `rehearsed`, `failure`, `audit`, `block` or `end`.
     pub kind: &'static str,
     pub text: String,
 }
@@ -314,7 +316,11 @@ pub struct TimelineEntry {
 fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
     // The reason without the way out.
     let first = |reason: &str| reason.lines().next().unwrap_or_default().to_owned();
+    let would =
+        |what: &str, said: &Said| format!("{} would {} {what}: {}", said.gate, said.verb(), first(&said.reason));
     let (kind, text) = match fact {
+        Fact::Event(Seen { event, rehearsed: Some(said), .. }) => ("rehearsed", would(event, said)),
+        Fact::Call(Step { call, rehearsed: Some(said), .. }) => ("rehearsed", would(&call.tool, said)),
         Fact::Event(seen) => match &seen.said {
             Some(said) if said.ruling == "deny" => {
                 ("refusal", format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))

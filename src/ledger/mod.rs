@@ -5,11 +5,9 @@
 pub use aops_ledger::{entry, lock};
 
 pub mod chain;
-pub mod state_file;
 pub mod session_folder;
 pub mod heads;
 pub mod recover;
 pub mod index;
 pub mod sessions;
 pub mod open;
-pub mod append;

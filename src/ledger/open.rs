@@ -1,27 +1,30 @@
-//! The ledger of one session: locked and loaded.
+//! The ledger of one session: locked, loaded and appended to.
 //!
-//! Reads the session folder and the exported head; makes the folder where it is missing. Invariant: from `lock` until the
-//! value is dropped no other process writes to the session.
+//! Reads and writes the session folder, exports heads. Invariants: from `lock` until the value is dropped no other process
+//! writes to the session; a batch is one `write`, is on disk when `append` returns, and leaves no trace when it fails;
+//! after a failure nothing more is appended.
 
 use super::index;
 use super::lock::Lock;
-use super::recover::{self, LEDGER_FILE, Loaded, SessionFiles};
-use super::state_file::StateFile;
+use super::recover::{self, LEDGER_FILE, Loaded, STATE_FILE, SessionFiles, StateFile};
 use crate::ledger::chain::Walk;
-use crate::ledger::entry::Line;
-use crate::ledger::heads;
+use crate::ledger::entry::{Frame, Line, Mark};
+use crate::ledger::heads::{self, Head};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey};
 use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
-use crate::session::fact::{Blocked, Fact, Step};
+use crate::session::fact::{Blocked, Fact, Snapshot, Step};
 use crate::session::fold::Session;
+use crate::session::state::{State, Witness};
 use crate::system::env::{Env, boot_id};
-use crate::system::files;
-use crate::system::folder;
+use crate::system::{files, folder};
 use crate::text::sha256::trace_id;
+use crate::text::stored::digest_of;
+use crate::text::time::timestamp;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 /// Contexts of one kind that stay in `context/`.
@@ -29,17 +32,17 @@ const CONTEXTS_KEPT: usize = 8;
 
 #[derive(Debug)]
 pub struct Ledger {
-    pub(super) place: SessionFolder,
-    pub(super) file: File,
-    pub(super) _lock: Option<Lock>,
-    pub(super) trace: String,
-    pub(super) loaded: Loaded,
+    place: SessionFolder,
+    file: File,
+    _lock: Option<Lock>,
+    trace: String,
+    loaded: Loaded,
     /// Facts are folded, but nothing is written.
-    pub(super) dry_run: bool,
+    dry_run: bool,
     /// A batch was folded but not written: nothing more is appended.
-    pub(super) failed: bool,
+    failed: bool,
     /// Why the newest head is not exported.
-    pub(super) unexported: Option<Failure>,
+    unexported: Option<Failure>,
 }
 
 #[derive(Clone, Debug)]
@@ -69,10 +72,9 @@ impl Ledger {
     }
 
     pub fn at(env: &Env, path: &Path, trace: &str) -> Result<Self, Failure> {
-        let gone = || Failure::storage(path.display(), "is gone");
-        let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
+        let place = session_folder::existing(path)?;
         let key = SessionKey { session_id: trace, transcript_path: "", cwd: "" };
-        Self::enter(env, key, place, true)?.ok_or_else(gone)
+        Self::enter(env, key, place, true)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
     }
 
     /// An existing folder; `None` where it is another session's.
@@ -91,8 +93,7 @@ impl Ledger {
 
     /// A new ledger in an empty folder. The exported head is not asked: a person gives up what it proves.
     pub fn begin(path: &Path, trace: &str) -> Result<Self, Failure> {
-        let gone = || Failure::storage(path.display(), "is gone");
-        let place = session_folder::open(path.to_owned())?.ok_or_else(gone)?;
+        let place = session_folder::existing(path)?;
         let lock = Lock::acquire(&place.dir)?;
         let (file, _) = open_file(&place, false)?;
         let walk = Walk::new(Session::default(), trace, 0);
@@ -138,8 +139,7 @@ impl Ledger {
         }
         let path = self.place.path.join("context");
         files::make_all(&path)?;
-        let context = session_folder::open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?;
-        folder::replace(&context.dir, name, ".new", bytes)?;
+        folder::replace(&session_folder::existing(&path)?.dir, name, ".new", bytes)?;
         remove_old_contexts(&path, name);
         Ok(())
     }
@@ -230,6 +230,151 @@ fn load(
         return Ok(Some(Loaded { walk, repairs: blocked.into_iter().collect() }));
     }
     files.recover(&state_file).map(Some)
+}
+
+/// A snapshot is due after so many entries or bytes.
+const SNAPSHOT_ENTRIES: u64 = 1024;
+const SNAPSHOT_BYTES: u64 = 1 << 20;
+const SPARE_FILE: &str = ".session-state.spare";
+
+impl Ledger {
+    pub fn append(&mut self, env: &Env, facts: Vec<Fact>) -> Result<(), Failure> {
+        let mut facts: Vec<Fact> = self.loaded.repairs.drain(..).chain(facts).collect();
+        // The first entry is always `open`, also before repairs.
+        if let Some(open) = facts.iter().position(|fact| matches!(fact, Fact::Open(_))) {
+            facts[..=open].rotate_right(1);
+        }
+        if facts.is_empty() {
+            return Ok(());
+        }
+        if self.failed {
+            let what = "an earlier entry could not be written; the next event reads the ledger again";
+            return Err(Failure::storage(LEDGER_FILE, what));
+        }
+        let before = self.loaded.walk.bytes;
+        let sync = facts.iter().any(Fact::must_sync);
+        let export = facts.iter().any(exports);
+        // From here to the end of the writes the session in memory is ahead of the disk.
+        self.failed = true;
+        let batch = self.batch(env, &facts)?;
+        if self.dry_run {
+            self.loaded.walk.bytes = before;
+            self.failed = false;
+            return Ok(());
+        }
+        let written = self.write(&batch, before, sync).and_then(|()| self.write_state());
+        if let Err(failure) = written {
+            let _ = self.file.set_len(before);
+            return Err(failure);
+        }
+        self.failed = false;
+        if export && self.unexported.is_none() {
+            self.unexported = self.export(env).err();
+        }
+        Ok(())
+    }
+
+    /// Keeps the newest digest apart from the ledger.
+    pub fn export(&self, env: &Env) -> Result<(), Failure> {
+        heads::export(env, &self.head(env)).map_err(|failure| {
+            let seq = self.session().seq;
+            let what = format!("entry {seq} is recorded, but its head was not exported: {}", failure.what);
+            Failure::new(failure.code, what)
+        })
+    }
+
+    /// An entry that was committed stays committed when its head cannot be exported. The caller reports that at the end.
+    pub fn exported(&self) -> Result<(), Failure> {
+        self.unexported.clone().map_or(Ok(()), Err)
+    }
+
+    /// Folds the facts and makes their lines; the last line has the mark.
+    fn batch(&mut self, env: &Env, facts: &[Fact]) -> Result<Vec<u8>, Failure> {
+        let (ts, mut lines) = (timestamp(env.now_ms), Vec::new());
+        let Some((last, before)) = facts.split_last() else { return Ok(lines) };
+        for fact in before {
+            self.add(fact, &ts, false, &mut lines)?;
+        }
+        let snapshot = !self.dry_run && self.snapshot_due(lines.len() as u64);
+        self.add(last, &ts, !snapshot, &mut lines)?;
+        if snapshot {
+            let Session { memory, state, .. } = self.session().clone();
+            self.add(&Fact::Snapshot(Box::new(Snapshot { memory, state })), &ts, true, &mut lines)?;
+            let walk = &mut self.loaded.walk;
+            walk.snapshot = (walk.bytes + lines.len() as u64, walk.folded.seq);
+        }
+        self.loaded.walk.bytes += lines.len() as u64;
+        Ok(lines)
+    }
+
+    fn add(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) -> Result<(), Failure> {
+        let walk = &mut self.loaded.walk;
+        let ((kind, with), before) = (fact.stored(), walk.folded.seq);
+        let applied = walk.folded.apply(&self.trace, ts, fact);
+        applied.map_err(|code| Failure::new(code, format!("a `{kind}` entry cannot follow entry {before}")))?;
+        let digests = marked.then(|| (digest_of(&walk.folded.state), digest_of(&walk.folded.memory)));
+        let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
+        let (prev, seq) = (&walk.folded.head, walk.folded.seq);
+        let frame = Frame { prev, seq, mark, trace_id: &self.trace, ts, kind, with: &with };
+        let (line, digest) = frame.write();
+        walk.folded.head = digest;
+        walk.last = line.len() as u64;
+        lines.extend_from_slice(line.as_bytes());
+        Ok(())
+    }
+
+    /// After one more entry.
+    fn snapshot_due(&self, new_bytes: u64) -> bool {
+        let walk = &self.loaded.walk;
+        walk.folded.seq + 1 - walk.snapshot.1 >= SNAPSHOT_ENTRIES - 1
+            || walk.bytes + new_bytes - walk.snapshot.0 >= SNAPSHOT_BYTES
+    }
+
+    fn write(&mut self, batch: &[u8], before: u64, sync: bool) -> Result<(), Failure> {
+        let storage = |e| Failure::storage(LEDGER_FILE, e);
+        let mut file = &self.file;
+        let written = file.write(batch).map_err(storage)?;
+        if written < batch.len() {
+            return Err(Failure::storage(
+                LEDGER_FILE,
+                format!("only {written} of {} bytes could be written at {before}", batch.len()),
+            ));
+        }
+        if sync { file.sync_data().map_err(storage) } else { Ok(()) }
+    }
+
+    /// Indented, with the digest of the canonical form.
+    fn write_state(&self) -> Result<(), Failure> {
+        let walk = &self.loaded.walk;
+        let Session { state, memory, seq, head } = walk.folded.clone();
+        let witness = Witness { bytes: walk.bytes, head, last: walk.last, memory, seq, snapshot: walk.snapshot };
+        let mut state = State { ledger: Some(witness), ..state };
+        state.digest = Some(digest_of(&state));
+        let text = serde_json::to_string_pretty(&state).unwrap_or_default() + "\n";
+        Ok(folder::replace(&self.place.dir, STATE_FILE, SPARE_FILE, text.as_bytes())?)
+    }
+
+    fn head(&self, env: &Env) -> Head {
+        let session = self.session();
+        Head {
+            blocked: session.blocked().is_some(),
+            digest: session.head.clone(),
+            project: self.project(),
+            reason: session.blocked().map(str::to_owned),
+            seq: session.seq,
+            session_id: self.trace.clone(),
+            ts: timestamp(env.now_ms),
+        }
+    }
+}
+
+/// The head is exported at the end of a turn and at every change of the block flag.
+fn exports(fact: &Fact) -> bool {
+    match fact {
+        Fact::Block(_) | Fact::Unblock(_) | Fact::Insights(_) => true,
+        Fact::Event(seen) => seen.ends_turn(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -1,23 +1,25 @@
-//! Recovery when state and ledger do not agree: replay, cut a torn tail, or refuse.
+//! `session-state.json`, and recovery when state and ledger do not agree: replay, cut a torn tail, or refuse.
 //!
-//! Reads the ledger; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: no call is run
-//! again; a ledger shorter than a witness proves is accepted only after a power loss, and only with all synced entries.
+//! Reads both; cuts only bytes that were never acknowledged, and keeps them in `torn-*`. Invariants: no call is run again; a
+//! ledger shorter than a witness proves is accepted only after a power loss, and only with all synced entries; a state that
+//! does not match its digest proves nothing, but a block in it counts.
 
-use super::state_file::StateFile;
 use crate::ledger::chain::{Walk, is_tear};
 use crate::ledger::entry::{Line, Mark};
 use crate::ledger::heads::Head;
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact, Recovered};
 use crate::session::fold::Session;
-use crate::session::state::{Memory, Witness};
+use crate::session::state::{Memory, SCHEMA, State, Witness};
 use crate::system::folder;
-use crate::text::json::quoted;
+use crate::text::json::{self, quoted};
 use crate::text::sha256::sha256;
 use crate::text::stored::digest_of;
 use memchr::memmem;
+use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::mem;
 use std::os::fd::OwnedFd;
 
 pub const LEDGER_FILE: &str = "ledger.jsonl";
@@ -87,10 +89,7 @@ impl SessionFiles<'_> {
         self.vouch(state_file, &mut walk);
         let done = walk.feed(&bytes)?;
         let rest = bytes[done..].to_vec();
-        if !is_tear(&rest) {
-            let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
-            return Err(Failure::new(Code::ChecksumMismatch, what));
-        }
+        check_tear(&walk, &rest)?;
         Ok((walk, rest))
     }
 
@@ -200,6 +199,15 @@ impl SessionFiles<'_> {
     }
 }
 
+/// What is left after a walk was never acknowledged.
+pub fn check_tear(walk: &Walk, rest: &[u8]) -> Result<(), Failure> {
+    if is_tear(rest) {
+        return Ok(());
+    }
+    let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
+    Err(Failure::new(Code::ChecksumMismatch, what))
+}
+
 /// The end and the session of the last snapshot in these bytes. A match alone proves nothing: a payload may contain it.
 fn snapshot_in(bytes: &[u8], trace: &str) -> Option<(usize, Session)> {
     let trace = quoted(trace);
@@ -231,4 +239,51 @@ pub fn baseline(memory: &Memory, ledger: &File, long: u64) -> Result<BTreeMap<St
     recorded.ok_or_else(|| {
         Failure::new(Code::ChecksumMismatch, "no entry holds the uncommitted files that the session began with")
     })
+}
+
+pub(super) const STATE_FILE: &str = "session-state.json";
+const MOST: u64 = 4 << 20;
+
+#[derive(Debug)]
+pub enum StateFile {
+    Missing,
+    /// It matches its digest.
+    Whole(Box<Session>, Box<Witness>),
+    /// Torn, edited or of another program.
+    Untrusted(Vec<u8>),
+}
+
+impl StateFile {
+    pub fn read(dir: &OwnedFd) -> Result<Self, Failure> {
+        let (file, long) = match folder::open(dir, STATE_FILE, OFlags::RDONLY) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(StateFile::Missing),
+            Err(_) => return Ok(StateFile::Untrusted(Vec::new())), // replaced at the next write, never followed
+        };
+        // Under the lock the length cannot change.
+        Ok(Self::parse(folder::read_at(&file, STATE_FILE, 0, long.min(MOST))?))
+    }
+
+    fn parse(bytes: Vec<u8>) -> Self {
+        let Ok(mut state) = serde_json::from_slice::<State>(&bytes) else {
+            return StateFile::Untrusted(bytes);
+        };
+        let digest = state.digest.take();
+        if state.schema != SCHEMA || digest.is_none_or(|digest| digest_of(&state) != digest) {
+            return StateFile::Untrusted(bytes);
+        }
+        let Some(mut witness) = state.ledger.take() else { return StateFile::Untrusted(bytes) };
+        let (memory, head) = (mem::take(&mut witness.memory), witness.head.clone());
+        StateFile::Whole(Box::new(Session { state, memory, seq: witness.seq, head }), Box::new(witness))
+    }
+
+    /// The reason of a block that was edited into the file.
+    pub fn edited_block(&self) -> Option<String> {
+        let StateFile::Untrusted(bytes) = self else { return None };
+        let json = json::read(std::str::from_utf8(bytes).ok()?).ok()?;
+        let flags = json.get("state")?;
+        let json::Json::Bool(true) = flags.get("custodiet_blocked")? else { return None };
+        let reason = flags.text_of("custodiet_block_reason").filter(|r| !r.is_empty());
+        Some(reason.unwrap_or_else(|| "set by hand in session-state.json".to_owned()))
+    }
 }

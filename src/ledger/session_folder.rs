@@ -6,11 +6,10 @@
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::{make, make_all};
-use crate::system::lock;
+use crate::system::{folder, lock};
 use crate::text::sha256::sha256;
 use crate::text::time::day;
-use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::CWD;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -33,7 +32,6 @@ pub struct SessionKey<'a> {
     pub cwd: &'a str,
 }
 
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 const DAY_MS: i64 = 86_400_000;
 
 impl SessionKey<'_> {
@@ -77,13 +75,12 @@ pub fn create(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder,
     }
     let path = new_path(env, key, width);
     make(&path)?;
-    open(path.clone())?.ok_or_else(|| Failure::storage(path.display(), "is gone as soon as it was made"))
+    existing(&path)
 }
 
 /// In its place for a dry run: a folder that always exists and holds no session. Nothing is made.
 pub fn imagine(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
-    let dir = rustix::fs::openat(CWD, "/", FOLDER, Mode::empty()).map_err(|e| Failure::storage("/", e))?;
-    Ok(SessionFolder { dir, path: new_path(env, key, width) })
+    Ok(SessionFolder { path: new_path(env, key, width), ..existing(Path::new("/"))? })
 }
 
 fn new_path(env: &Env, key: SessionKey, width: usize) -> PathBuf {
@@ -94,19 +91,17 @@ fn new_path(env: &Env, key: SessionKey, width: usize) -> PathBuf {
 /// While this lock is held, no other process makes a session folder in the project.
 pub fn guard(project: &Path) -> Result<File, Failure> {
     make_all(project)?;
-    let dir = rustix::fs::openat(CWD, project, FOLDER, Mode::empty());
-    let dir = dir.map_err(|e| Failure::storage(project.display(), e))?;
+    let dir = folder::enter(CWD, project, true)?.ok_or_else(|| Failure::storage(project.display(), "is gone"))?;
     Ok(lock::take(dir.into(), &project.to_string_lossy(), PATIENCE)?)
 }
 
 /// An existing folder, never through a symlink.
 pub fn open(path: PathBuf) -> Result<Option<SessionFolder>, Failure> {
-    match rustix::fs::openat(CWD, &path, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
-        Ok(dir) => Ok(Some(SessionFolder { dir, path })),
-        Err(Errno::NOENT) => Ok(None),
-        Err(Errno::LOOP | Errno::NOTDIR) => Err(Failure::storage(path.display(), "is not a folder of ours")),
-        Err(error) => Err(Failure::storage(path.display(), error)),
-    }
+    Ok(folder::enter(CWD, &path, false)?.map(|dir| SessionFolder { dir, path }))
+}
+
+pub fn existing(path: &Path) -> Result<SessionFolder, Failure> {
+    open(path.to_owned())?.ok_or_else(|| Failure::storage(path.display(), "is gone"))
 }
 
 fn older(project: &Path, hash: &str) -> Result<Option<SessionFolder>, Failure> {

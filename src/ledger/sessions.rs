@@ -3,14 +3,13 @@
 //! Reads session folders, writes nothing. Invariant: a folder that cannot be read is still listed; a session whose folder
 //! is gone is still known by its exported head.
 
-use crate::ledger::chain::{Ready, Walk, end_of_last_batch, is_tear, prepare};
+use crate::ledger::chain::{Ready, Walk, end_of_last_batch, prepare};
 use crate::ledger::entry::Line;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
-use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles};
+use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles, StateFile};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey, dashed, is_session_folder};
-use crate::ledger::state_file::StateFile;
-use crate::model::error::{Code, Failure};
+use crate::model::error::Failure;
 use crate::session::fold::Session;
 use crate::session::state::State;
 use crate::system::env::{Env, boot_id};
@@ -20,7 +19,7 @@ use crate::text::sha256::trace_id;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::SystemTime;
@@ -55,6 +54,15 @@ pub fn in_project(project: PathBuf) -> Vec<SessionOnDisk> {
     ours.filter_map(|item| on_disk(item.path())).collect()
 }
 
+/// The state of the newest session of the same project beside this one. Reads one state file.
+pub fn newest_beside(own: &Path) -> Option<State> {
+    let names = std::fs::read_dir(own.parent()?).ok()?.flatten();
+    let beside = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder) && item.path() != own);
+    let changed = |path: &Path| std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified()).ok();
+    let (_, newest) = beside.filter_map(|item| Some((changed(&item.path())?, item.path()))).max()?;
+    state(&on_disk(newest)?)
+}
+
 fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     let place = session_folder::open(path.clone()).ok()??;
     let changed = std::fs::symlink_metadata(path.join(LEDGER_FILE)).and_then(|m| m.modified());
@@ -73,7 +81,6 @@ fn on_disk(path: PathBuf) -> Option<SessionOnDisk> {
     })
 }
 
-/// The session id in the first entry.
 fn first_name(place: &SessionFolder) -> Option<String> {
     let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
     let bytes = folder::read_at(&file, LEDGER_FILE, 0, long.min(64 << 10)).ok()?;
@@ -156,14 +163,13 @@ pub fn check(env: &Env, found: &SessionOnDisk) -> Result<Checked, Failure> {
 
 /// The same; `locked`: the caller holds the session's lock.
 pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Checked, Failure> {
-    let gone = || Failure::storage(found.path.display(), "is gone");
-    let place = session_folder::open(found.path.clone())?.ok_or_else(gone)?;
+    let place = session_folder::existing(&found.path)?;
     let (state_file, opened) = {
         // Held only while the two are read: entries appended later do not matter here.
         let _lock = if locked { None } else { Lock::of_reader(&place.dir)? };
         (StateFile::read(&place.dir)?, folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)?)
     };
-    let (file, long) = opened.ok_or_else(gone)?;
+    let (file, long) = opened.ok_or_else(|| Failure::storage(found.path.display(), "is gone"))?;
     let (trace, boot) = (found.session_id.as_str(), boot_id());
     let head = heads::of(env, trace)?;
     let files = SessionFiles { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry_run: true };
@@ -191,10 +197,7 @@ fn walk_all(walk: &mut Walk, file: &File, long: u64, bad: &mut Option<u64>) -> R
                 *bad = Some(damage.seq);
                 Failure::from(damage)
             })?;
-            if !is_tear(&bytes[done..]) {
-                let what = format!("the bytes after entry {} are no entry", walk.folded.seq);
-                return Err(Failure::new(Code::ChecksumMismatch, what));
-            }
+            recover::check_tear(walk, &bytes[done..])?;
             if walk.bytes + (bytes.len() - done) as u64 == long {
                 return Ok((bytes.len() - done) as u64);
             }

@@ -50,6 +50,8 @@ pub struct Verdict {
     pub debts: Vec<Debt>,
     /// The whole new input of the call.
     pub input: Option<String>,
+    /// Mode `observe`: the refusal of the mode that is rehearsed. It is recorded and said to no one.
+    pub rehearsed: Option<Box<Verdict>>,
 }
 
 impl Verdict {
@@ -106,6 +108,7 @@ impl Verdict {
             (first.phrase, first.debts) = (second.phrase, second.debts);
         }
         first.input = first.input.or(second.input);
+        first.rehearsed = first.rehearsed.or(second.rehearsed);
         add(&mut first.context, &second.context);
         add(&mut first.notice, &second.notice);
         first

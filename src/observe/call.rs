@@ -12,7 +12,7 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
-use crate::observe::{foreign_agents, real_paths};
+use crate::observe::{foreign_agents, outside, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::state::{OpenCall, RunStep};
@@ -156,7 +156,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     };
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
-    Some(CallContext { protected, reach, effect, why, touches_tree, paths, commands, saves, commits })
+    let outside = outside::of(env, session, event, line.as_ref(), effect);
+    Some(CallContext { protected, reach, effect, why, touches_tree, outside, paths, commands, saves, commits })
 }
 
 /// The file that an edit tool is about to save.

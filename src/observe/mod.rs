@@ -6,4 +6,5 @@ pub mod real_paths;
 pub mod tampering;
 pub mod foreign_agents;
 pub mod checks;
+pub mod outside;
 pub mod call;

@@ -13,7 +13,8 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
         Fact::Open(open) => format!("aops-hook {}, project {}", open.binary, open.project),
         Fact::Event(seen) => {
             let who = seen.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-            format!("{}{who}{}", seen.event, seen.said.as_ref().map(describe_answer).unwrap_or_default())
+            let said = seen.said.as_ref().map(describe_answer).unwrap_or_default();
+            format!("{}{who}{said}{}", seen.event, describe_rehearsal(seen.rehearsed.as_ref()))
         }
         Fact::Call(step) => describe_step(step),
         Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
@@ -60,5 +61,13 @@ fn describe_step(step: &Step) -> String {
     let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
     let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 300))).unwrap_or_default();
     let why = step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
-    format!("{} {} {}{who}{input}{why}", step.to.name(), step.call.tool, step.call.id)
+    let would = describe_rehearsal(step.rehearsed.as_ref());
+    format!("{} {} {}{who}{input}{why}{would}", step.to.name(), step.call.tool, step.call.id)
+}
+
+/// What the mode that is rehearsed would have done, without the way out.
+fn describe_rehearsal(rehearsed: Option<&Said>) -> String {
+    let Some(would) = rehearsed else { return String::new() };
+    let reason = would.reason.lines().next().unwrap_or_default();
+    format!("  `{}` would {} this: {reason}", would.gate, would.verb())
 }

@@ -139,6 +139,9 @@ pub struct Seen {
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// Mode `observe`: what the mode that is rehearsed would have said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<Said>,
     /// `SessionStart` only: the root of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -162,6 +165,13 @@ pub struct Said {
     pub gate: String,
     pub reason: String,
     pub ruling: String,
+}
+
+impl Said {
+    /// The ruling as a verb, after `would`.
+    pub fn verb(&self) -> &'static str {
+        if self.ruling == "deny" { "refuse" } else { "ask a person about" }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -199,6 +209,9 @@ pub struct Step {
     pub prompt_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<Said>,
     pub to: CallState,
     /// A todo list that this call set: done, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -108,6 +108,22 @@ pub fn write_beside(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io:
     done
 }
 
+/// Adds a line to a list, unless it has it.
+pub fn add_line(path: &Path, line: &str) -> io::Result<()> {
+    let found = find(path)?;
+    let mut list = found.bytes.clone().unwrap_or_default();
+    if list.split(|b| *b == b'\n').any(|known| known.trim_ascii_end() == line.as_bytes()) {
+        return Ok(());
+    }
+    if !list.is_empty() && !list.ends_with(b"\n") {
+        list.push(b'\n');
+    }
+    list.extend_from_slice(line.as_bytes());
+    list.push(b'\n');
+    fs::create_dir_all(path.parent().unwrap_or(path))?;
+    found.replace(&list, 0o644)
+}
+
 /// Puts a private file with these bytes in place; they are on the disk before it gets its name.
 pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_beside(path, 0o600, |file| file.write_all(bytes).and_then(|()| file.sync_data()))
@@ -230,6 +246,22 @@ mod tests {
         fs::write(&path, "theirs").unwrap();
         assert_eq!(found.replace(b"ours", 0o600).unwrap_err().kind(), ErrorKind::ResourceBusy);
         assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"theirs".to_vec(), vec!["a.json".to_owned()]));
+    }
+
+    /// The ignore list of a repository may hold any bytes.
+    #[test]
+    fn a_line_is_added_once_and_the_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("info/exclude");
+        for (before, after) in
+            [(None, &b"/x/\n"[..]), (Some(&b"\xff\r\na"[..]), b"\xff\r\na\n/x/\n"), (Some(b"/x/\r\n"), b"/x/\r\n")]
+        {
+            if let Some(before) = before {
+                fs::write(&path, before).unwrap();
+            }
+            add_line(&path, "/x/").unwrap();
+            assert_eq!(fs::read(&path).unwrap(), after);
+        }
     }
 
     #[test]

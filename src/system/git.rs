@@ -1,19 +1,19 @@
 //! The state of a git working tree: uncommitted changes of a session, unpushed commits, the tracked files.
 //!
-//! Starts `git`, which writes nothing but for `exclude`. Invariant: no repository, no git or no answer in time means that
-//! nothing is owed; a Stop is never refused because git failed.
+//! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`. Invariants: no
+//! repository, no git or no answer in time means that nothing is owed, so a Stop is never refused because git failed; an
+//! answer is whole or there is none, but for [`beginning`], whose callers tell that they cut.
 
-mod command;
 mod baseline;
 
 pub use baseline::diff;
-pub use command::tracked;
 
+use crate::model::error::{Code, Failure};
 use crate::model::worktree::Worktree;
 use crate::system::env::Env;
 use crate::system::files::{self, Scratch};
+use crate::system::process::{self, Ending, Outcome};
 use baseline::{HEAD, is_new};
-use command::{git, git_line, git_with};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -65,6 +65,12 @@ fn header(status: &mut Status, field: &str) {
         ("branch.ab", ahead) => status.ahead = ahead.trim_start_matches('+').parse().unwrap_or(0),
         _ => {}
     }
+}
+
+/// The branch that is checked out, and its upstream as `origin/main`.
+pub fn branch(env: &Env, cwd: &Path) -> Option<(String, Option<String>)> {
+    let branch = git_line(env, cwd, &["symbolic-ref", "--short", "-q", "HEAD"])?;
+    Some((branch, git_line(env, cwd, &["rev-parse", "--abbrev-ref", "@{upstream}"])))
 }
 
 /// The uncommitted changes of this moment, by path, and the commit; to be held against later ones.
@@ -182,20 +188,67 @@ pub fn touched(env: &Env, root: &Path, before: &BTreeMap<String, String>) -> Vec
 pub fn exclude(env: &Env, root: &Path, folder: &str) -> Option<()> {
     let file = git_line(env, root, &["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
     let line = format!("/{}{folder}/", git_line(env, root, &["rev-parse", "--show-prefix"])?);
-    let path = Path::new(&file);
-    std::fs::create_dir_all(path.parent()?).ok()?;
-    let found = files::find(path).ok()?;
-    let mut text = String::from_utf8(found.bytes.clone().unwrap_or_default()).ok()?;
-    if text.lines().any(|known| known == line) {
-        return Some(());
-    }
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text.push_str(&line);
-    text.push('\n');
-    found.replace(text.as_bytes(), 0o644).ok()
+    files::add_line(Path::new(&file), &line).ok()
 }
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// No list of paths is longer. It bounds memory against a repository that is made to fill it.
+const LONGEST: usize = 256 << 20;
+/// Of a text for people.
+const BEGINNING: usize = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// `None`: no git, no repository, an error, or no answer in time.
+fn git(env: &Env, cwd: &Path, args: &[&str]) -> Option<Vec<u8>> {
+    git_with(env, cwd, args, &[], PATIENCE)
+}
+
+/// Without the line feed at the end.
+fn git_line(env: &Env, cwd: &Path, args: &[&str]) -> Option<String> {
+    String::from_utf8(git(env, cwd, args)?).ok().map(|said| said.trim_end_matches('\n').to_owned())
+}
+
+fn git_with(env: &Env, cwd: &Path, args: &[&str], variables: &[(&str, &OsStr)], timeout: Duration) -> Option<Vec<u8>> {
+    start(env, cwd, args, variables, (timeout, LONGEST)).filter(|said| !said.cut).map(|said| said.stdout)
+}
+
+/// At most the first mebibyte.
+fn beginning(env: &Env, cwd: &Path, args: &[&str]) -> String {
+    let said = start(env, cwd, args, &[], (PATIENCE, BEGINNING));
+    said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default()
+}
+
+/// Everything that is tracked in this folder or below, even if it is deleted: relative paths, each followed by a zero
+/// byte. `None` where git does not answer.
+pub fn tracked(env: &Env, folder: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    match start(env, folder, &["ls-files", "-z", "--cached"], &[], (PATIENCE, LONGEST)) {
+        Some(said) if said.cut => {
+            let what = format!("`{}`: git tracks more than {} MB of paths", folder.display(), LONGEST >> 20);
+            Err(Failure::new(Code::StorageFailed, what))
+        }
+        said => Ok(said.map(|said| said.stdout)),
+    }
+}
+
+fn start(
+    env: &Env,
+    cwd: &Path,
+    args: &[&str],
+    more: &[(&str, &OsStr)],
+    (timeout, keep): (Duration, usize),
+) -> Option<Outcome> {
+    let program = env.on_path("git")?;
+    let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"];
+    let args: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
+    let path = env.search_path();
+    let always = [("HOME", env.home.as_os_str()), ("PATH", path.as_os_str()), ("LC_ALL", OsStr::new("C"))];
+    // It moves the user's configuration and ignore list of git.
+    let moved = env.folders.iter().filter(|(name, _)| name == "XDG_CONFIG_HOME");
+    let moved = moved.map(|(name, value)| (name.as_str(), OsStr::new(value)));
+    let variables: Vec<(&str, &OsStr)> = always.iter().chain(more).copied().chain(moved).collect();
+    let task =
+        process::Task { program: &program, args: &args, folder: cwd, variables: &variables, input: b"", timeout, keep };
+    process::run(&task).ok().filter(|said| said.ending == Ending::Exit(0))
+}

@@ -7,6 +7,7 @@ pub use aops_ledger::{folder, lock};
 pub mod env;
 pub mod random;
 pub mod signal;
+pub mod threads;
 pub mod process;
 pub mod files;
 pub mod git;

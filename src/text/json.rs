@@ -1,33 +1,19 @@
 //! JSON in its canonical form, with every secret redacted.
 //!
-//! The form itself is `aops_ledger::json`. Invariant: no string is written here before it went through [`redact`].
+//! The form itself is `aops_ledger::json`. Invariant: no string is written here before it went through [`redact_under`].
 
 pub use aops_ledger::json::{Json, cut, quoted, read};
 
-use crate::text::redact::{redact, redact_under};
-use aops_ledger::json::Clean;
-use std::borrow::Cow;
-
-struct Redacted;
-
-impl Clean for Redacted {
-    fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        redact(text)
-    }
-
-    fn clean_member<'a>(&self, name: &str, text: &'a str) -> Cow<'a, str> {
-        redact_under(name, text)
-    }
-}
+use crate::text::redact::redact_under;
 
 /// The RFC 8785 form.
 pub fn canonical(json: &Json) -> String {
-    json.canonical(&Redacted)
+    json.canonical(redact_under)
 }
 
 /// The same, at most `bound` bytes, every longer text replaced by its beginning, length and digest.
 pub fn clipped(json: &Json, longest_text: usize, bound: usize) -> String {
-    json.clipped(&Redacted, longest_text, bound)
+    json.clipped(redact_under, longest_text, bound)
 }
 
 #[cfg(test)]

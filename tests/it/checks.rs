@@ -300,11 +300,7 @@ fn a_halt_ends_the_work_until_the_next_prompt() {
 
 #[test]
 fn levels_and_waivers_hold_for_checks_too() {
-    for (config, runs_it) in [
-        ("[gates]\nchecks = \"warn\"\n", true),
-        ("[gates]\nchecks = \"off\"\n", false),
-        ("[mode]\nobserve = true\n", false),
-    ] {
+    for (config, runs_it) in [("[gates]\nchecks = \"warn\"\n", true), ("[gates]\nchecks = \"off\"\n", false)] {
         let sandbox = checked(&format!("{BAD}outcome = \"HALT\"\n{config}"));
         let session = working(&sandbox);
         let said = line(&session, "git commit -m x");

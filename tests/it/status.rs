@@ -64,7 +64,7 @@ fn the_status_line_is_one_line() {
         .to_string()
     };
     let line = || statusline(&sandbox, asked(sandbox.project()));
-    assert_eq!(line().out, "aops: execute · sandbox open\n");
+    assert_eq!(line().out, "aops: execute · sandbox open · mode strict\n");
     assert_eq!(session.write("a.txt").code, Some(0));
     line().said(&["owes qa-verifier, framework"]);
     sandbox.person(&["waive", "qa", "--for", "2h", "--reason", "x", "--yes"]).said(&["qa"]);
@@ -86,4 +86,40 @@ fn the_status_line_never_complains() {
     fs::write(session.folder().join("session-state.json"), "{").unwrap();
     let asked = json!({"session_id": session.id, "cwd": sandbox.project()}).to_string();
     statusline(&sandbox, asked).silent();
+}
+
+/// `shut` is said of what really refuses, and the mode is named.
+#[test]
+fn nothing_is_called_shut_where_nothing_is() {
+    for (config, words, line) in [
+        (
+            "mode.level = \"observe\"\n",
+            "mode      observe: only the guard and a block refuse; what `loop` would",
+            "aops: mode observe\n",
+        ),
+        ("mode.level = \"guard\"\n", "mode      guard: ", "aops: mode guard\n"),
+        ("gates.sandbox = \"off\"\n", "sandbox   off: changes pass", " · mode strict\n"),
+        ("gates.sandbox = \"warn\"\n", "sandbox   warns: changes pass", " · sandbox warns · mode strict\n"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.configure(&format!("tracker.command = \"none\"\n{config}"));
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt("add a greeting");
+        let said = sandbox.person(&["status"]);
+        said.said(&[words]);
+        let asked = json!({"session_id": session.id, "cwd": sandbox.project()}).to_string();
+        let shown = statusline(&sandbox, asked).out;
+        assert!(shown.ends_with(line), "{config}: {shown}");
+        for text in [said.out, shown] {
+            assert!(!text.contains("shut") && !text.contains("waits for"), "{config}: {text}");
+        }
+        assert_eq!(status(&sandbox)["sandbox"], "open", "{config}");
+    }
+    let sandbox = Sandbox::new();
+    sandbox.configure("mode.level = \"observe\"\n");
+    let _ = sandbox.session().start("startup");
+    assert_eq!(status(&sandbox)["mode"], "observe");
+    sandbox.person(&["block", "--reason", "x"]).said(&["blocked"]);
+    sandbox.person(&["status"]).said(&["sandbox   shut: nothing passes"]);
 }

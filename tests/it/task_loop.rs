@@ -198,25 +198,6 @@ fn reviewers_change_nothing_and_get_our_prompt() {
     assert!(!input["prompt"].as_str().unwrap().contains("say VERIFIED"), "{input}");
 }
 
-#[test]
-fn observe_refuses_nothing_but_block_and_guard() {
-    let sandbox = Sandbox::repository("0.0");
-    sandbox.configure("[mode]\nobserve = true\n");
-    let session = sandbox.session();
-    let _ = session.start("startup");
-    let _ = session.prompt("make hello.txt");
-    let said = session.write("hello.txt");
-    assert_eq!(said.code, Some(0));
-    assert!(said.json()["systemMessage"].as_str().unwrap().contains("would be refused"), "{said:?}");
-    let settings = session.call("Write", json!({"file_path": sandbox.config().join("settings.json"), "content": "{}"}));
-    session.pre(&settings).refused(&["settings"]);
-    session.hydrate("feature-dev", "new");
-    let said = session.write("hello.txt");
-    assert!(said.json()["systemMessage"].as_str().unwrap().contains("wants its plan reviewed"), "{said:?}");
-    let said = session.stop("Done.");
-    assert!(said.json()["systemMessage"].as_str().unwrap().contains("not finished"), "{said:?}");
-}
-
 /// With the sandbox off no plan is needed, but a change is still reflected on and closed.
 #[test]
 fn work_without_a_plan_is_a_task_too() {

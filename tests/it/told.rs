@@ -1,8 +1,11 @@
 //! What the model is told in each mode, and where: at the start, with a prompt, to agents, after work.
 
+use crate::memory::server::{Habit, Server};
 use crate::support::{Answer, Sandbox, Session};
+use aops_hook::briefing::tracker::{self, Issue, Part, SCHEMA, Snapshot};
+use aops_hook::system::env::Env;
 use serde_json::json;
-use std::fs;
+use std::{fs, thread};
 
 fn in_mode(level: &str, more: &str) -> Sandbox {
     let sandbox = Sandbox::repository("1.0");
@@ -118,4 +121,91 @@ fn a_mode_that_changed_holds_for_the_very_prompt() {
     session.prompt("add a greeting").said(&["prompt-hydrator"]);
     sandbox.configure("[mode]\nlevel = \"observe\"\n");
     session.start("compact").silent();
+}
+
+/// What a tracker of this project had to say when it was last asked.
+fn track(sandbox: &Sandbox, ready: &[(&str, &str)], in_progress: &[(&str, &str)]) {
+    let issue = |(id, title): &(&str, &str)| Issue {
+        id: (*id).to_owned(),
+        title: (*title).to_owned(),
+        status: "open".to_owned(),
+        priority: None,
+        kind: "task".to_owned(),
+        blocked_by: Vec::new(),
+    };
+    let part = |issues: &[(&str, &str)]| Part::of(issues.iter().map(issue).collect(), true);
+    let snapshot = Snapshot {
+        schema: SCHEMA,
+        project: sandbox.project().to_str().unwrap().to_owned(),
+        taken_ms: Some(1),
+        ready: part(ready),
+        in_progress: part(in_progress),
+        ..Snapshot::default()
+    };
+    let env = Env { config: sandbox.config(), ..Env::default() };
+    tracker::keep(&env, &snapshot).unwrap();
+}
+
+#[test]
+fn loop_says_with_a_prompt_what_was_found_and_only_that() {
+    let server = Server::start(Habit::Json);
+    let sandbox = in_mode("loop", &format!("[memory]\nserver = \"{}\"\n[tracker]\ncommand = \"none\"\n", server.url()));
+    fs::write(sandbox.data().join("wombat.md"), "# Wombats\nthe wombat digs a burrow\nAPI key: sk-ant-REDACTED\n")
+        .unwrap();
+    track(&sandbox, &[("demo-1", "Feed the wombat in its burrow"), ("demo-2", "Paint the fence")], &[]);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    for quiet in ["There is a typo in the README, please fix it.", "Do the tests pass?", "Shorter!", "paint it red"] {
+        session.prompt(quiet).silent();
+    }
+    let said = told(&session.prompt("where does the wombat sleep in its burrow?"));
+    assert!(said.len() <= 900 && said.lines().all(|line| line.len() <= 300), "{} bytes: {said}", said.len());
+    for words in ["> ready issue: demo-1 Feed the wombat", "> note: wombat.md", "> memory: the wombat sleeps"] {
+        assert!(said.contains(words), "no `{words}` in {said}");
+    }
+    assert!(!said.contains("demo-2") && !said.contains("hydrator") && said.lines().count() == 4, "{said}");
+    assert_eq!(told(&session.prompt("do demo-2 next")).lines().last(), Some("> ready issue: demo-2 Paint the fence"));
+    let contexts = fs::read_dir(session.folder().join("context")).unwrap().count();
+    assert!(contexts > 0, "the whole context is there for the agent that plans");
+    session.prompt(". where does the wombat sleep in its burrow?").silent();
+}
+
+#[test]
+fn the_last_task_of_the_project_is_found_by_the_next_session() {
+    let sandbox = in_mode("loop", "");
+    let before = sandbox.session();
+    let _ = before.start("startup");
+    let _ = before.prompt("something");
+    let intent = "teach the wombat of the burrow to sing";
+    let plan =
+        json!({"workflow": "feature-dev", "intent": intent, "task": "new", "acceptance_criteria": [], "steps": []});
+    before.agent("prompt-hydrator", plan).silent();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt("what about the fence of the burrow?").silent();
+    let said = told(&session.prompt("does the wombat sing by now?"));
+    assert!(said.ends_with(&format!("> last task here: {intent} (not finished)")), "{said}");
+}
+
+/// A slow memory server holds up the prompt, and no other event.
+#[test]
+fn sources_are_asked_with_the_session_unlocked() {
+    for level in ["loop", "strict"] {
+        let server = Server::start(Habit::Silent);
+        let sandbox =
+            in_mode(level, &format!("[hydration]\ndeadline_ms = 5000\n[memory]\nserver = \"{}\"\n", server.url()));
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let payload = session.payload("UserPromptSubmit", json!({"prompt": "where does the wombat sleep?"}));
+        thread::scope(|scope| {
+            let prompt = scope.spawn(|| sandbox.hook("UserPromptSubmit", &payload));
+            sandbox.wait_until("the server is asked", || !server.methods().is_empty());
+            session.event("Notification", json!({"message": "m"})).silent();
+            let last = session.entries().last().unwrap()["with"]["event"].clone();
+            assert_eq!(last, "Notification", "{level}: it did not wait for the prompt");
+            assert_eq!(prompt.join().unwrap().code, Some(0));
+        });
+        let last = session.entries().last().unwrap()["with"]["event"].clone();
+        assert_eq!(last, "UserPromptSubmit", "{level}");
+    }
 }

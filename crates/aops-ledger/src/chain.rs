@@ -168,7 +168,6 @@ pub fn end_of_last_batch(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The line, if it holds and follows the one before.
 fn check<'a, F: Fold>(line: Option<&'a [u8]>, seq: u64, head: &str, trace: Option<&str>) -> Result<Line<'a>, Damage> {
     let damage = |kind, what| Damage { kind, seq, what };
     let line = line.and_then(|line| Line::read_as(F::LAYOUT, line));

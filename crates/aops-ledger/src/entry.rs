@@ -171,7 +171,6 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Takes 64 digits in quotes.
 fn hex_string<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let (digits, after) = rest.strip_prefix('"')?.split_at_checked(HEX)?;
     *rest = after.strip_prefix('"')?;
@@ -190,7 +189,6 @@ fn number(rest: &mut &str) -> Option<u64> {
     if digits.starts_with('0') { None } else { digits.parse().ok() }
 }
 
-/// Takes a string with its quotes.
 fn string<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let bytes = rest.strip_prefix('"')?.as_bytes();
     let mut end = 0;

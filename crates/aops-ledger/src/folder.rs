@@ -9,11 +9,25 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// A folder in a folder; `None` where there is none.
+pub fn enter(dir: impl AsFd, path: impl AsRef<Path>, follow: bool) -> Result<Option<OwnedFd>, Failure> {
+    let (path, links) = (path.as_ref(), if follow { OFlags::empty() } else { OFlags::NOFOLLOW });
+    match rustix::fs::openat(dir, path, OFlags::DIRECTORY | OFlags::CLOEXEC | links, Mode::empty()) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            Err(Failure::storage(path.display(), "is not a folder of ours; a symlink is not followed"))
+        }
+        Err(error) => Err(Failure::storage(path.display(), error)),
+    }
+}
 
 /// A file that may be no regular one: saves the `fstat` where the content is only a hint.
 pub fn open_unchecked(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<File>, Failure> {
@@ -52,11 +66,21 @@ pub fn open_or_make(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<(File, u
     }
 }
 
-/// Bytes of an open file from `at` on.
 pub fn read_at(file: &File, name: &str, at: u64, long: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = vec![0; usize::try_from(long).unwrap_or(usize::MAX)];
     file.read_exact_at(&mut bytes, at).map_err(|e| Failure::storage(name, e))?;
     Ok(bytes)
+}
+
+/// Appends a line, which must end with a line feed, and first ends one that a killed writer left. The caller syncs the file.
+/// Returns its new length, too.
+pub fn append_line(dir: &OwnedFd, name: &str, mut line: String) -> Result<(File, u64), Failure> {
+    let (mut file, long) = open_or_make(dir, name, OFlags::RDWR | OFlags::APPEND)?;
+    if long > 0 && read_at(&file, name, long - 1, 1)? != b"\n" {
+        line.insert(0, '\n');
+    }
+    file.write_all(line.as_bytes()).map_err(|e| Failure::storage(name, e))?;
+    Ok((file, long + line.len() as u64))
 }
 
 /// Shows every complete line between `from` and `long`, with its offset, until `visit` gives up; then returns `None`, else

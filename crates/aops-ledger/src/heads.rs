@@ -10,8 +10,7 @@ use crate::index::{Indexed, Keys};
 use crate::lock;
 use crate::sha256::short;
 use crate::stored::canonical;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, CWD, OFlags};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
@@ -104,14 +103,8 @@ impl Heads {
         // Taken before the file is opened: no writer appends to a file that is being replaced.
         let (lock, _) = folder::open_or_make(&dir, LOCK, OFlags::RDWR)?;
         let _lock = lock::take(lock, LOCK, PATIENCE)?;
-        let (mut file, long) = folder::open_or_make(&dir, FILE, OFlags::RDWR | OFlags::APPEND)?;
-        let mut line = canonical(head) + "\n";
-        if long > 0 && folder::read_at(&file, FILE, long - 1, 1)? != b"\n" {
-            line.insert(0, '\n'); // ends a line that a killed writer left
-        }
-        let storage = |e| Failure::storage(FILE, e);
-        file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(storage)?;
-        let long = long + line.len() as u64;
+        let (file, long) = folder::append_line(&dir, FILE, canonical(head) + "\n")?;
+        file.sync_data().map_err(|e| Failure::storage(FILE, e))?;
         if long > KEYS.lag {
             let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
             let table = heads.up_to_date().or_else(|| heads.rebuild());
@@ -123,12 +116,7 @@ impl Heads {
     }
 
     fn folder(&self) -> Result<Option<OwnedFd>, Failure> {
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match rustix::fs::openat(CWD, &self.path, flags, Mode::empty()) {
-            Ok(dir) => Ok(Some(dir)),
-            Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(Failure::storage(self.path.display(), error)),
-        }
+        folder::enter(CWD, &self.path, true)
     }
 
     fn open(&self) -> Result<Option<(OwnedFd, File, u64)>, Failure> {

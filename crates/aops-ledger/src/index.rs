@@ -148,7 +148,6 @@ impl<'a> Table<'a> {
         Some(Self { file, of, slots, used: 0, covered: 0, end: 0, live: 0, placed: false })
     }
 
-    /// The newest line of this key.
     fn find(&self, hash: u64, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Unusable> {
         let from = self.covered.saturating_sub(END);
         let bytes = self.of.read(from).map_err(|_| Unusable)?;

@@ -10,24 +10,12 @@ use std::borrow::Cow;
 /// Below this depth a value is kept as text.
 const DEEPEST: usize = 64;
 
-/// Removes what must not be written, such as secrets.
-pub trait Clean {
-    fn clean<'a>(&self, text: &'a str) -> Cow<'a, str>;
+/// Removes what must not be written, such as secrets, from a text. The name of its member, where it has one, may say that
+/// it is secret.
+pub type Clean = for<'a> fn(&str, &'a str) -> Cow<'a, str>;
 
-    /// The value of a member; the name may say that it is secret.
-    fn clean_member<'a>(&self, _name: &str, text: &'a str) -> Cow<'a, str> {
-        self.clean(text)
-    }
-}
-
-/// Leaves every string as it is.
-#[derive(Clone, Copy, Debug)]
-pub struct Unchanged;
-
-impl Clean for Unchanged {
-    fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        Cow::Borrowed(text)
-    }
+pub fn unchanged<'a>(_name: &str, text: &'a str) -> Cow<'a, str> {
+    Cow::Borrowed(text)
 }
 
 /// One value. Numbers and strings point into the document.
@@ -45,7 +33,6 @@ pub enum Json<'a> {
     Deep(&'a str),
 }
 
-/// The document as values, or what is wrong with it.
 pub fn read(document: &str) -> Result<Json<'_>, String> {
     let raw: &serde_json::value::RawValue = serde_json::from_str(document).map_err(|e| e.to_string())?;
     Ok(Reader { text: raw.get(), at: 0 }.value(0))
@@ -73,12 +60,12 @@ impl<'a> Json<'a> {
     }
 
     /// The RFC 8785 form.
-    pub fn canonical(&self, clean: &impl Clean) -> String {
+    pub fn canonical(&self, clean: Clean) -> String {
         Writer { clean, longest: usize::MAX }.text(self)
     }
 
     /// The same, at most `bound` bytes, every longer text replaced by its beginning, length and digest.
-    pub fn clipped(&self, clean: &impl Clean, longest_text: usize, bound: usize) -> String {
+    pub fn clipped(&self, clean: Clean, longest_text: usize, bound: usize) -> String {
         let tries = [longest_text, longest_text / 16].into_iter();
         let mut texts = tries.map(|longest| Writer { clean, longest }.text(self));
         let fits = texts.find(|text| text.len() <= bound);
@@ -90,7 +77,6 @@ impl<'a> Json<'a> {
     }
 }
 
-/// A string in canonical form.
 pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
@@ -229,12 +215,12 @@ fn unescape_unit<'a>(rest: &'a str, out: &mut String) -> &'a str {
 }
 
 /// How values are written: cleaned, and longer texts clipped.
-struct Writer<'c, C> {
-    clean: &'c C,
+struct Writer {
+    clean: Clean,
     longest: usize,
 }
 
-impl<C: Clean> Writer<'_, C> {
+impl Writer {
     fn text(&self, json: &Json) -> String {
         let mut out = Vec::new();
         self.write(json, &mut out);
@@ -246,9 +232,9 @@ impl<C: Clean> Writer<'_, C> {
             Json::Null => out.extend_from_slice(b"null"),
             Json::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Json::Number(text) => write_number(text, out),
-            Json::Text(raw) => self.write_clean(&self.clean.clean(&unescape(raw)), out),
+            Json::Text(raw) => self.write_clean(&(self.clean)("", &unescape(raw)), out),
             Json::Deep(raw) => {
-                let clean = self.clean.clean(raw);
+                let clean = (self.clean)("", raw);
                 write_clip(&clean, clean.len().min(self.longest / 4), out);
             }
             Json::List(items) => {
@@ -280,7 +266,7 @@ impl<C: Clean> Writer<'_, C> {
             write_text(name, out);
             out.push(b':');
             match value {
-                Json::Text(raw) => self.write_clean(&self.clean.clean_member(name, &unescape(raw)), out),
+                Json::Text(raw) => self.write_clean(&(self.clean)(name, &unescape(raw)), out),
                 value => self.write(value, out),
             }
         }
@@ -297,7 +283,7 @@ impl<C: Clean> Writer<'_, C> {
 
     /// Names are clipped before they are sorted: the output must be in order, and two long names must stay different.
     fn member_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
-        let clean = self.clean.clean(name);
+        let clean = (self.clean)("", name);
         if clean.len() <= self.longest {
             return clean;
         }

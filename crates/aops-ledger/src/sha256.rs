@@ -58,7 +58,7 @@ pub fn file_name(id: &str) -> String {
 }
 
 /// A digest as 32 bytes, for lists of many thousands. It is serialised as 64 lower-case hex digits.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sum(pub [u8; 32]);
 
 /// The value of each hex digit; 255 for every other byte.
@@ -92,12 +92,6 @@ impl Sum {
 impl fmt::Display for Sum {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&hex(&self.0))
-    }
-}
-
-impl fmt::Debug for Sum {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -10,7 +10,6 @@ pub fn canonical<T: Serialize>(stored: &T) -> String {
     serde_json::to_string(stored).unwrap_or_default()
 }
 
-/// The SHA-256 of that form.
 pub fn digest_of<T: Serialize>(stored: &T) -> String {
     sha256(&[canonical(stored).as_bytes()])
 }

@@ -7,4 +7,5 @@ pub mod verbs;
 pub mod syntax;
 pub mod commands;
 pub mod targets;
+pub mod outside;
 pub mod class;

@@ -58,7 +58,6 @@ pub struct Line {
 pub struct Simple {
     /// The program and its arguments. Empty for a bare redirection.
     pub words: Vec<Word>,
-    /// Files a redirection writes.
     pub writes: Vec<Word>,
     /// Folders it may run in. More than one when a `cd` may have failed.
     pub folders: Rc<Vec<Word>>,

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// A word, known by its hash.
-pub(super) type Word = u64;
+pub(in crate::briefing) type Word = u64;
 
 /// Longer words are cut here: the tail of an encoded file is not searched for.
 const LONGEST: usize = 48;
 
 /// Calls `each` for every word that is not a stop word.
-pub(super) fn each_word(text: &str, mut each: impl FnMut(Word)) {
+pub(in crate::briefing) fn each_word(text: &str, mut each: impl FnMut(Word)) {
     let mut word = Vec::with_capacity(LONGEST + 8);
     let bytes = text.as_bytes();
     let mut at = 0;

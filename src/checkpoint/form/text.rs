@@ -50,7 +50,6 @@ pub fn seal(mut checkpoint: Checkpoint, files: Option<&str>) -> (Checkpoint, Che
     (Checkpoint { artifacts, digest: Some(digest), ..checkpoint }, text)
 }
 
-/// Reads a text; the error says what is wrong with it.
 pub fn unseal(text: &[u8]) -> Result<Checkpoint, String> {
     let sound = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     whole(text, serde_json::from_str(sound).map_err(|error| error.to_string())?)

@@ -240,7 +240,6 @@ impl RollbackPlan {
         Ok(names(&done)?.contains(&format!("{id}.json")))
     }
 
-    /// Reads a checkpoint that it names, with its text.
     pub(super) fn checkpoint(env: &Env, store: &Store, id: &str) -> Result<(Checkpoint, Vec<u8>), Failure> {
         let odd = || Failure::new(Code::ChecksumMismatch, format!("`{FILE}`: `{id}` is not an id"));
         store.vouched_by(env, &Id::read(id).ok_or_else(odd)?, text::unseal)

@@ -5,13 +5,12 @@
 
 use super::{Store, Unseal, read_file};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
-use crate::ledger::session_folder;
 use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
 use crate::system::env::Env;
 use crate::system::{files, folder};
 use crate::text::{sha256::sha256, stored::canonical};
-use rustix::fs::OFlags;
+use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -135,11 +134,10 @@ fn name(root: &Path) -> String {
 }
 
 fn dir(env: &Env) -> Result<Option<OwnedFd>, Failure> {
-    Ok(session_folder::open(env.config.join("aops/checkpoints"))?.map(|place| place.dir))
+    Ok(folder::enter(CWD, env.config.join("aops/checkpoints"), false)?)
 }
 
 impl Store {
-    /// All digests, by id.
     pub fn witnessed(&self, env: &Env) -> Result<BTreeMap<String, String>, Failure> {
         let Some(dir) = dir(env)? else { return Ok(BTreeMap::new()) };
         let bytes = read_file(&dir, &name(&self.root))?.unwrap_or_default();
@@ -151,15 +149,9 @@ impl Store {
     pub fn witness(&self, env: &Env, checkpoint: &Checkpoint) -> Result<Option<File>, Failure> {
         files::make_all(&env.config.join("aops/checkpoints"))?;
         let (name, Some(dir)) = (name(&self.root), dir(env)?) else { return Ok(None) };
-        let (mut file, long) = folder::open_or_make(&dir, &name, OFlags::RDWR | OFlags::APPEND)?;
         let id = checkpoint.identity.checkpoint_id.clone();
-        let mut line = canonical(&WitnessLine { digest: checkpoint.digest.clone().unwrap_or_default(), id }) + "\n";
-        // End a line that a power loss tore.
-        if long > 0 && folder::read_at(&file, &name, long - 1, 1)? != b"\n" {
-            line.insert(0, '\n');
-        }
-        file.write_all(line.as_bytes()).map_err(|e| Failure::storage(name, e))?;
-        Ok(Some(file))
+        let line = WitnessLine { digest: checkpoint.digest.clone().unwrap_or_default(), id };
+        Ok(Some(folder::append_line(&dir, &name, canonical(&line) + "\n")?.0))
     }
 
     pub fn witness_only(&self, env: &Env, kept: &[String]) -> Result<(), Failure> {

@@ -44,7 +44,6 @@ on = "commit"
 run = "test ! -e notes.txt || { echo 'notes.txt is a scratch file'; exit 1; }"
 "#;
 
-/// A project with one commit, pushed.
 const REPOSITORY: &str = "git init -q --bare ../remote && git init -q -b main && git remote add origin ../remote \
     && git add README.md && git commit -q -m begin && git push -q -u origin main";
 

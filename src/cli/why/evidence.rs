@@ -38,7 +38,7 @@ pub(super) fn of_ledger(answered: &Answered, before: &[Batch], session: &Session
         "sandbox" => past.plan(),
         "audit" => past.audit(),
         "block" => past.last(|fact| matches!(fact, Fact::Block(_))).into_iter().collect(),
-        "owed" => past.work(),
+        "owed" | "qa" | "reflect" | "commit" | "push" => past.work(),
         "report" => past.report(answered),
         "repeat" => past.same_call(answered),
         "guard" => past.began(answered),

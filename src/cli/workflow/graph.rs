@@ -78,7 +78,6 @@ fn draw(io: &mut Io, workflow: &Workflow) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// A Mermaid flowchart, as GitHub and most Markdown viewers draw it.
 pub(super) fn mermaid(workflow: &Workflow) -> String {
     // Steps have numbers here: an id such as `end` is a keyword of Mermaid.
     let number = |id: &str| workflow.steps.iter().position(|step| step.id == id).unwrap_or_default();
@@ -93,7 +92,6 @@ pub(super) fn mermaid(workflow: &Workflow) -> String {
     out
 }
 
-/// A graph in the DOT language, for Graphviz.
 pub(super) fn dot(workflow: &Workflow) -> String {
     let title = quoted(&format!("{}\ngates: {}", workflow.title, gates(&workflow.gates)));
     let mut out = format!("digraph {} {{\n", quoted(&workflow.id));

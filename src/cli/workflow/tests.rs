@@ -1,6 +1,7 @@
 //! Whole drawings, as they must look.
 
-use super::{boxes, graph};
+use super::boxes::{self, Slot};
+use super::graph;
 use crate::config::texts::{ASSETS, Kind};
 use crate::config::workflow::{Workflow, read};
 
@@ -58,5 +59,50 @@ fn a_drawing_is_as_wide_as_it_says_and_ours_fit_a_small_terminal() {
         let widest = drawing.lines().map(|(label, line)| label.chars().count() + line.chars().count()).max();
         assert_eq!(widest, Some(drawing.width()), "{}", workflow.id);
         assert!(drawing.width() <= 80 || workflow.id == "x", "`{}` is {} wide", workflow.id, drawing.width());
+    }
+}
+
+#[test]
+fn every_line_of_a_drawing_goes_one_row_down() {
+    let step = |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
+    let steps = [step("a", ""), step("b", "a"), step("c", "b"), step("d", "a"), step("e", "c, d, a")].concat();
+    let text = format!("---\nid: x\ntitle: T\ntype: workflow\ncategory: t\nsteps:\n{steps}---\n");
+    let layout = boxes::Layout::of(&read("x.md", &text).unwrap());
+    let pass = Slot::Pass(3, 4);
+    let rows =
+        [vec![Slot::Step(0)], vec![Slot::Step(1), Slot::Step(3)], vec![Slot::Step(2), pass], vec![Slot::Step(4)]];
+    assert_eq!(layout.rows, rows);
+    assert_eq!(layout.lines, [vec![(0, 0), (0, 1)], vec![(0, 0), (1, 1)], vec![(0, 0), (1, 0)]]);
+}
+
+#[test]
+fn rows_of_the_canonical_phase_graph() {
+    let project = shipped("project");
+    let rows = |workflow: &Workflow| -> Vec<String> {
+        let name = |slot: &Slot| match slot {
+            Slot::Step(step) => workflow.steps[*step].id.clone(),
+            Slot::Pass(..) => "|".to_owned(),
+        };
+        boxes::Layout::of(workflow).rows.iter().map(|row| row.iter().map(name).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let wanted = [
+        "intake",
+        "planning",
+        "data arch security",
+        "consensus-plan",
+        "develop",
+        "qa",
+        "consensus-build",
+        "docs review hygiene",
+        "complete",
+    ];
+    assert_eq!(rows(&project), wanted);
+    for (variant, row) in [
+        ("analytics", "data arch"),
+        ("ml", "data arch security"),
+        ("webapp", "arch security"),
+        ("optimization", "data arch security"),
+    ] {
+        assert_eq!(rows(&project.variant(variant).unwrap())[2], row, "{variant}");
     }
 }

@@ -5,7 +5,7 @@
 
 use super::key::{EntryField, KEYS, Key, Project};
 use super::value::{Parts, Value};
-use super::{Check, Folder, ModeLevel, Policy, Rule, check, effects, project, rule};
+use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, effects, project, rule};
 use crate::config::problem::{Problem, nearest, position};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -89,7 +89,26 @@ pub fn read_for(
         }
     }
     sort(&mut policy);
+    policy.rehearsed = rehearsed(&policy, &origins);
     Ok((policy, origins))
+}
+
+/// The levels of the mode that mode `observe` rehearses. A gate that a file names has the same level in both.
+fn rehearsed(policy: &Policy, origins: &Origins) -> Option<Gates> {
+    if policy.mode.level() != ModeLevel::Observe {
+        return None;
+    }
+    let mut other = policy.clone();
+    give_levels(&mut other, origins, policy.mode.rehearse.level());
+    Some(other.gates)
+}
+
+/// Gives every gate that no file has named the level of a mode.
+fn give_levels(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
+    for key in KEYS.iter().filter(|key| key.table() == "gates" && origins.of(key.name).is_empty()) {
+        (key.set)(policy, Value::Text(mode.default_for(key.last()).word().to_owned()));
+    }
+    policy.gates.close = policy.gates.commit().min(policy.gates.push());
 }
 
 /// Order says nothing in these lists, so it must not move the hash.
@@ -134,19 +153,12 @@ impl Reading<'_> {
         let (rows, rest) = rest.into_iter().partition::<Vec<Entry>, _>(|(key, _)| key.get_ref() == "project");
         self.entries(mode);
         self.entries(rows);
-        self.level_gates();
+        let level = self.policy.mode.level();
+        self.policy.mode.set_level(level);
+        give_levels(self.policy, self.origins, level);
         self.entries(rest);
         let gates = &mut self.policy.gates;
         gates.close = gates.commit().min(gates.push());
-    }
-
-    /// Gives every gate that no file has named the level of the mode.
-    fn level_gates(&mut self) {
-        let level = self.policy.mode.level();
-        self.policy.mode.set_level(level);
-        for key in KEYS.iter().filter(|key| key.table() == "gates" && self.origins.of(key.name).is_empty()) {
-            (key.set)(self.policy, Value::Text(level.default_for(key.last()).word().to_owned()));
-        }
     }
 
     fn entries(&mut self, entries: Vec<Entry>) {

@@ -6,7 +6,6 @@
 use super::{Gate, Problem, Workflow, meant, rings};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A workflow and where it is written.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// What to call its file in a problem.
@@ -71,7 +70,6 @@ impl Catalogue {
         problems
     }
 
-    /// The dangling links of another text.
     pub fn dangling(&self, file: &str, text: &str) -> Vec<Problem> {
         let links = super::links(text, 1);
         links.iter().filter_map(|link| self.dangles(file, "link", &link.to, link.line)).collect()

@@ -18,12 +18,11 @@ pub fn read(file: &str, text: &str) -> Result<Workflow, Vec<Problem>> {
     let (front, body, body_line) =
         split(text).ok_or_else(|| one(1, "no frontmatter: the file must begin with YAML between two `---` lines"))?;
     let root = yaml::parse(front, 2).map_err(|fault| one(fault.line, &fault.what))?;
-    let report = Report::new(file);
+    let report = Report { file, problems: RefCell::default() };
     let workflow = whole(&report, &root, body, body_line);
-    match (workflow, report.into_problems()) {
-        (Some(workflow), problems) if problems.is_empty() => Ok(workflow),
-        (_, problems) => Err(problems),
-    }
+    let mut problems = report.problems.into_inner();
+    problems.sort();
+    workflow.filter(|_| problems.is_empty()).ok_or(problems)
 }
 
 fn whole(report: &Report, root: &Node, body: &str, body_line: usize) -> Option<Workflow> {
@@ -219,23 +218,13 @@ struct Report<'a> {
     problems: RefCell<Vec<Problem>>,
 }
 
-impl<'a> Report<'a> {
-    fn new(file: &'a str) -> Self {
-        Self { file, problems: RefCell::default() }
-    }
-
+impl Report<'_> {
     fn add(&self, line: usize, what: impl Into<String>) {
         self.problems.borrow_mut().push(Problem::new(self.file, line, what));
     }
 
     fn len(&self) -> usize {
         self.problems.borrow().len()
-    }
-
-    fn into_problems(self) -> Vec<Problem> {
-        let mut problems = self.problems.into_inner();
-        problems.sort();
-        problems
     }
 }
 

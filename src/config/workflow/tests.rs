@@ -244,14 +244,37 @@ fn contained_once_depth_first_by_first_mention() {
     assert_eq!(of("none"), [""; 0]);
 }
 
+fn found(text: &str) -> Vec<(String, usize)> {
+    links(text, 1).into_iter().map(|mention| (mention.to, mention.line)).collect()
+}
+
 #[test]
-fn every_line_of_a_drawing_goes_one_row_down() {
-    let step = |id: &str, needs: &str| format!("  - {{id: {id}, name: N, description: d, needs: [{needs}]}}\n");
-    let steps = [step("a", ""), step("b", "a"), step("c", "b"), step("d", "a"), step("e", "c, d, a")].concat();
-    let layout = Layout::of(&good(&flow("x", "", &steps, "")));
-    let pass = Slot::Pass(3, 4);
-    let rows =
-        [vec![Slot::Step(0)], vec![Slot::Step(1), Slot::Step(3)], vec![Slot::Step(2), pass], vec![Slot::Step(4)]];
-    assert_eq!(layout.rows, rows);
-    assert_eq!(layout.lines, [vec![(0, 0), (0, 1)], vec![(0, 0), (1, 1)], vec![(0, 0), (1, 0)]]);
+fn links_and_what_only_looks_like_one() {
+    let cases: [(&str, &[(&str, usize)]); 10] = [
+        ("see [[a]] and [[b|the b]]\n[[c#part]]", &[("a", 1), ("b", 1), ("c", 2)]),
+        ("`[[a]]` but [[b]]", &[("b", 1)]),
+        ("``[[a]] ` [[b]]`` [[c]]", &[("c", 1)]),
+        ("a lone ` and [[b]]", &[("b", 1)]),
+        ("```\n[[a]]\n```\n[[b]]", &[("b", 4)]),
+        ("~~~~ md\n~~~\n[[a]]\n~~~~~\n[[b]]", &[("b", 5)]),
+        ("```\n[[a]]\n``` x\n[[b]]", &[]),
+        ("```a``` [[b]]", &[("b", 1)]),
+        ("[a][b] [[ spaced ]] [[]] [[open", &[("spaced", 1), ("", 1)]),
+        ("[[[a]] [[b]c]] [[d", &[("a", 1)]),
+    ];
+    for (text, wanted) in cases {
+        let wanted: Vec<_> = wanted.iter().map(|(to, line)| ((*to).to_owned(), *line)).collect();
+        assert_eq!(found(text), wanted, "{text:?}");
+    }
+}
+
+#[test]
+fn pieces_make_the_text_again() {
+    let text = "a [[b|the b]] `[[c]]`\n```\n[[d]]\n```\n[[e]]s\n";
+    let shown = |piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Link { to, label, line } => format!("<{to} {label} {line}>"),
+    };
+    let whole: String = pieces(text, 1).into_iter().map(shown).collect();
+    assert_eq!(whole, "a <b the b 1> `[[c]]`\n```\n[[d]]\n```\n<e e 5>s\n");
 }

@@ -209,6 +209,10 @@ fn facts(out: &mut String, card: &Card) {
         let models: Vec<&str> = insights.tokens.by_model.keys().map(String::as_str).collect();
         facts.push(("tokens", format!("{} ({})", short(tokens), one_line(&models.join(", "), 80))));
     }
+    if !insights.rehearsed.is_empty() {
+        let counts: Vec<String> = insights.rehearsed.iter().map(|(gate, n)| format!("{gate} {n}")).collect();
+        facts.push(("would refuse", one_line(&counts.join(", "), 120)));
+    }
     if !insights.workflows_used.is_empty() {
         facts.push(("workflows", one_line(&insights.workflows_used.join(", "), 80)));
     }

@@ -41,6 +41,7 @@ fn all() -> Vec<Fact> {
         mode: text(),
         prompt_id: text(),
         reason: text(),
+        rehearsed: said(),
         to: CallState::Denied,
         todos: Some((1, 2)),
     };
@@ -64,6 +65,7 @@ fn all() -> Vec<Fact> {
         policy: Some(Box::default()),
         policy_hash: text(),
         prompt_id: text(),
+        rehearsed: said(),
         root: text(),
         run: text(),
         said: said(),

@@ -5,8 +5,7 @@
 //! told by their time of change (ctime), which no program can set; an untracked file is shown like any other, or a worker
 //! could hide its work by not adding it; no program that the repository configures is run.
 
-use super::command::{beginning, git};
-use super::{Status, status};
+use super::{Status, beginning, git, status};
 use crate::system::env::Env;
 use std::collections::BTreeMap;
 use std::fs;

@@ -3,8 +3,7 @@
 //! Invariants: a row is a prefix, what may follow it, and how much of that at least; the lookup tables are made from the
 //! rows when we are compiled, and a row that could never be found does not compile.
 
-use super::anchor::{is_pair, is_sign};
-use super::{FoundSecret, begins_word};
+use super::{FoundSecret, begins_word, is_pair, is_sign};
 use Of::{Alnum, Dashed, Hex, Jwt, MixedAlnum, MixedDashed, Upper, Wide, Word};
 
 /// What the part behind the prefix is made of.

@@ -301,6 +301,7 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
         mode: None,
         prompt_id: event.prompt_id.clone(),
         reason: Some(reason).filter(|reason| !reason.is_empty()),
+        rehearsed: None,
         to: CallState::Denied,
         todos: None,
     });

@@ -117,7 +117,7 @@ fn a_question_needs_no_more_than_the_hydrator() {
 #[test]
 fn observing_refuses_nothing_but_block_and_guard() {
     let sandbox = Sandbox::repository("0.0");
-    sandbox.configure("[mode]\nobserve = true\n");
+    sandbox.configure("[mode]\nlevel = \"observe\"\nrehearse = \"strict\"\n");
     let ours = sandbox.home().join(".config/aops/AXIOMS.md");
     let model = Model::new([
         write(&sandbox, "hello\n"),
@@ -135,14 +135,10 @@ fn observing_refuses_nothing_but_block_and_guard() {
     assert!(!ours.exists());
     let refused: Vec<_> = model.tool_results().into_iter().filter(|result| result.is_error).collect();
     assert!(refused.len() == 1 && refused[0].text.contains("is our configuration"), "{refused:?}");
-    says(
-        &run,
-        &[
-            "this would be refused: the sandbox is shut",
-            "wants its plan reviewed first",
-            "this would be refused: this task is not finished",
-        ],
-    );
+    // What would have been refused is recorded, and said to no one.
+    assert!(!format!("{run:?}").contains("would be refused"), "{run:?}");
+    let would = sandbox.person(&["insights", "--json"]).json()["rehearsed"].clone();
+    assert!(would["sandbox"].as_u64() > Some(0), "{would}");
 
     sandbox.person(&["block", "--reason", "enough seen"]).said(&["blocked"]);
     let heard = main_requests(&model).len();

@@ -301,6 +301,7 @@ fn seen() -> Seen {
         policy: policy(),
         policy_hash: Some(digest()),
         prompt_id: some(),
+        rehearsed: Some(said()),
         root: some(),
         run: some(),
         said: Some(said()),
@@ -324,6 +325,7 @@ fn step() -> Step {
         mode: some(),
         prompt_id: some(),
         reason: some(),
+        rehearsed: Some(said()),
         to: CallState::Denied,
         todos: Some((0, 1)),
     }
@@ -350,6 +352,7 @@ fn unseen() -> Seen {
         mode: None,
         policy_hash: None,
         prompt_id: None,
+        rehearsed: None,
         said: None,
         ..seen()
     }
@@ -391,6 +394,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         mode: None,
         prompt_id: None,
         reason: None,
+        rehearsed: None,
         todos: None,
         ..step()
     };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::json::{self, Unchanged};
+use crate::json::{self, unchanged};
 use crate::sha256::NO_DIGEST;
 
 fn frame<'a>(mark: Option<Mark<'a>>, with: &'a str) -> Frame<'a> {
@@ -13,7 +13,7 @@ fn a_line_is_its_own_canonical_form_and_reads_back() {
     {
         let (line, digest) = frame(mark, with).write();
         let line = line.strip_suffix('\n').unwrap();
-        assert_eq!(json::read(line).unwrap().canonical(&Unchanged), line);
+        assert_eq!(json::read(line).unwrap().canonical(unchanged), line);
         let read = Line::read(line.as_bytes()).unwrap();
         assert!(read.holds() && read.digest == digest && read.seq == 17 && read.mark == mark, "{line}");
         assert_eq!(

@@ -3,7 +3,7 @@ use crate::sha256::sha256;
 use proptest::prelude::*;
 
 fn check(document: &str, want: &str) {
-    assert_eq!(read(document).map(|j| j.canonical(&Unchanged)), Ok(want.to_owned()), "{document}");
+    assert_eq!(read(document).map(|j| j.canonical(unchanged)), Ok(want.to_owned()), "{document}");
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn what_is_not_json_is_said() {
 fn deep_nesting_is_read() {
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
     let json = read(&deep).unwrap();
-    assert!(json.canonical(&Unchanged).len() > 100_000);
-    let clipped = json.clipped(&Unchanged, 2048, 12_000);
+    assert!(json.canonical(unchanged).len() > 100_000);
+    let clipped = json.clipped(unchanged, 2048, 12_000);
     assert!(clipped.len() < 12_000 && clipped.contains("\"sha256\""), "{}", clipped.len());
 }
 
@@ -39,11 +39,11 @@ fn deep_nesting_is_read() {
 fn long_texts_are_clipped_with_length_and_digest() {
     let big = "z".repeat(1_000_000);
     let document = format!("{{\"content\":\"{big}\",\"n\":1}}");
-    let clipped = read(&document).unwrap().clipped(&Unchanged, 2048, 12_000);
+    let clipped = read(&document).unwrap().clipped(unchanged, 2048, 12_000);
     assert!(clipped.len() < 1_000, "{}", clipped.len());
     assert!(clipped.contains(&sha256(&[big.as_bytes()])) && clipped.contains("\"length\":1000000"));
     let many = format!("[{}]", vec!["\"abcdefgh\""; 10_000].join(","));
-    assert!(read(&many).unwrap().clipped(&Unchanged, 2048, 12_000).len() < 12_000);
+    assert!(read(&many).unwrap().clipped(unchanged, 2048, 12_000).len() < 12_000);
 }
 
 fn any_json() -> impl Strategy<Value = serde_json::Value> {
@@ -70,32 +70,24 @@ proptest! {
     fn the_crate_agrees(value in any_json()) {
         let text = serde_json::to_string_pretty(&value).unwrap();
         let want = serde_json_canonicalizer::to_string(&value).unwrap();
-        prop_assert_eq!(read(&text).unwrap().canonical(&Unchanged), want);
+        prop_assert_eq!(read(&text).unwrap().canonical(unchanged), want);
     }
 
     #[test]
     fn clipped_is_canonical_json(value in any_json(), longest in 0_usize..200) {
         let text = value.to_string();
-        let clipped = read(&text).unwrap().clipped(&Unchanged, longest, 4_000);
-        prop_assert_eq!(read(&clipped).unwrap().canonical(&Unchanged), clipped);
+        let clipped = read(&text).unwrap().clipped(unchanged, longest, 4_000);
+        prop_assert_eq!(read(&clipped).unwrap().canonical(unchanged), clipped);
     }
 }
 
-struct Shout;
-
-impl Clean for Shout {
-    fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        text.to_uppercase().into()
-    }
-
-    fn clean_member<'a>(&self, name: &str, text: &'a str) -> Cow<'a, str> {
-        if name == "SECRET" { "***".into() } else { self.clean(text) }
-    }
+fn shout<'a>(name: &str, text: &'a str) -> Cow<'a, str> {
+    if name == "SECRET" { "***".into() } else { text.to_uppercase().into() }
 }
 
 #[test]
 fn every_string_is_cleaned() {
     let document = r#"{"b":["x",1],"a":{"secret":"y"},"z":"\u00e4"}"#;
     let want = r#"{"A":{"SECRET":"***"},"B":["X",1],"Z":"Ä"}"#;
-    assert_eq!(read(document).unwrap().canonical(&Shout), want);
+    assert_eq!(read(document).unwrap().canonical(shout), want);
 }

@@ -100,7 +100,6 @@ impl Scope {
 pub struct Held {
     /// Known, one word, and no option: nothing unknown in it, no blanks, not empty, no `-` in front.
     pub plain: bool,
-    /// A number.
     pub number: bool,
     /// Blanks and line breaks only, or nothing.
     pub blank: bool,

@@ -7,7 +7,6 @@ pub(super) type Pipeline<'a> = Vec<Command<'a>>;
 pub(super) struct Statement<'a> {
     /// Joined by `&&` and `||`; each with whether `||` stands before it.
     pub(super) pipelines: Vec<(bool, Pipeline<'a>)>,
-    /// It ends with `&`.
     pub(super) background: bool,
 }
 
@@ -99,7 +98,6 @@ impl<'a> Raw<'a> {
         Self { text, at, parts }
     }
 
-    /// Text without expansions.
     pub(super) fn plain(text: &'a str) -> Self {
         Self { text, ..Self::default() }
     }

@@ -22,7 +22,6 @@ pub enum Bit {
     Char(char),
     /// `?` or `[…]`.
     One,
-    /// `*`.
     Star,
     /// Known only to the running shell.
     Any,
@@ -223,7 +222,6 @@ impl Run<'_> {
     }
 }
 
-/// What a word became.
 #[derive(Debug, Default)]
 pub(super) struct Expanded<'t> {
     pub(super) words: Vec<Word>,
@@ -249,7 +247,8 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
         return Expanded { words: vec![Word::of(raw.text)], ..Expanded::default() };
     }
     let mut scan = scan::Scan::new(raw, scope);
-    scan.read(0, raw.text.len());
+    scan.pieces.reserve(raw.text.len());
+    scan.read(0, raw.text.len(), scan::Quotes::None);
     let scan::Scan { pieces, mut word, mut done, .. } = scan;
     word.sums += usize::from(is_sequence(raw.text));
     // `{1..9}` is as many words.

@@ -301,7 +301,6 @@ impl Walk {
     }
 }
 
-/// Arguments that are shell programs.
 fn programs(name: &str, arguments: &[Word]) -> Vec<Word> {
     match name {
         "watch" => arguments.iter().filter(|word| !word.is_option()).cloned().collect(),

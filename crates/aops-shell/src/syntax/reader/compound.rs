@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
                         reader.at += 1;
                     }
                     b'\\' if reader.byte(reader.at + 1) == Some(b'\n') => return None,
-                    _ => reader.piece(byte)?,
+                    _ => reader.piece(false)?,
                 }
             }
             Some(())

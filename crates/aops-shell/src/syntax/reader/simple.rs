@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
             self.at = begin;
             self.gather(begin, |reader| {
                 while reader.at < body_end {
-                    reader.quoted_piece()?;
+                    reader.piece(true)?;
                 }
                 (reader.at == body_end).then_some(())
             })?

@@ -21,7 +21,7 @@ impl<'a> Reader<'a> {
         let mut pattern = None;
         while let Some(byte) = self.byte(self.at) {
             if byte == b'(' && pattern == Some(self.at) {
-                self.bracket(self.at, 1, b'(', b')')?;
+                self.bracket(1, b'(', ")")?;
             } else if self.at_process() {
                 self.substitution()?;
             } else if ends_word(byte) {
@@ -29,24 +29,20 @@ impl<'a> Reader<'a> {
             } else if byte == b'\\' && self.byte(self.at + 1) == Some(b'\n') {
                 // Between words a continuation is a blank; inside one it may hide a keyword or a name.
                 let end = self.at;
-                self.skip_continuations();
+                while self.byte(self.at) == Some(b'\\') && self.byte(self.at + 1) == Some(b'\n') {
+                    self.at += 2;
+                }
                 if self.byte(self.at).is_some_and(|byte| !ends_word(byte) || byte == b'(') {
                     return None;
                 }
                 self.at = end;
                 break;
             } else {
-                self.piece(byte)?;
+                self.piece(false)?;
                 pattern = b"@!?+*".contains(&byte).then_some(self.at);
             }
         }
         Some(())
-    }
-
-    fn skip_continuations(&mut self) {
-        while self.byte(self.at) == Some(b'\\') && self.byte(self.at + 1) == Some(b'\n') {
-            self.at += 2;
-        }
     }
 
     /// `<(` or `>(`
@@ -54,13 +50,15 @@ impl<'a> Reader<'a> {
         matches!(self.byte(self.at), Some(b'<' | b'>')) && self.byte(self.at + 1) == Some(b'(')
     }
 
-    /// Pass one character, quoted text or expansion.
-    pub(super) fn piece(&mut self, byte: u8) -> Option<()> {
-        match byte {
-            b'\\' => self.escaped(),
-            b'\'' => self.single(),
-            b'"' => self.double(),
-            b'$' => self.dollar(false),
+    /// Pass one character, quoted text or expansion; or, inside double quotes or a here-document, where quotes are letters.
+    pub(super) fn piece(&mut self, quoted: bool) -> Option<()> {
+        match self.byte(self.at)? {
+            b'\\' if quoted && self.byte(self.at + 1) == Some(b'\n') => self.continued(),
+            // The rest of a longer character is like any other letter.
+            b'\\' => self.skip(2),
+            b'\'' if !quoted => self.single(),
+            b'"' if !quoted => self.double(),
+            b'$' => self.dollar(quoted),
             b'`' => self.escaping(1, b'`'),
             _ => self.skip(1),
         }
@@ -68,11 +66,6 @@ impl<'a> Reader<'a> {
 
     pub(super) fn skip(&mut self, count: usize) -> Option<()> {
         (self.at + count <= self.text.len()).then(|| self.at += count)
-    }
-
-    fn escaped(&mut self) -> Option<()> {
-        // The rest of a longer character is like any other letter.
-        self.skip(2)
     }
 
     /// A line continuation inside quotes, where names and signs must not go on behind it.
@@ -91,21 +84,10 @@ impl<'a> Reader<'a> {
         self.at += 1;
         self.nested(|reader| {
             while reader.byte(reader.at)? != b'"' {
-                reader.quoted_piece()?;
+                reader.piece(true)?;
             }
             reader.skip(1)
         })
-    }
-
-    /// One character or expansion inside double quotes or a here-document.
-    pub(super) fn quoted_piece(&mut self) -> Option<()> {
-        match self.byte(self.at)? {
-            b'\\' if self.byte(self.at + 1) == Some(b'\n') => self.continued(),
-            b'\\' => self.escaped(),
-            b'$' => self.dollar(true),
-            b'`' => self.escaping(1, b'`'),
-            _ => self.skip(1),
-        }
     }
 
     /// Backquotes or `$'…'` with an opening this long: a backslash takes the next character along.
@@ -114,7 +96,7 @@ impl<'a> Reader<'a> {
         loop {
             match self.byte(self.at)? {
                 byte if byte == close => return self.skip(1),
-                b'\\' => self.escaped()?,
+                b'\\' => self.skip(2)?,
                 _ => self.at += 1,
             }
         }
@@ -122,15 +104,10 @@ impl<'a> Reader<'a> {
 
     fn dollar(&mut self, quoted: bool) -> Option<()> {
         match self.byte(self.at + 1) {
-            Some(b'(') if self.byte(self.at + 2) == Some(b'(') => {
-                let begin = self.at;
-                self.bracket(begin, 3, b'(', b')')?;
-                (self.byte(self.at)? == b')').then(|| self.at += 1)?;
-                self.end_part(begin)
-            }
+            Some(b'(') if self.byte(self.at + 2) == Some(b'(') => self.bracket(3, b'(', "))"),
             Some(b'(') => self.substitution(),
-            Some(b'[') => self.bracket(self.at, 2, b'[', b']'),
-            Some(b'{') => self.nested(|reader| reader.parameter(quoted)),
+            Some(b'[') => self.bracket(2, b'[', "]"),
+            Some(b'{') => self.nested(|reader| reader.part(|reader| reader.parameter(quoted))),
             Some(b'\'') if !quoted => self.escaping(2, b'\''),
             Some(b'\\') if self.byte(self.at + 2) == Some(b'\n') => None,
             // So that `$?(` is no pattern.
@@ -138,23 +115,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn begin_part(&mut self, at: usize) {
+    /// Keeps where the part that `read` passes begins and ends.
+    fn part<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let (at, index) = (self.at, self.parts.len());
         self.parts.push(Part { at, end: at, list: None });
-    }
-
-    fn end_part(&mut self, at: usize) -> Option<()> {
-        let index = self.parts.binary_search_by_key(&at, |part| part.at).ok()?;
+        let read = read(self)?;
         self.parts[index].end = self.at;
-        Some(())
+        Some(read)
     }
 
-    /// The part that begins here, up to the bracket that closes it: quotes and expansions inside are passed.
-    fn bracket(&mut self, begin: usize, opening: usize, open: u8, close: u8) -> Option<()> {
-        self.begin_part(begin);
-        self.at = begin + opening;
-        self.nested(|reader| reader.until(open, close))?;
-        self.at += 1;
-        self.end_part(begin)
+    /// The part that begins here, up to the brackets that close it: quotes and expansions inside are passed.
+    fn bracket(&mut self, opening: usize, open: u8, closing: &str) -> Option<()> {
+        self.part(|reader| {
+            reader.at += opening;
+            reader.nested(|reader| reader.until(open, closing.as_bytes()[0]))?;
+            reader.text.get(reader.at..)?.starts_with(closing).then(|| reader.at += closing.len())
+        })
     }
 
     pub(super) fn until(&mut self, open: u8, close: u8) -> Option<()> {
@@ -166,7 +142,7 @@ impl<'a> Reader<'a> {
                 b'\\' if self.byte(self.at + 1) == Some(b'\n') => return None,
                 byte => {
                     depth = depth + usize::from(byte == open) - usize::from(byte == close);
-                    self.piece(byte)?;
+                    self.piece(false)?;
                 }
             }
         }
@@ -174,52 +150,50 @@ impl<'a> Reader<'a> {
 
     /// `$(…)` or `<(…)`: a program of its own.
     fn substitution(&mut self) -> Option<()> {
-        let begin = self.at;
-        self.begin_part(begin);
-        self.at += 2;
-        let outer = std::mem::take(&mut self.parts);
-        self.level += 1;
-        if self.level >= PROGRAMS {
-            return None;
-        }
-        let list = self.nested(|reader| {
-            let list = if reader.text.as_bytes()[begin] == b'$' { reader.list() } else { reader.statements() };
-            list.filter(|_| reader.pass(")"))
+        let is_process = self.byte(self.at) != Some(b'$');
+        let list = self.part(|reader| {
+            reader.at += 2;
+            let outer = std::mem::take(&mut reader.parts);
+            reader.level += 1;
+            if reader.level >= PROGRAMS {
+                return None;
+            }
+            let list = reader.nested(|reader| {
+                let list = if is_process { reader.statements() } else { reader.list() };
+                list.filter(|_| reader.pass(")"))
+            })?;
+            // The body of a here-document must stand before the bracket.
+            if reader.documents.is_some_and(|documents| documents.level == reader.level) {
+                return None;
+            }
+            reader.level -= 1;
+            reader.parts = outer;
+            Some(list)
         })?;
-        // The body of a here-document must stand before the bracket.
-        if self.documents.is_some_and(|documents| documents.level == self.level) {
-            return None;
-        }
-        self.level -= 1;
-        self.parts = outer;
-        self.end_part(begin)?;
         self.parts.last_mut()?.list = Some(list);
         Some(())
     }
 
     /// `${…}`
     fn parameter(&mut self, quoted: bool) -> Option<()> {
-        let begin = self.at;
-        self.begin_part(begin);
-        self.at += 2;
+        let begin = self.at + 2;
+        self.at = begin;
         while self.byte(self.at).is_some_and(is_name_byte) {
             self.at += 1;
         }
         // `${ program; }` and `${| program; }`
-        if self.at == begin + 2 && matches!(self.byte(self.at)?, b' ' | b'\t' | b'\n' | b'|' | b'(') {
+        if self.at == begin && matches!(self.byte(self.at)?, b' ' | b'\t' | b'\n' | b'|' | b'(') {
             return None;
         }
         loop {
             match self.byte(self.at)? {
-                b'}' => break,
+                b'}' => return self.skip(1),
                 b'\\' if self.byte(self.at + 1) == Some(b'\n') => return None,
                 b'\'' if quoted => self.ambiguous()?,
                 b'$' => self.dollar(quoted)?,
-                byte => self.piece(byte)?,
+                _ => self.piece(false)?,
             }
         }
-        self.at += 1;
-        self.end_part(begin)
     }
 
     /// Single quotes in `"${x:-…}"` hide a bracket in bash, and are letters in other shells: both must come to the same.

@@ -1,7 +1,7 @@
 //! Reads what a `$` or a backquote begins: variables, substitutions, arithmetic.
 
 use super::Run;
-use super::scan::{Piece, Scan};
+use super::scan::{Piece, Quotes, Scan};
 use crate::syntax::Bit;
 use crate::syntax::tree::is_name_byte;
 
@@ -147,11 +147,7 @@ impl Scan<'_> {
     /// The word of `${x:-word}`: it, or nothing that is known.
     fn default(&mut self, from: usize, to: usize, quoted: bool) {
         let mut within = Scan::new(self.raw, self.scope);
-        if quoted {
-            within.quoted(from, to, false);
-        } else {
-            within.read(from, to);
-        }
+        within.read(from, to, if quoted { Quotes::Document } else { Quotes::None });
         let bits = within.pieces.iter().map(|piece| match piece {
             Piece::Bit(bit) => vec![*bit],
             Piece::OneOf(texts, _) => texts.first().cloned().unwrap_or_default(),

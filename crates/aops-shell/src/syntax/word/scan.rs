@@ -20,6 +20,17 @@ pub(super) enum Piece {
     OneOf(Vec<Vec<Bit>>, bool),
 }
 
+/// Around the text that is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quotes {
+    None,
+    Double,
+    /// `$'…'`
+    Ansi,
+    /// A here-document, which no quote ends.
+    Document,
+}
+
 /// A raw word that is being read. Places are bytes of its text.
 pub(super) struct Scan<'t> {
     pub(super) scope: &'t Scope,
@@ -42,14 +53,14 @@ impl<'t> Scan<'t> {
     /// Only what text inside it runs and sets; its characters are not wanted.
     pub(super) fn inside(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
-        within.quoted(from, to, false);
+        within.read(from, to, Quotes::Document);
         self.take(within.done);
     }
 
     /// The same of an arithmetic text, where all that stands for text is a number or a program.
     pub(super) fn sum(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
-        within.quoted(from, to, false);
+        within.read(from, to, Quotes::Document);
         self.done.numbers.extend(names(self.raw, from, to));
         self.done.counts.append(&mut within.done.runs);
         self.take(within.done);
@@ -82,32 +93,37 @@ impl<'t> Scan<'t> {
         (letter, at + letter.len_utf8())
     }
 
-    pub(super) fn read(&mut self, from: usize, to: usize) {
-        self.pieces.reserve(to - from);
+    /// Reads up to the closing quote, or all of it; the place after that.
+    pub(super) fn read(&mut self, from: usize, to: usize, quotes: Quotes) -> usize {
+        let (is_bare, is_ansi) = (quotes == Quotes::None, quotes == Quotes::Ansi);
         let mut at = from;
         while at < to {
             at = match (self.byte(at, to), self.byte(at + 1, to)) {
+                (b'"', _) if quotes == Quotes::Double => return at + 1,
+                (b'\'', _) if is_ansi => return at + 1,
+                (b'\\', _) if is_ansi => self.escape(at + 1, to),
                 (b'\\', b'\n') => at + 2,
-                (b'\\', _) if at + 1 < to => {
+                (b'\\', next) if at + 1 < to && (is_bare || b"$`\"\\".contains(&next)) => {
                     let (letter, end) = self.letter(at + 1);
                     self.text(letter);
                     end
                 }
-                (b'\'', _) => self.single(at + 1, to),
-                (b'"', _) => self.quoted(at + 1, to, true),
-                (b'$', b'\'') => self.ansi(at + 2, to),
-                (b'$', b'"') => self.quoted(at + 2, to, true),
-                (b'$' | b'`', _) => self.dollar(at, to, false),
-                (b'<' | b'>', b'(') => self.program(at, to),
-                (b'@' | b'+' | b'!' | b'?' | b'*', b'(') => self.extended_glob(at + 1, to),
-                (b'[', _) => self.bracket(at, to),
+                (b'\'', _) if is_bare => self.single(at + 1, to),
+                (b'"', _) if is_bare => self.read(at + 1, to, Quotes::Double),
+                (b'$', b'\'') if is_bare => self.read(at + 2, to, Quotes::Ansi),
+                (b'$', b'"') if is_bare => self.read(at + 2, to, Quotes::Double),
+                (b'$' | b'`', _) if !is_ansi => self.dollar(at, to, !is_bare),
+                (b'<' | b'>', b'(') if is_bare => self.program(at, to),
+                (b'@' | b'+' | b'!' | b'?' | b'*', b'(') if is_bare => self.extended_glob(at + 1, to),
+                (b'[', _) if is_bare => self.bracket(at, to),
                 _ => {
                     let (letter, end) = self.letter(at);
-                    self.pieces.push(plain(letter));
+                    self.pieces.push(if is_bare { plain(letter) } else { Piece::Bit(Bit::Char(letter)) });
                     end
                 }
             };
         }
+        at
     }
 
     fn single(&mut self, from: usize, to: usize) -> usize {
@@ -115,45 +131,6 @@ impl<'t> Scan<'t> {
         let text = self.raw.text;
         text[from..end].chars().for_each(|c| self.text(c));
         end + 1
-    }
-
-    /// The inside of double quotes up to the closing one, or a here-document; the place after it.
-    pub(super) fn quoted(&mut self, from: usize, to: usize, closes: bool) -> usize {
-        let mut at = from;
-        while at < to {
-            at = match (self.byte(at, to), self.byte(at + 1, to)) {
-                (b'"', _) if closes => return at + 1,
-                (b'\\', b'\n') => at + 2,
-                (b'\\', next @ (b'$' | b'`' | b'"' | b'\\')) => {
-                    self.text(char::from(next));
-                    at + 2
-                }
-                (b'$' | b'`', _) => self.dollar(at, to, true),
-                _ => {
-                    let (letter, end) = self.letter(at);
-                    self.text(letter);
-                    end
-                }
-            };
-        }
-        at
-    }
-
-    /// `$'…'`
-    fn ansi(&mut self, from: usize, to: usize) -> usize {
-        let mut at = from;
-        while at < to {
-            let (letter, end) = self.letter(at);
-            at = match letter {
-                '\'' => return end,
-                '\\' => self.escape(end, to),
-                _ => {
-                    self.text(letter);
-                    end
-                }
-            };
-        }
-        at
     }
 
     fn escape(&mut self, at: usize, to: usize) -> usize {

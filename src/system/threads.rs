@@ -1,0 +1,31 @@
+//! Work that several threads share.
+//!
+//! Starts threads and waits for them. Invariant: nothing runs on after the call.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Runs `work` in as many threads as there are cores, `most` at most.
+pub fn run(most: usize, work: impl Fn() + Sync) {
+    let threads = thread::available_parallelism().map_or(2, |n| n.get().min(8)).min(most);
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(&work);
+        }
+        work();
+    });
+}
+
+/// What `work` makes of each item, in any order.
+pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> Option<R> + Sync) -> Vec<R> {
+    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
+    run(items.len(), || {
+        let mut own = Vec::new();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            own.extend(work(item));
+        }
+        made.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
+    });
+    made.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
