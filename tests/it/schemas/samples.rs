@@ -206,6 +206,7 @@ fn memory() -> Memory {
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
     Memory {
+        clashes: Vec::new(),
         progress: TaskProgress { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
         policy: None,
         baseline_sha256: None,
@@ -334,6 +335,7 @@ fn step() -> Step {
 /// An event of which nothing more is known than that it came.
 fn unseen() -> Seen {
     Seen {
+        clashes: Vec::new(),
         agent_id: None,
         policy: None,
         foreign: None,
