@@ -6,5 +6,8 @@ pub mod real_paths;
 pub mod tampering;
 pub mod foreign_agents;
 pub mod checks;
+pub mod growth;
+pub mod plan;
+pub mod evidence;
 pub mod outside;
 pub mod call;

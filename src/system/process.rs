@@ -7,7 +7,6 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 
 pub mod detached;
-pub mod kin;
 
 use crate::system::signal;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -25,7 +24,6 @@ pub struct Task<'a> {
     pub program: &'a Path,
     pub args: &'a [String],
     pub folder: &'a Path,
-    /// The whole environment.
     pub variables: &'a [(&'a str, &'a std::ffi::OsStr)],
     pub input: &'a [u8],
     pub timeout: Duration,
