@@ -129,6 +129,9 @@ pub struct Memory {
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
     pub calls: Vec<OpenCall>,
+    /// Names of our agents that foreign files have taken, where `shadowed` is one; older versions recorded none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<String>,
     /// Where the loop stands, beyond the public state.
     #[serde(rename = "course")]
     pub progress: TaskProgress,

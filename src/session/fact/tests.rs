@@ -62,6 +62,7 @@ fn all() -> Vec<Fact> {
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),
         boot: text(),
+        clashes: vec!["c".to_owned()],
         event: "Stop".to_owned(),
         folders: Some(map()),
         foreign: text(),

@@ -220,6 +220,7 @@ fn memory() -> Memory {
         baseline: map(),
         baseline_sha256: Some(digest()),
         boot: text(),
+        clashes: vec!["critic".to_owned()],
         calls: calls(),
         progress: course(),
         folders: map(),
@@ -241,6 +242,7 @@ fn memory() -> Memory {
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
     Memory {
+        clashes: Vec::new(),
         progress: TaskProgress {
             before: None,
             checks: BTreeMap::new(),
@@ -338,6 +340,7 @@ fn seen() -> Seen {
         baseline: Some(map()),
         baseline_sha256: Some(digest()),
         boot: some(),
+        clashes: vec!["critic".to_owned()],
         event: text(),
         folders: Some(map()),
         foreign: some(),
@@ -394,6 +397,7 @@ fn step() -> Step {
 /// An event of which nothing more is known than that it came.
 fn unseen() -> Seen {
     Seen {
+        clashes: Vec::new(),
         agent_id: None,
         policy: None,
         foreign: None,
