@@ -25,6 +25,7 @@ fn full() -> (State, Memory) {
     let text = || Some("x".to_owned());
     let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
     let memory = Memory {
+        at_work: vec![AtWork { agent_id: text(), ..AtWork::default() }],
         baseline: map(),
         baseline_sha256: Some("d".to_owned()),
         boot: "b".to_owned(),
@@ -74,6 +75,7 @@ fn full() -> (State, Memory) {
         }),
         shadowed: text(),
         synced: 1,
+        told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
     };
