@@ -22,7 +22,6 @@ macro_rules! facts {
     ($($kind:literal: $name:ident($fact:ty),)*) => {
         /// One fact.
         #[derive(Clone, Debug)]
-        #[expect(clippy::large_enum_variant, reason = "the largest, an event, is among the most frequent")]
         pub enum Fact {
             $($name($fact),)*
         }

@@ -470,7 +470,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         told: false,
         ..step()
     };
-    let all = [
+    let all = vec![
         Fact::Open(Opened { policy: None, previous: None, ..open.clone() }),
         Fact::Open(open),
         Fact::Event(unseen()),
