@@ -107,6 +107,12 @@ fn with_prompt(
         let hits = hits::choose(&event.prompt, &brief.leads);
         return Ok(hits.map_or_else(Verdict::pass, |hits| Verdict::context("hydrate", hits)));
     }
+    if let Some(why) = &ledger.session().memory.agentless {
+        let words = format!(
+            "Reading and answering are free. Changes are refused in this session: they need a plan, only an agent can make one, and this client cannot start agents ({why}). If the prompt asks for a change, say plainly that you cannot make it."
+        );
+        return Ok(Verdict::context("hydrate", words));
+    }
     let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file)];
     let words =
         Phrase::new("hydration-instruction.md", values).fill(&texts::template(env, "hydration-instruction.md")?);

@@ -6,5 +6,6 @@ pub mod real_paths;
 pub mod tampering;
 pub mod foreign_agents;
 pub mod checks;
+pub mod client;
 pub mod outside;
 pub mod call;

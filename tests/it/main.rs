@@ -41,6 +41,7 @@ mod runs;
 mod schemas;
 mod simulate;
 mod speed;
+mod start_mode;
 mod status;
 mod task_loop;
 mod tidy;

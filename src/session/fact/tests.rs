@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::policy::ModeLevel;
 use crate::model::phase::Phase;
 use crate::session::state::{Sandbox, TaskProgress};
 use crate::text::json;
@@ -49,9 +50,11 @@ fn all() -> Vec<Fact> {
         about: raw(),
         agent_id: text(),
         agent_type: text(),
+        agentless: text(),
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),
         boot: text(),
+        client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
         event: "Stop".to_owned(),
         folders: Some(map()),
         foreign: text(),
@@ -109,6 +112,7 @@ fn all() -> Vec<Fact> {
         }),
         Fact::Waive(Waiver::default()),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
+        Fact::Mode(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
         Fact::Run(Staged { stage: Some(RunStep::default()), ..Staged::default() }),
         Fact::Violation(Violation {
             agent_id: text(),

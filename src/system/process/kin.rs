@@ -1,9 +1,10 @@
-//! Kills every process that a program left behind, found by a variable in its environment.
+//! Kills every process that a program left behind, found by a variable in its environment; and tells what is above a process.
 //!
 //! Reads `/proc`, sends signals. The process group does not tell: the client runs each command in a session of its own, and
 //! the command lives on when the client is killed. Pids do not tell either: they are reused. Invariants: never kills itself;
 //! does nothing without `/proc` (macOS), or to a process of another user.
 
+use super::{Task, run};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,6 +15,9 @@ use std::time::Duration;
 /// Number of scans, and the time between two: a process that is just being started has no environment yet.
 const LOOKS: usize = 40;
 const APART: Duration = Duration::from_millis(10);
+
+const MOST_ABOVE: usize = 64;
+const SOON: Duration = Duration::from_secs(2);
 
 /// Kills every process with `name=value` in its environment and its descendants, until none is left. False without
 /// `/proc`.
@@ -60,6 +64,49 @@ fn marked(proc: &Path, mark: &[u8]) -> BTreeSet<i32> {
         }
         found.extend(more);
     }
+}
+
+/// The processes above this one, the nearest first.
+pub fn ancestors(pid: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut at = pid;
+    while found.len() < MOST_ABOVE {
+        at = stat(at, "ppid").map_or(0, |said| said.parse().unwrap_or_default());
+        if at <= 0 {
+            break;
+        }
+        found.push(at);
+    }
+    found
+}
+
+/// When this process was started, as the system counts; nothing where there is none.
+pub fn started(pid: i32) -> Option<String> {
+    stat(pid, "lstart")
+}
+
+/// The words that a process was started with.
+pub fn command_line(pid: i32) -> Vec<String> {
+    if let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) {
+        let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        return words.collect();
+    }
+    stat(pid, "command").unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Parent or start of a process, from `/proc`; where there is none, from `ps`.
+fn stat(pid: i32, what: &str) -> Option<String> {
+    if Path::new("/proc/self/stat").exists() {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let after = stat.rsplit_once(')').map(|(_, rest)| rest)?;
+        // State, parent, …; the start is the twenty-second field of the line.
+        return after.split_whitespace().nth(if what == "ppid" { 1 } else { 19 }).map(str::to_owned);
+    }
+    let args = ["-o", &format!("{what}="), "-p", &pid.to_string()].map(str::to_owned);
+    let (program, folder) = (Path::new("/bin/ps"), Path::new("/"));
+    let task = Task { program, args: &args, folder, variables: &[], input: b"", timeout: SOON, keep: 64 << 10 };
+    let said = run(&task).ok()?;
+    Some(String::from_utf8_lossy(&said.stdout).trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// The parent in a line of `stat`; the name before it may contain anything, brackets too.

@@ -4,8 +4,8 @@ use aops_hook::checkpoint::form::{
     AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Orchestrator, Timing,
 };
 use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
-use aops_hook::config::policy::Policy;
 use aops_hook::config::policy::check::Moment;
+use aops_hook::config::policy::{ModeLevel, Policy};
 use aops_hook::model::call::{CallKey, CallState, Effect};
 use aops_hook::model::phase::Phase;
 use aops_hook::session::agent_report::AgentReport;
@@ -14,8 +14,8 @@ use aops_hook::session::fact::{
     Taken, Unblocked, Violation,
 };
 use aops_hook::session::state::{
-    Audit, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, RollbackState, RunStep, Sandbox, Started, State,
-    Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
+    Audit, ClientProcess, Flags, Hydration, LastRun, MainAgent, Memory, ModeAsked, OpenCall, RollbackState, RunStep,
+    Sandbox, Started, State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use serde_json::Value;
@@ -180,12 +180,23 @@ fn held() -> BTreeMap<String, Vec<String>> {
     BTreeMap::from([("settings.json".to_owned(), vec!["Stop".to_owned()])])
 }
 
+fn client() -> ClientProcess {
+    ClientProcess { pid: 1, started: text() }
+}
+
+fn asked() -> ModeAsked {
+    ModeAsked { asked: text(), level: Some(ModeLevel::Loop), refused: some() }
+}
+
 fn memory() -> Memory {
     Memory {
+        agentless: some(),
         baseline: map(),
         baseline_sha256: Some(digest()),
         boot: text(),
         calls: calls(),
+        chosen: Some(asked()),
+        client: Some(client()),
         progress: course(),
         folders: map(),
         held: held(),
@@ -207,6 +218,9 @@ fn calm() -> Memory {
     Memory {
         progress: TaskProgress { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
         policy: None,
+        agentless: None,
+        chosen: None,
+        client: None,
         baseline_sha256: None,
         run: None,
         shadowed: None,
@@ -284,9 +298,11 @@ fn seen() -> Seen {
         about: raw(),
         agent_id: some(),
         agent_type: some(),
+        agentless: some(),
         baseline: Some(map()),
         baseline_sha256: Some(digest()),
         boot: some(),
+        client: Some(client()),
         event: text(),
         folders: Some(map()),
         foreign: some(),
@@ -333,6 +349,8 @@ fn step() -> Step {
 fn unseen() -> Seen {
     Seen {
         agent_id: None,
+        agentless: None,
+        client: None,
         policy: None,
         foreign: None,
         root: None,
@@ -411,6 +429,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Waive(waiver()),
         Fact::Check(checked()),
         Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
+        Fact::Mode(asked()),
+        Fact::Mode(ModeAsked { asked: text(), level: None, refused: None }),
         Fact::Run(Staged { run_id: text(), stage: None, task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(stage()), task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(begun()), task: text() }),
