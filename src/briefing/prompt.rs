@@ -8,11 +8,12 @@ use crate::briefing::hits;
 use crate::briefing::sources::Found;
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts;
-use crate::gate::Context;
+use crate::gate::{Context, owed};
 use crate::ledger::open::Ledger;
 use crate::model::agent::{Agent, meant, ours};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
@@ -63,9 +64,21 @@ pub fn offer(
             );
             Verdict::context("audit", words)
         }
+        EventKind::PostToolUse => match review(ledger.session(), event, context) {
+            Some(words) => Verdict::context("hydrate", words),
+            None => return Ok(verdict),
+        },
         _ => return Ok(verdict),
     };
     Ok(verdict.join(extra))
+}
+
+/// After the call that brought a plan: who must review it.
+fn review(session: &Session, event: &Event, context: &Context) -> Option<String> {
+    let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
+    let kind = json::read(&call.input).ok()?.text_of("subagent_type").and_then(|kind| meant(&kind))?;
+    let waits = session.state.phase == Phase::Review && ours(&kind)?.name == "prompt-hydrator";
+    waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent("critic")))
 }
 
 /// The agent of ours that starts here and is to be briefed.
@@ -113,7 +126,8 @@ fn with_prompt(
         );
         return Ok(Verdict::context("hydrate", words));
     }
-    let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file)];
+    let end = ("at_the_end", owed::announce(policy, context));
+    let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file), end];
     let words =
         Phrase::new("hydration-instruction.md", values).fill(&texts::template(env, "hydration-instruction.md")?);
     Ok(Verdict::context("hydrate", words))

@@ -4,7 +4,7 @@
 //! work; after a few refusals without progress the turn may end and the user is told.
 
 use super::{Context, checks, is_waived};
-use crate::config::policy::Level;
+use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::agent::ours;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
@@ -60,6 +60,30 @@ pub fn gate_of_debt(debt: &str) -> &str {
 /// What this task still owes, in the order in which to do it.
 pub fn debts(session: &Session, context: &Context) -> Vec<Debt> {
     held(session, context, Level::Enforce)
+}
+
+/// What a task will owe at its end, as one sentence: who knows it beforehand need not be refused a stop.
+pub fn announce(policy: &Policy, context: &Context) -> String {
+    let gates = &policy.gates;
+    let start = |name: &str, level: Level| {
+        (level == Level::Enforce).then(|| format!("start the agent `{}`", context.agent(name)))
+    };
+    let word = |word: &str, level: Level| (level == Level::Enforce).then(|| word.to_owned());
+    let reflect = start("framework", gates.reflect).filter(|_| policy.mode.level() != ModeLevel::Loop);
+    // A reflection counts once the work is verified.
+    let (first, then) = match (start("qa-verifier", gates.qa), reflect) {
+        (qa @ Some(_), reflect @ Some(_)) => (qa, reflect),
+        (qa, reflect) => (None, qa.or(reflect)),
+    };
+    let last: Vec<String> =
+        [then, word("commit", gates.commit()), word("push", gates.push())].into_iter().flatten().collect();
+    let together = match last.split_last() {
+        None => None,
+        Some((one, [])) => Some(one.clone()),
+        Some((one, others)) => Some(format!("in one message {} and {one}", others.join(", "))),
+    };
+    let groups: Vec<String> = first.into_iter().chain(together).collect();
+    if groups.is_empty() { String::new() } else { format!("Once all changes are made, {}.", groups.join(", then ")) }
 }
 
 /// There is no git to close the work in, and the user has not been told yet.

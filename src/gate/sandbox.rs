@@ -3,7 +3,7 @@
 //! Invariant: reading, the tracker, spawning agents and asking the user are never refused here, so everything this gate asks
 //! for can be done while it is shut. Way out: each refusal names the agent to start.
 
-use super::{CallContext, Context, is_waived, level};
+use super::{CallContext, Context, is_waived, level, owed};
 use crate::config::policy::Level;
 use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
@@ -85,7 +85,10 @@ fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Conte
             Phrase::new("refusals/sandbox-revise.md", vec![("problems", lines.join("\n")), hydrator])
         }
         Phase::Execute => Phrase::new("refusals/sandbox-question.md", vec![call, effect, hydrator]),
-        _ => Phrase::new("refusals/sandbox.md", vec![call, effect, hydrator]),
+        _ => {
+            let end = ("at_the_end", owed::announce(session.policy(), context));
+            Phrase::new("refusals/sandbox.md", vec![call, effect, hydrator, end])
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod faults;
 mod checks;
 mod cli_texts;
 mod client;
+mod cost;
 mod demo;
 mod doctor;
 mod export;

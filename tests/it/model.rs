@@ -1,7 +1,7 @@
 //! A scripted Messages API on loopback: it gives the answers that the test wrote, and keeps every request.
 //!
-//! Each conversation, the main one and every subagent, has its own script; or a function answers the main one from its
-//! messages, as a real model would. Invariant: nothing is random; ids are counted and usage is constant. Requests to other
+//! Each conversation, the main one and every subagent, has its own script; or a function answers from the messages, as a
+//! real model would. Invariant: nothing is random; ids are counted and usage is constant. Requests to other
 //! hosts come here too, as to a proxy, and are kept as astray.
 
 mod http;
@@ -32,7 +32,7 @@ type Mind = Box<dyn FnMut(&Request) -> Turn + Send>;
 #[derive(Default)]
 struct ModelState {
     main: Vec<Turn>,
-    /// Answers the main conversation instead of a script.
+    /// Answers instead of a script.
     mind: Option<Mind>,
     /// Words of an agent's system prompt, and its turns.
     agents: Vec<(String, Vec<Turn>)>,
@@ -61,7 +61,7 @@ impl Model {
         Self { address, state }
     }
 
-    /// A model that answers the main conversation with a function of the request.
+    /// A model that answers with a function of the request; its agents too, unless they have scripts.
     pub(crate) fn minded(mind: impl FnMut(&Request) -> Turn + Send + 'static) -> Self {
         let model = Self::new([]);
         model.state().mind = Some(Box::new(mind));
@@ -109,7 +109,8 @@ impl ModelState {
     /// The next turn of this conversation, and the number of its message.
     fn next(&mut self, request: &Request) -> (Turn, usize) {
         self.messages += 1;
-        if let (None, Some(mind)) = (&request.agent, &mut self.mind) {
+        let scripted = request.agent.is_some() && !self.agents.is_empty();
+        if let (false, Some(mind)) = (scripted, &mut self.mind) {
             return (mind(request), self.messages);
         }
         let name = request.agent.clone().unwrap_or_default();

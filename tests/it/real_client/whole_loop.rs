@@ -21,10 +21,10 @@ pub(super) fn bash(line: &str) -> Turn {
 fn steps(sandbox: &Sandbox) -> Vec<(Turn, Adds)> {
     vec![
         (write(sandbox, "hello\n"), Adds::Words),
-        (start("prompt-hydrator"), Adds::Nothing),
+        (start("prompt-hydrator"), Adds::Words), // who reviews the plan
         (start("critic"), Adds::Nothing),
         (write(sandbox, "hello\n"), Adds::Words),
-        (start("prompt-hydrator"), Adds::Nothing),
+        (start("prompt-hydrator"), Adds::Words), // who reviews the plan
         (start("critic"), Adds::Nothing),
         (write(sandbox, "hello\n"), Adds::Words), // an audit is drawn
         (start("custodiet"), Adds::Nothing),

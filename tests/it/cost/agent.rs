@@ -1,0 +1,152 @@
+//! An agent that decides by what it has heard: it takes the steps of its task, and does what a refusal tells it to.
+
+use super::conversation::{Heard, hear, hear_since};
+use super::tasks::{Deed, Task};
+use crate::model::{Request, Turn};
+use crate::support::fenced;
+use aops_hook::model::agent::ours;
+use serde_json::{Value, json};
+
+/// Whose advice it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Temperament {
+    /// Does first what the context of its prompt says.
+    Obedient,
+    /// Does first what it wants, and what it is told once it is refused.
+    Realistic,
+}
+
+impl Temperament {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Obedient => "obedient",
+            Self::Realistic => "realistic",
+        }
+    }
+
+    fn heeds(self, heard: &Heard) -> Option<String> {
+        if heard.is_refusal() {
+            return Some(heard.text().to_owned());
+        }
+        heard.context().filter(|_| self == Self::Obedient)
+    }
+}
+
+/// The next turn of the main agent, or of one that it started.
+pub(super) fn answer(request: &Request, tasks: &[Task], temperament: Temperament) -> Turn {
+    let turn = if request.agent.is_some() { report(request, tasks) } else { work(request, tasks, temperament) };
+    turn.unwrap_or_else(|| Turn::text("I was not told what to do here."))
+}
+
+/// The newest prompt is the task in hand.
+fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<Turn> {
+    let (task, heard) = tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)))?;
+    let guide = hear(request).iter().any(|heard| heard.text().contains(GUIDE));
+    let deeds = next_deeds(task, &heard, temperament, guide);
+    let turn = deeds.into_iter().fold(None, |turn: Option<Turn>, deed| match turn {
+        None => Some(deed.turn()),
+        Some(turn) => Some(turn.and(&deed.tool, deed.input)),
+    });
+    Some(turn.unwrap_or_else(|| Turn::text(task.last_words)))
+}
+
+/// The title of what a session in mode `loop` is told at its start.
+const GUIDE: &str = "# How a large task goes here";
+/// Where the advice for the end of the work begins.
+const AT_THE_END: &str = "Once all changes are made";
+
+/// The newest advice comes first, then what was advised before, then the steps of the task, then what is advised for its
+/// end. An obedient agent plans a large task before it begins, where it was told how.
+fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: bool) -> Vec<Deed> {
+    let undone = |deed: &Deed, since: usize| !heard[since..].iter().any(|heard| heard.is_success_of(deed));
+    let advice = |at: usize| temperament.heeds(&heard[at]);
+    let now = |at: usize| {
+        let text = advice(at)?;
+        let now = text.split(AT_THE_END).next().unwrap_or_default();
+        read_advice(now, task).into_iter().find(|deed| undone(deed, at))
+    };
+    let plan = start("prompt-hydrator");
+    let first = (guide && temperament == Temperament::Obedient && task.is_large && undone(&plan, 0)).then_some(plan);
+    let step = || task.steps.iter().find(|step| undone(step, 0)).cloned();
+    if let Some(deed) = first.or_else(|| (0..heard.len()).rev().find_map(now)).or_else(step) {
+        return vec![deed];
+    }
+    if task.steps.iter().all(|step| step.tool == "Read") {
+        return Vec::new();
+    }
+    let last_step = heard.iter().rposition(|heard| task.steps.iter().any(|step| heard.is_success_of(step)));
+    let at_the_end = |at: usize| {
+        let text = advice(at)?;
+        let later = text.split_once(AT_THE_END)?.1.split(['.', '\n']).next()?;
+        let groups = later.split(" then ").map(|group| read_ending(group, task));
+        groups
+            .map(|group| group.into_iter().filter(|deed| undone(deed, last_step.unwrap_or(0))).collect())
+            .find(|group: &Vec<Deed>| !group.is_empty())
+    };
+    (0..heard.len()).rev().find_map(at_the_end).unwrap_or_default()
+}
+
+/// What a text of ours tells the agent to do, in its order: names and commands stand in backticks, the verb before them.
+fn read_advice(text: &str, task: &Task) -> Vec<Deed> {
+    let parts: Vec<&str> = text.split('`').collect();
+    let quoted = parts.chunks_exact(2).map(|pair| (pair[0].trim_end(), pair[1]));
+    let deeds = quoted.filter_map(|(before, quoted)| {
+        let verb = before.strip_suffix(" the agent").unwrap_or(before).split_whitespace().next_back()?;
+        match verb {
+            "start" => Some(start(ours(quoted)?.name)),
+            "run" => Some(Deed::bash(quoted)),
+            _ if quoted == "commit" => Some(commit(task, "")),
+            _ => None,
+        }
+    });
+    deeds.collect()
+}
+
+/// What belongs into one message at the end of the work: agents to start, and one line that commits, and pushes too.
+fn read_ending(text: &str, task: &Task) -> Vec<Deed> {
+    let mut deeds = read_advice(text, task);
+    if text.contains("commit") && !task.files().is_empty() {
+        deeds.push(commit(task, if text.contains("push") { " && git push -q" } else { "" }));
+    }
+    deeds
+}
+
+fn commit(task: &Task, and: &str) -> Deed {
+    let files = task.files().join(" ");
+    Deed::bash(&format!("git add {files} && git commit -q -m '{}'{and}", task.name))
+}
+
+fn start(agent: &str) -> Deed {
+    Deed::new("Agent", json!({"description": agent, "prompt": "Do your part.", "subagent_type": agent}))
+}
+
+/// What one of our agents reports; the title of its instructions says which it is.
+fn report(request: &Request, tasks: &[Task]) -> Option<Turn> {
+    let block = match request.system().lines().find_map(|line| line.strip_prefix("# "))? {
+        "Prompt hydrator" => plan(request, tasks)?,
+        "Critic" => json!({"verdict": "PROCEED", "acceptance_criteria": CRITERIA, "problems": []}),
+        "Custodiet" => json!({"verdict": "OK"}),
+        "QA verifier" => json!({"verdict": "VERIFIED"}),
+        "Framework" => reflection(),
+        _ => return None,
+    };
+    Some(Turn::text(&fenced(block)))
+}
+
+const CRITERIA: [&str; 2] = ["the prompt's wish is met and can be seen in the files", "`sh run-tests.sh` passes"];
+
+/// The plan for the newest prompt in the hydrator's context.
+fn plan(request: &Request, tasks: &[Task]) -> Option<Value> {
+    let context = request.pieces().join("\n");
+    let task = tasks.iter().rev().find(|task| context.contains(task.prompt))?;
+    let kind = if task.is_new { "new" } else { "continue" };
+    let steps = ["read what is there", "change it", "run `sh run-tests.sh`", "commit"];
+    Some(json!({"workflow": task.workflow, "intent": task.prompt, "task": kind, "acceptance_criteria": CRITERIA,
+        "steps": steps}))
+}
+
+fn reflection() -> Value {
+    json!({"reflection": {"request": "as the prompt says", "guidance_received": "the workflow and its criteria",
+        "followed": "Yes", "outcome": "success", "accomplishment": "what was asked, and its tests pass",
+        "root_cause": "none", "proposed_change": "none"}})
+}

@@ -1,0 +1,49 @@
+//! What a task cost, counted in the requests that the model got.
+
+use super::conversation::{Heard, hear, hear_since};
+use crate::model::Request;
+use crate::support::{BINARY, Sandbox};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    pub(super) requests: usize,
+    /// Bytes of all requests.
+    pub(super) sent: usize,
+    pub(super) subagents: usize,
+    /// Calls and ends of turns that were refused.
+    pub(super) refusals: usize,
+    /// Bytes that the main agent was given to read: prompts, results, reports, and what hooks say.
+    pub(super) context: usize,
+}
+
+impl Cost {
+    /// Of one prompt: all requests that followed those `before` it.
+    pub(super) fn count(sandbox: &Sandbox, before: &[Request], all: &[Request], prompt: &str) -> Self {
+        let requests = &all[before.len()..];
+        // The last request of a conversation holds all of it.
+        let mut agents: BTreeMap<_, _> = requests.iter().map(|request| (&request.agent, request)).collect();
+        let main = agents.remove(&None).unwrap();
+        let read = |request| hear(request).iter().map(|heard| measure_text(sandbox, heard.text())).sum::<usize>();
+        let read_before = before.iter().rfind(|request| request.agent.is_none()).map_or(0, read);
+        let refused = |heard: Vec<Heard>| heard.iter().filter(|heard| heard.is_refusal()).count();
+        Self {
+            requests: requests.len(),
+            sent: requests.iter().map(|request| measure_text(sandbox, &request.body.to_string())).sum(),
+            subagents: agents.len(),
+            refusals: refused(hear_since(main, prompt).unwrap())
+                + agents.values().map(|request| refused(hear(request))).sum::<usize>(),
+            context: read(main) - read_before,
+        }
+    }
+}
+
+/// The length of a text without what is longer on one machine, or in one run, than in another.
+fn measure_text(sandbox: &Sandbox, text: &str) -> usize {
+    let text = sandbox.scrub(text).replace(BINARY, "aops-hook");
+    let varying = ["duration_ms: ", "OS Version: "].map(|name| {
+        let values = text.split(name).skip(1);
+        values.map(|value| value.find(['\n', '\\', '<']).unwrap_or(value.len())).sum::<usize>()
+    });
+    text.len() - varying.iter().sum::<usize>()
+}
