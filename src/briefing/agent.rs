@@ -136,6 +136,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("round", (course.rounds + 1).to_string()),
         ("rounds", "3".to_owned()),
         ("waivers", waivers(session)),
+        ("evidence", evidence(session)),
         ("axioms", texts::axioms_text(env, &project)),
         ("workflows", texts::workflows_text(env, &project)),
         ("transcript", one_line(&event.transcript_path, 300)),
@@ -225,6 +226,15 @@ fn waivers(session: &Session) -> String {
         session.memory.progress.waivers.iter().map(|w| format!("{}: {}", w.gate, one_line(&w.reason, 100))).collect();
     all.extend(session.state.task.as_ref().and_then(|task| task.waiver.clone()));
     if all.is_empty() { "none".to_owned() } else { all.join("; ") }
+}
+
+/// What the ledger knows about the command of `evidence.test`.
+fn evidence(session: &Session) -> String {
+    match (&session.policy().evidence.test, session.memory.progress.tested) {
+        (None, _) => "no command is set in `evidence.test`".to_owned(),
+        (Some(test), true) => format!("`{}` succeeded after the last change", one_line(test, 200)),
+        (Some(test), false) => format!("`{}` was not seen to succeed after the last change", one_line(test, 200)),
+    }
 }
 
 /// How many calls came to this end.

@@ -4,7 +4,9 @@
 //! file that cannot or may not be kept is listed as left out; a file that did not change since the last time is not read.
 
 mod walk;
+mod since;
 
+pub use since::{Change, changed_since, is_ignored};
 pub use walk::{Walked, everything_below, hidden_by_rules, walk};
 
 use crate::checkpoint::store::cache::{FileStamp, Known};

@@ -271,7 +271,6 @@ pub fn describe_loop(session: &Session) -> Orchestrator {
     }
 }
 
-/// The main agent and every subagent that was started.
 pub fn describe_agents(session: &Session, tokens: &BTreeMap<String, u64>) -> Vec<AgentState> {
     let used = |name: &str| tokens.get(name).copied().unwrap_or(0);
     let calls = |name: &str| session.memory.invocations.get(name).copied().unwrap_or(0);
@@ -302,7 +301,6 @@ fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
     }
 }
 
-/// The outcome of each gate of the task and of each of the user's checks.
 pub fn describe_gates(session: &Session) -> Governance {
     const MENDS: &str = "INTERVENTION_REQUIRED";
     let (state, course) = (&session.state, &session.memory.progress);

@@ -5,10 +5,12 @@
 //! an interrupted rollback is finished or dropped by the next command or event.
 
 mod finish;
+mod start;
 mod begin;
 
 pub use begin::{Before, Order, Preview, RolledBack, at_phase_change, preview, roll_back, tell};
 pub use finish::{finish_pending, resume};
+pub use start::root;
 
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{self, Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, text};

@@ -210,7 +210,6 @@ impl Registered {
     }
 }
 
-/// Our entries, and the settings that switch hooks off.
 pub fn survey(text: &str) -> Result<Survey, Unreadable> {
     let mut found = Survey::default();
     if text.trim().is_empty() {
@@ -300,7 +299,6 @@ pub fn status_line(text: &str) -> StatusLine {
     }
 }
 
-/// The text with our status line, which runs this program.
 pub fn with_status_line(text: &str, command: &str) -> Result<String, Unreadable> {
     let root = check(text)?;
     let shown = Shown { r#type: "command", command: format!("{} statusline", quoted(command)) };

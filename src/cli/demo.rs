@@ -34,7 +34,6 @@ const STORY: &str = include_str!("demo/story.jsonl");
 /// Changes made at most while waiting for an audit to be due, or to bind.
 const MOST_CHANGES: usize = 40;
 
-/// The main agent, as the demo shows it.
 const MAIN: &str = "agent";
 
 #[derive(Debug, Default, Deserialize)]
@@ -168,7 +167,7 @@ impl Player<'_, '_> {
         for (n, line) in STORY.lines().enumerate() {
             let step: StoryStep = serde_json::from_str(line).with_context(|| format!("line {}", n + 1))?;
             match &step.action {
-                _ if step.needs_git && !self.stage.has_git() => {}
+                _ if step.needs_git && self.stage.git.is_none() => {}
                 Some(Action::Act(title)) => {
                     self.act += 1;
                     if !self.io.json {

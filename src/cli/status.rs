@@ -312,6 +312,7 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
         "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session),
         "mode": session.policy().mode.level(),
         "blocked": flags.custodiet_blocked, "block_reason": flags.custodiet_block_reason,
+        "planned": session.is_planned(), "outgrown": session.memory.progress.outgrown,
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,
         "workflow": flags.current_workflow, "hydration_pending": flags.hydration_pending,
         "refusals": state.stop.refusals, "agents": state.subagents, "calls": calls,

@@ -8,6 +8,7 @@ use crate::model::call::Effect;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Checked, Step};
+use crate::session::growth::{ChangedFile, Growth};
 use crate::session::state::RunStep;
 use crate::tool::targets::Targets;
 use std::collections::BTreeMap;
@@ -55,12 +56,27 @@ pub struct CallContext {
     pub touches_tree: bool,
     /// What in it has an effect outside this machine; looked for where a task without a plan must not have one.
     pub outside: Option<String>,
+    /// What the file of an edit will be, where the task is weighed.
+    pub grows: Option<ChangedFile>,
+    /// It is the command of `evidence.test`, and its success is evidence.
+    pub tests: Evidence,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
     pub paths: Vec<String>,
     pub commands: Vec<Vec<String>>,
     /// For the user's checks: the file an edit tool would save, and whether a line would commit.
     pub saves: Option<String>,
     pub commits: bool,
+}
+
+/// Whether a call is the command of `evidence.test`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Evidence {
+    #[default]
+    Other,
+    /// It runs the command, and succeeds only if that does.
+    Contains,
+    /// It is the command and nothing else.
+    Is,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +91,10 @@ pub struct EndContext {
     pub disarmed: Option<String>,
     /// Guarded files that the write changed otherwise.
     pub changed: Vec<String>,
+    /// After a command: all that the task changed so far, where the task is weighed.
+    pub grown: Option<Growth>,
+    /// After `ExitPlanMode`: the plan that a person approved.
+    pub plan: Option<Box<AgentReport>>,
 }
 
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 //! Reads session, event and verdict; writes nothing. Invariants: every event leaves a fact; every call that is asked is
 //! settled by some later event; the answer stands beside the question.
 
-use crate::gate::Context;
 use crate::gate::owed::{debts, gate_of_debt, without_git};
+use crate::gate::{Context, Evidence, reflection, sandbox};
 use crate::model::agent::ours;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
@@ -13,7 +13,7 @@ use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
-use crate::session::state::OpenCall;
+use crate::session::state::{OpenCall, Sandbox};
 use crate::text::json::{cut, quoted};
 use crate::text::redact::redact;
 use serde_json::value::RawValue;
@@ -37,14 +37,25 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
             let mut seen = seen(event, context, said(verdict));
             seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
             if event.kind == EventKind::Stop && !event.busy {
-                seen.owed = Some(debts(session, context).iter().map(|debt| debt.name.to_owned()).collect());
+                let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
+                seen.reflection = reflection::written(session, context, &owed);
+                seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
+                seen.owed = Some(owed);
                 seen.no_git = verdict.ruling != Ruling::Deny && without_git(session, context);
+            }
+            if event.kind == EventKind::PermissionRequest {
+                seen.asks_plan = context.attended && is_plan_question(event);
             }
             facts.push(Fact::Event(seen));
             facts.extend(reported(session, event, verdict, context));
             facts
         }
     }
+}
+
+/// The main agent shows the plan that it made in plan mode.
+fn is_plan_question(event: &Event) -> bool {
+    event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
 }
 
 /// The verdict of one of our agents, or that its report held none. A BLOCK is a block at once, in the same batch.
@@ -119,6 +130,10 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     first.input = raw(&call.clipped);
     first.effect = context.effect().filter(|effect| *effect != Effect::Read);
     first.mode.clone_from(&event.permission_mode);
+    if let Some(seen) = &context.call {
+        first.grows.clone_from(&seen.grows);
+        first.tests = seen.tests != Evidence::Other;
+    }
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
@@ -126,6 +141,10 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     }
     facts.push(Fact::Call(first));
     facts.extend(decided(event, call, verdict));
+    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == "sandbox") {
+        let seen = context.call.as_ref().filter(|_| last.to == Denied && context.stage.is_none());
+        last.outgrown = seen.and_then(|seen| sandbox::outgrown(session, seen));
+    }
     facts
 }
 
@@ -172,6 +191,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.todos = call.todos.filter(|_| end == Completed);
     last.drawn = context.ended.drawn;
+    (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
     let disarmed = context.ended.disarmed.clone();

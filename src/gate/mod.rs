@@ -9,17 +9,18 @@ pub mod block;
 pub mod checks;
 pub mod moved;
 pub mod owed;
-pub mod facts;
 pub mod repeat;
 pub mod report;
 pub mod rules;
 pub mod sandbox;
+pub mod reflection;
+pub mod facts;
 pub mod audit;
 pub mod agentless;
 pub mod watch;
 pub mod rehearsal;
 
-pub use context::{CallContext, Context, EndContext, StartContext};
+pub use context::{CallContext, Context, EndContext, Evidence, StartContext};
 
 use crate::config::policy::{Level, Policy};
 use crate::model::event::Event;

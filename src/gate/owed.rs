@@ -53,6 +53,7 @@ pub fn gate_of_debt(debt: &str) -> &str {
     match debt {
         "qa-verifier" => "qa",
         "framework" => "reflect",
+        "evidence" => "checks",
         other => other,
     }
 }
@@ -91,7 +92,8 @@ pub fn without_git(session: &Session, context: &Context) -> bool {
     let (commit, push) = closing_levels(session, context);
     let asked = commit == Level::Enforce || push == Level::Enforce;
     let halted = session.state.phase == Phase::Halted;
-    context.tree.unknown && asked && !halted && !session.memory.progress.told_no_git
+    let small = context.stage.is_none() && session.is_small();
+    context.tree.unknown && asked && !halted && !small && !session.memory.progress.told_no_git
 }
 
 /// Debts whose gate is set to `warn`.
@@ -123,10 +125,21 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     if held(gates.checks, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
     }
+    if let Some(test) = session.policy().evidence.test.as_deref().filter(|_| !progress.tested)
+        && held(gates.checks, checks::GATE)
+    {
+        let line = Phrase::new("owed/evidence.md", vec![("command", one_line(test, 200))]);
+        debts.push(Debt { name: "evidence", line });
+    }
+    if session.is_small() {
+        return debts;
+    }
     if session.owes_qa() && !progress.verified && held(gates.qa, "qa") {
         debts.push(Debt { name: "qa-verifier", line: qa(session, context) });
     }
-    if !progress.reflected && held(gates.reflect, "reflect") {
+    // In mode `loop` an agent reflects only on what did not go smoothly; the rest is written from the ledger.
+    let smooth = session.mode() == ModeLevel::Loop && !progress.friction;
+    if !progress.reflected && !smooth && held(gates.reflect, "reflect") {
         let line = Phrase::new("owed/framework.md", vec![("agent", context.agent("framework"))]);
         debts.push(Debt { name: "framework", line });
     }

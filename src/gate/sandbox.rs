@@ -3,7 +3,7 @@
 //! Invariant: reading, the tracker, spawning agents and asking the user are never refused here, so everything this gate asks
 //! for can be done while it is shut. Way out: each refusal names the agent to start.
 
-use super::{CallContext, Context, is_waived, level, owed};
+use super::{CallContext, Context, Evidence, is_waived, level, owed};
 use crate::config::policy::Level;
 use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
@@ -21,7 +21,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let effect = seen.effect;
     let shut = match &context.stage {
         Some(stage) => stage.sandbox == Sandbox::Shut && !(stage.closes && effect == Effect::Close),
-        None => session.state.sandbox == Sandbox::Shut,
+        None => session.is_shut(),
     };
     if let Some(agent) = event.by_our_agent() {
         // An agent that we did not see start may carry one of our names; while the sandbox is shut it may only read.
@@ -31,6 +31,14 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     if !effect.is_write() || is_waived(session, context, GATE) {
         return Verdict::pass();
+    }
+    if context.stage.is_none() && is_free(session, seen) {
+        return Verdict::pass();
+    }
+    if let Some(words) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
+        let end = ("at_the_end", owed::announce(session.policy(), context));
+        let values = vec![("why", words), ("agent", context.agent("prompt-hydrator")), end];
+        return Verdict::refuse(GATE, Phrase::new("refusals/outgrown.md", values));
     }
     if !shut {
         return if context.stage.is_none() && unreviewed(session) {
@@ -48,6 +56,27 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
         None => verdict,
     }
+}
+
+/// Where work is weighed, closing it and running the user's tests is no further change.
+fn is_free(session: &Session, seen: &CallContext) -> bool {
+    let closes = seen.effect == Effect::Close && seen.outside.is_none();
+    let halted = session.state.phase == Phase::Halted;
+    session.weighs() && !halted && (closes || seen.tests == Evidence::Is)
+}
+
+/// Why this change is more than a task without a plan may make; nothing where it is small, or there is a plan.
+pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
+    let progress = &session.memory.progress;
+    let halted = session.state.phase == Phase::Halted;
+    if !session.weighs() || halted || !progress.unplanned || !seen.effect.is_write() {
+        return None;
+    }
+    if let Some(what) = &seen.outside {
+        return Some(format!("`{}` has an effect outside this machine", one_line(what, 120).replace('`', "'")));
+    }
+    let grown = seen.grows.clone().map(|file| progress.grown.with(file));
+    grown.and_then(|growth| session.weigh(&growth)).or_else(|| progress.outgrown.clone())
 }
 
 /// The workflow wants a review, the critic gate only warns, and there was no review.

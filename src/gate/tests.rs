@@ -1,6 +1,7 @@
 mod run;
 mod speech;
 mod stop;
+mod weight;
 
 use super::*;
 use crate::config::policy::check::Moment;
@@ -21,6 +22,7 @@ fn working() -> Session {
     let mut session = Session { seq: 1, ..Session::default() };
     session.state.task = Some(Task { n: 1, writes: 1, ..Task::default() });
     (session.state.phase, session.state.sandbox) = (Phase::Execute, Sandbox::Open);
+    session.state.hydration.hydrated_intent = Some("i".to_owned());
     session.memory.progress.reflected = true;
     session
 }

@@ -9,7 +9,7 @@ use crate::ledger::entry::Line;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::{agent::ours, event::EventKind, phase::Phase};
 use crate::session::fact::{Fact, Reported, Said, Seen, Step};
-use crate::session::{agent_report::AgentReport, fold::Session, prompt::Prompt};
+use crate::session::{fold::Session, prompt::Prompt};
 use crate::text::json::{self, Json, cut};
 use crate::text::template::one_line;
 use serde::Serialize;
@@ -136,6 +136,7 @@ impl Tally {
                 self.follow(|next| &mut next.ended);
                 self.let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
                 self.ended = Some(if self.let_go { "let_go" } else { "end_turn" }.to_owned());
+                seen.reflection.iter().for_each(|reflection| self.count_reflection(reflection));
             }
             EventKind::StopFailure => self.ended = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
             EventKind::SessionEnd => {
@@ -210,7 +211,7 @@ impl Tally {
             }
             "critic" => self.insights.critic_verdict.clone_from(&finding.verdict),
             "qa-verifier" => self.insights.qa_verdict.clone_from(&finding.verdict),
-            "framework" => self.count_reflection(finding),
+            "framework" => self.count_reflection(&finding.reflection),
             _ => {}
         }
         if matches!(report.agent.as_str(), "qa-verifier" | "custodiet") {
@@ -218,18 +219,18 @@ impl Tally {
         }
     }
 
-    fn count_reflection(&mut self, finding: &AgentReport) {
+    fn count_reflection(&mut self, reflection: &BTreeMap<String, String>) {
         for (list, name) in [
             (&mut self.insights.accomplishments, "accomplishment"),
             (&mut self.insights.friction_points, "root_cause"),
             (&mut self.insights.proposed_changes, "proposed_change"),
         ] {
-            let said = finding.reflection.get(name).filter(|text| says_something(text));
+            let said = reflection.get(name).filter(|text| says_something(text));
             if let Some(text) = said {
                 push_new(list, text);
             }
         }
-        self.insights.reflection = Some(finding.reflection.clone());
+        self.insights.reflection = Some(reflection.clone());
     }
 
     pub fn conclude(mut self) -> (Insights, Vec<(i64, &'static str)>, BTreeMap<String, String>) {
@@ -259,6 +260,7 @@ pub fn outcome(session: &Session) -> &'static str {
     match session.state.phase {
         Phase::Halted => "failure",
         _ if session.blocked().is_some() => "failure",
+        Phase::Done if session.is_small() => "success",
         Phase::Done if session.memory.progress.verified && session.state.stop.owed.is_empty() => "success",
         _ => "partial",
     }

@@ -15,7 +15,6 @@ pub fn of(env: &Env, trace: &str) -> Result<Option<Head>, Failure> {
     Ok(heads(env).newest(trace)?)
 }
 
-/// The heads of this project's blocked sessions.
 pub fn blocked_in(env: &Env, project: &str) -> Result<Vec<Head>, Failure> {
     let mut blocked = heads(env).blocked()?;
     blocked.retain(|head| head.project == project);

@@ -36,7 +36,6 @@ pub struct Loaded {
     pub repairs: Vec<Fact>,
 }
 
-/// The files of a session, and the witnesses of its length.
 pub struct SessionFiles<'a> {
     pub dir: &'a OwnedFd,
     pub file: &'a File,
@@ -179,7 +178,6 @@ impl SessionFiles<'_> {
         }))
     }
 
-    /// A walk that begins after the newest snapshot.
     fn last_snapshot(&self) -> Result<Option<Walk>, Failure> {
         let mut window = WINDOW.min(self.long);
         loop {

@@ -132,7 +132,6 @@ pub fn session(found: &SessionOnDisk) -> Option<Session> {
     in_place(&session_folder::open(found.path.clone()).ok()??)
 }
 
-/// Uncommitted files when this session began.
 pub fn baseline(found: &SessionOnDisk, session: &Session) -> Option<BTreeMap<String, String>> {
     let place = session_folder::open(found.path.clone()).ok()??;
     let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;

@@ -59,6 +59,15 @@ pub struct ToolCall {
     pub error: String,
     /// A todo list in the input: done, all.
     pub todos: Option<(u64, u64)>,
+    /// `PostToolUse` of `ExitPlanMode`: the plan it ended with.
+    pub plan: Option<PlanMade>,
+}
+
+/// The plan that plan mode ended with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanMade {
+    pub file: String,
+    pub text: String,
 }
 
 impl CallKey {

@@ -5,13 +5,13 @@
 
 use crate::config::texts::{self, Library};
 use crate::config::{policy::Level, workflow::Held};
-use crate::gate::{CallContext, Context, EndContext, StartContext, is_waived};
+use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, is_waived};
 use crate::ledger::{heads, open::Ledger};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
 use crate::model::{agent::ours, error::Failure};
 use crate::observe::tampering::{self, Trip};
-use crate::observe::{client, foreign_agents, outside, real_paths};
+use crate::observe::{client, evidence, foreign_agents, growth, outside, plan, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::state::{OpenCall, RunStep};
@@ -38,7 +38,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::SubagentStop => context.report = report(env, session, event),
         EventKind::Stop if !event.busy => {
             let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
-            if wrote || context.stage.as_ref().is_some_and(|stage| stage.closes) {
+            if wrote && !session.is_small() || context.stage.as_ref().is_some_and(|stage| stage.closes) {
                 context.tree = git::owed(env, Path::new(&event.cwd), &ledger.baseline()?);
             }
         }
@@ -143,7 +143,22 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     let outside = outside::of(env, session, event, line.as_ref(), effect);
-    Some(CallContext { protected, reach, effect, why, touches_tree, outside, paths, commands, saves, commits })
+    let grows = growth::of_edit(env, session, event);
+    let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
+    Some(CallContext {
+        protected,
+        reach,
+        effect,
+        why,
+        touches_tree,
+        outside,
+        grows,
+        tests,
+        paths,
+        commands,
+        saves,
+        commits,
+    })
 }
 
 /// The file that an edit tool is about to save.
@@ -223,6 +238,12 @@ fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
     ended.drawn = draw(session, event, open, context);
     ended.tracked = open.effect == Some(Effect::Tracker);
+    if open.effect == Some(Effect::Write) && open.grows.is_none() {
+        ended.grown = growth::of_tree(env, session, event);
+    }
+    if event.kind == EventKind::PostToolUse {
+        ended.plan = plan::approved(env, session, event, || workflows(env, event)).map(Box::new);
+    }
     if open.effect.is_some_and(Effect::is_write) && !session.memory.marks.is_empty() {
         find_tampering(env, session, event, &mut ended);
     }
@@ -252,6 +273,7 @@ fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) ->
         || !open.effect.is_some_and(Effect::is_write)
         || policy.gates.audit == Level::Off
         || session.state.audit.due
+        || session.is_small()
         || is_waived(session, context, "audit")
     {
         return None;

@@ -167,7 +167,7 @@ fn without_escapes(text: &str) -> String {
 const LARGEST: u64 = 8 << 20;
 
 /// The whole new text; nothing where the tool would fail too, or is not known.
-fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<u8>> {
+pub(super) fn proposed_text(tool: &str, input: &str, path: &Path) -> Option<Vec<u8>> {
     let input = json::read(input).ok()?;
     match tool {
         "Write" => input.text_of("content").map(String::into_bytes),

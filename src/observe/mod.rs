@@ -7,5 +7,8 @@ pub mod tampering;
 pub mod foreign_agents;
 pub mod checks;
 pub mod client;
+pub mod growth;
+pub mod plan;
+pub mod evidence;
 pub mod outside;
 pub mod call;

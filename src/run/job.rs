@@ -6,7 +6,7 @@
 
 use crate::run::attempt::Begun;
 use crate::system::files;
-use crate::system::process::{Ending, detached, kin};
+use crate::system::process::{Ending, detached};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -114,7 +114,7 @@ impl JobFiles {
 
     /// Kills what an abandoned program left running.
     pub fn kill_leftovers(&self) {
-        if !kin::end(JOB, &self.name()) {
+        if !detached::end_marked(JOB, &self.name()) {
             self.signal(Signal::KILL);
         }
     }
@@ -133,7 +133,7 @@ impl JobFiles {
         let ended = detached::supervise(&job.program, &job.args, &job.folder, streams, begun, (timeout, GRACE));
         if !matches!(ended, Ok(Ending::Exit(0))) {
             // Else a child could still have an effect after the step was recorded as failed.
-            kin::end(JOB, &self.name());
+            detached::end_marked(JOB, &self.name());
         }
         let (exit, signal) = match ended {
             Ok(Ending::Exit(code)) => (Some(code), None),

@@ -9,6 +9,7 @@ use crate::config::policy::check::Moment;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::event::EventKind;
 use crate::session::agent_report::AgentReport;
+use crate::session::growth::{ChangedFile, Growth};
 use crate::session::state::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, State, Undone, Waiver};
 use crate::text::stored::canonical;
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,9 @@ pub struct Seen {
     /// `SessionStart` only: why this client cannot start agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agentless: Option<String>,
+    /// `PermissionRequest` only: a person is asked to approve the plan of plan mode.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks_plan: bool,
     /// `SessionStart` only: what was uncommitted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeMap<String, String>>,
@@ -143,6 +147,9 @@ pub struct Seen {
     pub policy_hash: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
+    /// Stop only: the reflection on a task that went smoothly, made from the ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflection: Option<BTreeMap<String, String>>,
     /// Mode `observe`: what the mode that is rehearsed would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
@@ -154,6 +161,9 @@ pub struct Seen {
     pub run: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
+    /// Stop only: the task is done, and the sandbox shuts again. Older versions left it open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shuts: bool,
 }
 
 impl Seen {
@@ -200,6 +210,12 @@ pub struct Step {
     pub from: Option<CallState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,
+    /// With the end of a command: all that the task changed so far, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grown: Option<Growth>,
+    /// With PENDING: what the file of an edit will be, where that is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grows: Option<ChangedFile>,
     /// With PENDING: the input, canonical, redacted, clipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<RawValue>>,
@@ -209,6 +225,12 @@ pub struct Step {
     pub marks: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// With DENIED: by how much the task would be more than a small edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outgrown: Option<String>,
+    /// With the end of `ExitPlanMode`: the plan that a person approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<AgentReport>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -216,6 +238,9 @@ pub struct Step {
     /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
+    /// With PENDING: its success is the evidence that `evidence.test` asks for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tests: bool,
     pub to: CallState,
     /// A todo list that this call set: done, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -327,6 +352,11 @@ pub struct Taken {
     pub digest: String,
     pub id: String,
     pub trigger: String,
+}
+
+impl Taken {
+    /// Its trigger where a task is about to make its first change.
+    pub const START: &str = "start";
 }
 
 /// What the session came to so far, for the state.

@@ -3,6 +3,7 @@
 //! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same session, at once or
 //! in parts; a transition that the machine of calls forbids is an error, never a state.
 
+mod weight;
 mod progress;
 mod reports;
 
@@ -92,7 +93,8 @@ impl Session {
                 self.memory.chosen = Some(asked.clone()).filter(|asked| !asked.asked.is_empty());
             }
             Fact::Run(staged) => self.apply_run_step(staged),
-            Fact::Violation(_) | Fact::Recovery(_) | Fact::Checkpoint(_) => {}
+            Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
+            Fact::Violation(_) | Fact::Recovery(_) => {}
             Fact::Rollback(undone) => self.apply_rollback(undone),
             Fact::Insights(concluded) => self.state.insights = Some(concluded.insights.clone()),
             Fact::Snapshot(snapshot) => {
@@ -135,6 +137,7 @@ impl Session {
                 self.apply_prompt(&words(seen, "prompt").unwrap_or_default());
             }
             EventKind::Stop => self.apply_stop(seen, refused),
+            EventKind::PermissionRequest if seen.asks_plan && !refused => self.apply_plan_question(),
             EventKind::CwdChanged => self.apply_cwd_change(&words(seen, "new_cwd").unwrap_or_default()),
             EventKind::TaskCreated if !refused => self.state.main_agent.todos_total += 1,
             EventKind::TaskCompleted if !refused => {
@@ -199,20 +202,22 @@ impl Session {
                 call: step.call.clone(),
                 deferred: step.deferred == Some(true),
                 effect: step.effect,
+                grows: step.grows.clone(),
                 input_sha256: step.input_sha256.clone(),
                 prompt_id: step.prompt_id.clone(),
                 reason: step.reason.clone(),
                 state: step.to,
+                tests: step.tests,
             }),
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {
                     let open = self.memory.calls.remove(at);
                     self.update_step_refusal(&open, step);
-                    if step.to != CallState::Denied {
+                    if step.to == CallState::Denied {
+                        self.apply_refusal(step);
+                    } else {
                         self.count_call(step.agent_type.as_deref().filter(|_| step.agent_id.is_some()));
-                    }
-                    if let Some(effect) = open.effect.filter(|_| step.to != CallState::Denied) {
-                        self.count_write(effect, step);
+                        self.apply_end(&open, step);
                     }
                 } else {
                     self.memory.calls[at].state = step.to;

@@ -6,6 +6,7 @@
 use crate::config::policy::{ModeLevel, Policy};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::Phase;
+use crate::session::growth::{ChangedFile, Growth};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -198,20 +199,41 @@ pub struct TaskProgress {
     /// Prompts of a person so far.
     #[serde(rename = "epoch")]
     pub prompt_count: u64,
+    /// Something went against the grain: a refusal, a failed check, an objection. Kept in mode `loop`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub friction: bool,
     pub gates: Vec<String>,
+    /// What the task changed so far, where that is measured.
+    #[serde(default, skip_serializing_if = "Growth::is_empty")]
+    pub grown: Growth,
     /// Stop was let go although something was owed.
     pub let_go: bool,
+    /// By how much the task is more than a small edit: `5 files, 140 lines; small is 3 and 60`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outgrown: Option<String>,
+    /// The call of `ExitPlanMode` that a person was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_asked: Option<String>,
     /// What the last reviewer found wrong.
     pub problems: Vec<String>,
     pub reflected: bool,
     /// How often the verifier found issues.
     pub rounds: u64,
+    /// The checkpoint of the task's start, taken before its first change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     pub steps: Vec<String>,
     #[serde(rename = "task_epoch")]
     pub task_prompt_count: u64,
+    /// The command of `evidence.test` succeeded after the last change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tested: bool,
     /// The user was told that there is no git to close the work in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_no_git: bool,
+    /// The task began at its prompt, without a plan, and has none yet (modes below `strict`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unplanned: bool,
     pub verified: bool,
     pub waivers: Vec<Waiver>,
     /// Writes of the current task when the last prompt came.
@@ -331,6 +353,9 @@ pub struct OpenCall {
     /// It changes something, and so counts as work when it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
+    /// What the file of an edit will be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grows: Option<ChangedFile>,
     pub input_sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
@@ -338,6 +363,9 @@ pub struct OpenCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub state: CallState,
+    /// Its success is the evidence that `evidence.test` asks for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tests: bool,
 }
 
 impl State {

@@ -146,7 +146,6 @@ pub fn make_folders(folder: &Path, mode: u32) -> io::Result<Vec<PathBuf>> {
     missing(folder).into_iter().map(make).collect()
 }
 
-/// The folders of this path that do not exist, the outermost first.
 fn missing(folder: &Path) -> Vec<&Path> {
     let mut missing: Vec<_> = folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
     missing.reverse();

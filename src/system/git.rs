@@ -19,7 +19,6 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-/// A repository as `git status` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     pub root: String,
@@ -78,7 +77,6 @@ pub fn baseline(env: &Env, cwd: &Path) -> Option<BTreeMap<String, String>> {
     status(env, cwd).map(|status| baseline::record(&status))
 }
 
-/// What the session still has to commit and to push.
 pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Worktree {
     let Some(status) = status(env, cwd) else { return Worktree { unknown: true, ..Worktree::default() } };
     let root = Path::new(&status.root);
@@ -128,7 +126,6 @@ fn is_plain(name: &str) -> bool {
     !matches!(name, "" | ".") && !name.starts_with('-') && name.chars().all(plain)
 }
 
-/// The absolute paths of all uncommitted changes; `None` where git does not answer.
 pub fn dirty(env: &Env, cwd: &Path) -> Option<Vec<String>> {
     let status = status(env, cwd)?;
     Some(absolute(&status.root, status.dirty))

@@ -25,7 +25,6 @@ pub struct Task<'a> {
     pub program: &'a Path,
     pub args: &'a [String],
     pub folder: &'a Path,
-    /// The whole environment.
     pub variables: &'a [(&'a str, &'a std::ffi::OsStr)],
     pub input: &'a [u8],
     pub timeout: Duration,

@@ -3,7 +3,7 @@
 //! Reads two texts; writes nothing. Invariant: applied to the first, it gives the second. Past `LIMIT` the search for
 //! the shortest diff ends and the rest is shown as replaced, so long texts cost neither minutes nor gigabytes.
 
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(1);
@@ -14,10 +14,28 @@ pub fn unified(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
     diff.unified_diff().context_radius(3).header(old_name, new_name).to_string()
 }
 
+/// A count is made while a session waits.
+const SOON: Duration = Duration::from_millis(200);
+
+/// How many lines are added or removed from `old` to `new`.
+pub fn count_lines(old: &str, new: &str) -> u64 {
+    let diff = TextDiff::configure().timeout(SOON).diff_lines(old, new);
+    diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal).count() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn lines_are_counted_both_ways() {
+        for (old, new, want) in
+            [("", "", 0), ("", "a\nb\n", 2), ("a\nb\n", "", 2), ("a\nb\nc\n", "a\nx\nc\n", 2), ("a", "a\n", 2)]
+        {
+            assert_eq!(count_lines(old, new), want, "{old:?} {new:?}");
+        }
+    }
 
     #[test]
     fn looks_as_diff_does() {

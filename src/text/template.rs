@@ -3,7 +3,6 @@
 //! Reads nothing, writes nothing. Invariants: filled in one pass, so that no value can pull in another; a value from
 //! outside is one line, clean and clipped.
 
-/// A text of `templates/` and its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phrase {
     pub template: &'static str,

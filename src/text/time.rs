@@ -18,7 +18,6 @@ pub fn day(ms: i64) -> String {
     calendar(ms).format("%Y%m%d").to_string()
 }
 
-/// The milliseconds of an RFC 3339 time stamp.
 pub fn parse(timestamp: &str) -> Option<i64> {
     DateTime::parse_from_rfc3339(timestamp).ok().map(|t| t.timestamp_millis())
 }

@@ -5,10 +5,8 @@
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-/// Frontmatter is never nested deeper.
 const DEEPEST: usize = 16;
 
-/// Frontmatter never has more keys in one mapping.
 const MOST_KEYS: usize = 64;
 
 /// One value and the line it begins on, counted from 1.
@@ -42,7 +40,6 @@ pub struct Fault {
 }
 
 impl Value {
-    /// What to call it in a message.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Nothing => "nothing",
@@ -105,7 +102,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts a finished node where it belongs.
     fn add(&mut self, node: Node) -> Result<(), String> {
         let Some((Node { value: container, .. }, waiting)) = self.open.last_mut() else {
             self.root = Some(node);

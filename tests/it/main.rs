@@ -50,6 +50,7 @@ mod told;
 mod tracker;
 mod transcript;
 mod waive;
+mod weight;
 mod why;
 mod wire_answers;
 mod workflow;

@@ -28,6 +28,14 @@ const CONFIGS: &[&str] = &[
     "[gates]\nreflect = \"off\"\nclose = \"off\"\n[[rule]]\nid = \"r\"\ncommand = \"git commit\"\naction = \"ask\"\nreason = \"r\"\n",
     "[mode]\nobserve = true\n",
     "[gates]\nsandbox = \"off\"\n",
+    "[mode]\nlevel = \"loop\"\n",
+    "[mode]\nlevel = \"loop\"\n[evidence]\ntest = \"make test\"\n[gates]\npush = \"enforce\"\n",
+    "[mode]\nlevel = \"loop\"\n[gates]\nsandbox = \"off\"\n",
+    "[mode]\nlevel = \"loop\"\n[small]\nfiles = 0\nlines = 0\n[[check]]\nid = \"stop\"\non = \"stop\"\nrun = \"x\"\n",
+    "[mode]\nlevel = \"guard\"\n",
+    "[mode]\nlevel = \"guard\"\n[gates]\nsandbox = \"enforce\"\nqa = \"enforce\"\n",
+    "[mode]\nlevel = \"observe\"\n[gates]\nqa = \"enforce\"\ncommit = \"enforce\"\n",
+    "[evidence]\ntest = \"make test\"\n",
 ];
 
 const AGENTS: &[&str] =
@@ -51,10 +59,14 @@ enum Move {
     Waive(usize),
     Clear,
     Resume,
+    /// The configuration changes: a project raises the mode, a person lowers it.
+    Configure(usize),
+    /// A plan that a person approved in plan mode.
+    Plan,
 }
 
 const PROMPTS: &[&str] = &["do it", ". do it", "/skill x", "<task-notification>", "", "what is it?"];
-const LINES: &[&str] = &["touch b", "git commit -m x", "git push", "ls", "git add -A"];
+const LINES: &[&str] = &["make test", "gh pr create", "touch b", "git commit -m x", "git push", "ls", "git add -A"];
 const GATES: &[&str] = &["sandbox", "audit", "checks", "qa", "reflect", "close"];
 
 fn moves() -> impl Strategy<Value = Move> {
@@ -74,6 +86,8 @@ fn moves() -> impl Strategy<Value = Move> {
         1 => (0..GATES.len()).prop_map(Move::Waive),
         1 => Just(Move::Clear),
         1 => Just(Move::Resume),
+        2 => (0..CONFIGS.len()).prop_map(Move::Configure),
+        1 => Just(Move::Plan),
     ]
 }
 
@@ -97,6 +111,8 @@ fn make(world: &mut World, move_: Move) {
         Move::Waive(n) => world.waive(GATES[n]),
         Move::Clear => world.fold(&Fact::Unblock(Unblocked { by: "person".to_owned() })),
         Move::Resume => drop(world.event("SessionStart", &json!({"source": "resume"}))),
+        Move::Configure(n) => world.configure(CONFIGS[n]),
+        Move::Plan => world.plan(),
     }
 }
 
@@ -148,7 +164,8 @@ fn follow(world: &mut World, said: &Verdict, depth: usize) -> Result<Followed, S
         }
         return Err(format!("`{agent}` is sent on for ever"));
     }
-    let line = named(step, "`push`: run `").or_else(|| step.contains("`commit`: commit").then_some("git commit -m x"));
+    let run = named(step, "`push`: run `").or_else(|| named(step, "`evidence`: run `"));
+    let line = run.or_else(|| step.contains("`commit`: commit").then_some("git commit -m x"));
     if let Some(line) = line {
         let tried = world.bash(line);
         return if tried.ruling == Ruling::Pass { Ok(Followed::Done) } else { follow(world, &tried, depth + 1) };
@@ -190,7 +207,7 @@ proptest! {
             world.luck.push_back(lot);
             make(&mut world, move_);
         }
-        world.session.memory.policy.get_or_insert_default().stop.refusals = u64::MAX;
+        world.never_let_go();
         world.luck = luck.into();
         let tried = reach(&mut world, "a change", World::write)
             .and_then(|()| reach(&mut world, "the end of the turn", |world| world.stop(false)));

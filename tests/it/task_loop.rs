@@ -198,7 +198,7 @@ fn reviewers_change_nothing_and_get_our_prompt() {
     assert!(!input["prompt"].as_str().unwrap().contains("say VERIFIED"), "{input}");
 }
 
-/// With the sandbox off no plan is needed, but a change is still reflected on and closed.
+/// With the sandbox off no plan is needed, but a change is still verified, reflected on and closed.
 #[test]
 fn work_without_a_plan_is_a_task_too() {
     let sandbox = Sandbox::repository("0.0");
@@ -210,7 +210,7 @@ fn work_without_a_plan_is_a_task_too() {
     session.write("hello.txt").silent();
     let task = json!({"intent": "make hello.txt", "n": 1, "waiver": null, "writes": 1});
     assert_eq!((&session.state()["task"], &session.state()["state"]["hydration_pending"]), (&task, &json!(true)));
-    session.stop("Done.").refused(&["1. `framework`", "2. `commit`", "3. `push`"]);
+    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"]);
     // A plan that comes later is this task's: what was done under no plan is verified under it.
     session.hydrate("minor-edit", "new");
     assert_eq!(session.state()["task"]["n"], 1);

@@ -131,7 +131,6 @@ fn push_quoted(text: &str, line: &mut String) {
 }
 
 impl<'a> Line<'a> {
-    /// The parts of a line, or `None` where it has another form.
     pub fn read(line: &'a [u8]) -> Option<Self> {
         Self::read_as(&ENTRY, line)
     }

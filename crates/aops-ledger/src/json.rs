@@ -214,7 +214,6 @@ fn unescape_unit<'a>(rest: &'a str, out: &mut String) -> &'a str {
     }
 }
 
-/// How values are written: cleaned, and longer texts clipped.
 struct Writer {
     clean: Clean,
     longest: usize,

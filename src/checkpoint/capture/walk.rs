@@ -258,7 +258,7 @@ fn list_tracked(env: &Env, store: &Store) -> Result<Vec<u8>, Failure> {
 }
 
 /// The rules of one folder, and those above it.
-struct Rules {
+pub(super) struct Rules {
     above: Option<Arc<Rules>>,
     /// The path from there to the tree's root, empty or with a slash at the end. For folders above the tree.
     prefix: Vec<u8>,
@@ -271,7 +271,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn above(root: &Path) -> Arc<Self> {
+    pub(super) fn above(root: &Path) -> Arc<Self> {
         let everywhere = Gitignore::global().0;
         let none = Gitignore::empty;
         let (prefix, ignore, exclude) = (Vec::new(), none(), none());
@@ -291,7 +291,7 @@ impl Rules {
     }
 
     /// Adds the rules of a folder of the tree, from the two sources that it has. `path` is empty for the root.
-    fn of(above: &Arc<Self>, root: &Path, path: &[u8], ignore: bool, repository: bool) -> Arc<Self> {
+    pub(super) fn of(above: &Arc<Self>, root: &Path, path: &[u8], ignore: bool, repository: bool) -> Arc<Self> {
         let (ignore, exclude) = read(&root.join(OsStr::from_bytes(path)), ignore, repository);
         if ignore.is_empty() && exclude.is_empty() {
             return Arc::clone(above);
@@ -301,7 +301,7 @@ impl Rules {
         Arc::new(Self { above, prefix: Vec::new(), at, ignore, exclude, everywhere })
     }
 
-    fn hide(&self, path: &[u8], is_folder: bool) -> bool {
+    pub(super) fn hide(&self, path: &[u8], is_folder: bool) -> bool {
         let said = |by: &Gitignore, rules: &Self| {
             if by.is_empty() {
                 return None;

@@ -137,7 +137,6 @@ pub fn apart(old: &str, new: &str) -> Option<[Vec<File>; 2]> {
 
 const BETWEEN: &str = "},{\"mode\":";
 
-/// The first entry of a list, and the rest of it.
 fn first(list: &str) -> [&str; 2] {
     let end = memmem::find(list.as_bytes(), BETWEEN.as_bytes());
     end.map_or([list, ""], |at| [&list[..=at], &list[at + 2..]])

@@ -6,6 +6,7 @@
 //! failed checkpoint becomes a notice and does not stop the work.
 
 use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
+use super::start::{begins_work, is_wanted, root};
 use super::{BRIEF, Wanted, fact, lock_ledgers, run_of, sessions_in, tokens, write};
 use crate::checkpoint::capture::{self, Limits, capture};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
@@ -13,16 +14,16 @@ use crate::checkpoint::restore;
 use crate::checkpoint::store::{Store, index::IndexRow};
 use crate::checkpoint::tree::{Artifacts, Delta, find, is_below, is_foreign, missing, name};
 use crate::config::policy::{Interactive, Intervene};
-use crate::config::texts;
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::model::{event::Event, phase::Phase};
+use crate::session::fact::{Fact, Taken};
+use crate::session::fold::Session;
 use crate::session::state::{RollbackState, Sandbox, Undone};
-use crate::session::{fact::Fact, fold::Session};
 use crate::system::env::Env;
 use crate::text::{sha256::sha256, stored::canonical};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
@@ -244,7 +245,12 @@ impl Before {
 /// Takes the checkpoints that are due after this event, unless that takes longer than `until`. A failure becomes a notice.
 pub fn at_phase_change(env: &Env, ledger: &mut Ledger, event: &Event, before: Before, until: Instant) -> Verdict {
     let session = ledger.session();
-    let due = due(session.policy().checkpoint.interactive, before, Before::of(session));
+    let when = session.policy().checkpoint.interactive;
+    let mut due = due(when, before, Before::of(session));
+    due.retain(|(kind, ..)| is_wanted(session, *kind));
+    if when != Interactive::Off && begins_work(session, event) {
+        due.push((CheckpointKind::Pre, Phase::Execute, Taken::START));
+    }
     if due.is_empty() || env.dry_run {
         return Verdict::pass();
     }
@@ -284,16 +290,6 @@ fn due(when: Interactive, before: Before, now: Before) -> Vec<Due> {
     due
 }
 
-/// The tree of this session; never a home folder.
-fn root(env: &Env, session: &Session, event: &Event) -> Option<PathBuf> {
-    let root = match session.memory.root.as_str() {
-        "" => texts::project(env, Path::new(&event.cwd)),
-        root => PathBuf::from(root),
-    };
-    let too_wide = env.home.starts_with(&root) || root.starts_with(&env.config) || !root.is_absolute();
-    (!too_wide && root.is_dir()).then_some(root)
-}
-
 fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant) -> Result<(), Failure> {
     let began = Instant::now();
     let store = Store::open(env, root)?;
@@ -319,7 +315,7 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     let run = run_of(ledger.session());
     let rows = Store::open(env, root)?.rows()?;
     let began = |row: &&IndexRow| {
-        let by_loop = matches!(row.trigger.as_str(), "phase" | "approval");
+        let by_loop = matches!(row.trigger.as_str(), "phase" | "approval" | Taken::START);
         row.run() == run && row.kind == CheckpointKind::Pre && row.phase == Phase::Execute && by_loop
     };
     let Some(id) = rows.iter().rfind(began).and_then(|row| Id::read(&row.id)) else {

@@ -129,7 +129,6 @@ impl<'a> Style<'a> {
     }
 }
 
-/// The text with one more part at the end of a container.
 pub(super) fn append(
     text: &str,
     root: &Range<usize>,
@@ -156,7 +155,6 @@ pub(super) fn append(
     splice(text, last.whole.end..last.whole.end, &added)
 }
 
-/// The text with another value in the place of this one.
 pub(super) fn replace(text: &str, root: &Range<usize>, span: &Range<usize>, value: &impl Serialize) -> String {
     let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let lead = &text[line..span.start];

@@ -86,7 +86,6 @@ pub struct Served {
     pub web_search_requests: Option<u64>,
 }
 
-/// One piece of a message's content.
 #[derive(Debug, Deserialize)]
 pub struct Block<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -135,7 +134,6 @@ impl Message<'_> {
         self.content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
     }
 
-    /// Its content where that is plain text.
     pub fn plain(&self) -> Option<String> {
         self.content.and_then(text)
     }
@@ -220,7 +218,6 @@ impl Lines {
     }
 }
 
-/// A subagent's transcript beside its parent's.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     pub agent_id: String,

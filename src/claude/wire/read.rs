@@ -3,7 +3,7 @@
 //! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read, whatever else it
 //! holds or lacks; any other input is a failure, which the caller turns into a refusal or a warning.
 
-use crate::model::call::{CallKey, ToolCall};
+use crate::model::call::{CallKey, PlanMade, ToolCall};
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::text::json::{self, Json};
@@ -92,6 +92,7 @@ fn call(json: &Json) -> ToolCall {
             .map(|e| json::cut(&crate::text::redact::redact(&e), 500).to_owned())
             .unwrap_or_default(),
         todos: todos(input),
+        plan: plan(&tool, json),
         input: whole,
     }
 }
@@ -107,6 +108,14 @@ fn todos(input: &Json) -> Option<(u64, u64)> {
     let Some(Json::List(items)) = input.get("todos") else { return None };
     let done = items.iter().filter(|item| item.text_of("status").as_deref() == Some("completed")).count();
     Some((done as u64, items.len() as u64))
+}
+
+/// What `ExitPlanMode` ended with; nothing where an agent's plan is meant.
+fn plan(tool: &str, json: &Json) -> Option<PlanMade> {
+    let said = json.get("tool_response").filter(|_| tool == "ExitPlanMode")?;
+    let of_agent = matches!(said.get("isAgent"), Some(Json::Bool(true)));
+    let text = |name: &str| said.text_of(name).unwrap_or_default();
+    (!of_agent).then(|| PlanMade { file: text("filePath"), text: text("plan") })
 }
 
 /// The event's own fields for the ledger. Steps of calls carry theirs separately; of a batch only the ids are kept.

@@ -91,7 +91,6 @@ pub(super) const EXPORT: Command = Command {
     run: export,
 };
 
-/// Most paths shown of each kind.
 const SHOWN: usize = 20;
 
 fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -132,7 +131,6 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
 }
 
-/// The newest session of this tree.
 fn here(io: &Io, root: &Path) -> Option<SessionOnDisk> {
     let of_tree = |on_disk: &SessionOnDisk| {
         sessions::session(on_disk).is_some_and(|session| Path::new(&session.memory.root) == root)

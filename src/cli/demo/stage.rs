@@ -50,7 +50,7 @@ const REPOSITORY: &str = "git init -q --bare ../remote && git init -q -b main &&
 pub(super) struct Stage {
     world: World,
     program: PathBuf,
-    git: Option<PathBuf>,
+    pub(super) git: Option<PathBuf>,
     /// The environment of the child processes, to read what they wrote.
     env: Env,
     prompts: u32,
@@ -69,14 +69,10 @@ impl Stage {
         let (program, git) = (env.program()?, env.on_path("git"));
         let env = Env { config: home.join(".claude"), user_config, home, ..env.clone() };
         let stage = Self { world, program, git, env, prompts: 0, calls: 0 };
-        if stage.has_git() {
+        if stage.git.is_some() {
             stage.shell(REPOSITORY)?;
         }
         Ok(stage)
-    }
-
-    pub(super) fn has_git(&self) -> bool {
-        self.git.is_some()
     }
 
     /// A file of the project, or of the home where it begins with `~/`.
@@ -147,7 +143,6 @@ impl Stage {
         self.succeed(Path::new("/bin/sh"), &["-c", line]).map(drop)
     }
 
-    /// Runs a program that must succeed: what it printed.
     fn succeed(&self, program: &Path, args: &[&str]) -> anyhow::Result<String> {
         let outcome = self.start(program, args, None)?;
         let said = String::from_utf8_lossy(&outcome.stderr);

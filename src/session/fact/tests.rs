@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::model::phase::Phase;
+use crate::session::growth::{ChangedFile, Growth};
 use crate::session::state::{Sandbox, TaskProgress};
 use crate::text::json;
 
@@ -36,12 +37,17 @@ fn all() -> Vec<Fact> {
         effect: Some(Effect::Write),
         from: Some(CallState::Pending),
         gate: text(),
+        grown: Some(Growth { files: vec![ChangedFile::default()], more_files: 1, more_lines: 1 }),
+        grows: Some(ChangedFile::default()),
         input: Some(raw()),
         input_sha256: "s".to_owned(),
         marks: Some(map()),
         mode: text(),
+        outgrown: text(),
+        plan: Some(Box::default()),
         prompt_id: text(),
         reason: text(),
+        tests: true,
         rehearsed: said(),
         to: CallState::Denied,
         todos: Some((1, 2)),
@@ -51,6 +57,7 @@ fn all() -> Vec<Fact> {
         agent_id: text(),
         agent_type: text(),
         agentless: text(),
+        asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),
         boot: text(),
@@ -67,10 +74,12 @@ fn all() -> Vec<Fact> {
         policy: Some(Box::default()),
         policy_hash: text(),
         prompt_id: text(),
+        reflection: Some(map()),
         rehearsed: said(),
         root: text(),
         run: text(),
         said: said(),
+        shuts: true,
     };
     let finding = AgentReport {
         acceptance_criteria: vec!["c".to_owned()],

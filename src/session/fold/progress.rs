@@ -18,15 +18,9 @@ impl Session {
     pub(super) fn apply_prompt(&mut self, prompt: &str) {
         match Prompt::of(prompt) {
             Prompt::Machine => {}
-            Prompt::Ordinary => {
-                let progress = &mut self.memory.progress;
-                progress.prompt_count += 1;
-                progress.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
-                progress.before.get_or_insert((self.state.phase, self.state.sandbox));
-                self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
-                self.state.state.hydration_pending = true;
-                (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
-            }
+            Prompt::Ordinary if self.plans_first() => self.await_plan(prompt),
+            Prompt::Ordinary if self.is_unfinished() => self.continue_task(prompt),
+            Prompt::Ordinary => self.begin_small_task(prompt),
             Prompt::Waived => self.begin_waived_task(prompt, "prompt", None),
             Prompt::Command => self.begin_waived_task(prompt, "command", Some("direct-skill")),
         }
@@ -48,7 +42,7 @@ impl Session {
     pub(super) fn apply_cwd_change(&mut self, cwd: &str) {
         let root = &self.memory.root;
         let inside = cwd.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut {
+        if inside || root.is_empty() || self.state.sandbox == Sandbox::Shut || self.needs_no_plan() {
             return;
         }
         if let Some(stage) = &mut self.memory.run {
@@ -71,6 +65,7 @@ impl Session {
                 self.memory.undone = Some(Box::new(undone.clone()));
                 (self.memory.progress.verified, self.memory.progress.reflected) = (false, false);
                 self.memory.progress.checks.clear();
+                self.forget_growth();
                 self.state.stop = Stopping::default();
                 let same_task = self.state.task.as_ref().map_or(0, |task| task.n) == undone.task;
                 let held = self.state.state.hydration_pending || self.state.phase == Phase::Halted;
@@ -113,6 +108,9 @@ impl Session {
         self.memory.progress.checks.insert(checked.id.clone(), run);
         let policy = self.policy();
         let held = policy.gates.checks == Level::Enforce;
+        if checked.failed() {
+            self.note_friction();
+        }
         match checked.outcome.as_str() {
             _ if !held => {}
             "HALT" => {
@@ -134,6 +132,9 @@ impl Session {
         let prompt = self.state.hydration.original_prompt.clone().unwrap_or_default();
         self.begin_task(cut(&prompt, 500));
         self.state.state.hydration_pending = pending;
+        if !self.plans_first() {
+            self.open_small_task();
+        }
     }
 
     /// A call that changed something has ended. Calls of our agents do not count.
@@ -146,6 +147,7 @@ impl Session {
         if self.state.task.is_none() && self.memory.run.is_none() {
             self.begin_unplanned();
         }
+        self.resume_small_task();
         if let Some(task) = &mut self.state.task {
             task.writes += 1;
         }
@@ -160,6 +162,7 @@ impl Session {
         if effect == Effect::Write {
             self.memory.progress.verified = false;
             self.memory.progress.reflected = false;
+            self.memory.progress.tested = false;
         }
         debug_assert!(matches!(step.to, CallState::Completed | CallState::Failed));
     }
@@ -177,7 +180,7 @@ impl Session {
             stop.refusals += 1;
             self.state.phase = match owed.first().map(String::as_str) {
                 Some("checks") => Phase::Intervene,
-                Some("qa-verifier") => Phase::Verify,
+                Some("evidence" | "qa-verifier") => Phase::Verify,
                 Some("framework") => Phase::Reflect,
                 _ => Phase::Close,
             };
@@ -185,6 +188,11 @@ impl Session {
             let worked = self.state.task.as_ref().is_some_and(|task| task.writes > 0);
             if worked && !matches!(self.state.phase, Phase::Halted | Phase::Hydrate) {
                 self.state.phase = Phase::Done;
+                if seen.shuts {
+                    self.state.sandbox = Sandbox::Shut;
+                }
+            } else if self.memory.progress.unplanned && self.state.phase == Phase::Execute {
+                self.state.phase = Phase::Idle;
             }
         } else {
             self.memory.progress.let_go = true;

@@ -42,6 +42,8 @@ impl Session {
         let task = self.state.task.as_ref().map_or(0, |task| task.n);
         let progress = &self.memory.progress;
         let in_hand = |started: &&Started| match agent.name {
+            // A follow-up continues the task that the plan is made for.
+            "prompt-hydrator" if !self.plans_first() && started.task == task => true,
             "prompt-hydrator" => started.prompt_count == progress.prompt_count,
             _ => {
                 started.task == task && !self.state.state.hydration_pending
@@ -84,27 +86,24 @@ impl Session {
         }
     }
 
-    fn apply_plan(&mut self, finding: &AgentReport) {
+    pub(super) fn apply_plan(&mut self, finding: &AgentReport) {
         let progress = &self.memory.progress;
         let known = self.state.task.is_some() && progress.before.is_none_or(|(phase, _)| phase != Phase::Halted);
-        if known && finding.task.as_deref() == Some("continue") {
-            let before = self.memory.progress.before.take();
-            self.state.state.hydration_pending = false;
-            (self.state.phase, self.state.sandbox) = before.unwrap_or((self.state.phase, self.state.sandbox));
-            if self.state.phase == Phase::Done {
-                self.state.phase = Phase::Execute;
-            }
+        if known && !progress.unplanned && finding.task.as_deref() == Some("continue") {
+            self.resume_task();
             return;
         }
         let intent = finding.intent.clone().unwrap_or_default();
-        // No new prompt since this task began: a new plan, but the same task with its debts.
-        let same_task = self.state.task.is_some() && progress.task_prompt_count == progress.prompt_count;
-        if same_task {
+        // No new prompt since this task began, or it had no plan yet: a plan for the same task, with its debts.
+        let same_prompt = progress.task_prompt_count == progress.prompt_count;
+        let continues = progress.unplanned && (!self.plans_first() || finding.task.as_deref() == Some("continue"));
+        if self.state.task.is_some() && (same_prompt || continues) {
             self.state.state.hydration_pending = false;
             self.memory.progress.before = None;
         } else {
             self.begin_task(&intent);
         }
+        self.memory.progress.unplanned = false;
         if let Some(task) = &mut self.state.task {
             task.intent = Some(intent.clone());
         }
@@ -125,10 +124,26 @@ impl Session {
         };
     }
 
+    /// The hydrator found that the prompt goes on with the task: everything is as it was before.
+    fn resume_task(&mut self) {
+        let before = self.memory.progress.before.take();
+        self.state.state.hydration_pending = false;
+        (self.state.phase, self.state.sandbox) = before.unwrap_or((self.state.phase, self.state.sandbox));
+        if self.state.phase == Phase::Done {
+            self.state.phase = Phase::Execute;
+            if self.state.state.current_workflow.as_deref() != Some(QUESTION) {
+                self.state.sandbox = Sandbox::Open;
+            }
+        }
+    }
+
     fn apply_review(&mut self, finding: &AgentReport) {
         let verdict = finding.verdict.clone().unwrap_or_default();
         self.state.hydration.critic_verdict = Some(verdict.clone());
         self.memory.progress.problems.clone_from(&finding.problems);
+        if verdict != "PROCEED" {
+            self.note_friction();
+        }
         match verdict.as_str() {
             "PROCEED" if self.state.phase == Phase::Review => {
                 self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
@@ -156,11 +171,19 @@ impl Session {
         self.memory.progress.verified = verified;
         self.memory.progress.problems.clone_from(&finding.problems);
         self.memory.progress.rounds += u64::from(!verified);
+        if !verified {
+            self.note_friction();
+        }
         self.state.phase = if verified { Phase::Reflect } else { Phase::Intervene };
     }
 
+    /// The plan's workflow asks for verification. Work without a plan is verified too where nothing is small.
     pub fn owes_qa(&self) -> bool {
-        self.memory.progress.gates.iter().any(|gate| gate == "qa")
+        let waived = self.state.task.as_ref().is_none_or(|task| task.waiver.is_some());
+        // Older versions asked for none, and the shipped policy does not name its version.
+        let older = self.memory.policy.as_ref().is_none_or(|policy| policy.mode.level.is_none());
+        let wanted = self.memory.progress.gates.iter().any(|gate| gate == "qa");
+        wanted || !self.is_planned() && !waived && !older && !self.is_small()
     }
 
     /// Verification is owed, enforced and not waived at this time; otherwise a reflection need not wait for it.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::session::growth::ChangedFile;
 use crate::text::json;
 use crate::text::stored::canonical;
 
@@ -35,14 +36,24 @@ fn full() -> (State, Memory) {
             call: CallKey::of("Bash", "t"),
             deferred: true,
             effect: Some(Effect::Write),
+            grows: Some(ChangedFile::default()),
             input_sha256: "s".to_owned(),
             prompt_id: text(),
             reason: text(),
             state: CallState::Pending,
+            tests: true,
         }],
         progress: TaskProgress {
             agents: vec![Started::default()],
             before: Some((Phase::Done, Sandbox::Open)),
+            friction: true,
+            grown: Growth { files: vec![ChangedFile::default()], more_files: 1, more_lines: 1 },
+            outgrown: text(),
+            plan_asked: text(),
+            start: text(),
+            tested: true,
+            told_no_git: true,
+            unplanned: true,
             waivers: vec![Waiver::default()],
             ..TaskProgress::default()
         },

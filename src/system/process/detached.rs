@@ -1,19 +1,21 @@
-//! Programs that outlive the hook that starts them, and the watchers that end them.
+//! Programs that outlive the hook that starts them, the watchers that end them, and the end of all that they left behind.
 //!
 //! Starts processes, closes inherited files. The host kills a hook's whole process group at its timeout, so a detached
 //! program makes a session of its own. One process does the work, another only waits for it. Invariant: when the watcher
-//! returns, with an error too, the process group that it watched is gone.
+//! returns, with an error too, the process group that it watched is gone. Processes left behind are found in `/proc` by a
+//! variable in their environment: the client runs each command in a session of its own, and pids are reused. Without
+//! `/proc` (macOS) nothing is done to them, nor ever to this process or to one of another user.
 
 use super::{Ending, Task, ending, pid, wait};
-use rustix::process::{Signal, kill_process_group, setsid, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid, test_kill_process_group};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io;
+use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 /// Starts it and does not wait. The program itself has to call `own_session`.
 pub fn start(program: &Path, args: &[&str], variables: &[(&str, &OsStr)]) -> io::Result<()> {
@@ -98,6 +100,63 @@ pub fn supervise(
     Ok(waited?.map_or(Ending::TimedOut, ending))
 }
 
+/// Number of scans, and the time between two: a process that is just being started has no environment yet.
+const LOOKS: usize = 40;
+const APART: Duration = Duration::from_millis(10);
+
+/// Kills every process with `name=value` in its environment and its descendants, until none is left. False without
+/// `/proc`.
+pub fn end_marked(name: &str, value: &str) -> bool {
+    if !Path::new("/proc/self/environ").exists() {
+        return false;
+    }
+    let mark = format!("{name}={value}").into_bytes();
+    let mut quiet = 0;
+    for _ in 0..LOOKS {
+        let found = marked(Path::new("/proc"), &mark);
+        quiet = if found.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 2 {
+            break;
+        }
+        for pid in found.into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        thread::sleep(APART);
+    }
+    true
+}
+
+/// Processes with the mark, and their descendants; never this process.
+fn marked(proc: &Path, mark: &[u8]) -> BTreeSet<i32> {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let pids = fs::read_dir(proc).into_iter().flatten().flatten();
+    let pids = pids.filter_map(|item| item.file_name().to_str()?.parse::<i32>().ok()).filter(|pid| *pid != own);
+    let mut above = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    for pid in pids {
+        let folder = proc.join(pid.to_string());
+        above.insert(pid, parent(&fs::read_to_string(folder.join("stat")).unwrap_or_default()));
+        let variables = fs::read(folder.join("environ")).unwrap_or_default();
+        if variables.split(|byte| *byte == 0).any(|variable| variable == mark) {
+            found.insert(pid);
+        }
+    }
+    loop {
+        let below = |pid: &i32| above.get(pid).is_some_and(|parent| found.contains(parent));
+        let more: Vec<i32> = above.keys().copied().filter(|pid| !found.contains(pid) && below(pid)).collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// The parent in a line of `stat`; the name before it may contain anything, brackets too.
+fn parent(stat: &str) -> i32 {
+    let after = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
+    after.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +178,26 @@ mod tests {
         assert_eq!(done.unwrap_err().to_string(), "no room");
         let pid = Pid::from_raw(started.get().try_into().unwrap()).unwrap();
         assert!(test_kill_process(pid).is_err(), "it lives on");
+    }
+
+    #[test]
+    fn marked_ones_and_what_they_started() {
+        let proc = tempfile::tempdir().unwrap();
+        for (pid, parent, name, variables) in [
+            ("10", "1", "client", "A=1\0X=here\0"),
+            ("11", "10", "cleared) 1 7", ""),
+            ("12", "11", "below", ""),
+            ("13", "1", "gone from it", "X=here\0B=2"),
+            ("14", "1", "other", "X=here-too\0YX=here\0"),
+            ("15", "14", "other's", ""),
+        ] {
+            let folder = proc.path().join(pid);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("stat"), format!("{pid} ({name}) S {parent} 1 1 0")).unwrap();
+            fs::write(folder.join("environ"), variables).unwrap();
+        }
+        fs::create_dir(proc.path().join("self")).unwrap();
+        assert_eq!(marked(proc.path(), b"X=here"), BTreeSet::from([10, 11, 12, 13]));
+        assert_eq!(marked(&proc.path().join("none"), b"X=here"), BTreeSet::new());
     }
 }

@@ -38,7 +38,6 @@ fn behind_sign(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
 }
 
 impl Value {
-    /// In quotes of some language, or bare.
     fn at(bytes: &[u8], from: usize) -> Option<Self> {
         let is_quote = |at: usize| bytes.get(at).is_some_and(|b| matches!(b, b'"' | b'\'' | b'`'));
         match bytes.get(from)? {
@@ -79,7 +78,6 @@ impl Value {
         &bytes[self.from..self.to]
     }
 
-    /// All of it, as a secret.
     fn found(&self, bytes: &[u8], name: &'static str) -> FoundSecret {
         let to = self.to + bytes[self.to..].iter().take_while(|b| !(self.ends)(**b)).count();
         let known = token::at(bytes, self.from).filter(|token| token.to == to);

@@ -63,7 +63,6 @@ fn may_hold(byte: u8) -> bool {
         || matches!(byte, b'+' | b'/' | b'=' | b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'|' | b'>' | b'#' | b'*')
 }
 
-/// The words before a credential.
 const SCHEMES: [(&str, &str); 2] = [("bearer ", "bearer-token"), ("basic ", "basic-auth")];
 
 /// `Bearer TOKEN`, `Basic BASE64`, where what follows cannot be prose.
@@ -176,7 +175,6 @@ static SWITCHES: &[(&[&str], &[&str], Glued)] = &[
 enum Glued {
     Must,
     May,
-    /// The password is the last word of the command.
     Last,
 }
 

@@ -176,12 +176,10 @@ impl Token {
     }
 }
 
-/// The token that begins here.
 pub(super) fn at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     TOKENS.iter().find_map(|token| token.at(bytes, at))
 }
 
-/// The token whose anchor is here.
 pub(super) fn around(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     if !may_be_around(bytes, at, floor) {
         return None;
@@ -197,7 +195,6 @@ pub(super) fn around(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecre
     })
 }
 
-/// The rows with their anchors.
 static ROWS: [(usize, &Token); TOKENS.len()] = {
     let mut rows = [(0, &TOKENS[0]); TOKENS.len()];
     let mut n = 0;

@@ -208,10 +208,12 @@ fn set(session: &mut Session, odd: Odd) {
         deferred: false,
         call: CallKey::of(&tool, &id),
         effect: None,
+        grows: None,
         input_sha256: String::new(),
         prompt_id: None,
         reason,
         state: CallState::Pending,
+        tests: false,
     }));
 }
 
@@ -286,24 +288,13 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
         .map(|(outcome, ending, on)| Checked { outcome, ending, on: moments[on.index(3)], ..Checked::default() })
         .collect();
     context.past = seen.past.zip(event.call.as_ref()).map(|(reason, call)| Step {
-        agent_id: None,
-        deferred: None,
-        agent_type: None,
         call: call.key.clone(),
-        drawn: None,
-        duration_ms: None,
-        effect: None,
-        from: None,
-        gate: None,
-        input: None,
         input_sha256: call.input_sha256.clone(),
-        marks: None,
-        mode: None,
         prompt_id: event.prompt_id.clone(),
         reason: Some(reason).filter(|reason| !reason.is_empty()),
         rehearsed: None,
         to: CallState::Denied,
-        todos: None,
+        ..Step::default()
     });
     context
 }

@@ -3,14 +3,16 @@
 
 use aops_hook::claude::wire::read;
 use aops_hook::config::policy::{self, Policy, Source};
-use aops_hook::gate::checks;
-use aops_hook::gate::facts;
+use aops_hook::gate::{Context, checks, facts};
 use aops_hook::hook;
+use aops_hook::model::event::Event;
 use aops_hook::model::verdict::{Ruling, Verdict};
 use aops_hook::model::worktree::Worktree;
 use aops_hook::observe;
-use aops_hook::session::fact::{Checked, Fact, Opened};
+use aops_hook::session::agent_report::AgentReport;
+use aops_hook::session::fact::{Checked, Fact, Opened, Seen};
 use aops_hook::session::fold::Session;
+use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::state::Waiver;
 use aops_hook::system::env::Env;
 use serde_json::{Value, json};
@@ -30,6 +32,7 @@ pub(super) struct World {
     made: u64,
     dirty: bool,
     ahead: bool,
+    attended: bool,
     pub(super) checks_pass: bool,
     /// A foreign file carries our agents' names.
     pub(super) shadowed: bool,
@@ -50,11 +53,8 @@ impl World {
             home,
             ..Env::default()
         };
-        let source = Source { file: "config.toml", text: config };
-        let (policy, _) = policy::read(Some(source), None).unwrap();
-        let policy = Some(Box::new(policy)).filter(|policy| **policy != Policy::default());
         let mut session = Session::default();
-        let opened = Opened { policy, ..Opened::default() };
+        let opened = Opened { policy: configured(config), ..Opened::default() };
         session.apply(ID, TS, &Fact::Open(opened)).unwrap();
         Self {
             folder,
@@ -65,9 +65,66 @@ impl World {
             made: 0,
             dirty: false,
             ahead: false,
+            attended: false,
             checks_pass: true,
             shadowed: false,
             luck: VecDeque::new(),
+        }
+    }
+
+    /// Another configuration is in force from here on.
+    pub(super) fn configure(&mut self, config: &str) {
+        let seen = Seen {
+            event: "UserPromptSubmit".to_owned(),
+            policy: configured(config),
+            policy_hash: Some("h".to_owned()),
+            ..Seen::default()
+        };
+        self.fold(&Fact::Event(seen));
+    }
+
+    pub(super) fn never_let_go(&mut self) {
+        self.session.memory.policy.get_or_insert_default().stop.refusals = u64::MAX;
+    }
+
+    /// Plan mode ends with a person's yes.
+    pub(super) fn plan(&mut self) {
+        let call = json!({"tool_name": "ExitPlanMode", "tool_input": {}, "tool_use_id": format!("p{}", self.made)});
+        self.made += 1;
+        self.attended = true;
+        let said = self.event("PreToolUse", &call);
+        let asked = self.event("PermissionRequest", &call);
+        self.attended = false;
+        if said.ruling != Ruling::Deny && asked.ruling != Ruling::Deny {
+            let _ = self.event("PostToolUse", &call);
+        }
+    }
+
+    /// What is measured of a call: as much as the lot says.
+    fn weigh(&mut self, name: &str, event: &Event, context: &mut Context) {
+        let (weighs, tool) = (self.session.measures(), event.call.as_ref().map(|call| call.key.tool.as_str()));
+        let file = |path: String, lines| ChangedFile { is: "new".to_owned(), lines, path, was: String::new() };
+        match (name, tool) {
+            ("PreToolUse", Some("Write")) if weighs => {
+                let lot = self.lot();
+                let grows = file(format!("f{}", lot % 8), u64::from(lot % 80));
+                context.call.iter_mut().for_each(|call| call.grows = Some(grows.clone()));
+            }
+            ("PreToolUse", Some("Bash")) => {
+                let outside = event.call.as_ref().is_some_and(|call| call.input.contains("gh pr"));
+                context.call.iter_mut().for_each(|call| call.outside = outside.then(|| "gh pr create".to_owned()));
+            }
+            ("PostToolUse", Some("Bash")) if weighs => {
+                let lot = self.lot();
+                let all = (0..lot % 6).map(|n| file(format!("f{n}"), u64::from(lot % 30))).collect();
+                context.ended.grown = Some(Growth::of(all));
+            }
+            ("PostToolUse", Some("ExitPlanMode")) if self.session.memory.progress.plan_asked.is_some() => {
+                let (gates, workflow) = (vec!["qa".to_owned()], Some("feature-dev".to_owned()));
+                let plan = AgentReport { intent: Some("i".to_owned()), gates, workflow, ..AgentReport::default() };
+                context.ended.plan = Some(Box::new(plan));
+            }
+            _ => {}
         }
     }
 
@@ -82,6 +139,8 @@ impl World {
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let event = read::read(name, payload.to_string().as_bytes()).unwrap();
         let mut context = observe::call::again(&self.env, &self.session, &event, self.env.now_ms);
+        context.attended = self.attended;
+        self.weigh(name, &event, &mut context);
         let bare = event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:"));
         if self.shadowed && bare && matches!(name, "SessionStart" | "SubagentStart") {
             context.start.shadowed = Some(".claude/agents/critic.md".to_owned());
@@ -170,6 +229,7 @@ impl World {
         let said = self.call("Bash", &json!({"command": line}));
         if said.ruling != Ruling::Deny {
             match line {
+                "make test" => {}
                 "git push" => self.ahead = false,
                 line if line.starts_with("git commit") => {
                     self.ahead |= self.dirty;
@@ -208,6 +268,13 @@ impl World {
         }
         Some(said)
     }
+}
+
+/// The policy of this configuration, where it is not the shipped one.
+fn configured(config: &str) -> Option<Box<Policy>> {
+    let source = Source { file: "config.toml", text: config };
+    let (policy, _) = policy::read(Some(source), None).unwrap();
+    Some(Box::new(policy)).filter(|policy| **policy != Policy::default())
 }
 
 /// The verdict of an agent by lot: the highest number is the kindest, one in eight has none.

@@ -13,6 +13,7 @@ use aops_hook::session::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Step,
     Taken, Unblocked, Violation,
 };
+use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::state::{
     Audit, ClientProcess, Flags, Hydration, LastRun, MainAgent, Memory, ModeAsked, OpenCall, RollbackState, RunStep,
     Sandbox, Started, State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
@@ -55,19 +56,41 @@ fn said() -> Said {
     Said { gate: text(), reason: text(), ruling: text() }
 }
 
+fn changed() -> ChangedFile {
+    ChangedFile { is: digest(), lines: 1, path: text(), was: String::new() }
+}
+
+fn growth() -> Growth {
+    Growth { files: vec![changed()], more_files: 1, more_lines: 1 }
+}
+
+fn short() -> Growth {
+    Growth { files: vec![changed()], ..Growth::default() }
+}
+
 fn calls() -> Vec<OpenCall> {
     let full = OpenCall {
         agent_id: some(),
         call: key(),
         deferred: true,
         effect: Some(Effect::Write),
+        grows: Some(changed()),
         input_sha256: digest(),
         prompt_id: some(),
         reason: some(),
         state: CallState::Pending,
+        tests: true,
     };
-    let least =
-        OpenCall { agent_id: None, deferred: false, effect: None, prompt_id: None, reason: None, ..full.clone() };
+    let least = OpenCall {
+        agent_id: None,
+        deferred: false,
+        effect: None,
+        grows: None,
+        prompt_id: None,
+        reason: None,
+        tests: false,
+        ..full.clone()
+    };
     vec![full, least]
 }
 
@@ -79,14 +102,21 @@ fn course() -> TaskProgress {
         before: Some((Phase::Execute, Sandbox::Open)),
         checks: [(text(), LastRun { ending: text(), outcome: text() })].into(),
         prompt_count: 1,
+        friction: true,
         gates: vec![text()],
+        grown: growth(),
         let_go: false,
+        outgrown: some(),
+        plan_asked: some(),
         problems: vec![text()],
         reflected: false,
         rounds: 0,
+        start: some(),
         steps: vec![text()],
         task_prompt_count: 1,
+        tested: true,
         told_no_git: true,
+        unplanned: true,
         verified: false,
         waivers: vec![waiver()],
         writes_at_prompt: 2,
@@ -216,7 +246,19 @@ fn memory() -> Memory {
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
     Memory {
-        progress: TaskProgress { before: None, checks: BTreeMap::new(), told_no_git: false, ..course() },
+        progress: TaskProgress {
+            before: None,
+            checks: BTreeMap::new(),
+            friction: false,
+            grown: Growth::default(),
+            outgrown: None,
+            plan_asked: None,
+            start: None,
+            tested: false,
+            told_no_git: false,
+            unplanned: false,
+            ..course()
+        },
         policy: None,
         agentless: None,
         chosen: None,
@@ -299,6 +341,7 @@ fn seen() -> Seen {
         agent_id: some(),
         agent_type: some(),
         agentless: some(),
+        asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some(digest()),
         boot: some(),
@@ -315,10 +358,12 @@ fn seen() -> Seen {
         policy: policy(),
         policy_hash: Some(digest()),
         prompt_id: some(),
+        reflection: Some(map()),
         rehearsed: Some(said()),
         root: some(),
         run: some(),
         said: Some(said()),
+        shuts: true,
     }
 }
 
@@ -333,12 +378,17 @@ fn step() -> Step {
         effect: Some(Effect::Write),
         from: Some(CallState::Pending),
         gate: some(),
+        grown: Some(growth()),
+        grows: Some(changed()),
         input: Some(raw()),
         input_sha256: digest(),
         marks: Some(map()),
         mode: some(),
+        outgrown: some(),
+        plan: Some(Box::default()),
         prompt_id: some(),
         reason: some(),
+        tests: true,
         rehearsed: Some(said()),
         to: CallState::Denied,
         todos: Some((0, 1)),
@@ -370,6 +420,9 @@ fn unseen() -> Seen {
         prompt_id: None,
         rehearsed: None,
         said: None,
+        asks_plan: false,
+        reflection: None,
+        shuts: false,
         ..seen()
     }
 }
@@ -405,6 +458,11 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         duration_ms: None,
         from: None,
         gate: None,
+        grown: None,
+        grows: None,
+        outgrown: None,
+        plan: None,
+        tests: false,
         input: None,
         marks: None,
         mode: None,
@@ -420,6 +478,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Event(unseen()),
         Fact::Event(seen()),
         Fact::Call(unstepped()),
+        Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),

@@ -8,7 +8,6 @@ use super::tree::{List, Raw};
 
 mod scan;
 mod parameter;
-mod spread;
 
 /// One word may stand for this many; beyond that it is anything.
 const ALTERNATIVES: usize = 32;
@@ -253,8 +252,8 @@ pub(super) fn expand<'t>(raw: &'t Raw<'t>, scope: &'t Scope) -> Expanded<'t> {
     word.sums += usize::from(is_sequence(raw.text));
     // `{1..9}` is as many words.
     word.splits |= raw.text.contains('{') && raw.text.contains("..");
-    for pieces in spread::spread(pieces) {
-        for Word { bits, shifts, .. } in spread::fields(&pieces, scope) {
+    for pieces in scan::spread(pieces) {
+        for Word { bits, shifts, .. } in scan::fields(&pieces, scope) {
             let shifts = shifts.or_else(|| bits.iter().position(|bit| *bit == Bit::Any));
             done.words.push(word.with(bits, shifts));
         }

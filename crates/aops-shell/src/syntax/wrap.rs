@@ -8,7 +8,6 @@ use super::walk::Walk;
 use super::{Bit, SYSTEM_FOLDERS, Simple, Word};
 use std::rc::Rc;
 
-/// Programs that read a shell program.
 const SHELLS: [&str; 10] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish", "yash"];
 
 /// Said of text that becomes a program only when it runs.

@@ -1,0 +1,138 @@
+//! What changed in a tree since a checkpoint, and whether a single path is ignored.
+//!
+//! Reads the tree, the store's cache and blobs; writes nothing but the list of tracked files. Invariants: a file that did
+//! not change since it was captured is not read; what the checkpoint left out, and what git ignores, is no change.
+
+use super::walk::{Rules, on_disk, walk};
+use super::{Limits, TreeEntry};
+use crate::checkpoint::store::Store;
+use crate::checkpoint::tree::{Artifacts, File, find, is_foreign, missing, name};
+use crate::model::error::Failure;
+use crate::system::env::{Env, boot_id};
+use crate::text::sha256::Sum;
+use rustix::fs::FileType;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A file that is not as the checkpoint has it.
+#[derive(Debug)]
+pub struct Change {
+    pub path: String,
+    /// Nothing where there was no file, or is none now.
+    pub was: Option<Sum>,
+    pub is: Option<Sum>,
+    /// What it is now; empty for one that is gone, or too large to be read.
+    pub content: Vec<u8>,
+}
+
+/// Larger files are known by their stat alone.
+const LARGEST: u64 = 8 << 20;
+
+/// All files that were added, changed or removed since this capture, sorted by path.
+pub fn changed_since(env: &Env, store: &Store, then: &Artifacts, limits: &Limits) -> Result<Vec<Change>, Failure> {
+    let walked = walk(env, store, limits, &[])?;
+    let cached = store.cached(&boot_id());
+    let known: BTreeMap<&str, _> = cached.known().map(|known| (known.path, known)).collect();
+    let of_files =
+        |entry: &&TreeEntry| entry.kind != FileType::Directory && find(&then.left_out, &entry.path).is_none();
+    let mut changes = Vec::new();
+    let mut now = Vec::new();
+    for entry in walked.entries.iter().filter(of_files) {
+        now.push(File { path: entry.path.clone(), ..File::default() });
+        let old = find(&then.files, &entry.path);
+        let was = old.map(|file| file.sha256);
+        let same = known.get(entry.path.as_str()).filter(|known| known.stamp == entry.stamp);
+        let same_size = entry.stamp.size > LARGEST && old.is_some_and(|file| file.size == entry.stamp.size);
+        if was.is_some() && same.map(|known| Sum(known.sha256)) == was || same_size {
+            continue;
+        }
+        limits.check()?;
+        let content = content(store, entry);
+        let is = Sum::of(&content);
+        if was != Some(is) {
+            changes.push(Change { path: entry.path.clone(), was, is: Some(is), content });
+        }
+    }
+    let unread = |path: &str| find(&walked.left_out, path).is_some();
+    let gone = missing(&now, &then.files).filter(|file| !unread(&file.path));
+    changes.extend(gone.map(|file| {
+        let (path, was) = (file.path.clone(), Some(file.sha256));
+        Change { path, was, is: None, content: Vec::new() }
+    }));
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(changes)
+}
+
+/// The content of a file, the target of a link, or for a large file its stat.
+fn content(store: &Store, entry: &TreeEntry) -> Vec<u8> {
+    let place = on_disk(&store.root, &entry.path);
+    match entry.kind {
+        FileType::Symlink => {
+            fs::read_link(place).map(|target| target.as_os_str().as_bytes().to_vec()).unwrap_or_default()
+        }
+        FileType::RegularFile if entry.stamp.size <= LARGEST => fs::read(place).unwrap_or_default(),
+        _ => format!("{:?}", entry.stamp).into_bytes(),
+    }
+}
+
+/// Whether git would leave this path of a tree alone; its own folder and our store too.
+pub fn is_ignored(root: &Path, path: &str) -> bool {
+    if is_foreign(path) {
+        return true;
+    }
+    let path = name::bytes(path);
+    let mut rules = Rules::above(root);
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    for end in [0].into_iter().chain(ends) {
+        let folder = &path[..end];
+        if end > 0 && rules.hide(folder, true) {
+            return true;
+        }
+        let place = on_disk(root, &name::text(folder));
+        let (ignore, repository) = (place.join(".gitignore").exists(), place.join(".git").exists());
+        rules = Rules::of(&rules, root, folder, ignore, repository);
+    }
+    rules.hide(&path, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::capture::capture;
+    use crate::system::git::tests::repository;
+
+    #[test]
+    fn changes_since_a_checkpoint() {
+        let (_home, env) = repository();
+        let put = |path: &str, text: &str| {
+            fs::create_dir_all(env.cwd.join(path).parent().unwrap()).unwrap();
+            fs::write(env.cwd.join(path), text).unwrap();
+        };
+        put(".gitignore", "target/\n*.log\n");
+        put("kept", "kept\n");
+        put("changed", "one\n");
+        put("removed", "gone\n");
+        let store = Store::open(&env, &env.cwd).unwrap();
+        let then = capture(&env, &store, &Limits::none(), &[], &[]).unwrap();
+        assert!(changed_since(&env, &store, &then, &Limits::none()).unwrap().is_empty());
+        put("changed", "two\n");
+        put("new", "new\n");
+        put("target/out", "ignored\n");
+        put("deep/a.log", "ignored\n");
+        fs::remove_file(env.cwd.join("removed")).unwrap();
+        std::os::unix::fs::symlink("kept", env.cwd.join("link")).unwrap();
+        let changes = changed_since(&env, &store, &then, &Limits::none()).unwrap();
+        let found: Vec<_> =
+            changes.iter().map(|one| (one.path.as_str(), one.was.is_some(), one.is.is_some())).collect();
+        let want = [("changed", true, true), ("link", false, true), ("new", false, true), ("removed", true, false)];
+        assert_eq!(found, want);
+        assert_eq!(changes[0].content, b"two\n");
+        for (path, want) in
+            [("target/out", true), ("deep/a.log", true), ("deep/a.txt", false), (".git/config", true), ("new", false)]
+        {
+            assert_eq!(is_ignored(&env.cwd, path), want, "{path}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Measures what a task without a plan changes: an edit before it is made, a command after it ran.
+//!
+//! Reads the file of an edit, and the tree against the checkpoint of the task's start. Invariants: a task with a plan, and a
+//! call that only reads, costs nothing here; ignored files and scratch files outside the project never count; without a
+//! checkpoint the edits are added up, and commands are not measured.
+
+use super::checks::proposed_text;
+use super::real_paths;
+use crate::checkpoint::capture::{Change, Limits, changed_since, is_ignored};
+use crate::checkpoint::form::Id;
+use crate::checkpoint::rollback::root;
+use crate::checkpoint::store::Store;
+use crate::model::event::Event;
+use crate::session::fold::Session;
+use crate::session::growth::{ChangedFile, Growth};
+use crate::system::env::Env;
+use crate::text::diff::count_lines;
+use crate::text::json;
+use crate::text::sha256::{Sum, hex, sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A tree that takes longer is not measured this time.
+const LONGEST: Duration = Duration::from_millis(1500);
+const LARGEST: u64 = 8 << 20;
+
+/// What the file of this edit will be; nothing for any other call, and where the edit will fail.
+pub(super) fn of_edit(env: &Env, session: &Session, event: &Event) -> Option<ChangedFile> {
+    let call = event.call.as_ref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
+    let tool = call.key.tool.as_str();
+    let field = match tool {
+        "Write" | "Edit" | "MultiEdit" => "file_path",
+        "NotebookEdit" => "notebook_path",
+        _ => return None,
+    };
+    let input = json::read(&call.input).ok()?;
+    let place = Path::new(&event.cwd).join(input.text_of(field)?);
+    let place = real_paths::real(&place).unwrap_or(place);
+    let root = root(env, session, event);
+    let path = counted_path(env, root.as_deref(), &place)?;
+    let now = fs::metadata(&place).ok().filter(|about| about.len() <= LARGEST).and_then(|_| fs::read(&place).ok());
+    let known = session.memory.progress.grown.file(&path);
+    if tool == "NotebookEdit" {
+        let source = input.text_of("new_source").unwrap_or_default();
+        let lines = known.map_or(0, |known| known.lines) + source.lines().count().max(1) as u64;
+        let was = known.map_or_else(|| digest(now.as_deref()), |known| known.was.clone());
+        return Some(ChangedFile { is: sha256(&[b"notebook", source.as_bytes()]), lines, path, was });
+    }
+    let next = proposed_text(tool, &call.input, &place)?;
+    let Some(known) = known else {
+        let lines = count(now.as_deref().unwrap_or_default(), &next);
+        return Some(ChangedFile { is: sha256(&[&next]), lines, path, was: digest(now.as_deref()) });
+    };
+    let lines = match start(root.as_deref(), &known.was) {
+        Some(start) => count(&start, &next),
+        None => known.lines + count(now.as_deref().unwrap_or_default(), &next),
+    };
+    Some(ChangedFile { is: sha256(&[&next]), lines, path, was: known.was.clone() })
+}
+
+/// The path under which this file counts; nothing where it does not count.
+fn counted_path(env: &Env, root: Option<&Path>, place: &Path) -> Option<String> {
+    let inside = root.and_then(|root| {
+        let real = real_paths::real(root).unwrap_or_else(|| root.to_path_buf());
+        let path = place.strip_prefix(root).or_else(|_| place.strip_prefix(&real)).ok()?;
+        Some((real, path.to_string_lossy().into_owned()))
+    });
+    if let Some((root, path)) = inside {
+        return (!is_ignored(&root, &path)).then_some(path);
+    }
+    let scratch = [PathBuf::from("/tmp"), PathBuf::from("/var/tmp"), std::env::temp_dir(), env.config.clone()];
+    (!scratch.iter().any(|folder| place.starts_with(folder))).then(|| place.to_string_lossy().into_owned())
+}
+
+/// What the file was when the task began: nothing where the store does not have it.
+fn start(root: Option<&Path>, was: &str) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    if !was.is_empty() {
+        let store = Store::look(root?).ok()??;
+        store.unpack(&Sum::read(was)?.0, &mut content).ok()?;
+    }
+    Some(content)
+}
+
+fn digest(content: Option<&[u8]>) -> String {
+    content.map_or_else(String::new, |content| sha256(&[content]))
+}
+
+fn count(old: &[u8], new: &[u8]) -> u64 {
+    count_lines(&String::from_utf8_lossy(old), &String::from_utf8_lossy(new))
+}
+
+/// All that the task changed so far, by the tree as it is now; nothing where that is not known.
+pub(super) fn of_tree(env: &Env, session: &Session, event: &Event) -> Option<Growth> {
+    let progress = &session.memory.progress;
+    let id = progress.start.as_deref().filter(|_| session.measures() && event.by_our_agent().is_none())?;
+    let store = Store::look(&root(env, session, event)?).ok()??;
+    let then = store.read(&Id::read(id)?).ok()?.artifacts;
+    let limits = Limits { sync: false, until: Some(Instant::now() + LONGEST), ..Limits::none() };
+    let changes = changed_since(env, &store, &then, &limits).ok()?;
+    let outside = progress.grown.files.iter().filter(|file| file.path.starts_with('/')).cloned();
+    let inside = changes.into_iter().map(|change| measure(&store, change, &limits));
+    Some(Growth::of(outside.chain(inside).collect()))
+}
+
+/// Its lines; where the time is over, a file counts without them.
+fn measure(store: &Store, change: Change, limits: &Limits) -> ChangedFile {
+    let in_time = limits.until.is_none_or(|until| Instant::now() < until);
+    let mut old = Vec::new();
+    if let Some(was) = change.was.filter(|_| in_time) {
+        let _ = store.unpack(&was.0, &mut old);
+    }
+    let text = |sum: Option<Sum>| sum.map_or_else(String::new, |sum| hex(&sum.0));
+    ChangedFile {
+        is: text(change.is),
+        lines: if in_time { count(&old, &change.content) } else { 0 },
+        path: change.path,
+        was: text(change.was),
+    }
+}

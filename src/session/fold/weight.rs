@@ -1,0 +1,218 @@
+//! The life of a task by mode: small at its prompt, continued by the next one, outgrown, planned.
+//!
+//! Changes a session and nothing else. Invariants: where every prompt waits for a plan (`strict`), nothing here applies; a
+//! ledger of an older version names no mode and is folded as it was.
+
+use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
+use crate::model::call::CallState;
+use crate::model::phase::Phase;
+use crate::session::fact::{Step, Taken};
+use crate::session::fold::Session;
+use crate::session::growth::Growth;
+use crate::session::state::{OpenCall, Sandbox};
+use crate::text::json::cut;
+use crate::text::template::one_line;
+
+impl Session {
+    /// The mode in force.
+    pub fn mode(&self) -> ModeLevel {
+        self.policy().mode.level.unwrap_or(ModeLevel::Strict)
+    }
+
+    /// Every ordinary prompt shuts the sandbox until there is a plan. In mode `loop` only an outgrown task needs one, in
+    /// `guard` and `observe` none does unless a file names the sandbox.
+    pub fn plans_first(&self) -> bool {
+        match self.mode() {
+            ModeLevel::Strict => true,
+            ModeLevel::Loop => false,
+            ModeLevel::Observe | ModeLevel::Guard => self.policy().gates.sandbox != Level::Off,
+        }
+    }
+
+    /// A plan is in force: a hydrator's report, or one that a person approved in plan mode.
+    pub fn is_planned(&self) -> bool {
+        self.state.task.is_some() && self.state.hydration.hydrated_intent.is_some()
+    }
+
+    /// Work is weighed: a small edit needs no plan.
+    pub fn weighs(&self) -> bool {
+        self.mode() == ModeLevel::Loop && self.policy().gates.sandbox != Level::Off
+    }
+
+    /// The task at hand is a small edit, as far as is known.
+    pub fn is_small(&self) -> bool {
+        let progress = &self.memory.progress;
+        self.weighs() && self.state.task.is_some() && progress.unplanned && progress.outgrown.is_none()
+    }
+
+    /// Changes wait for the loop. In mode `loop` there is nothing to wait for before the first prompt.
+    pub fn is_shut(&self) -> bool {
+        let held = self.policy().gates.sandbox != Level::Off;
+        held && self.state.sandbox == Sandbox::Shut && (self.plans_first() || self.state.task.is_some())
+    }
+
+    /// No plan is in force, and none is waited for.
+    pub(super) fn needs_no_plan(&self) -> bool {
+        !self.plans_first() && (!self.is_planned() || !self.weighs())
+    }
+
+    /// The task has not come to its end: a new prompt is part of it. A waiver is for its own prompt alone.
+    pub(super) fn is_unfinished(&self) -> bool {
+        let phase = self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase);
+        let over = matches!(phase, Phase::Idle | Phase::Done | Phase::Halted);
+        !over && self.state.task.as_ref().is_some_and(|task| task.waiver.is_none())
+    }
+
+    /// The prompt shuts the sandbox until the hydrator has reported.
+    pub(super) fn await_plan(&mut self, prompt: &str) {
+        self.count_prompt();
+        self.memory.progress.before.get_or_insert((self.state.phase, self.state.sandbox));
+        self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
+        self.state.state.hydration_pending = true;
+        (self.state.phase, self.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+    }
+
+    /// A prompt that goes on with the task in hand: plan, criteria, verdicts, debts and sandbox stay.
+    pub(super) fn continue_task(&mut self, prompt: &str) {
+        self.count_prompt();
+        let before = self.state.hydration.original_prompt.take().unwrap_or_default();
+        self.state.hydration.original_prompt = Some(cut(&format!("{before}\n\n{prompt}"), 2048).to_owned());
+        // The mode was lowered while a prompt waited for its plan.
+        if let Some(before) = self.memory.progress.before.take() {
+            (self.state.phase, self.state.sandbox) = before;
+            self.state.state.hydration_pending = false;
+        }
+    }
+
+    pub(super) fn begin_small_task(&mut self, prompt: &str) {
+        self.count_prompt();
+        self.begin_task(cut(prompt, 500));
+        self.state.hydration.original_prompt = Some(cut(prompt, 2048).to_owned());
+        self.open_small_task();
+    }
+
+    /// The task at hand works without a plan.
+    pub(super) fn open_small_task(&mut self) {
+        self.memory.progress.unplanned = true;
+        self.state.state.current_workflow = None;
+        self.state.state.hydration_pending = false;
+        (self.state.phase, self.state.sandbox) = (Phase::Execute, Sandbox::Open);
+    }
+
+    /// Work goes on after the turn's end, such as when a background command has ended.
+    pub(super) fn resume_small_task(&mut self) {
+        if self.memory.progress.unplanned && matches!(self.state.phase, Phase::Idle | Phase::Done) {
+            self.state.phase = Phase::Execute;
+        }
+    }
+
+    fn count_prompt(&mut self) {
+        let progress = &mut self.memory.progress;
+        progress.prompt_count += 1;
+        progress.writes_at_prompt = self.state.task.as_ref().map_or(0, |task| task.writes);
+    }
+
+    pub(super) fn apply_checkpoint(&mut self, taken: &Taken) {
+        if taken.trigger == Taken::START {
+            self.memory.progress.start = Some(taken.id.clone());
+        }
+    }
+
+    /// The tree was rolled back: what was measured is not there any more.
+    pub(super) fn forget_growth(&mut self) {
+        self.memory.progress.grown = Growth::default();
+        if self.memory.progress.outgrown.take().is_some() && self.memory.progress.unplanned {
+            self.state.sandbox = Sandbox::Open;
+        }
+    }
+
+    /// What the task at hand changes is measured: it has no plan, and its weight counts or is rehearsed.
+    pub fn measures(&self) -> bool {
+        let rehearses = || self.mode() == ModeLevel::Observe && self.policy().mode.rehearse == Rehearse::Loop;
+        self.state.task.is_some() && self.memory.progress.unplanned && (self.weighs() || rehearses())
+    }
+
+    /// By how much this is more than a small edit.
+    pub fn weigh(&self, growth: &Growth) -> Option<String> {
+        let small = &self.policy().small;
+        let (files, lines) = growth.count();
+        if files > small.files || lines > small.lines {
+            let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+            let (files, lines) = (count(files, "file"), count(lines, "line"));
+            return Some(format!("{files}, {lines}; small is {} and {}", small.files, small.lines));
+        }
+        let held = growth.files.iter().find(|file| self.is_never_small(&file.path))?;
+        Some(format!("`{}` is under `small.never`", one_line(&held.path, 120).replace('`', "'")))
+    }
+
+    /// A pattern with a folder is relative to the project, as the path is; names are compared without case.
+    fn is_never_small(&self, path: &str) -> bool {
+        let root = self.memory.root.trim_end_matches('/').to_lowercase();
+        let path = path.to_lowercase();
+        let (inside, whole) =
+            if path.starts_with('/') { (path.clone(), path) } else { (format!("/{path}"), format!("{root}/{path}")) };
+        let home = self.memory.folders.get("HOME").map_or("/", String::as_str).to_lowercase();
+        let covers = |pattern: &String| {
+            let pattern = pattern.to_lowercase();
+            let text = if pattern.starts_with(['/', '~']) { &whole } else { &inside };
+            glob::covers(&pattern, text, "", &home)
+        };
+        self.policy().small.never.iter().any(covers)
+    }
+
+    /// A person is asked to approve the plan that the main agent made in plan mode.
+    pub(super) fn apply_plan_question(&mut self) {
+        let asked = |open: &&OpenCall| open.call.tool == "ExitPlanMode" && open.agent_id.is_none();
+        let open = self.memory.calls.iter().rfind(asked);
+        self.memory.progress.plan_asked = open.map(|open| open.call.id.clone());
+    }
+
+    /// A call was refused. One that would have outgrown a small edit shuts the sandbox until there is a plan.
+    pub(super) fn apply_refusal(&mut self, step: &Step) {
+        if let Some(words) = &step.outgrown {
+            self.outgrow(words.clone());
+        }
+        let Some(gate) = step.gate.as_deref() else { return };
+        if gate != "repeat" && !(gate == "sandbox" && self.memory.progress.unplanned) {
+            self.note_friction();
+        }
+    }
+
+    fn outgrow(&mut self, words: String) {
+        self.memory.progress.outgrown = Some(words);
+        self.state.sandbox = Sandbox::Shut;
+    }
+
+    /// The task did not go smoothly, so an agent reflects on it.
+    pub(super) fn note_friction(&mut self) {
+        if self.mode() == ModeLevel::Loop {
+            self.memory.progress.friction = true;
+        }
+    }
+
+    /// A call ended that may have changed something. A command that changed nothing but ignored files is no work.
+    pub(super) fn apply_end(&mut self, open: &OpenCall, step: &Step) {
+        if let Some(plan) = step.plan.as_deref().filter(|_| self.state.phase != Phase::Halted) {
+            self.memory.progress.plan_asked = None;
+            self.apply_plan(plan);
+        }
+        let Some(effect) = open.effect else { return };
+        let before = self.memory.progress.grown.clone();
+        let edited = open.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| before.with(file));
+        let measured = step.grown.clone().or(edited);
+        let unchanged = open.grows.is_some() && measured.is_none() || measured.as_ref() == Some(&before);
+        if !unchanged {
+            self.count_write(effect, step);
+        }
+        if let Some(growth) = measured.filter(|_| !unchanged) {
+            let words = if self.weighs() { self.weigh(&growth) } else { None };
+            self.memory.progress.grown = growth;
+            if let Some(words) = words {
+                self.outgrow(words);
+            }
+        }
+        if open.tests && step.to == CallState::Completed {
+            self.memory.progress.tested = true;
+        }
+    }
+}

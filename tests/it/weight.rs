@@ -1,0 +1,463 @@
+//! The weight of the loop follows the work: small tasks, follow-ups, outgrowing, evidence, by mode.
+
+use crate::support::{Answer, Sandbox, Session};
+use serde_json::{Value, json};
+use std::fs;
+
+fn in_mode(mode: &str, more: &str) -> Sandbox {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{mode}\"\n{more}"));
+    sandbox
+}
+
+fn begun(sandbox: &Sandbox) -> Session<'_> {
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session
+}
+
+/// So many lines of text.
+fn lines(n: usize) -> String {
+    (0..n).map(|n| format!("line {n}\n")).collect()
+}
+
+/// Asks for a write of this text and, where it passes, makes it.
+fn put(sandbox: &Sandbox, session: &Session, name: &str, text: &str) -> Answer {
+    let file = sandbox.project().join(name);
+    let call = session.call("Write", json!({"file_path": file, "content": text}));
+    let answer = session.pre(&call);
+    if answer.code == Some(0) {
+        sandbox.put(name, text);
+        let _ = session.post(&call);
+    }
+    answer
+}
+
+fn kinds(session: &Session, kind: &str) -> Vec<Value> {
+    session.entries().into_iter().filter(|entry| entry["type"] == kind).map(|entry| entry["with"].clone()).collect()
+}
+
+#[test]
+fn a_small_task_needs_no_plan_in_any_mode_below_strict() {
+    for mode in ["observe", "guard", "loop"] {
+        let sandbox = in_mode(mode, "");
+        let session = begun(&sandbox);
+        session.prompt("fix the typo").silent();
+        let state = session.state();
+        assert_eq!((&state["phase"], &state["sandbox"]), (&json!("execute"), &json!("open")), "{mode}");
+        assert_eq!(state["state"]["hydration_pending"], false, "{mode}");
+        assert_eq!(state["task"], json!({"intent": "fix the typo", "n": 1, "waiver": null, "writes": 0}), "{mode}");
+        assert!(kinds(&session, "checkpoint").is_empty(), "{mode}: nothing was changed yet");
+        session.write("README.md").silent();
+        let taken = kinds(&session, "checkpoint");
+        assert_eq!((taken.len(), &taken[0]["trigger"]), (1, &json!("start")), "{mode}");
+        session.stop("Done.").silent();
+        assert_eq!(session.state()["phase"], "done", "{mode}");
+        session.prompt("now another").silent();
+        assert_eq!((&session.state()["task"]["n"], &session.state()["task"]["writes"]), (&json!(2), &json!(0)));
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+}
+
+/// What the first edit overwrote is what the checkpoint has.
+#[test]
+fn the_start_is_kept_before_the_first_change() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("fix the typo").silent();
+    session.write("README.md").silent();
+    let id = kinds(&session, "checkpoint")[0]["id"].as_str().unwrap().to_owned();
+    sandbox.person(&["checkpoint", "rollback", &id, "--yes"]).said(&[]);
+    assert_eq!(fs::read_to_string(sandbox.project().join("README.md")).unwrap(), "# a project\n");
+}
+
+#[test]
+fn a_question_leaves_no_task_behind() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("what is this?").silent();
+    session.stop("A project.").silent();
+    assert_eq!(session.state()["phase"], "idle");
+    session.prompt("and why?").silent();
+    assert_eq!(session.state()["task"]["n"], 2);
+    assert!(kinds(&session, "checkpoint").is_empty());
+}
+
+/// An edit is measured before it is made, and added up over the task.
+#[test]
+fn too_many_files_are_refused_before_they_are_made() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("add greetings").silent();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        put(&sandbox, &session, name, &lines(10)).silent();
+    }
+    // The same file again counts once, against the task's start.
+    put(&sandbox, &session, "c.txt", &lines(12)).silent();
+    put(&sandbox, &session, "d.txt", &lines(8)).refused(&[
+        "this task has outgrown a small edit (4 files, 40 lines; small is 3 and 60), so it needs a plan",
+        "start the agent `prompt-hydrator`",
+        "plan mode",
+    ]);
+    assert!(!sandbox.project().join("d.txt").exists());
+    let state = session.state();
+    assert_eq!((&state["sandbox"], &state["task"]["writes"]), (&json!("shut"), &json!(4)));
+    // From then on every change waits for the plan; what was changed may be committed.
+    session.write("a.txt").refused(&["4 files, 40 lines", "prompt-hydrator"]);
+    session.bash("git add -A");
+    let context = session.hydrate("minor-edit", "new");
+    assert!(context.contains("add greetings"), "{context}");
+    assert_eq!(session.state()["task"]["n"], 1);
+    put(&sandbox, &session, "d.txt", &lines(80)).silent();
+    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `commit`"]);
+    session.qa("VERIFIED").silent();
+    session.bash("git add -A && git commit -q -m greetings");
+    session.stop("Done.").silent();
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+#[test]
+fn too_many_lines_are_refused_with_the_figures() {
+    let sandbox = in_mode("loop", "");
+    sandbox.put("long.txt", &lines(100));
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "long"]);
+    let session = begun(&sandbox);
+    session.prompt("rewrite it").silent();
+    put(&sandbox, &session, "long.txt", &lines(70)).silent();
+    // 30 are gone, 31 come: 61 against the start, though this edit alone is 31.
+    let text = lines(70) + &(0..31).map(|n| format!("new {n}\n")).collect::<String>();
+    put(&sandbox, &session, "long.txt", &text).refused(&["(1 file, 61 lines; small is 3 and 60)"]);
+    // An edit by its parts is measured too.
+    let _ = session.prompt("and now this");
+    let file = sandbox.project().join("long.txt");
+    let edits =
+        json!([{"old_string": "line 1\n", "new_string": "x\n"}, {"old_string": "line 2\n", "new_string": lines(80)}]);
+    let call = session.call("MultiEdit", json!({"file_path": file, "edits": edits}));
+    session.pre(&call).refused(&["1 file, "]);
+}
+
+/// A command is measured after it ran: then the next change is refused, and what was made stays.
+#[test]
+fn a_command_is_measured_after_it_ran() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("make files").silent();
+    session.bash("for n in 1 2 3 4 5; do seq 28 > f$n; done");
+    assert_eq!(session.state()["sandbox"], "shut");
+    session.ask_bash("touch more").refused(&["(5 files, 140 lines; small is 3 and 60)", "changed already stays"]);
+    assert!(sandbox.project().join("f5").exists());
+    // Large work that had no plan is verified and committed all the same.
+    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `commit`"]);
+    session.hydrate("feature-dev", "new");
+    session.write("f1").refused(&["critic"]);
+    session.critic("PROCEED").silent();
+    session.write("f1").silent();
+}
+
+#[test]
+fn commands_that_change_ignored_files_only_are_no_work() {
+    let sandbox = in_mode("loop", "[[check]]\nid = \"never\"\non = \"stop\"\nrun = \"false\"\n");
+    sandbox.put(".gitignore", "target/\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "ignore"]);
+    let session = begun(&sandbox);
+    session.prompt("do the tests pass?").silent();
+    session.bash("mkdir -p target && seq 900 > target/out");
+    session.write("target/more").silent();
+    assert_eq!((&session.state()["task"]["writes"], &session.state()["sandbox"]), (&json!(0), &json!("open")));
+    session.stop("They do.").silent();
+}
+
+#[test]
+fn what_is_never_small_needs_a_plan() {
+    for (name, why) in [
+        ("Cargo.lock", "`Cargo.lock` is under `small.never`"),
+        ("db/migrations/1.sql", "`db/migrations/1.sql`"),
+        (".github/workflows/ci.yml", "ci.yml"),
+        ("config/Secrets.toml", "Secrets.toml"),
+    ] {
+        let sandbox = in_mode("loop", "");
+        let session = begun(&sandbox);
+        session.prompt("change it").silent();
+        session.write(name).refused(&["outgrown a small edit", why, "prompt-hydrator"]);
+        session.hydrate("minor-edit", "new");
+        session.write(name).silent();
+    }
+}
+
+#[test]
+fn the_limits_are_the_users() {
+    let sandbox = in_mode("loop", "[small]\nfiles = 1\nlines = 3\nnever = [\"docs\"]\n");
+    let session = begun(&sandbox);
+    session.prompt("change it").silent();
+    put(&sandbox, &session, "Cargo.lock", &lines(3)).silent();
+    put(&sandbox, &session, "Cargo.lock", &lines(4)).refused(&["(1 file, 4 lines; small is 1 and 3)"]);
+    let _ = session.prompt(". leave it");
+    let _ = session.stop("Done.");
+    session.prompt("the docs").silent();
+    put(&sandbox, &session, "docs/a.md", "a\n").refused(&["docs/a.md"]);
+}
+
+/// A prompt while the task is unfinished is part of it; after its end a new one begins.
+#[test]
+fn a_follow_up_continues_the_task() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("add a greeting").silent();
+    session.write("a.txt").silent();
+    // Interrupted: there was no Stop.
+    session.prompt("in French, please").silent();
+    assert_eq!((&session.state()["task"]["n"], &session.state()["task"]["writes"]), (&json!(1), &json!(1)));
+    session.hydrate("feature-dev", "continue");
+    session.critic("PROCEED").silent();
+    session.prompt("and in German").silent();
+    let state = session.state();
+    assert_eq!(
+        (&state["task"]["n"], &state["sandbox"], &state["phase"]),
+        (&json!(1), &json!("open"), &json!("execute"))
+    );
+    assert_eq!(state["hydration"]["critic_verdict"], "PROCEED");
+    session.write("b.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier", "commit"]);
+    session.prompt("what is left?").silent();
+    session.stop("QA.").refused(&["qa-verifier", "commit"]);
+    session.qa("VERIFIED").silent();
+    session.bash("git add -A && git commit -q -m x");
+    session.stop("Done.").silent();
+    session.prompt("fix the typo").silent();
+    assert_eq!(
+        (&session.state()["task"]["n"], &session.state()["hydration"]["hydrated_intent"]),
+        (&json!(2), &Value::Null)
+    );
+}
+
+/// A hydrator that was started before the follow-up came still plans the task.
+#[test]
+fn a_follow_up_does_not_void_the_plan_under_way() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("add a greeting").silent();
+    session.event("SubagentStart", json!({"agent_id": "h1", "agent_type": "prompt-hydrator"})).said(&["Context"]);
+    session.prompt("in French").silent();
+    let plan = json!({"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": ["c"], "steps": ["s"]});
+    session.stop_agent("h1", "prompt-hydrator", &crate::support::fenced(plan)).silent();
+    assert_eq!(session.state()["state"]["current_workflow"], "minor-edit");
+}
+
+#[test]
+fn a_test_that_must_be_seen_to_pass() {
+    let sandbox = in_mode("loop", "[evidence]\ntest = \"sh test.sh\"\n[stop]\nrefusals = 9\n");
+    sandbox.put("test.sh", "exit 0\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "test"]);
+    let session = begun(&sandbox);
+    session.prompt("fix it").silent();
+    session.write("a.txt").silent();
+    session.stop("Done.").refused(&["1. `evidence`: run `sh test.sh`"]);
+    let failed = session.call("Bash", json!({"command": "sh test.sh"}));
+    session.pre(&failed).silent();
+    session.fail(&failed, "Exit code 1").silent();
+    session.stop("Done.").refused(&["`evidence`"]);
+    session.bash("sh test.sh || true");
+    session.stop("Done.").refused(&["`evidence`"]);
+    session.bash("sh test.sh");
+    session.write("b.txt").silent();
+    session.stop("Done.").refused(&["`evidence`"]);
+    session.bash("cd . && sh test.sh 2>&1");
+    session.stop("Done.").silent();
+    assert_eq!(session.state()["phase"], "done");
+}
+
+/// A task that went smoothly is reflected on by us, one with friction by the agent.
+#[test]
+fn a_smooth_task_is_reflected_on_from_the_ledger() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("fix the typo").silent();
+    session.write("README.md").silent();
+    session.stop("Done.").silent();
+    let stop = kinds(&session, "event").into_iter().rfind(|seen| seen["event"] == "Stop").unwrap();
+    assert_eq!(
+        (&stop["reflection"]["request"], &stop["reflection"]["followed"]),
+        (&json!("fix the typo"), &json!("Yes"))
+    );
+    assert!(session.state()["insights"]["reflection"]["accomplishment"].as_str().unwrap().contains("fix the typo"));
+
+    session.prompt("add a feature").silent();
+    session.hydrate("feature-dev", "new");
+    session.critic("REVISE").silent();
+    session.hydrate("feature-dev", "new");
+    session.critic("PROCEED").silent();
+    session.write("a.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.stop("Done.").refused(&["1. `framework`", "2. `commit`"]);
+    session.reflect().silent();
+    session.bash("git add -A && git commit -q -m x");
+    session.stop("Done.").silent();
+}
+
+/// Every gate holds by itself: with no sandbox, work without a plan is verified.
+#[test]
+fn a_gate_by_itself() {
+    for (mode, gates, owed) in [
+        ("strict", "sandbox = \"off\"", &["1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"][..]),
+        ("strict", "sandbox = \"off\"\nreflect = \"off\"\nclose = \"off\"", &["1. `qa-verifier`"]),
+        ("guard", "qa = \"enforce\"", &["1. `qa-verifier`"]),
+        ("guard", "reflect = \"enforce\"", &["1. `framework`"]),
+        ("observe", "commit = \"enforce\"", &["1. `commit`"]),
+        ("observe", "qa = \"enforce\"\npush = \"enforce\"", &["1. `qa-verifier`", "2. `push`"]),
+        ("loop", "sandbox = \"off\"\nqa = \"enforce\"", &["1. `qa-verifier`"]),
+    ] {
+        let sandbox = in_mode(mode, &format!("[gates]\n{gates}\n"));
+        let session = begun(&sandbox);
+        let _ = session.prompt("make hello.txt");
+        session.write("hello.txt").silent();
+        session.stop("Done.").refused(owed);
+        session.qa("VERIFIED").silent();
+        session.reflect().silent();
+        session.bash("git add -A && git commit -q -m x && git push -q");
+        session.stop("Done.").silent();
+    }
+}
+
+/// A sandbox that a file names shuts at every prompt, whatever the mode.
+#[test]
+fn a_named_sandbox_shuts_in_guard_too() {
+    let sandbox = in_mode("guard", "[gates]\nsandbox = \"enforce\"\n");
+    let session = begun(&sandbox);
+    let _ = session.prompt("make hello.txt");
+    session.write("hello.txt").refused(&["prompt-hydrator"]);
+    session.hydrate("minor-edit", "new");
+    session.write("hello.txt").silent();
+    session.stop("Done.").silent();
+}
+
+/// In strict mode the sandbox shuts again at a task's end; a Stop without work ends none.
+#[test]
+fn in_strict_mode_a_done_task_shuts_the_sandbox() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.working();
+    session.stop("What shall I greet with?").silent();
+    session.write("a.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    session.bash("git add -A && git commit -q -m x && git push -q");
+    session.stop("Done.").silent();
+    let state = session.state();
+    assert_eq!((&state["phase"], &state["sandbox"]), (&json!("done"), &json!("shut")));
+    // A background command ends, and the agent wants to go on.
+    let _ = session.event("UserPromptSubmit", json!({"prompt": "<task-notification>done"}));
+    session.write("a.txt").refused(&["prompt-hydrator"]);
+    session.hydrate("minor-edit", "continue");
+    session.write("a.txt").silent();
+}
+
+/// Plan mode, from the call that ends it to its end; the answer of the end.
+fn plan_mode(sandbox: &Sandbox, session: &Session, attended: bool, mode: &str, plan: &str) -> Answer {
+    let event = |name: &str, fields: Value| {
+        let payload = session.payload(name, fields).to_string();
+        let mut hook = sandbox.command(crate::support::BINARY);
+        hook.arg(name).env("CLAUDE_CODE_SESSION_ATTENDED", if attended { "1" } else { "0" }).write_stdin(payload);
+        Answer::of(name, &hook.output().unwrap())
+    };
+    let file = sandbox.config().join("plans/quiet-fox.md");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, plan).unwrap();
+    let id = format!("toolu_plan{}", session.entries().len());
+    let call = json!({"tool_name": "ExitPlanMode", "tool_input": {}, "tool_use_id": id, "permission_mode": mode});
+    event("PreToolUse", call.clone()).silent();
+    let mut asked = call.clone();
+    asked.as_object_mut().unwrap().remove("tool_use_id");
+    event("PermissionRequest", asked).silent();
+    let mut done = call;
+    done["permission_mode"] = json!("acceptEdits");
+    done["tool_response"] = json!({"plan": null, "isAgent": false, "filePath": file});
+    event("PostToolUse", done)
+}
+
+const PLAN: &str = "# Greet the world\n\n## Steps\n1. write it\n\n## Verification\n- it greets\n";
+
+/// A plan that a person approved is in force, reviewed by that person, in every mode that asks for plans.
+#[test]
+fn an_approved_plan_is_in_force() {
+    for mode in ["loop", "strict"] {
+        let sandbox = in_mode(mode, "");
+        let session = begun(&sandbox);
+        let _ = session.prompt("greet the world");
+        if mode == "loop" {
+            put(&sandbox, &session, "big.txt", &lines(90)).refused(&["plan mode"]);
+        } else {
+            session.write("big.txt").refused(&["prompt-hydrator"]);
+        }
+        plan_mode(&sandbox, &session, true, "plan", PLAN).silent();
+        let state = session.state();
+        assert_eq!((&state["phase"], &state["sandbox"]), (&json!("execute"), &json!("open")), "{mode}");
+        assert_eq!(state["state"]["current_workflow"], "feature-dev", "{mode}");
+        assert_eq!(state["hydration"]["acceptance_criteria"], json!(["it greets"]), "{mode}");
+        assert!(state["hydration"]["hydrated_intent"].as_str().unwrap().contains("Greet the world"), "{mode}");
+        let status = sandbox.person(&["status", &session.id, "--json"]).json();
+        assert_eq!(status["planned"], true, "{mode}");
+        put(&sandbox, &session, "big.txt", &lines(90)).silent();
+        session.stop("Done.").refused(&["1. `qa-verifier`"]);
+        let (context, _) = session.agent_reports("qa-verifier", "nothing yet");
+        assert!(context.contains("it greets") && context.contains("Greet the world"), "{context}");
+    }
+}
+
+#[test]
+fn an_approved_plan_may_name_its_workflow() {
+    let sandbox = in_mode("strict", "");
+    let session = begun(&sandbox);
+    let _ = session.prompt("find the bug");
+    plan_mode(&sandbox, &session, true, "plan", "Find the bug.\n\nWorkflow: `debugging`\n").silent();
+    assert_eq!(session.state()["state"]["current_workflow"], "debugging");
+    session.write("a.txt").silent();
+}
+
+/// Where nobody was asked it is just a plan.
+#[test]
+fn a_plan_that_nobody_approved_opens_nothing() {
+    for (attended, mode) in [(false, "plan"), (true, "bypassPermissions"), (true, "auto")] {
+        let sandbox = in_mode("strict", "");
+        let session = begun(&sandbox);
+        let _ = session.prompt("greet the world");
+        plan_mode(&sandbox, &session, attended, mode, PLAN).silent();
+        session.write("a.txt").refused(&["prompt-hydrator"]);
+        assert_eq!(session.state()["hydration"]["hydrated_intent"], Value::Null, "{mode}");
+    }
+    // Without a question of the client there was none to a person.
+    let sandbox = in_mode("strict", "");
+    let session = begun(&sandbox);
+    let _ = session.prompt("greet the world");
+    let call = session.call("ExitPlanMode", json!({}));
+    session.pre(&call).silent();
+    session.post(&call).silent();
+    session.write("a.txt").refused(&["prompt-hydrator"]);
+}
+
+/// The project raises the mode, or a person lowers it, while a task runs.
+#[test]
+fn the_mode_may_change_while_a_task_runs() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("add a greeting").silent();
+    session.write("a.txt").silent();
+    sandbox.configure("[audit]\nrate = 0.0\n");
+    let _ = session.prompt("go on");
+    session.write("b.txt").refused(&["prompt-hydrator"]);
+    session.hydrate("minor-edit", "continue");
+    assert_eq!((&session.state()["task"]["n"], &session.state()["task"]["writes"]), (&json!(1), &json!(1)));
+    session.write("b.txt").silent();
+    session.stop("Done.").refused(&["qa-verifier", "framework", "commit", "push"]);
+    let _ = session.prompt("go on");
+    sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"loop\"\n");
+    session.prompt("go on, then").silent();
+    let state = session.state();
+    assert_eq!((&state["sandbox"], &state["task"]["n"]), (&json!("open"), &json!(1)));
+    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `commit`"]);
+    sandbox.configure("[audit]\nrate = 0.0\n[mode]\nlevel = \"guard\"\n");
+    session.prompt("leave it").silent();
+    session.stop("Done.").silent();
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
