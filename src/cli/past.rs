@@ -234,7 +234,7 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
         Fact::Unblock(_) | Fact::Check(_) => Tone::Good,
         Fact::Verdict(_) => Tone::Strong,
-        Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
+        Fact::Mode(_) | Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
         Fact::Open(_) | Fact::Checkpoint(_) => Tone::Plain,
         Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
     }

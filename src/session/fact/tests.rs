@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::policy::ModeLevel;
 use crate::model::phase::Phase;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::state::{Sandbox, TaskProgress};
@@ -58,10 +59,12 @@ fn all() -> Vec<Fact> {
         about: raw(),
         agent_id: text(),
         agent_type: text(),
+        agentless: text(),
         asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),
         boot: text(),
+        client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
         event: "Stop".to_owned(),
         folders: Some(map()),
         foreign: text(),
@@ -123,6 +126,7 @@ fn all() -> Vec<Fact> {
         }),
         Fact::Waive(Waiver::default()),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
+        Fact::Mode(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
         Fact::Run(Staged { stage: Some(RunStep::default()), ..Staged::default() }),
         Fact::Violation(Violation {
             agent_id: text(),
