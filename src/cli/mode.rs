@@ -60,13 +60,13 @@ const MODES: [ModeRow; 4] = [
     },
     ModeRow {
         level: ModeLevel::Loop,
-        does: "a small task goes on as ever; a larger one is planned, reviewed and verified",
-        costs: "a small task costs nothing, a feature up to 6 requests and 3 agents more",
+        does: "small tasks go on as ever; larger ones are planned and verified",
+        costs: "a small one costs nothing, a feature 6 to 9 requests and 3 agents more",
     },
     ModeRow {
         level: ModeLevel::Strict,
         does: "every task is planned, verified, reflected on, committed and pushed",
-        costs: "a typo costs up to 7 requests and 3 agents more",
+        costs: "a typo costs 7 to 9 requests and 3 agents more",
     },
 ];
 

@@ -64,6 +64,7 @@ fn all() -> Vec<Fact> {
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),
         boot: text(),
+        clashes: vec!["c".to_owned()],
         client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
         event: "Stop".to_owned(),
         folders: Some(map()),
