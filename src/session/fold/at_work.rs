@@ -49,7 +49,7 @@ impl Session {
             EventKind::SubagentStart => {
                 let started =
                     at_work.iter_mut().find(|agent| agent.agent_id.is_none() && Some(agent.name.as_str()) == name);
-                for agent in started {
+                if let Some(agent) = started {
                     agent.agent_id.clone_from(&seen.agent_id);
                 }
             }
