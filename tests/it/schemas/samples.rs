@@ -219,6 +219,11 @@ fn asked() -> ModeAsked {
     ModeAsked { asked: text(), level: Some(ModeLevel::Loop), refused: some() }
 }
 
+/// Nothing is asked for any more.
+fn unheld() -> ModeAsked {
+    ModeAsked { asked: text(), level: None, refused: None }
+}
+
 fn memory() -> Memory {
     Memory {
         agentless: some(),
@@ -338,7 +343,7 @@ pub(crate) fn states() -> Vec<Value> {
         let ledger = Some(Witness { memory, ..witness.clone() });
         State { digest: Some(digest()), ledger, ..state }
     };
-    [(state(), memory()), (bare(), calm()), (waiting, calm())]
+    [(state(), memory()), (bare(), calm()), (waiting, Memory { chosen: Some(unheld()), ..calm() })]
         .map(on_disk)
         .iter()
         .map(|state| serde_json::to_value(state).unwrap())
@@ -509,7 +514,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Check(checked()),
         Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
         Fact::Mode(asked()),
-        Fact::Mode(ModeAsked { asked: text(), level: None, refused: None }),
+        Fact::Mode(unheld()),
         Fact::Run(Staged { run_id: text(), stage: None, task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(stage()), task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(begun()), task: text() }),
@@ -523,7 +528,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
         Fact::Snapshot(Box::new(Snapshot {
-            memory: memory(),
+            memory: Memory { chosen: Some(unheld()), ..memory() },
             state: State { task: Some(Task::default()), ..state() },
         })),
     ];
