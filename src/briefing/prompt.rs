@@ -42,7 +42,7 @@ pub fn offer(
         return Ok(verdict);
     }
     if let Some(file) = context.start.shadowed.as_ref().filter(|_| event.kind == EventKind::SessionStart) {
-        let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = context.start.clashes.first().cloned().unwrap_or_default();
         let values = vec![("file", crate::text::template::one_line(file, 300)), ("agent", name)];
         let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
         return Ok(verdict.join(Verdict::notice("report", words)));
@@ -122,6 +122,12 @@ fn with_prompt(
     if policy.mode.level() != ModeLevel::Strict || !holds_sandbox(policy, ledger.session(), context) {
         let hits = hits::choose(&event.prompt, &brief.leads);
         return Ok(hits.map_or_else(Verdict::pass, |hits| Verdict::context("hydrate", hits)));
+    }
+    if let Some(why) = &ledger.session().memory.agentless {
+        let words = format!(
+            "Reading and answering are free. Changes are refused in this session: they need a plan, only an agent can make one, and this client cannot start agents ({why}). If the prompt asks for a change, say plainly that you cannot make it."
+        );
+        return Ok(Verdict::context("hydrate", words));
     }
     let end = ("at_the_end", owed::announce(policy, context));
     let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file), end];

@@ -46,7 +46,8 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         (ruling, form) => {
             debug_assert!(ruling >= Ruling::Ask);
             answer.exit = 2;
-            answer.stderr = format!("{reason}\n");
+            let told = if verdict.aloud { join(&reason, &notice) } else { reason.clone() };
+            answer.stderr = format!("{told}\n");
             refuse(form, &reason, &mut top, &mut own);
         }
     }

@@ -5,7 +5,7 @@
 
 use super::key::{EntryField, KEYS, Key, Project};
 use super::value::{Parts, Value};
-use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, project, rule};
+use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, effects, project, rule};
 use crate::config::problem::{Problem, nearest, position};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -93,6 +93,13 @@ pub fn read_for(
     Ok((policy, origins))
 }
 
+/// Puts the policy of these files into another mode.
+pub fn hold_in(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
+    policy.mode.set_level(mode);
+    give_levels(policy, origins, mode);
+    policy.rehearsed = rehearsed(policy, origins);
+}
+
 /// The levels of the mode that mode `observe` rehearses. A gate that a file names has the same level in both.
 fn rehearsed(policy: &Policy, origins: &Origins) -> Option<Gates> {
     if policy.mode.level() != ModeLevel::Observe {
@@ -115,7 +122,8 @@ fn give_levels(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
 fn sort(policy: &mut Policy) {
     policy.rules.sort_by(|one, other| one.id.cmp(&other.id));
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
-    for names in [&mut policy.effects.read, &mut policy.effects.write, &mut policy.small.never] {
+    let effects = &mut policy.effects;
+    for names in [&mut effects.examples, &mut effects.read, &mut effects.write, &mut policy.small.never] {
         names.sort();
         names.dedup();
     }
@@ -190,7 +198,10 @@ impl Reading<'_> {
                 continue;
             };
             match key.form.read(given) {
-                Ok(value) => self.set_all(key, &value, table, (last.span().start, given.span().start)),
+                Ok(value) => match effects::problem(key.name, &value) {
+                    Some(what) => self.problem(given.span().start, key.name, what),
+                    None => self.set_all(key, &value, table, (last.span().start, given.span().start)),
+                },
                 Err((at, what)) => self.problem(at, key.name, what),
             }
         }
