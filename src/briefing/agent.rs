@@ -15,7 +15,7 @@ use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::Agent;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::session::describe::describe_fact;
+use crate::session::describe::describe_deed;
 use crate::session::fact::Fact;
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -175,7 +175,7 @@ fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
             entry.seq,
             entry.ts.get(11..19).unwrap_or(""),
             entry.kind,
-            describe_fact(&entry.fact, 200)
+            describe_deed(&entry.fact, 200)
         )
     };
     let drawn = recent.iter().rev().find(|entry| matches!(&entry.fact, Fact::Call(step) if step.drawn == Some(true)));

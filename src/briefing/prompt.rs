@@ -8,7 +8,7 @@ use crate::briefing::hits;
 use crate::briefing::sources::Found;
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts;
-use crate::gate::{Context, owed};
+use crate::gate::{Context, owed, way_out};
 use crate::ledger::open::Ledger;
 use crate::model::agent::{Agent, meant, ours};
 use crate::model::error::Failure;
@@ -35,6 +35,9 @@ pub fn offer(
     verdict: Verdict,
     found: Option<Found>,
 ) -> Result<Verdict, Failure> {
+    if way_out::is_told(ledger.session(), event, context, &verdict) {
+        return Ok(verdict.join(Verdict::notice("hydrate", way_out::WORDS)));
+    }
     if verdict.ruling != Ruling::Pass || ledger.session().blocked().is_some() {
         return Ok(verdict);
     }
@@ -90,7 +93,7 @@ fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static
 /// This event asks tracker, memory and notes.
 pub fn asks_sources(policy: &Policy, event: &Event, context: &Context) -> bool {
     match event.kind {
-        EventKind::UserPromptSubmit => is_hydrated(policy, event, context),
+        EventKind::UserPromptSubmit => is_hydrated(policy, context),
         EventKind::SubagentStart => {
             started(policy, event, context).is_some_and(|agent| agent.name == "prompt-hydrator")
         }
@@ -99,8 +102,8 @@ pub fn asks_sources(policy: &Policy, event: &Event, context: &Context) -> bool {
 }
 
 /// The person's own words, in a mode that adds to them.
-fn is_hydrated(policy: &Policy, event: &Event, context: &Context) -> bool {
-    let ordinary = context.stage.is_none() && Prompt::of(&event.prompt) == Prompt::Ordinary;
+fn is_hydrated(policy: &Policy, context: &Context) -> bool {
+    let ordinary = context.stage.is_none() && context.prompt == Prompt::Ordinary;
     ordinary && policy.mode.level() >= ModeLevel::Loop
 }
 
@@ -113,7 +116,7 @@ fn with_prompt(
     context: &Context,
     found: Option<Found>,
 ) -> Result<Verdict, Failure> {
-    let hydrator = ours("prompt-hydrator").filter(|_| is_hydrated(policy, event, context));
+    let hydrator = ours("prompt-hydrator").filter(|_| is_hydrated(policy, context));
     let Some(hydrator) = hydrator else { return Ok(Verdict::pass()) };
     let brief = brief(env, ledger, event, hydrator, found)?;
     if policy.mode.level() != ModeLevel::Strict || !holds_sandbox(policy, ledger.session(), context) {
@@ -152,16 +155,13 @@ fn is_briefed(policy: &Policy, context: &Context, agent: &Agent) -> bool {
     context.stage.is_some() || policy.mode.level() >= ModeLevel::Loop || awaited != Level::Off
 }
 
-/// The input of an `Agent` call that starts one of our agents: our prompt, in the foreground, and of the caller's input
-/// only the description. A model or a resumed conversation chosen by the caller would influence the reviewer.
+/// The input of an `Agent` call that starts one of our agents: our prompt, in the foreground, and nothing of the caller's
+/// input. Words, a model or a resumed conversation chosen by the caller would influence the reviewer.
 fn prompt_of_ours(policy: &Policy, event: &Event, context: &Context) -> Option<String> {
     let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let input = json::read(&call.input).ok()?;
     let name = meant(&input.text_of("subagent_type")?)?;
     ours(&name).filter(|agent| is_briefed(policy, context, agent))?;
-    let called = quoted(&input.text_of("description").unwrap_or_else(|| name.clone()));
     let (prompt, name) = (quoted(PROMPT), quoted(&name));
-    Some(format!(
-        "{{\"description\":{called},\"prompt\":{prompt},\"run_in_background\":false,\"subagent_type\":{name}}}"
-    ))
+    Some(format!("{{\"description\":{name},\"prompt\":{prompt},\"run_in_background\":false,\"subagent_type\":{name}}}"))
 }

@@ -257,7 +257,7 @@ pub fn parser() -> clap::Command {
     clap::Command::new("aops-hook")
         .version(env!("CARGO_PKG_VERSION"))
         .about("The guard and memory of Claude Code: every event a fact in a tamper-evident ledger")
-        .after_help("Called with the name of an event (`aops-hook PreToolUse`) it runs as the hook and reads the event from stdin.")
+        .after_help("Called with the name of an event (`aops-hook PreToolUse`) it runs as the hook and reads the event from stdin.\n\nIn Claude Code, a prompt that begins with `.` lets one task go without the loop; `aops-hook mode` sets how much of it there is.")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(rows)

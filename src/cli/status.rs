@@ -66,6 +66,8 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let mut rows = vec![("session", session.state.session_id.clone(), Tone::Plain)];
     rows.extend(course(&session));
+    // Told to people alone: in a tool call the model reads this.
+    rows.extend(way_out(&session).filter(|_| !io.env.inside_client));
     rows.extend(demands(&session, &owed));
     rows.extend(describe_waivers(io, &session));
     rows.push(agents(&session.state));
@@ -110,6 +112,18 @@ fn course(session: &Session) -> Vec<Row> {
         rows.push(("workflow", format!("{workflow}{gates}"), Tone::Plain));
     }
     rows
+}
+
+/// How a person goes on without the loop, where it holds something up.
+fn way_out(session: &Session) -> Option<Row> {
+    let words = "begin a prompt with `.` to let one task go without the loop; `aops-hook mode` sets how much there is";
+    is_shut(session).then(|| ("way out", words.to_owned(), Tone::Quiet))
+}
+
+/// Changes are refused until there is a plan.
+fn is_shut(session: &Session) -> bool {
+    let enforced = session.policy().gates.sandbox == Level::Enforce;
+    enforced && session.blocked().is_none() && sandbox(session) == Sandbox::Shut
 }
 
 /// The mode with what it means.
@@ -247,6 +261,7 @@ fn line(env: &Env, session: &Session, owed: &[String]) -> String {
     match policy.gates.sandbox {
         Level::Off => {}
         Level::Warn => parts.push("sandbox warns".to_owned()),
+        Level::Enforce if is_shut(session) => parts.push("sandbox shut (a prompt with `.` goes without)".to_owned()),
         Level::Enforce => parts.push(format!("sandbox {}", sandbox_word(sandbox(session)))),
     }
     parts.push(format!("mode {}", policy.mode.level().word()));

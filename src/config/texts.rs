@@ -95,9 +95,10 @@ pub static ASSETS: &[Asset] = assets! {
     "commands/": "aops-status" "checkpoint" "handover" "session-insights";
     "templates/": "AGENTS" "audit-context" "critic-context" "halt-report" "hydration-instruction"
         "insights-analysis" "loop-guide";
-    "templates/owed/": "checks" "commit" "evidence" "framework" "push" "qa-verifier-again" "qa-verifier" "step-agent";
+    "templates/owed/": "checks" "commit" "custodiet" "evidence" "framework" "push" "qa-verifier-again" "qa-verifier"
+        "step-agent";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
-    "templates/refusals/": "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
+    "templates/refusals/": "agent-at-work" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
         "check-late" "check-save" "halted" "outgrown" "rule" "sandbox-question" "sandbox-review" "sandbox-revise"
         "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";
     "templates/": "run-step-agent" "run-step";

@@ -8,8 +8,11 @@ use crate::model::call::Effect;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Checked, Step};
+use crate::session::fold::Session;
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::state::RunStep;
+use crate::session::prompt::Prompt;
+use crate::session::state::{AtWork, RunStep};
+use crate::text::time;
 use crate::tool::targets::Targets;
 use std::collections::BTreeMap;
 
@@ -18,6 +21,8 @@ pub struct Context {
     pub now_ms: i64,
     /// The variables that decide where our folders are, as they are now.
     pub folders: BTreeMap<String, String>,
+    /// The client's process.
+    pub client: String,
     /// Before the names of our agents: empty, or our plugin's prefix.
     pub prefix: &'static str,
     /// A person can answer.
@@ -26,6 +31,8 @@ pub struct Context {
     pub defers: bool,
     /// The step of a run that its driver started the client for; nothing where that is not proven.
     pub stage: Option<RunStep>,
+    /// `UserPromptSubmit`: what the prompt means.
+    pub prompt: Prompt,
     /// The user's checks that were run for this event.
     pub checks: Vec<Checked>,
     /// Before and after a call: how a call of this key ended earlier.
@@ -111,6 +118,14 @@ impl Context {
     /// The name under which one of our agents can be started here.
     pub fn agent(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
+    }
+
+    /// How long this agent of ours has been at work, started by another call than this one; nothing where it is not, or
+    /// another client started it.
+    pub fn at_work(&self, session: &Session, name: &str, call: &str) -> Option<String> {
+        let same = |agent: &&AtWork| agent.name == name && agent.client == self.client && agent.call != call;
+        let known = session.memory.at_work.iter().find(same)?;
+        Some(time::age(self.now_ms - time::parse(&known.since).unwrap_or(self.now_ms)))
     }
 
     /// What the call would do; nothing where no call is about to be made.

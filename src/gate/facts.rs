@@ -4,16 +4,17 @@
 //! settled by some later event; the answer stands beside the question.
 
 use crate::gate::owed::{debts, gate_of_debt, without_git};
-use crate::gate::{Context, Evidence, reflection, sandbox};
+use crate::gate::report::started;
+use crate::gate::{Context, Evidence, reflection, sandbox, way_out};
 use crate::model::agent::ours;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
-use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Step, Violation};
+use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
-use crate::session::state::{OpenCall, Sandbox};
+use crate::session::state::{OpenCall, Sandbox, Waiver};
 use crate::text::json::{cut, quoted};
 use crate::text::redact::redact;
 use serde_json::value::RawValue;
@@ -41,13 +42,14 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 seen.reflection = reflection::written(session, context, &owed);
                 seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
                 seen.owed = Some(owed);
-                seen.no_git = verdict.ruling != Ruling::Deny && without_git(session, context);
+                seen.no_git = without_git(session, context);
             }
             if event.kind == EventKind::PermissionRequest {
                 seen.asks_plan = context.attended && is_plan_question(event);
             }
             facts.push(Fact::Event(seen));
             facts.extend(reported(session, event, verdict, context));
+            facts.extend(waived(session, verdict, context));
             facts
         }
     }
@@ -73,12 +75,27 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     let block =
         blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
     let sent_on = verdict.ruling == Ruling::Deny;
-    let fact = Reported { agent: agent.name.to_owned(), agent_id: id.to_owned(), finding, problem, sent_on };
+    let audited = agent.name == "custodiet" && finding.is_some();
+    let fact = Reported { agent: agent.name.to_owned(), agent_id: id.to_owned(), audited, finding, problem, sent_on };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 
+/// A prompt that lifts the whole loop for its task is a waiver, like one for a gate and a time.
+fn waived(session: &Session, verdict: &Verdict, context: &Context) -> Option<Fact> {
+    let reason = match context.prompt {
+        Prompt::Waived => "its prompt begins with `.`",
+        Prompt::Command if !session.has_open_task() => "its prompt is a slash command",
+        _ => return None,
+    };
+    let passes = verdict.ruling != Ruling::Deny && context.stage.is_none();
+    let waiver = Waiver { gate: Waiver::TASK.to_owned(), reason: reason.to_owned(), until_ms: 0 };
+    passes.then_some(Fact::Waive(waiver))
+}
+
 fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
+    let meant = Some(context.prompt).filter(|_| event.kind == EventKind::UserPromptSubmit);
     Seen {
+        meant: meant.filter(|meant| *meant == Prompt::Command || *meant != Prompt::of(&event.prompt)),
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
@@ -135,12 +152,17 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         first.tests = seen.tests != Evidence::Other;
     }
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
+    first.starts = started(call).map(|name| Starts { client: context.client.clone(), name: name.to_owned() });
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
         (first.gate, first.reason) = spoken(verdict);
     }
     facts.push(Fact::Call(first));
     facts.extend(decided(event, call, verdict));
+    let told = way_out::is_told(session, event, context, verdict);
+    if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| told) {
+        last.told = true;
+    }
     if let Some(Fact::Call(last)) = facts.last_mut().filter(|_| verdict.gate == "sandbox") {
         let seen = context.call.as_ref().filter(|_| last.to == Denied && context.stage.is_none());
         last.outgrown = seen.and_then(|seen| sandbox::outgrown(session, seen));
@@ -190,6 +212,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.duration_ms = call.duration_ms;
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
     last.todos = call.todos.filter(|_| end == Completed);
+    last.launched = call.launched && started(call).is_some();
     last.drawn = context.ended.drawn;
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);

@@ -8,7 +8,7 @@ use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::agent::ours;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
-use crate::model::verdict::{Debt, Ruling, Verdict};
+use crate::model::verdict::{Debt, Verdict};
 use crate::session::fold::Session;
 use crate::session::state::RunStep;
 use crate::text::template::{Phrase, one_line};
@@ -21,8 +21,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     let verdict = ending(session, context);
-    // A refusal is for the model alone; this is for the user, and can wait.
-    if verdict.ruling == Ruling::Deny || !without_git(session, context) {
+    if !without_git(session, context) {
         return verdict;
     }
     let words = "there is no git repository here, so neither commit nor push is asked for";
@@ -51,6 +50,7 @@ fn ending(session: &Session, context: &Context) -> Verdict {
 /// The gate that asks for a debt.
 pub fn gate_of_debt(debt: &str) -> &str {
     match debt {
+        "custodiet" => "audit",
         "qa-verifier" => "qa",
         "framework" => "reflect",
         "evidence" => "checks",
@@ -133,6 +133,10 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     }
     if session.is_small() {
         return debts;
+    }
+    if session.state.audit.due && held(gates.audit, "audit") {
+        let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent("custodiet"))]);
+        debts.push(Debt { name: "custodiet", line });
     }
     if session.owes_qa() && !progress.verified && held(gates.qa, "qa") {
         debts.push(Debt { name: "qa-verifier", line: qa(session, context) });

@@ -1,10 +1,12 @@
-//! Makes our agents end with a valid verdict, and refuses messages to them and agents that carry their names.
+//! Makes our agents end with a valid verdict, and refuses messages to them, agents that carry their names, and a second one
+//! while the first is at work.
 //!
 //! Invariant: an agent is sent on twice at most, and never in a blocked session; after that it may end without a decision, and
 //! the user is told. Way out: the refusal shows the exact form.
 
 use super::Context;
 use crate::model::agent::{meant, ours};
+use crate::model::call::ToolCall;
 use crate::model::event::Event;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
@@ -35,6 +37,10 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             ),
         );
     }
+    let again = |call: &ToolCall| wait_for(session, context, started(call)?, &call.key.id);
+    if let Some(phrase) = event.asked_call().and_then(again) {
+        return Verdict::refuse(GATE, phrase);
+    }
     let Some(Err(fault)) = &context.report else { return Verdict::pass() };
     let (id, kind) = (event.agent_id.as_deref().unwrap_or_default(), event.agent_type.as_deref().unwrap_or_default());
     let (Some(agent), Some(started)) = (ours(kind), session.awaited(id, kind)) else {
@@ -48,6 +54,19 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let values = vec![name, fault, ("times", started.sent_on.saturating_add(1).to_string())];
     let phrase = Some(Phrase::new("refusals/verdict-given-up.md", values));
     Verdict { gate: GATE, phrase, ..Verdict::pass() }
+}
+
+/// That this agent is at work already, for how long, and what to do.
+pub fn wait_for(session: &Session, context: &Context, name: &str, call: &str) -> Option<Phrase> {
+    let age = context.at_work(session, name, call)?;
+    Some(Phrase::new("refusals/agent-at-work.md", vec![("agent", context.agent(name)), ("age", age)]))
+}
+
+/// The agent of ours that a call starts.
+pub fn started(call: &ToolCall) -> Option<&'static str> {
+    let agent = matches!(call.key.tool.as_str(), "Agent" | "Task");
+    let input = json::read(&call.input).ok().filter(|_| agent)?;
+    ours(&meant(&input.text_of("subagent_type")?)?).map(|agent| agent.name)
 }
 
 /// One of our names that another agent would be given: the events of a teammate carry its given name.

@@ -3,6 +3,7 @@
 //! Invariant: reading, the tracker, spawning agents and asking the user are never refused here, so everything this gate asks
 //! for can be done while it is shut. Way out: each refusal names the agent to start.
 
+use super::report::wait_for;
 use super::{CallContext, Context, Evidence, is_waived, level, owed};
 use crate::config::policy::Level;
 use crate::model::agent::May;
@@ -102,6 +103,12 @@ fn shadowed(file: &str) -> String {
 
 fn words(session: &Session, call: &ToolCall, seen: &CallContext, context: &Context) -> Phrase {
     let hydrator = ("agent", context.agent("prompt-hydrator"));
+    let awaited = if session.state.phase == Phase::Review { "critic" } else { "prompt-hydrator" };
+    if let Some(phrase) =
+        wait_for(session, context, awaited, &call.key.id).filter(|_| session.state.phase != Phase::Halted)
+    {
+        return phrase;
+    }
     if session.state.phase == Phase::Review {
         return review(session, call, seen, context);
     }

@@ -53,6 +53,7 @@ pub struct Insights {
     pub tool_calls: Calls,
     pub user_mood: Value,
     pub user_prompts: Vec<String>,
+    pub waivers: Vec<String>,
     pub workflows_used: Vec<String>,
 }
 
@@ -230,6 +231,7 @@ pub static FIELDS: &[InsightField] = &[
     field("reflection", FieldForm::Reflection, "the framework agent's last"),
     field("gates", FieldForm::Counts, "refusals by gate"),
     field("rehearsed", FieldForm::Counts, "in mode `observe`: what the rehearsed mode would have refused, by gate"),
+    field("waivers", FieldForm::Texts, "what a person waived: a gate, or the whole loop for a task, and why"),
     field("audits", FieldForm::Named(&["drawn", "done"]), "random audits"),
     field("tool_calls", FieldForm::Named(&["completed", "failed", "denied"]), "calls by outcome"),
     field("files_changed", FieldForm::Texts, "by the edit tools"),

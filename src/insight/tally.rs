@@ -79,6 +79,10 @@ impl Tally {
             Fact::Call(step) => self.count_call(step),
             Fact::Block(block) if block.by == "custodiet" => self.insights.custodiet_blocks += 1,
             Fact::Verdict(report) => self.count_report(report),
+            Fact::Waive(waiver) => {
+                let words = format!("{}: {}", waiver.gate, waiver.reason);
+                push(&mut self.insights.waivers, cut(&words, LONGEST));
+            }
             Fact::Violation(second) => {
                 let said = second.said.iter().filter(|said| said.ruling == "deny");
                 said.for_each(|said| self.count_refusal(&said.gate));
@@ -116,7 +120,7 @@ impl Tally {
                 if Prompt::of(&prompt) != Prompt::Machine {
                     push(&mut self.insights.user_prompts, cut(&prompt, LONGEST));
                 }
-                if refused.is_none() && Prompt::of(&prompt) == Prompt::Command {
+                if refused.is_none() && seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Command {
                     push_new(&mut self.insights.workflows_used, "direct-skill");
                 }
             }

@@ -57,6 +57,8 @@ pub struct ToolCall {
     pub duration_ms: Option<u64>,
     /// `PostToolUseFailure`: what went wrong, clipped.
     pub error: String,
+    /// `PostToolUse` of a call that started an agent: it goes on in the background.
+    pub launched: bool,
     /// A todo list in the input: done, all.
     pub todos: Option<(u64, u64)>,
     /// `PostToolUse` of `ExitPlanMode`: the plan it ended with.

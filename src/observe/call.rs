@@ -14,6 +14,7 @@ use crate::observe::tampering::{self, Trip};
 use crate::observe::{client, evidence, foreign_agents, growth, outside, plan, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
+use crate::session::prompt::Prompt;
 use crate::session::state::{OpenCall, RunStep};
 use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
@@ -34,6 +35,10 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.ended = look_at_end(env, session, event, &context);
         }
         EventKind::SessionStart | EventKind::SubagentStart => context.start = start(env, ledger, event)?,
+        EventKind::UserPromptSubmit => {
+            let is_file = |name: &str| Path::new(&event.cwd).join(name).symlink_metadata().is_ok();
+            context.prompt = Prompt::read(&event.prompt, is_file);
+        }
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => context.report = report(env, session, event),
         EventKind::Stop if !event.busy => {
@@ -91,12 +96,15 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
     let folders = session.memory.folders.clone();
     let stage = session.memory.run.clone();
     let defers = stage.is_some();
-    let mut context = Context { folders, now_ms: then_ms, defers, stage, ..shared_context(env, session, event) };
+    let client = session.memory.at_work.last().map(|agent| agent.client.clone()).unwrap_or_default();
+    let shared = shared_context(env, session, event);
+    let mut context = Context { folders, client, now_ms: then_ms, defers, stage, ..shared };
     match event.kind {
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
         }
         EventKind::SubagentStop => context.report = report(env, session, event),
+        EventKind::UserPromptSubmit => context.prompt = Prompt::read(&event.prompt, |_| false),
         _ => {}
     }
     context
@@ -107,6 +115,7 @@ fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let prefixed = stage.is_some() || env.is_plugin || session.memory.shadowed.is_some();
     Context {
         folders: env.folders.iter().cloned().collect(),
+        client: env.client.clone(),
         now_ms: env.now_ms,
         prefix: if prefixed { "aops:" } else { "" },
         attended: is_attended(env, event),
@@ -266,11 +275,11 @@ fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndCo
     ended.marks = Some(marks);
 }
 
-/// Whether an audit is drawn for this write; nothing where none can be.
+/// Whether an audit is drawn for this write; nothing where none can be. Closing the work is no new work to audit.
 fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
     let policy = session.policy();
     if event.by_our_agent().is_some()
-        || !open.effect.is_some_and(Effect::is_write)
+        || !open.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)
         || policy.gates.audit == Level::Off
         || session.state.audit.due
         || session.is_small()
@@ -289,6 +298,10 @@ fn is_drawn(random: Option<u32>, rate: u32, late: bool) -> bool {
 }
 
 fn random() -> Option<u32> {
+    #[cfg(debug_assertions)]
+    if let Some(lot) = crate::system::env::fixed_lot() {
+        return Some(lot);
+    }
     let mut bytes = [0_u8; 4];
     crate::system::random::fill(&mut bytes).ok()?;
     Some(u32::from_ne_bytes(bytes))

@@ -38,7 +38,7 @@ fn read(env: &Env, file: &str) -> Option<String> {
     let path = Path::new(file).canonicalize().ok().filter(|path| path.starts_with(&plans))?;
     let mut text = String::new();
     let file = std::fs::File::open(path).ok()?;
-    file.metadata().ok().filter(|about| about.is_file())?;
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     file.take(LARGEST).read_to_string(&mut text).ok()?;
     Some(text)
 }

@@ -1,10 +1,12 @@
-//! Describes one fact on one line, for people and reviewers.
+//! Describes one fact on one line, for people and for reviewers.
 //!
-//! Reads nothing, writes nothing. Invariant: always one line.
+//! Reads nothing, writes nothing. Invariants: always one line; a reviewer sees what was done and never what the agent under
+//! review wrote about it: no prompt for another agent, no description, no message.
 
+use crate::model::call::CallKey;
 use crate::session::fact::{Fact, Said, Step};
 use crate::session::state::{RollbackState, Undone};
-use crate::text::json::cut;
+use crate::text::json::{self, Json, cut};
 use crate::text::template::one_line;
 
 /// The fact on one line of at most so many characters.
@@ -16,7 +18,7 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
             let said = seen.said.as_ref().map(describe_answer).unwrap_or_default();
             format!("{}{who}{said}{}", seen.event, describe_rehearsal(seen.rehearsed.as_ref()))
         }
-        Fact::Call(step) => describe_step(step),
+        Fact::Call(step) => describe_step(step, step.input.as_ref().map(|input| cut(input.get(), 300).to_owned())),
         Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
         Fact::Unblock(unblock) => format!("by {}", unblock.by),
         Fact::Verdict(report) => {
@@ -47,6 +49,38 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
     one_line(&text, longest)
 }
 
+/// The same for a reviewer.
+pub fn describe_deed(fact: &Fact, longest: usize) -> String {
+    let Fact::Call(step) = fact else { return describe_fact(fact, longest) };
+    one_line(&describe_step(step, step.input.as_ref().and_then(|input| keep_deed(&step.call, input.get()))), longest)
+}
+
+/// Of the client's own tools, what they do it to. The new text of a file is in the diff.
+const DEEDS: [&str; 11] = [
+    "command",
+    "cwd",
+    "file_path",
+    "glob",
+    "notebook_path",
+    "path",
+    "pattern",
+    "query",
+    "skill",
+    "subagent_type",
+    "url",
+];
+/// Of any other tool, what is said about the call.
+const WORDS: [&str; 6] = ["comment", "description", "explanation", "prompt", "reason", "summary"];
+
+/// The input of a call without the words of the agent that made it.
+fn keep_deed(call: &CallKey, input: &str) -> Option<String> {
+    let Json::Object(members) = json::read(input).ok()? else { return None };
+    let builtin = call.server == "builtin";
+    let keeps = |name: &str| if builtin { DEEDS.contains(&name) } else { !WORDS.contains(&name) };
+    let kept: Vec<_> = members.into_iter().filter(|(name, _)| keeps(name.as_ref())).collect();
+    (!kept.is_empty()).then(|| cut(&json::canonical(&Json::Object(kept)), 300).to_owned())
+}
+
 fn describe_rollback(undone: &Undone) -> String {
     let how = match undone.stage {
         RollbackState::Begun => "begun",
@@ -62,9 +96,9 @@ fn describe_answer(said: &Said) -> String {
     format!("  {} {}{}{reason}", said.gate, said.ruling, if reason.is_empty() { "" } else { ": " })
 }
 
-fn describe_step(step: &Step) -> String {
+fn describe_step(step: &Step, input: Option<String>) -> String {
     let who = step.agent_type.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-    let input = step.input.as_ref().map(|input| format!("  {}", cut(input.get(), 300))).unwrap_or_default();
+    let input = input.map(|input| format!("  {input}")).unwrap_or_default();
     let why = step.reason.as_ref().map(|why| format!("  {}", why.replace("\nhint: ", "; "))).unwrap_or_default();
     let would = describe_rehearsal(step.rehearsed.as_ref());
     format!("{} {} {}{who}{input}{why}{would}", step.to.name(), step.call.tool, step.call.id)

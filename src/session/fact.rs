@@ -10,6 +10,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::event::EventKind;
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
+use crate::session::prompt::Prompt;
 use crate::session::state::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, State, Undone, Waiver};
 use crate::text::stored::canonical;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,6 @@ macro_rules! facts {
     ($($kind:literal: $name:ident($fact:ty),)*) => {
         /// One fact.
         #[derive(Clone, Debug)]
-        #[expect(clippy::large_enum_variant, reason = "the largest, an event, is among the most frequent")]
         pub enum Fact {
             $($name($fact),)*
         }
@@ -132,6 +132,10 @@ pub struct Seen {
     /// Settings, configuration and binary as they are now, where they were looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,
+    /// `UserPromptSubmit` only: what the prompt means, where its form alone does not say it, or said something else to older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meant: Option<Prompt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Stop only: the user was told that there is no git to close the work in.
@@ -220,6 +224,9 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<RawValue>>,
     pub input_sha256: String,
+    /// With the end of a call that started an agent: it goes on in the background.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub launched: bool,
     /// With a terminal step: settings, configuration and binary as they are now, where they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,
@@ -238,6 +245,9 @@ pub struct Step {
     /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
+    /// With PENDING: the agent of ours that it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<Starts>,
     /// With PENDING: its success is the evidence that `evidence.test` asks for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests: bool,
@@ -245,6 +255,16 @@ pub struct Step {
     /// A todo list that this call set: done, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todos: Option<(u64, u64)>,
+    /// With DENIED: the user was told how to go without the loop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Starts {
+    /// The client's process.
+    pub client: String,
+    pub name: String,
 }
 
 /// The verdict of one of our agents, or that it ended without one.
@@ -252,6 +272,9 @@ pub struct Step {
 pub struct Reported {
     pub agent: String,
     pub agent_id: String,
+    /// An audit is done with any verdict. Older versions counted only an OK.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub audited: bool,
     /// Left out where the agent was sent on or given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<AgentReport>,

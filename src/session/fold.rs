@@ -3,6 +3,7 @@
 //! Reads nothing, writes nothing: no clock, no file, no draw. Invariant: the same facts give the same session, at once or
 //! in parts; a transition that the machine of calls forbids is an error, never a state.
 
+mod at_work;
 mod weight;
 mod progress;
 mod reports;
@@ -13,7 +14,7 @@ use crate::model::error::Code;
 use crate::model::event::EventKind;
 use crate::model::phase::Phase;
 use crate::session::fact::{Fact, Seen, Step};
-use crate::session::state::{Memory, OpenCall, Sandbox, State};
+use crate::session::state::{Memory, OpenCall, Sandbox, State, Waiver};
 use crate::text::json::{self, Json};
 use crate::text::sha256::NO_DIGEST;
 use crate::text::stored::canonical;
@@ -84,6 +85,8 @@ impl Session {
             Fact::Block(block) => self.block(Some(block.reason.clone())),
             Fact::Unblock(_) => self.block(None),
             Fact::Verdict(report) => self.apply_report(ts, report),
+            // The task that its prompt waived holds that itself.
+            Fact::Waive(waiver) if waiver.gate == Waiver::TASK => {}
             Fact::Waive(waiver) => {
                 self.memory.progress.waivers.retain(|old| old.gate != waiver.gate);
                 self.memory.progress.waivers.push(waiver.clone());
@@ -103,6 +106,7 @@ impl Session {
                 }
             }
         }
+        self.follow_agents(ts, fact);
         if fact.must_sync() {
             self.memory.synced = self.seq;
         }
@@ -134,7 +138,7 @@ impl Session {
                 self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
             }
             EventKind::UserPromptSubmit if !refused => {
-                self.apply_prompt(&words(seen, "prompt").unwrap_or_default());
+                self.apply_prompt(&words(seen, "prompt").unwrap_or_default(), seen.meant);
             }
             EventKind::Stop => self.apply_stop(seen, refused),
             EventKind::PermissionRequest if seen.asks_plan && !refused => self.apply_plan_question(),
@@ -230,6 +234,7 @@ impl Session {
             self.state.main_agent.todos_total = all;
         }
         renew(&mut self.memory.marks, step.marks.as_ref());
+        self.memory.told_way_out |= step.told;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 pub mod growth;
 pub mod state;
 pub mod agent_report;
-pub mod fact;
 pub mod prompt;
+pub mod fact;
 pub mod fold;
 pub mod describe;

@@ -1,16 +1,22 @@
 //! The kind of a prompt: ordinary text, a command, a skip of the loop, or text made by the client.
 //!
-//! Reads nothing, writes nothing. Invariant: only an ordinary prompt starts the loop, and a path is not a command
-//! (`./build.sh fails`, `/etc/hosts is wrong`).
+//! Reads nothing, writes nothing. Invariants: only an ordinary prompt starts the loop; a path is not a command
+//! (`./build.sh fails`, `/etc/hosts is wrong`), and a file's name waives nothing (`.gitignore is wrong`).
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Prompt {
     /// Made by the client, or empty: changes nothing.
+    #[default]
     Machine,
     /// Begins with a dot: the user skips the loop for this task.
     Waived,
-    /// A slash command: the workflow `direct-skill`, waived too.
+    /// A slash command: it runs inside the task in hand. With none open, the workflow `direct-skill`, waived too.
     Command,
+    /// A slash command of ours: changes nothing.
+    Ours,
     Ordinary,
 }
 
@@ -23,7 +29,38 @@ const MACHINE_MADE: [&str; 6] = [
     "<bash-input>",
 ];
 
+/// Our slash commands. Those of our plugin begin with `aops:`.
+const OURS: [&str; 4] = ["aops-status", "aops-checkpoint", "aops-handover", "session-insights"];
+
+/// Files and folders that a prompt may begin with, whether they are there or not.
+const WELL_KNOWN: &str = ".DS_Store .aops .aws .babelrc .bash_profile .bashrc .cargo .circleci .clang-format .clang-tidy \
+.claude .config .coveragerc .cursor .devcontainer .dockerignore .editorconfig .env .envrc .eslintignore .eslintrc .flake8 \
+.git .gitattributes .github .gitconfig .gitignore .gitkeep .gitlab .gitlab-ci.yml .gitmodules .hgignore .htaccess .husky \
+.idea .jshintrc .mailmap .markdownlint.json .mcp.json .mocharc .node-version .npmignore .npmrc .nvmrc .nycrc .pre-commit-config.yaml \
+.prettierignore .prettierrc .profile .pylintrc .python-version .rspec .rubocop.yml .ruby-version .rustfmt.toml .ssh \
+.stylelintrc .svnignore .swiftlint.yml .terraform .tmux.conf .tool-versions .travis.yml .venv .vimrc .vscode .yarnrc .zshrc";
+
+/// `.gitignore, please` begins with a file; so do `.env.local` and `.github/workflows/ci.yml`.
+fn begins_with_file(text: &str, is_file: impl Fn(&str) -> bool) -> bool {
+    let word = text.split(char::is_whitespace).next().unwrap_or_default();
+    let word = word.trim_end_matches(|c: char| ",;:!?.'\"`)".contains(c)).trim_end_matches("'s");
+    let top = word.split('/').next().unwrap_or_default();
+    let known = |name: &str| WELL_KNOWN.split(' ').any(|known| known == name);
+    let base = top.get(1..).and_then(|rest| rest.split('.').next()).unwrap_or_default();
+    top.len() > 1 && (known(top) || known(&format!(".{base}")) || is_file(top))
+}
+
 impl Prompt {
+    /// What a prompt means today. `is_file` knows the working directory; it is asked only about names that begin with a dot.
+    pub fn read(text: &str, is_file: impl Fn(&str) -> bool) -> Self {
+        match Self::of(text) {
+            Prompt::Waived if begins_with_file(text.trim_start(), is_file) => Prompt::Ordinary,
+            Prompt::Command if is_ours(text) => Prompt::Ours,
+            kind => kind,
+        }
+    }
+
+    /// What its form alone says; older versions knew nothing else, and their ledgers are folded by it.
     pub fn of(text: &str) -> Self {
         let text = text.trim_start();
         if text.is_empty() || MACHINE_MADE.iter().any(|made| text.starts_with(made)) {
@@ -40,9 +77,44 @@ impl Prompt {
     }
 }
 
+fn is_ours(text: &str) -> bool {
+    let word = text.trim_start().trim_start_matches('/').split(char::is_whitespace).next().unwrap_or_default();
+    OURS.contains(&word) || word.starts_with("aops:")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Prompt::{self, Command, Machine, Ordinary, Waived};
+    use super::Prompt::{self, Command, Machine, Ordinary, Ours, Waived};
+
+    #[test]
+    fn a_files_name_waives_nothing() {
+        let rows = [
+            (".gitignore is wrong", Ordinary),
+            (".gitignore", Ordinary),
+            ("  .env, please", Ordinary),
+            (".env.local has no key", Ordinary),
+            (".eslintrc.json is wrong", Ordinary),
+            (".github/workflows/ci.yml fails", Ordinary),
+            (".editorconfig: tabs!", Ordinary),
+            (".dockerignore's last line", Ordinary),
+            (".mine is new", Ordinary),
+            (".other is not there", Waived),
+            (".fix", Waived),
+            (". .gitignore is wrong", Waived),
+            (".", Waived),
+            ("/review", Command),
+            ("/aops-status", Ours),
+            ("/aops:handover now", Ours),
+            ("/session-insights", Ours),
+            ("/aops-statuses", Command),
+            ("/checkpoint", Command),
+            ("hello", Ordinary),
+            ("", Machine),
+        ];
+        for (text, want) in rows {
+            assert_eq!(Prompt::read(text, |name| name == ".mine"), want, "{text:?}");
+        }
+    }
 
     #[test]
     fn kinds() {

@@ -121,6 +121,9 @@ pub struct Memory {
     /// Why this client cannot start agents, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agentless: Option<String>,
+    /// Our agents that are at work now, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_work: Vec<AtWork>,
     /// Uncommitted files when the session began, if an older version recorded them: they are in its digests.
     pub baseline: BTreeMap<String, String>,
     /// Their digest. They themselves are in the entry that recorded them, so that no event carries them along.
@@ -159,6 +162,9 @@ pub struct Memory {
     pub shadowed: Option<String>,
     /// The last entry that was fsynced.
     pub synced: u64,
+    /// The user was told how to go without the loop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told_way_out: bool,
     /// A rollback of this tree that has not ended: the next event finishes it.
     pub undoing: Option<Box<Undone>>,
     /// A rollback this session's agent has not been told of.
@@ -264,13 +270,32 @@ pub struct Started {
     pub task: u64,
 }
 
+/// One of our agents between its start and its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtWork {
+    /// Known once it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The id of the call that started it.
+    pub call: String,
+    /// The client's process: in another one it cannot be at work.
+    pub client: String,
+    pub name: String,
+    pub since: String,
+}
+
 /// A gate that a person waived for a limited time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiver {
     pub gate: String,
     pub reason: String,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970; 0 where it ends with its task.
     pub until_ms: i64,
+}
+
+impl Waiver {
+    /// In the place of a gate's name: the whole loop, for one task.
+    pub const TASK: &str = "task";
 }
 
 /// One step of a run, as its driver began it and as it went so far.

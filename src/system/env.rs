@@ -176,6 +176,12 @@ pub fn panic_if_wanted() {
     assert!(std::env::var_os("AOPS_TEST_PANIC").is_none(), "a test asked for it");
 }
 
+/// Tests fix the lot, so that no audit is drawn by chance.
+#[cfg(debug_assertions)]
+pub fn fixed_lot() -> Option<u32> {
+    std::env::var("AOPS_TEST_LOT").ok()?.parse().ok()
+}
+
 /// An id of this boot of the machine; empty where the system has none.
 pub fn boot_id() -> String {
     #[cfg(target_os = "macos")]

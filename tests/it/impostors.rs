@@ -37,6 +37,9 @@ fn however_the_worker_spells_our_agent_it_is_briefed_by_us() {
         assert!(!given["prompt"].as_str().unwrap().contains("PROCEED"), "{given}");
         let keys: Vec<&String> = given.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["description", "prompt", "run_in_background", "subagent_type"]);
+        assert_eq!(given["description"], given["subagent_type"], "not the worker's words: {given}");
+        // No call came of it, so the next one is no second start.
+        let _ = session.event("PostToolBatch", json!({"tool_calls": []}));
     }
     ask(&session, "Agent", json!({"subagent_type": "critics", "prompt": "x", "description": "y"})).silent();
 }

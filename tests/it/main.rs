@@ -5,6 +5,7 @@
 mod support;
 mod faults;
 
+mod agents_at_work;
 mod checks;
 mod cli_texts;
 mod client;
@@ -41,6 +42,7 @@ mod rollback;
 mod runs;
 mod schemas;
 mod simulate;
+mod slash_commands;
 mod speed;
 mod start_mode;
 mod status;

@@ -182,6 +182,31 @@ fn a_drawn_audit_binds_after_five_changes_and_a_block_halts() {
 }
 
 #[test]
+fn a_drawn_audit_is_owed_at_stop_and_done_with_any_verdict() {
+    let sandbox = Sandbox::repository("1.0");
+    let session = sandbox.working();
+    let audit = || session.state()["audit"].clone();
+    session.write("hello.txt").silent();
+    assert_eq!((&audit()["due"], &audit()["drawn"]), (&json!(true), &json!(1)));
+    session.stop("Done.").refused(&["1. `custodiet`: start the agent `custodiet`", "2. `qa-verifier`"]);
+    session.agent("custodiet", json!({"verdict": "OK"})).silent();
+    let answer = session.stop("Done.");
+    answer.refused(&["1. `qa-verifier`"]);
+    assert!(!answer.err.contains("custodiet"), "{}", answer.err);
+    // Closing the work is nothing new to audit.
+    for line in ["git add -A", "git commit -q -m x", "git tag v1", "git push -q", "git fetch -q"] {
+        session.bash(line);
+    }
+    assert_eq!((&audit()["due"], &audit()["drawn"]), (&json!(false), &json!(1)));
+    session.write("more.txt").silent();
+    assert_eq!(audit()["due"], json!(true));
+    session.agent("custodiet", json!({"verdict": "BLOCK", "violation": "too much"})).silent();
+    assert_eq!((&audit()["due"], &audit()["done"]), (&json!(false), &json!(2)));
+    sandbox.person(&["clear-block", &session.id, "--yes"]).said(&["no longer blocked"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+#[test]
 fn reviewers_change_nothing_and_get_our_prompt() {
     let sandbox = Sandbox::repository("0.0");
     let session = sandbox.session();

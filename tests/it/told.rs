@@ -28,6 +28,7 @@ fn hear_all(session: &Session) -> Vec<Answer> {
     let start = session.call("Agent", json!({"subagent_type": "critic", "prompt": "look", "description": "look"}));
     all.push(session.pre(&start));
     all.push(session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "critic"})));
+    all.push(session.stop_agent("a1", "critic", "All is well."));
     all.push(session.post(&start));
     let write = session.call("Write", json!({"file_path": "hello.txt", "content": "hello\n"}));
     all.push(session.pre(&write));
@@ -207,5 +208,39 @@ fn sources_are_asked_with_the_session_unlocked() {
         });
         let last = session.entries().last().unwrap()["with"]["event"].clone();
         assert_eq!(last, "UserPromptSubmit", "{level}");
+    }
+}
+
+/// A reviewer learns what was done, and not what the worker says about it.
+#[test]
+fn reviewers_never_read_the_workers_words() {
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.working();
+    let said = "WORDS-OF-THE-WORKER";
+    for (tool, input) in [
+        ("Bash", json!({"command": "ls src", "description": said})),
+        ("Agent", json!({"subagent_type": "general-purpose", "prompt": said, "description": said})),
+        ("Write", json!({"file_path": "hello.txt", "content": said})),
+        ("SendMessage", json!({"to": "somebody", "message": said})),
+        ("TodoWrite", json!({"todos": [{"content": said, "status": "pending", "activeForm": said}]})),
+        ("mcp__mail__send", json!({"to": "a@example.invalid", "description": said})),
+    ] {
+        let call = session.call(tool, input);
+        let _ = session.pre(&call);
+        let _ = session.post(&call);
+    }
+    let start = session.call("Agent", json!({"subagent_type": "qa-verifier", "prompt": said, "description": said}));
+    let answer = session.pre(&start);
+    answer.said(&["updatedInput"]);
+    assert!(!answer.out.contains(said), "{}", answer.out);
+    for (kind, path) in [("custodiet", "audit-"), ("qa-verifier", "qa-")] {
+        let (told, _) = session.agent_reports(kind, "no block");
+        let files = fs::read_dir(session.folder().join("context")).unwrap().map(|file| file.unwrap().path());
+        let file = files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with(path)).max().unwrap();
+        let file = fs::read_to_string(file).unwrap();
+        assert!(!told.contains(said) && !file.contains(said), "{kind}: {file}");
+        for deed in ["ls src", "general-purpose", "hello.txt", "a@example.invalid"] {
+            assert!(file.contains(deed), "{kind}: no `{deed}` in {file}");
+        }
     }
 }

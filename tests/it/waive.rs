@@ -57,10 +57,72 @@ fn waived_debts_are_not_owed() {
     let sandbox = Sandbox::new();
     let session = sandbox.working();
     assert_eq!(session.write("a.txt").code, Some(0));
-    session.stop("Done.").refused(&["qa-verifier", "framework"]);
+    session.stop("Done.").refused(&["qa-verifier", "framework", "there is no git repository here"]);
     for gate in ["qa", "reflect"] {
         sandbox.person(&["waive", gate, "--for", "1h", "--reason", "x", "--yes"]).said(&[gate]);
     }
     assert_eq!(status(&sandbox)["owed"], json!([]));
     session.stop("Done.").silent();
+}
+
+/// A prompt that waives the loop is an entry of its own, and shown like the other waivers.
+#[test]
+fn a_prompt_that_waives_is_an_entry_of_its_own() {
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt(". make a.txt").silent();
+    let waiver = session.entries().into_iter().find(|entry| entry["type"] == "waive").unwrap();
+    let with = &waiver["with"];
+    assert_eq!((&with["gate"], &with["reason"]), (&json!("task"), &json!("its prompt begins with `.`")));
+    assert_eq!(session.write("a.txt").code, Some(0));
+    assert_eq!(status(&sandbox)["waivers"], json!([]), "it ends with its task, and not at a time");
+    session.stop("Done.").silent();
+    let id = session.id.as_str();
+    sandbox.person(&["log", id]).said(&["waive", "task: its prompt begins with `.`"]);
+    sandbox.person(&["export", "--format", "jsonl", id]).said(&["its prompt begins with `.`"]);
+    let insights = sandbox.person(&["insights", id, "--json"]).json();
+    assert_eq!(insights["waivers"], json!(["task: its prompt begins with `.`"]));
+    // The next task is in the loop again.
+    session.prompt("and b.txt").said(&["prompt-hydrator"]);
+    session.write("b.txt").refused(&["sandbox"]);
+}
+
+#[test]
+fn a_files_name_waives_nothing() {
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    sandbox.put(".mine", "x");
+    for prompt in
+        [".gitignore lacks the build folder", ".env.local: add a key", ".github/workflows/ci.yml fails", ".mine is odd"]
+    {
+        session.prompt(prompt).said(&["prompt-hydrator"]);
+        session.write("a.txt").refused(&["sandbox"]);
+    }
+    session.prompt(".theirs is not there").silent();
+    session.write("a.txt").silent();
+    let waivers = session.entries().iter().filter(|entry| entry["type"] == "waive").count();
+    assert_eq!(waivers, 1);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+/// The way out is told to the person once, and never to the model.
+#[test]
+fn the_way_out_is_the_persons() {
+    let sandbox = Sandbox::repository("0");
+    let session = sandbox.session();
+    let told = session.start("startup").out + &session.prompt("make a.txt").out;
+    assert!(!told.contains("`.`"), "{told}");
+    let first = session.write("a.txt");
+    first.refused(&["prompt-hydrator"]);
+    let notice = first.json_of_any_exit()["systemMessage"].as_str().unwrap().to_owned();
+    assert!(notice.contains("a prompt that begins with `.`"), "{notice}");
+    assert!(!first.err.contains("`.`"), "{}", first.err);
+    let again = session.write("a.txt");
+    again.refused(&["prompt-hydrator"]);
+    assert_eq!(again.json_of_any_exit().get("systemMessage"), None, "said once");
+    // Its advice works.
+    session.prompt(". make a.txt").silent();
+    session.write("a.txt").silent();
 }

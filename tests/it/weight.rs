@@ -4,9 +4,9 @@ use crate::support::{Answer, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
 
-fn in_mode(mode: &str, more: &str) -> Sandbox {
+fn in_mode(level: &str, settings: &str) -> Sandbox {
     let sandbox = Sandbox::repository("0.0");
-    sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{mode}\"\n{more}"));
+    sandbox.configure(&format!("[audit]\nrate = 0.0\n[mode]\nlevel = \"{level}\"\n{settings}"));
     sandbox
 }
 

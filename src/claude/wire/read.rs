@@ -91,6 +91,7 @@ fn call(json: &Json) -> ToolCall {
             .text_of("error")
             .map(|e| json::cut(&crate::text::redact::redact(&e), 500).to_owned())
             .unwrap_or_default(),
+        launched: is_launched(json),
         todos: todos(input),
         plan: plan(&tool, json),
         input: whole,
@@ -102,6 +103,12 @@ fn busy(json: &Json) -> bool {
     let Some(Json::List(tasks)) = json.get("background_tasks") else { return false };
     let runs = |task: &Json| task.text_of("status").is_none_or(|status| status == "running");
     tasks.iter().any(|task| task.text_of("type").as_deref() == Some("subagent") && runs(task))
+}
+
+/// The call of an agent is over, and the agent is not.
+fn is_launched(json: &Json) -> bool {
+    let status = json.get("tool_response").and_then(|response| response.text_of("status"));
+    status.is_some_and(|status| status == "async_launched" || status == "teammate_spawned")
 }
 
 fn todos(input: &Json) -> Option<(u64, u64)> {

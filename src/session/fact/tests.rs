@@ -41,6 +41,7 @@ fn all() -> Vec<Fact> {
         grows: Some(ChangedFile::default()),
         input: Some(raw()),
         input_sha256: "s".to_owned(),
+        launched: true,
         marks: Some(map()),
         mode: text(),
         outgrown: text(),
@@ -49,8 +50,10 @@ fn all() -> Vec<Fact> {
         reason: text(),
         tests: true,
         rehearsed: said(),
+        starts: Some(Starts::default()),
         to: CallState::Denied,
         todos: Some((1, 2)),
+        told: true,
     };
     let seen = Seen {
         about: raw(),
@@ -68,6 +71,7 @@ fn all() -> Vec<Fact> {
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         linked: Some(map()),
         marks: Some(map()),
+        meant: Some(Prompt::Command),
         mode: text(),
         no_git: true,
         owed: Some(vec!["commit".to_owned()]),
@@ -115,6 +119,7 @@ fn all() -> Vec<Fact> {
         Fact::Verdict(Reported {
             agent: "critic".to_owned(),
             agent_id: "a".to_owned(),
+            audited: true,
             finding: Some(finding),
             problem: text(),
             sent_on: true,

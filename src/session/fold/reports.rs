@@ -80,7 +80,7 @@ impl Session {
         match report.agent.as_str() {
             "prompt-hydrator" => self.apply_plan(finding),
             "critic" => self.apply_review(finding),
-            "custodiet" => self.apply_audit(finding),
+            "custodiet" => self.apply_audit(finding, report.audited),
             "qa-verifier" => self.apply_verification(finding),
             _ => self.memory.progress.reflected = self.memory.progress.verified || !self.holds_qa(ts),
         }
@@ -158,8 +158,8 @@ impl Session {
         }
     }
 
-    fn apply_audit(&mut self, finding: &AgentReport) {
-        if finding.verdict.as_deref() == Some("OK") {
+    fn apply_audit(&mut self, finding: &AgentReport, audited: bool) {
+        if audited || finding.verdict.as_deref() == Some("OK") {
             self.state.audit.done += 1;
             self.state.audit.due = false;
             self.state.audit.writes_since = 0;

@@ -28,6 +28,7 @@ fn full() -> (State, Memory) {
         agentless: text(),
         chosen: Some(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
         client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
+        at_work: vec![AtWork { agent_id: text(), ..AtWork::default() }],
         baseline: map(),
         baseline_sha256: Some("d".to_owned()),
         boot: "b".to_owned(),
@@ -77,6 +78,7 @@ fn full() -> (State, Memory) {
         }),
         shadowed: text(),
         synced: 1,
+        told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
     };

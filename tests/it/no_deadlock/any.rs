@@ -292,7 +292,6 @@ fn laid_out(mut context: Context, event: &Event, seen: Seen) -> Context {
         input_sha256: call.input_sha256.clone(),
         prompt_id: event.prompt_id.clone(),
         reason: Some(reason).filter(|reason| !reason.is_empty()),
-        rehearsed: None,
         to: CallState::Denied,
         ..Step::default()
     });

@@ -10,13 +10,14 @@ use aops_hook::model::call::{CallKey, CallState, Effect};
 use aops_hook::model::phase::Phase;
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
-    Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Step,
-    Taken, Unblocked, Violation,
+    Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Starts,
+    Step, Taken, Unblocked, Violation,
 };
 use aops_hook::session::growth::{ChangedFile, Growth};
+use aops_hook::session::prompt::Prompt;
 use aops_hook::session::state::{
-    Audit, ClientProcess, Flags, Hydration, LastRun, MainAgent, Memory, ModeAsked, OpenCall, RollbackState, RunStep,
-    Sandbox, Started, State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
+    AtWork, Audit, ClientProcess, Flags, Hydration, LastRun, MainAgent, Memory, ModeAsked, OpenCall, RollbackState,
+    RunStep, Sandbox, Started, State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use serde_json::Value;
@@ -198,7 +199,7 @@ fn reported() -> Reported {
         verdict: some(),
         workflow: some(),
     };
-    Reported { agent: text(), agent_id: text(), finding: Some(finding), problem: some(), sent_on: false }
+    Reported { agent: text(), agent_id: text(), audited: true, finding: Some(finding), problem: some(), sent_on: false }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "stands where the type has an option")]
@@ -226,6 +227,10 @@ fn unheld() -> ModeAsked {
 fn memory() -> Memory {
     Memory {
         agentless: some(),
+        at_work: vec![
+            AtWork { agent_id: some(), call: text(), client: text(), name: text(), since: moment() },
+            AtWork { agent_id: None, call: text(), client: text(), name: text(), since: moment() },
+        ],
         baseline: map(),
         baseline_sha256: Some(digest()),
         boot: text(),
@@ -243,6 +248,7 @@ fn memory() -> Memory {
         run: Some(stage()),
         shadowed: some(),
         synced: 1,
+        told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
     }
@@ -271,6 +277,8 @@ fn calm() -> Memory {
         baseline_sha256: None,
         run: None,
         shadowed: None,
+        at_work: Vec::new(),
+        told_way_out: false,
         undoing: None,
         undone: None,
         ..memory()
@@ -357,6 +365,7 @@ fn seen() -> Seen {
         held: Some(held()),
         linked: Some(map()),
         marks: Some(map()),
+        meant: Some(Prompt::Command),
         mode: some(),
         no_git: true,
         owed: Some(vec![text()]),
@@ -387,6 +396,7 @@ fn step() -> Step {
         grows: Some(changed()),
         input: Some(raw()),
         input_sha256: digest(),
+        launched: true,
         marks: Some(map()),
         mode: some(),
         outgrown: some(),
@@ -395,8 +405,10 @@ fn step() -> Step {
         reason: some(),
         tests: true,
         rehearsed: Some(said()),
+        starts: Some(Starts { client: text(), name: text() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
+        told: true,
     }
 }
 
@@ -414,6 +426,7 @@ fn unseen() -> Seen {
         baseline_sha256: None,
         linked: None,
         held: None,
+        meant: None,
         no_git: false,
         owed: None,
         agent_type: None,
@@ -469,15 +482,18 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         plan: None,
         tests: false,
         input: None,
+        launched: false,
         marks: None,
         mode: None,
         prompt_id: None,
         reason: None,
         rehearsed: None,
+        starts: None,
         todos: None,
+        told: false,
         ..step()
     };
-    let all = [
+    let all = vec![
         Fact::Open(Opened { policy: None, previous: None, ..open.clone() }),
         Fact::Open(open),
         Fact::Event(unseen()),
@@ -488,7 +504,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
         Fact::Verdict(Reported { finding: Some(AgentReport::default()), ..reported() }),
-        Fact::Verdict(Reported { finding: None, problem: None, ..reported() }),
+        Fact::Verdict(Reported { audited: false, finding: None, problem: None, ..reported() }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
         Fact::Check(checked()),

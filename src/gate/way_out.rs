@@ -1,0 +1,20 @@
+//! Tells the person, once in a session and never the model, how to go without the loop.
+//!
+//! Invariant: said with the first refusal that a waiver would have lifted, and only where a person decides by prompts.
+
+use super::Context;
+use crate::model::event::Event;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fold::Session;
+
+pub const WORDS: &str = "aops-hook refused a step of this task, and told the model what to do first\n\
+                         hint: a prompt that begins with `.` lets one task go without that; `aops-hook mode` sets how much is asked";
+
+/// Gates that a prompt can waive.
+const WAIVABLE: [&str; 3] = ["sandbox", "audit", "checks"];
+
+pub fn is_told(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> bool {
+    let by_loop = verdict.ruling == Ruling::Deny && WAIVABLE.contains(&verdict.gate);
+    let by_worker = event.asked_call().is_some() && event.by_our_agent().is_none();
+    by_loop && by_worker && context.stage.is_none() && !session.memory.told_way_out
+}

@@ -1,0 +1,81 @@
+//! Which of our agents are at work now: from the call that starts one until it is known to have ended.
+//!
+//! Changes a session and nothing else. Invariant: whatever interrupts an agent, a later event ends it here: its own stop,
+//! the end of its call, a person's prompt, a turn that ends without it, a new start of the client.
+
+use crate::model::agent::ours;
+use crate::model::event::EventKind;
+use crate::session::fact::{Fact, Seen, Step};
+use crate::session::fold::Session;
+use crate::session::prompt::Prompt;
+use crate::session::state::AtWork;
+use crate::text::json::{self, Json};
+
+/// Most that are remembered; the oldest is dropped first.
+const MOST: usize = 16;
+
+impl Session {
+    pub(super) fn follow_agents(&mut self, ts: &str, fact: &Fact) {
+        match fact {
+            Fact::Call(step) => self.follow_call(ts, step),
+            Fact::Event(seen) if !self.memory.at_work.is_empty() => self.follow_event(seen),
+            _ => {}
+        }
+    }
+
+    fn follow_call(&mut self, ts: &str, step: &Step) {
+        let at_work = &mut self.memory.at_work;
+        if let Some(starts) = step.starts.as_ref().filter(|_| step.from.is_none()) {
+            if at_work.len() >= MOST {
+                at_work.remove(0);
+            }
+            at_work.push(AtWork {
+                agent_id: None,
+                call: step.call.id.clone(),
+                client: starts.client.clone(),
+                name: starts.name.clone(),
+                since: ts.to_owned(),
+            });
+        } else if step.to.is_terminal() && !step.launched {
+            at_work.retain(|agent| agent.call != step.call.id);
+        }
+    }
+
+    fn follow_event(&mut self, seen: &Seen) {
+        let refused = seen.said.as_ref().is_some_and(|said| said.ruling == "deny");
+        let name = seen.agent_type.as_deref().and_then(ours).map(|agent| agent.name);
+        let at_work = &mut self.memory.at_work;
+        match EventKind::of(&seen.event) {
+            EventKind::SubagentStart => {
+                let started =
+                    at_work.iter_mut().find(|agent| agent.agent_id.is_none() && Some(agent.name.as_str()) == name);
+                started.into_iter().for_each(|agent| agent.agent_id.clone_from(&seen.agent_id));
+            }
+            EventKind::SubagentStop if !refused => {
+                let same =
+                    |agent: &AtWork| agent.agent_id.as_ref().or(seen.agent_id.as_ref()) == seen.agent_id.as_ref();
+                at_work.retain(|agent| Some(agent.name.as_str()) != name || !same(agent));
+            }
+            EventKind::UserPromptSubmit if !is_machine_made(seen) => at_work.clear(),
+            EventKind::Stop => {
+                let running = list_running(seen);
+                at_work.retain(|agent| agent.agent_id.as_ref().is_some_and(|id| running.contains(id)));
+            }
+            EventKind::SessionStart | EventKind::SessionEnd => at_work.clear(),
+            _ => {}
+        }
+    }
+}
+
+fn is_machine_made(seen: &Seen) -> bool {
+    let prompt = super::words(seen, "prompt").unwrap_or_default();
+    seen.meant.unwrap_or_else(|| Prompt::of(&prompt)) == Prompt::Machine
+}
+
+/// The agents that the client lists as still running.
+fn list_running(seen: &Seen) -> Vec<String> {
+    let about = json::read(seen.about.get()).unwrap_or(Json::Null);
+    let Some(Json::List(tasks)) = about.get("background_tasks") else { return Vec::new() };
+    let runs = |task: &&Json| task.text_of("status").is_none_or(|status| status == "running");
+    tasks.iter().filter(runs).filter_map(|task| Some(task.text_of("id")?.to_string())).collect()
+}

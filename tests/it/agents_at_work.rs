@@ -1,0 +1,137 @@
+//! While one of our agents is at work, a refusal says so, a second one is not started, and nothing leaves it at work for
+//! ever.
+
+use crate::support::{Answer, Sandbox, Session};
+use serde_json::{Value, json};
+use std::cell::Cell;
+
+const BEGAN: i64 = 1_768_298_400_000;
+
+/// A session whose hydrator was started, on a clock that the test sets.
+struct World {
+    sandbox: Sandbox,
+    id: String,
+    starts: Cell<u32>,
+}
+
+impl World {
+    fn hydrating() -> Self {
+        let sandbox = Sandbox::repository("0").with("AOPS_TEST_NOW_MS", BEGAN.to_string());
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let _ = session.prompt("add a greeting");
+        session.event("PreToolUse", start("first", "prompt-hydrator")).said(&["updatedInput"]);
+        let id = session.id.clone();
+        Self { sandbox, id, starts: Cell::new(0) }
+    }
+
+    fn after(self, seconds: i64) -> Self {
+        Self { sandbox: self.sandbox.with("AOPS_TEST_NOW_MS", (BEGAN + seconds * 1000).to_string()), ..self }
+    }
+
+    fn session(&self) -> Session<'_> {
+        Session::new(&self.sandbox, &self.id)
+    }
+
+    /// A second start is let go: the first is not at work any more.
+    fn is_free(&self, what: &str) {
+        let answer = self.start_again();
+        assert_eq!(answer.code, Some(0), "{what}: {answer:?}");
+    }
+
+    fn start_again(&self) -> Answer {
+        self.starts.set(self.starts.get() + 1);
+        self.session().event("PreToolUse", start(&format!("again-{}", self.starts.get()), "prompt-hydrator"))
+    }
+}
+
+fn start(id: &str, kind: &str) -> Value {
+    let input = json!({"subagent_type": kind, "prompt": "p", "description": "d"});
+    json!({"tool_name": "Agent", "tool_use_id": id, "tool_input": input})
+}
+
+/// The call that started the hydrator, and more.
+fn of_first(more: &Value) -> Value {
+    let mut all = start("first", "prompt-hydrator");
+    all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    all
+}
+
+#[test]
+fn refusals_say_who_is_at_work_and_a_second_start_is_refused() {
+    let world = World::hydrating().after(12);
+    let session = world.session();
+    let words = "`prompt-hydrator` has been at work for 12 s; wait for its report";
+    session.event("PreToolUse", write("w1")).refused(&[words, "hint: "]);
+    world.start_again().refused(&[words]);
+    session.event("PreToolUse", start("third", "critic")).said(&["updatedInput"]);
+    // The same call, asked again, is no second start.
+    assert_eq!(session.event("PreToolUse", start("first", "prompt-hydrator")).code, Some(0));
+    // Its advice works: the report comes, and the same write passes.
+    session.event("SubagentStart", json!({"agent_id": "h1", "agent_type": "prompt-hydrator"})).said(&["Context"]);
+    session.event("PreToolUse", write("w2")).refused(&[words]);
+    let plan = json!({"workflow": "minor-edit", "intent": "i", "task": "new", "acceptance_criteria": [], "steps": []});
+    session.stop_agent("h1", "prompt-hydrator", &crate::support::fenced(plan)).silent();
+    session.event("PreToolUse", write("w3")).silent();
+    world.is_free("it reported");
+}
+
+fn write(id: &str) -> Value {
+    json!({"tool_name": "Write", "tool_use_id": id, "tool_input": {"file_path": "a.txt", "content": "a"}})
+}
+
+#[test]
+fn an_agent_in_the_background_is_at_work_until_it_stops_or_is_gone() {
+    let world = World::hydrating().after(3);
+    let session = world.session();
+    let _ = session.event("SubagentStart", json!({"agent_id": "h1", "agent_type": "prompt-hydrator"}));
+    let launched = json!({"tool_response": {"isAsync": true, "status": "async_launched", "agentId": "h1"}});
+    let _ = session.event("PostToolUse", of_first(&launched));
+    let _ = session.event("PostToolBatch", json!({"tool_calls": [of_first(&json!({}))]}));
+    let words = ["`prompt-hydrator` has been at work for 3 s"];
+    world.start_again().refused(&words);
+    let stop = |tasks: Value| {
+        let fields = json!({"stop_hook_active": false, "last_assistant_message": "m", "background_tasks": tasks});
+        session.event("Stop", fields)
+    };
+    let task = json!([{"id": "h1", "type": "subagent", "status": "running", "agent_type": "prompt-hydrator"}]);
+    stop(task).silent();
+    let _ = session.event("UserPromptSubmit", json!({"prompt": "<task-notification>\nsomething else ended"}));
+    world.start_again().refused(&words);
+    // A report that is sent back does not end it.
+    session.stop_agent("h1", "prompt-hydrator", "no block").refused(&["no valid verdict"]);
+    world.start_again().refused(&words);
+    stop(json!([])).silent();
+    world.is_free("the client knows of none");
+}
+
+#[test]
+fn nothing_leaves_an_agent_at_work_for_ever() {
+    type End = fn(&Session) -> Answer;
+    let ends: [(&str, End); 6] = [
+        ("its call ended", |session| {
+            session.event("PostToolUse", of_first(&json!({"tool_response": {"status": "completed"}})))
+        }),
+        ("its call failed", |session| session.event("PostToolUseFailure", of_first(&json!({"error": "e"})))),
+        ("its call never ran", |session| session.event("PostToolBatch", json!({"tool_calls": []}))),
+        ("a person spoke", |session| session.event("UserPromptSubmit", json!({"prompt": "go on"}))),
+        ("the turn failed", |session| session.event("StopFailure", json!({"error": "overloaded"}))),
+        ("the client was started again", |session| session.start("resume")),
+    ];
+    for (what, end) in ends {
+        let world = World::hydrating();
+        assert_eq!(world.start_again().code, Some(2), "{what}: at work before");
+        let _ = end(&world.session());
+        world.is_free(what);
+    }
+}
+
+/// The client was killed and another one goes on, without a start of the session that we saw.
+#[test]
+fn in_another_client_no_agent_of_the_first_is_at_work() {
+    let world = World::hydrating();
+    let session = world.session();
+    let payload = session.payload("PreToolUse", start("second", "prompt-hydrator"));
+    let answer = world.sandbox.with("CLAUDE_PID", "1").hook("PreToolUse", &payload);
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+}
