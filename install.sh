@@ -12,8 +12,8 @@ Builds aops-hook with the Rust on this machine, puts it in ~/.local/bin, registe
 settings and runs `aops-hook doctor`.
 
   --user       register for all your sessions (default)
-  --project    register in .claude/settings.json of the folder you are in; everybody who works there then
-               needs aops-hook at the same path, else their calls are refused
+  --project    register in .claude/settings.json of the folder you are in, for everybody who works there; a
+               script beside it finds aops-hook on each machine, or says that it is missing and passes
   --local      register in .claude/settings.local.json of the folder you are in
   --mode LEVEL how much of the loop is enforced: observe, guard, loop (recommended) or strict; without it you
                are asked once, and without a terminal the mode stays as it is

@@ -42,7 +42,7 @@ pub fn offer(
         return Ok(verdict);
     }
     if let Some(file) = context.start.shadowed.as_ref().filter(|_| event.kind == EventKind::SessionStart) {
-        let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = context.start.clashes.first().cloned().unwrap_or_default();
         let values = vec![("file", crate::text::template::one_line(file, 300)), ("agent", name)];
         let words = Phrase::new("", values).fill(&texts::template(env, "refusals/agent-shadowed.md")?);
         return Ok(verdict.join(Verdict::notice("report", words)));

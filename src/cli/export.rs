@@ -373,7 +373,7 @@ impl Trace {
         match EventKind::of(&seen.event) {
             EventKind::SubagentStart => {
                 let kind = seen.agent_type.as_deref().unwrap_or("subagent");
-                let kind = kind.strip_prefix("aops:").unwrap_or(kind).to_owned();
+                let kind = crate::model::agent::bare(kind).to_owned();
                 self.agents.push(AgentSpan { id: id.clone(), kind, from_ms: at_ms, to_ms: None });
             }
             EventKind::SubagentStop => {

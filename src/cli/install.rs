@@ -5,6 +5,8 @@
 //! client looks only where it was started. Invariants: installing twice changes nothing; `uninstall` undoes it byte for
 //! byte, and edits since stay: from an edited settings file only our entries are removed, an edited agent is left.
 
+pub mod receipt;
+pub mod placing;
 pub mod plan;
 mod question;
 
@@ -18,10 +20,11 @@ use crate::system::files::{self, Found};
 use crate::text::diff::unified;
 use anyhow::Context;
 use clap::{Arg, ArgGroup, ArgMatches};
-use plan::{Edited, Plan, Receipt, quote_path, read_settings, unreadable, writable};
+use plan::{Plan, read_settings, unreadable, writable};
+use receipt::{Edited, Receipt, quote_path};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub const INSTALL: Command = Command {
     name: "install",
@@ -29,7 +32,10 @@ pub const INSTALL: Command = Command {
     examples: &[
         ("aops-hook install", "For all sessions of this user"),
         ("aops-hook install --mode loop", "The same; small tasks go on as ever, larger ones are planned and verified"),
-        ("aops-hook install --project", "For everyone in this project; each needs aops-hook at the same path"),
+        (
+            "aops-hook install --project",
+            "For everyone in this project; who has no aops-hook is told so, and not held up",
+        ),
         ("aops-hook install --statusline", "The same, with phase and sandbox in the client's status line"),
         ("aops-hook install --dry-run", "Show what would change, change nothing"),
     ],
@@ -83,6 +89,11 @@ impl Level {
         }
     }
 
+    /// Where agents and commands go: beside settings that are shared, else to the user's.
+    pub fn folder(self, env: &Env) -> PathBuf {
+        if self == Level::Project { env.from_here(".claude".as_ref()) } else { env.config.clone() }
+    }
+
     /// The level asked for; the user's if none.
     pub fn given(given: &ArgMatches) -> Self {
         Self::ALL.into_iter().find(|level| given.get_flag(level.name())).unwrap_or(Level::User)
@@ -114,7 +125,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         mode.carry_out()?;
     }
     if io.json {
-        return io.print(told.to_json(mode.as_ref().map(Change::to_json)));
+        return io.print(told.to_json(mode.as_ref()));
     }
     let mut lines = told.lines(io)?;
     match &mode {
@@ -136,6 +147,9 @@ struct Told {
     diff: String,
     written: Vec<String>,
     removed: Vec<String>,
+    clashes: Vec<String>,
+    /// Where agents and commands are.
+    folder: String,
     registers: bool,
     changes: bool,
     statusline: bool,
@@ -152,6 +166,8 @@ impl Told {
             diff: unified(before, &settings, &plan.old, &plan.new),
             written: plan.texts.iter().map(|(found, _)| found.path.display().to_string()).collect(),
             removed: paths(&plan.stale),
+            clashes: plan.clashes.clone(),
+            folder: plan.folder.display().to_string(),
             registers: plan.new != plan.old,
             changes: plan.changes(),
             statusline: status_line(&plan.new) == StatusLine::Ours,
@@ -161,11 +177,11 @@ impl Told {
         }
     }
 
-    fn to_json(&self, mode: Option<Value>) -> Value {
+    fn to_json(&self, mode: Option<&Change>) -> Value {
         json!({
             "settings": self.settings, "command": self.command, "events": events(), "changed": self.changes,
             "statusline": self.statusline, "written": self.written, "removed": self.removed, "backup": self.backup,
-            "dry_run": self.dry_run, "diff": self.diff, "mode": mode,
+            "dry_run": self.dry_run, "diff": self.diff, "clashes": self.clashes, "mode": mode.map(Change::to_json),
         })
     }
 
@@ -177,15 +193,17 @@ impl Told {
             lines.extend(self.written.iter().map(|path| format!("would write `{path}`")));
             lines.extend(self.removed.iter().map(|path| format!("would remove `{path}`")));
             lines.extend((!self.changes).then(|| format!("nothing to change: registered in `{settings}`")));
+            lines.extend(self.clashes.iter().map(|clash| format!("note: {clash}")));
             return Ok(lines);
         }
         let registered = if self.registers { "registered" } else { "already registered" };
         lines.push(format!("{registered} for {} events in `{settings}`", events()));
         lines.extend(self.statusline.then(|| "the status line there shows the session's phase and sandbox".to_owned()));
-        let wrote = || format!("wrote {} agents and commands beside it", self.written.len());
+        let wrote = || format!("wrote {} agents, commands and scripts to `{}`", self.written.len(), self.folder);
         lines.extend((!self.written.is_empty()).then(wrote));
         let backup = self.backup.as_ref();
         lines.extend(backup.map(|backup| format!("the original is kept in `{}`", backup.display())));
+        lines.extend(self.clashes.iter().map(|clash| format!("note: {clash}")));
         Ok(lines)
     }
 }
@@ -230,8 +248,10 @@ impl Undo {
             Some(original) => original,
             None => Self::without(&settings, &old, edited.as_ref())?,
         };
+        let (texts, left) = texts(&receipt, &settings.path)?;
+        let needless: Vec<PathBuf> = receipt.needless(&settings.path).map(|placed| placed.path.clone()).collect();
         receipt.settings.retain(|other| other.path != settings.path);
-        let (texts, left) = if receipt.settings.is_empty() { texts(&receipt)? } else { Default::default() };
+        receipt.files.retain(|placed| !needless.contains(&placed.path));
         let changed = settings.bytes.is_some() && new.as_ref() != Some(&old);
         for found in texts.iter().chain(changed.then_some(&settings)) {
             writable(found)?;
@@ -283,7 +303,7 @@ impl Undo {
         format!("{}{}", if dry_run { self.diff() } else { String::new() }, lines.join("\n"))
     }
 
-    fn carry_out(mut self, env: &Env) -> anyhow::Result<()> {
+    fn carry_out(self, env: &Env) -> anyhow::Result<()> {
         let context = || quote_path(&self.settings.path);
         match &self.new {
             Some(new) if self.changed() => self.settings.replace(new.as_bytes(), 0o666),
@@ -293,9 +313,6 @@ impl Undo {
         .with_context(context)?;
         for found in &self.texts {
             found.remove().with_context(|| quote_path(&found.path))?;
-        }
-        if self.receipt.settings.is_empty() {
-            self.receipt.files.clear();
         }
         if let Some(copy) = self.edited.filter(|_| self.exact).and_then(|edited| edited.original)
             && self.receipt.settings.iter().all(|other| other.original.as_ref() != Some(&copy))
@@ -307,9 +324,9 @@ impl Undo {
 }
 
 /// The placed texts that are unchanged, and those that were edited.
-fn texts(receipt: &Receipt) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
+fn texts(receipt: &Receipt, gone: &Path) -> anyhow::Result<(Vec<Found>, Vec<Found>)> {
     let (mut ours, mut left) = (Vec::new(), Vec::new());
-    for placed in &receipt.files {
+    for placed in receipt.needless(gone) {
         let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
         if found.bytes.is_some() {
             if placed.untouched(&found) { &mut ours } else { &mut left }.push(found);

@@ -60,13 +60,13 @@ const MODES: [ModeRow; 4] = [
     },
     ModeRow {
         level: ModeLevel::Loop,
-        does: "a small task goes on as ever; a larger one is planned, reviewed and verified",
-        costs: "a small task costs nothing, a feature up to 6 requests and 3 agents more",
+        does: "small tasks go on as ever; larger ones are planned and verified",
+        costs: "a small one costs nothing, a feature 6 to 9 requests and 3 agents more",
     },
     ModeRow {
         level: ModeLevel::Strict,
         does: "every task is planned, verified, reflected on, committed and pushed",
-        costs: "a typo costs up to 7 requests and 3 agents more",
+        costs: "a typo costs 7 to 9 requests and 3 agents more",
     },
 ];
 
@@ -233,15 +233,15 @@ impl Change {
         let (word, file) = (self.level.word(), self.file.path.display());
         let verb = if self.changes() { "is set" } else { "was set already" };
         let folder = self.folder.as_ref().map(|folder| format!(" for `{folder}`")).unwrap_or_default();
-        let mut words = format!("mode `{word}` {verb}{folder} in `{file}`");
+        let words = format!("mode `{word}` {verb}{folder} in `{file}`");
         let holds = self.policy.mode.level();
-        if let Some(place) = self.origins.of("mode.level").last().filter(|_| holds != self.level) {
-            words += &format!(
-                "\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode {word} --project` changes that",
+        match self.origins.of("mode.level").last().filter(|_| holds != self.level) {
+            Some(place) => format!(
+                "{words}\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode {word} --project` changes that",
                 holds.word()
-            );
+            ),
+            None => words,
         }
-        words
     }
 
     pub(super) fn carry_out(&self) -> anyhow::Result<()> {

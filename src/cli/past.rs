@@ -88,6 +88,7 @@ impl Answered<'_> {
     }
 
     /// The same with what the rehearsed mode would have said, where it was let pass.
+    #[must_use]
     pub fn as_rehearsed(self) -> Self {
         match self.rehearsed {
             Some(would) if !self.refused() => Self { gate: &would.gate, reason: &would.reason, ..self },

@@ -3,22 +3,17 @@
 //! Reads configuration, texts and one session, writes nothing. Invariant: shows all of it or, with exit code 2, all that
 //! is wrong.
 
-use super::table::{Cell, Tone, clean};
+mod examples;
+
+use super::table::{Cell, Tone};
 use super::{Command, Io, flag, operand, policy_here, refused, session, text};
-use crate::claude::wire::read;
 use crate::config::in_force::{self, Form, InForce};
 use crate::config::policy::key::KEYS;
-use crate::config::policy::{Rule, SourceLine};
-
-use crate::config::policy::rule::Example;
 use crate::config::policy::value::effect_word;
+use crate::config::policy::{Rule, SourceLine, idle};
 use crate::config::texts::Origin;
-use crate::gate::rules;
 use crate::ledger::session_folder::dashed;
 use crate::ledger::sessions::{self, SessionOnDisk};
-use crate::model::event::Event;
-use crate::observe;
-use crate::session::fold::Session;
 use crate::text::sha256::sha256;
 use crate::text::stored::canonical;
 use clap::ArgMatches;
@@ -33,7 +28,10 @@ pub const COMMAND: Command = Command {
         ("aops-hook policy", "every effective value, and the file and line it comes from"),
         ("aops-hook policy hash", "one hash over configuration, agents, workflows, axioms and templates"),
         ("aops-hook policy diff", "what changed since the newest session of this project recorded it"),
-        ("aops-hook policy show --test", "try every rule on its own `examples`; exit code 1 if one fails"),
+        (
+            "aops-hook policy show --test",
+            "try every rule, and `[effects]`, on their `examples`; exit code 1 if one fails",
+        ),
         ("aops-hook policy show --json | jq .settings", "for programs"),
     ],
     arguments: |row| {
@@ -41,7 +39,7 @@ pub const COMMAND: Command = Command {
         let session = "With `diff`: a session's id, the beginning of one, or nothing for the newest here";
         row.arg(what.default_value("show"))
             .arg(operand("session", "SESSION", session))
-            .arg(flag("test", "With `show`: try every rule on its examples instead"))
+            .arg(flag("test", "With `show`: try every rule and `[effects]` on their examples instead"))
     },
     run,
 };
@@ -59,7 +57,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let now = policy_here(io)?;
     match what {
-        _ if test => try_rules(io, &now),
+        _ if test => examples::try_all(io, &now),
         "hash" => io.answer(&json!({"hash": now.hash}), &now.hash),
         "diff" => diff(given, io, &now),
         _ => show(io, &now),
@@ -85,16 +83,25 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     io.table(["key", "value", "from"], rows)?;
     // Apart from the table on a terminal: a column of 64 digits leaves no room for the places.
     let gap = if io.terminal { "\nhash  " } else { "hash\t" };
-    io.print(format!("{gap}{}", now.hash))
+    io.print(format!("{gap}{}", now.hash))?;
+    idle::find(&now.policy, &now.origins).iter().try_for_each(|idle| writeln!(io.out, "note: {idle}"))?;
+    Ok(0)
 }
 
 fn row(key: &str, value: &str, now: &InForce, io: &Io) -> [Cell; 3] {
     let places: Vec<String> = now.origins.of(key).iter().map(|place| short(&place.to_string(), io)).collect();
     let from = match places.as_slice() {
+        [] if is_from_mode(key, now) => Cell::new(format!("mode {}", now.policy.mode.level().word()), Tone::Plain),
         [] => Cell::new("default", Tone::Quiet),
         places => Cell::new(places.join(", "), Tone::Strong),
     };
     [Cell::from(key), Cell::from(value), from]
+}
+
+/// The level of a gate that no file names, where a file names the mode.
+fn is_from_mode(key: &str, now: &InForce) -> bool {
+    let unnamed = key.starts_with("gates.") && now.origins.of(key).is_empty();
+    unnamed && !now.origins.of("mode.level").is_empty()
 }
 
 /// A path as people write it; programs get it whole.
@@ -118,6 +125,11 @@ fn describe_rule(rule: &Rule) -> String {
 fn to_json(now: &InForce) -> Value {
     let settings = KEYS.iter().map(|key| {
         let value = json!({"key": key.name, "value": (key.get)(&now.policy).json()});
+        if is_from_mode(key.name, now) {
+            let mut value = with_origin(value, now.origins.of("mode.level"));
+            value["from"] = json!("mode");
+            return value;
+        }
         with_origin(value, now.origins.of(key.name))
     });
     let rules = now.policy.rules.iter().map(|rule| entry(rule, now.origins.of(&format!("rule.{}", rule.id))));
@@ -126,8 +138,11 @@ fn to_json(now: &InForce) -> Value {
         let digest = sha256(&[text.text.as_bytes()]);
         json!({"name": text.name(), "sha256": digest, "from": text.origin, "file": text.file})
     });
+    let idle = idle::find(&now.policy, &now.origins);
+    let idle = idle.iter().map(|one| json!({"key": one.key, "why": one.why, "file": one.at.file, "line": one.at.line}));
     json!({
         "hash": now.hash,
+        "without_effect": idle.collect::<Vec<_>>(),
         "project": now.project,
         "settings": settings.collect::<Vec<_>>(),
         "rules": rules.collect::<Vec<_>>(),
@@ -219,93 +234,4 @@ fn lines(form: &Form) -> BTreeMap<String, String> {
     let checks = form.policy.checks.iter().map(|check| (format!("check.{}", check.id), canonical(check)));
     let texts = form.texts.iter().map(|(name, digest)| (name.clone(), digest.clone()));
     keys.chain(rules).chain(checks).chain(texts).collect()
-}
-
-struct Tried<'a> {
-    rule: &'a Rule,
-    example: &'a str,
-    meant: bool,
-    matched: bool,
-}
-
-impl Tried<'_> {
-    fn holds(&self) -> bool {
-        self.meant == self.matched
-    }
-}
-
-/// Tries every rule on its own examples, through the same eyes that judge a real call.
-fn try_rules(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
-    let tried = all(io, now);
-    let failed = tried.iter().filter(|tried| !tried.holds()).count();
-    let silent: Vec<&str> =
-        now.policy.rules.iter().filter(|rule| rule.examples.is_empty()).map(|rule| rule.id.as_str()).collect();
-    if io.json {
-        let examples: Vec<Value> = tried.iter().map(|tried| tried_to_json(tried, now)).collect();
-        io.print(json!({"ok": failed == 0, "examples": examples, "without_examples": silent}))?;
-        return Ok(u8::from(failed > 0));
-    }
-    for one in tried.iter().filter(|tried| !tried.holds()) {
-        let (does, meant) = if one.meant { ("does not match", "is meant to") } else { ("matches", "is meant not to") };
-        let (id, example) = (&one.rule.id, one.example.trim_start_matches('!'));
-        let place = place(one.rule, now).map(ToString::to_string).unwrap_or_default();
-        let words = format!("rule `{id}` ({place}) {does} `{example}`, and {meant}");
-        writeln!(io.out, "{} {}", Tone::Bad.paint("✗", io), clean(&words))?;
-    }
-    let rules = now.policy.rules.len();
-    writeln!(io.out, "{rules} rules, {} examples, {failed} of them fail", tried.len())?;
-    if !silent.is_empty() {
-        writeln!(io.out, "without examples: {}", silent.join(", "))?;
-    }
-    Ok(u8::from(failed > 0))
-}
-
-fn place<'a>(rule: &Rule, now: &'a InForce) -> Option<&'a SourceLine> {
-    now.origins.of(&format!("rule.{}", rule.id)).first()
-}
-
-fn tried_to_json(tried: &Tried, now: &InForce) -> Value {
-    let at = place(tried.rule, now);
-    json!({
-        "rule": tried.rule.id, "example": tried.example, "meant": tried.meant, "matched": tried.matched,
-        "ok": tried.holds(), "file": at.map(|at| &at.file), "line": at.map(|at| at.line),
-    })
-}
-
-fn all<'a>(io: &Io, now: &'a InForce) -> Vec<Tried<'a>> {
-    let mut session = Session::default();
-    session.memory.policy = Some(Box::new(now.policy.clone()));
-    session.memory.root = now.project.display().to_string();
-    let mut tried = Vec::new();
-    for rule in &now.policy.rules {
-        for text in &rule.examples {
-            let Some(example) = Example::of(text) else { continue };
-            let Some(event) = event(&example, &session.memory.root) else { continue };
-            let context = observe::call::again(io.env, &session, &event, io.env.now_ms);
-            let matched = rules::called(&session, &event, &context).is_some_and(|call| rule.matches(&call));
-            tried.push(Tried { rule, example: text, meant: example.meant, matched });
-        }
-    }
-    tried
-}
-
-/// The call that an example stands for: its argument is the command, the file, or whatever the tool takes first.
-fn event(example: &Example, cwd: &str) -> Option<Event> {
-    let field = match example.tool {
-        "Bash" | "PowerShell" | "Monitor" => "command",
-        "NotebookEdit" | "NotebookRead" => "notebook_path",
-        "Grep" | "Glob" | "LS" => "path",
-        "WebFetch" => "url",
-        "Agent" | "Task" => "subagent_type",
-        "Skill" => "skill",
-        tool if tool.starts_with("mcp__") => "path",
-        _ => "file_path",
-    };
-    let mut input = json!({});
-    if !example.argument.is_empty() {
-        input[field] = json!(example.argument);
-    }
-    let payload = json!({"session_id": "examples", "cwd": cwd, "hook_event_name": "PreToolUse", "tool_use_id": "example",
-        "tool_name": example.tool, "tool_input": input});
-    read::read("PreToolUse", payload.to_string().as_bytes()).ok()
 }

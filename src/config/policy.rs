@@ -10,18 +10,20 @@ pub mod value;
 pub mod key;
 pub mod check;
 pub mod rule;
+pub mod effects;
 pub mod project;
 mod read;
+pub mod idle;
 pub mod choose;
 
 pub use address::Address;
 pub use check::Check;
+pub use effects::Effects;
 pub use project::Folder;
 pub use read::{Layer, Origins, Source, SourceLine, hold_in, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
 
-use crate::model::call::Effect;
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: u32 = 1;
@@ -69,13 +71,6 @@ pub struct Checkpoint {
     pub keep: u64,
     pub max_file_mb: u64,
     pub max_tree_mb: u64,
-}
-
-/// Names or globs of tools; what is in both is a write.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effects {
-    pub read: Vec<String>,
-    pub write: Vec<String>,
 }
 
 /// What must have been seen to succeed after the last change of a task.
@@ -407,17 +402,6 @@ impl OnPause {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
     fn is_stop(&self) -> bool {
         *self == Self::Stop
-    }
-}
-
-impl Effects {
-    /// What the lists say of a tool; nothing where they do not name it.
-    pub fn of(&self, tool: &str) -> Option<Effect> {
-        let named = |list: &[String]| list.iter().any(|pattern| glob::name(pattern, tool));
-        if named(&self.write) {
-            return Some(Effect::Write);
-        }
-        named(&self.read).then_some(Effect::Read)
     }
 }
 

@@ -92,7 +92,7 @@ macro_rules! assets {
 pub static ASSETS: &[Asset] = assets! {
     "": "AXIOMS" "WORKFLOWS";
     "agents/": "critic" "custodiet" "framework" "prompt-hydrator" "qa-verifier";
-    "commands/": "aops-status" "checkpoint" "handover" "session-insights";
+    "commands/": "aops-checkpoint" "aops-handover" "aops-status" "session-insights";
     "templates/": "AGENTS" "audit-context" "critic-context" "halt-report" "hydration-instruction"
         "insights-analysis" "loop-guide";
     "templates/owed/": "checks" "commit" "custodiet" "evidence" "framework" "push" "qa-verifier-again" "qa-verifier"

@@ -4,6 +4,7 @@
 //! empty for all others.
 
 use super::guard::Protected;
+use crate::model::agent::FILE_PREFIX;
 use crate::model::call::Effect;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
@@ -25,6 +26,8 @@ pub struct Context {
     pub client: String,
     /// Before the names of our agents: empty, or our plugin's prefix.
     pub prefix: &'static str,
+    /// Those of our agents that have another name here, since a foreign file has taken theirs.
+    pub renamed: Vec<String>,
     /// A person can answer.
     pub attended: bool,
     /// A question is deferred: there is no person, and the environment says that a run's driver will ask one.
@@ -108,6 +111,8 @@ pub struct EndContext {
 pub struct StartContext {
     /// A foreign file that defines one of our agents' names.
     pub shadowed: Option<String>,
+    /// The names that foreign files have taken.
+    pub clashes: Vec<String>,
     /// Other sessions of this project that are blocked: id, reason.
     pub blocked_beside: Vec<(String, String)>,
     /// `SessionStart`: why this client cannot start agents.
@@ -117,7 +122,8 @@ pub struct StartContext {
 impl Context {
     /// The name under which one of our agents can be started here.
     pub fn agent(&self, name: &str) -> String {
-        format!("{}{name}", self.prefix)
+        let is_renamed = self.prefix.is_empty() && self.renamed.iter().any(|renamed| renamed == name);
+        format!("{}{name}", if is_renamed { FILE_PREFIX } else { self.prefix })
     }
 
     /// How long this agent of ours has been at work, started by another call than this one; nothing where it is not, or

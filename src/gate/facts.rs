@@ -99,6 +99,7 @@ fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
         about: raw(&event.about).unwrap_or_default(),
         agent_id: event.agent_id.clone(),
         agent_type: event.agent_type.clone(),
+        clashes: context.start.clashes.clone(),
         event: cut(&event.name, 64).to_owned(),
         foreign: context.start.shadowed.clone(),
         mode: event.permission_mode.clone(),

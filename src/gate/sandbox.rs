@@ -93,11 +93,11 @@ fn review(session: &Session, call: &ToolCall, seen: &CallContext, context: &Cont
     Phrase::new("refusals/sandbox-review.md", vec![call, effect, workflow, ("agent", context.agent("critic"))])
 }
 
-/// Why the hint names our agents with their prefix.
+/// Why the hint names one of our agents with a prefix.
 fn shadowed(file: &str) -> String {
     let file = one_line(file, 300);
     format!(
-        "`{file}` defines an agent under one of our names and is not ours, so only `aops:` names count\nhint: start those, or ask the user to rename that file"
+        "`{file}` defines an agent under one of our names and is not ours, so reports under that name do not count\nhint: start `aops-` with that name; if it is not there, ask the user to run `aops-hook install` in this folder"
     )
 }
 

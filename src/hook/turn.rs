@@ -227,7 +227,7 @@ impl<'a> Turn<'a> {
             facts = facts::facts(self.session(), self.event, &self.verdict, &self.context);
             for fact in &mut facts {
                 if let Fact::Event(seen) = fact {
-                    self.complete(seen)?;
+                    self.complete(seen);
                 }
             }
             facts.extend(self.said.take());
@@ -239,7 +239,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
-    fn complete(&self, seen: &mut Seen) -> Result<(), Failure> {
+    fn complete(&self, seen: &mut Seen) {
         let (env, event, session) = (self.env, self.event, self.session());
         let cwd = Path::new(&event.cwd);
         if event.kind == EventKind::SessionStart {
@@ -257,7 +257,6 @@ impl<'a> Turn<'a> {
         if let Some((policy, hash)) = &self.renewed {
             (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));
         }
-        Ok(())
     }
 }
 

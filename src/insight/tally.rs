@@ -6,8 +6,9 @@
 use super::document::{Audits, Calls, Insights};
 use crate::gate::owed::gate_of_debt;
 use crate::ledger::entry::Line;
+use crate::model::agent::{bare, ours};
 use crate::model::call::{CallKey, CallState, Effect};
-use crate::model::{agent::ours, event::EventKind, phase::Phase};
+use crate::model::{event::EventKind, phase::Phase};
 use crate::session::fact::{Fact, Reported, Said, Seen, Step};
 use crate::session::{fold::Session, prompt::Prompt};
 use crate::text::json::{self, Json, cut};
@@ -129,7 +130,7 @@ impl Tally {
                 if ours(kind).is_some() {
                     self.follow(|next| &mut next.agent);
                 }
-                let kind = kind.strip_prefix("aops:").unwrap_or(kind);
+                let kind = bare(kind);
                 self.insights.subagent_count += 1;
                 push_new(&mut self.insights.subagents_invoked, kind);
                 if let Some(id) = seen.agent_id.as_ref().filter(|_| self.agents.len() < MOST) {

@@ -1,12 +1,14 @@
 //! The five agents that owe a verdict: their names, and what a verdict of each is called.
 //!
-//! Reads nothing, writes nothing. Invariant: a verdict counts under the bare name or with our plugin's prefix, and in no
-//! other spelling; a call that starts an agent may use any spelling that the client accepts.
+//! Reads nothing, writes nothing. Invariant: a verdict counts under the bare name, with our plugin's prefix, or with the one
+//! that our file has where the bare name is taken, and in no other spelling; a call that starts an agent may use any spelling that the client accepts.
 
 use unicode_normalization::UnicodeNormalization;
 
 /// Before our agents' names where they come from our plugin.
-const PREFIX: &str = "aops:";
+pub const PLUGIN_PREFIX: &str = "aops:";
+/// Before the name of one whose bare name a foreign file has taken.
+pub const FILE_PREFIX: &str = "aops-";
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Agent {
@@ -53,16 +55,26 @@ pub static AGENTS: &[Agent] = &[
     },
 ];
 
-/// The agent of this name; `aops:critic` and `critic` are the same one.
+/// The agent of this name; `aops:critic`, `aops-critic` and `critic` are the same one.
 pub fn ours(agent_type: &str) -> Option<&'static Agent> {
-    let bare = agent_type.strip_prefix(PREFIX).unwrap_or(agent_type);
+    let bare = bare(agent_type);
     AGENTS.iter().find(|agent| agent.name == bare)
+}
+
+/// A name without our prefixes. `aops-helper` is no name of ours and stays.
+pub fn bare(agent_type: &str) -> &str {
+    let is_ours = |name: &&str| AGENTS.iter().any(|agent| agent.name == *name);
+    let by_plugin = agent_type.strip_prefix(PLUGIN_PREFIX);
+    by_plugin.or_else(|| agent_type.strip_prefix(FILE_PREFIX).filter(is_ours)).unwrap_or(agent_type)
 }
 
 /// Which of our agents the client would start under this name: it knows `QA_Verifier` as `qa-verifier`.
 pub fn meant(spelled: &str) -> Option<String> {
     let spelled = folded(spelled);
-    let names = AGENTS.iter().flat_map(|agent| [agent.name.to_owned(), format!("{PREFIX}{}", agent.name)]);
+    let names = AGENTS.iter().flat_map(|agent| {
+        let name = agent.name;
+        [name.to_owned(), format!("{PLUGIN_PREFIX}{name}"), format!("{FILE_PREFIX}{name}")]
+    });
     names.into_iter().find(|name| folded(name) == spelled)
 }
 
@@ -85,6 +97,7 @@ mod tests {
             assert_eq!(meant(spelled).as_deref(), Some("qa-verifier"), "{spelled}");
         }
         assert_eq!(meant("aops:Critic").as_deref(), Some("aops:critic"));
+        assert_eq!(meant("AOPS critic").as_deref(), Some("aops-critic"));
         for spelled in ["critics", "other:critic", "general-purpose", ""] {
             assert_eq!(meant(spelled), None, "{spelled}");
         }

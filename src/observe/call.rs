@@ -7,9 +7,10 @@ use crate::config::texts::{self, Library};
 use crate::config::{policy::Level, workflow::Held};
 use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, is_waived};
 use crate::ledger::{heads, open::Ledger};
+use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
+use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-use crate::model::{agent::ours, error::Failure};
 use crate::observe::tampering::{self, Trip};
 use crate::observe::{client, evidence, foreign_agents, growth, outside, plan, real_paths};
 use crate::session::agent_report::{self, AgentReport};
@@ -20,6 +21,7 @@ use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
 use crate::tool::effect;
 use crate::tool::targets::{self, CommandRun, Targets};
+use aops_shell::class::certain;
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,13 +71,15 @@ fn stage(env: &Env, session: &Session) -> Option<RunStep> {
 fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Failure> {
     let cwd = Path::new(&event.cwd);
     let session_starts = event.kind == EventKind::SessionStart;
-    let shadowed = match &event.agent_type {
-        Some(name) if !session_starts => foreign_agents::shadow(env, cwd, name),
-        _ => foreign_agents::any(env, cwd),
-    };
+    let started = event.agent_type.as_ref().filter(|_| !session_starts);
+    let shadowed = started.map(|name| foreign_agents::shadow(env, cwd, name));
+    let clashes = foreign_agents::clashes(env, cwd, &|_| false);
+    let shadowed = shadowed.unwrap_or_else(|| clashes.first().map(|(_, path)| path.clone()));
+    let is_shadowed = shadowed.is_some();
     Ok(StartContext {
         shadowed: shadowed.map(|path| path.display().to_string()),
         agentless: if session_starts { client::agentless(env, event) } else { None },
+        clashes: clashes.into_iter().filter(|_| is_shadowed).map(|(name, _)| name.to_owned()).collect(),
         blocked_beside: if session_starts && ledger.session().is_new() {
             blocked_beside(env, ledger)?
         } else {
@@ -112,16 +116,26 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
 
 fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let stage = stage(env, session);
-    let prefixed = stage.is_some() || env.is_plugin || session.memory.shadowed.is_some();
+    let prefixed = stage.is_some() || env.is_plugin;
     Context {
         folders: env.folders.iter().cloned().collect(),
         client: env.client.clone(),
         now_ms: env.now_ms,
-        prefix: if prefixed { "aops:" } else { "" },
+        prefix: if prefixed { PLUGIN_PREFIX } else { "" },
+        renamed: renamed(session),
         attended: is_attended(env, event),
         defers: stage.is_some() || env.in_run && !is_attended(env, event),
         stage,
         ..Context::default()
+    }
+}
+
+/// An older version recorded that a name was taken, not which: then any may be.
+fn renamed(session: &Session) -> Vec<String> {
+    match &session.memory.shadowed {
+        Some(_) if session.memory.clashes.is_empty() => AGENTS.iter().map(|agent| agent.name.to_owned()).collect(),
+        Some(_) => session.memory.clashes.clone(),
+        None => Vec::new(),
     }
 }
 
@@ -147,7 +161,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         mode: event.permission_mode.as_deref(),
         plans: &plans.to_string_lossy(),
         ground,
-        listed: &|name| policy.effects.of(name),
+        listed: policy.effects.of(tool),
+        listed_command: &|program, words| policy.effects.of_command(tool, program, || certain(words)),
     };
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);

@@ -5,7 +5,7 @@
 //! shipped one, or the user's own in our configuration folder; a file with our name that cannot be read is foreign.
 
 use crate::config::texts::{self, Kind};
-use crate::model::agent::{AGENTS, meant, ours};
+use crate::model::agent::{AGENTS, FILE_PREFIX, PLUGIN_PREFIX, bare, meant, ours};
 use crate::system::env::Env;
 use crate::text::yaml::{self, Value};
 use std::path::{Path, PathBuf};
@@ -14,25 +14,36 @@ use std::path::{Path, PathBuf};
 const DEEPEST: usize = 4;
 const MOST: usize = 500;
 
-/// The foreign file behind this name of one of our agents; a prefixed name cannot be shadowed.
+/// The foreign file behind this name of one of our agents; a plugin's name cannot be shadowed.
 pub fn shadow(env: &Env, cwd: &Path, agent_type: &str) -> Option<PathBuf> {
-    let agent = ours(agent_type).filter(|agent| agent.name == agent_type)?;
-    find(env, cwd, &[agent.name])
+    ours(agent_type).filter(|_| !agent_type.starts_with(PLUGIN_PREFIX))?;
+    files(env, cwd).into_iter().find(|path| foreign_name(env, path).as_deref() == Some(agent_type))
 }
 
-/// The first file that shadows any of our names.
-pub fn any(env: &Env, cwd: &Path) -> Option<PathBuf> {
-    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-    find(env, cwd, &names)
+/// Our agents whose bare names are taken, each with the first file that has it. `is_known`: files that are ours all the same,
+/// such as those of an older version.
+pub fn clashes(env: &Env, cwd: &Path, is_known: &dyn Fn(&Path) -> bool) -> Vec<(&'static str, PathBuf)> {
+    let others = files(env, cwd).into_iter().filter(|path| !is_known(path));
+    let taken: Vec<(String, PathBuf)> = others.filter_map(|path| Some((foreign_name(env, &path)?, path))).collect();
+    let first = |name: &str| taken.iter().find(|(known, _)| known == name).map(|(_, path)| path.clone());
+    AGENTS.iter().filter_map(|agent| Some((agent.name, first(agent.name)?))).collect()
 }
 
-fn find(env: &Env, cwd: &Path, names: &[&str]) -> Option<PathBuf> {
+/// The text of one of our agents under the name it has where its own is taken.
+pub fn rename(text: &str, name: &str) -> String {
+    text.replacen(&format!("\nname: {name}\n"), &format!("\nname: {FILE_PREFIX}{name}\n"), 1)
+}
+
+/// Every agent file that the client may read here, the project's first.
+fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     let projects = cwd.ancestors().map(|folder| folder.join(".claude/agents"));
-    projects.chain([env.config.join("agents")]).find_map(|folder| {
+    let mut all = Vec::new();
+    for folder in projects.chain([env.config.join("agents")]) {
         let mut files = Vec::new();
         list(&folder, DEEPEST, &mut files);
-        files.into_iter().find(|path| is_foreign(env, path, names))
-    })
+        all.extend(files);
+    }
+    all
 }
 
 fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
@@ -51,14 +62,19 @@ fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn is_foreign(env: &Env, path: &Path, names: &[&str]) -> bool {
+/// The name of ours, bare or prefixed, that a foreign file carries.
+fn foreign_name(env: &Env, path: &Path) -> Option<String> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let one_of = |name: &str| meant(name).and_then(|name| names.iter().find(|known| **known == name));
-    let Ok(Some(text)) = texts::read_text(path, None) else { return one_of(&stem).is_some() };
-    let Some(name) = one_of(&stem).or_else(|| one_of(&read_name(&text)?)) else { return false };
-    let shipped = texts::ASSETS.iter().find(|asset| asset.kind() == Kind::Agent && asset.id() == *name);
-    let users = || texts::find(env, None, Kind::Agent, name).ok().flatten();
-    shipped.is_none_or(|shipped| shipped.text != text) && users().is_none_or(|users| users.text != text)
+    let one_of = |name: &str| meant(name).filter(|name| !name.starts_with(PLUGIN_PREFIX));
+    let Ok(Some(text)) = texts::read_text(path, None) else { return one_of(&stem) };
+    let name = one_of(&stem).or_else(|| one_of(&read_name(&text)?))?;
+    let (bare, is_renamed) = (bare(&name), name.starts_with(FILE_PREFIX));
+    let expected = |own: &str| if is_renamed { rename(own, bare) == text } else { own == text };
+    let shipped = texts::ASSETS.iter().find(|asset| asset.kind() == Kind::Agent && asset.id() == bare);
+    let users = || texts::find(env, None, Kind::Agent, bare).ok().flatten();
+    let is_own =
+        shipped.is_some_and(|shipped| expected(shipped.text)) || users().is_some_and(|own| expected(&own.text));
+    (!is_own).then_some(name)
 }
 
 /// The name in the text's frontmatter; if that cannot be parsed, the first line that looks like a name.

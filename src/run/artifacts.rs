@@ -1,4 +1,5 @@
-//! The files of runs in a project, below `artifacts/`: packets, summaries and the attempt ledger.
+//! The files of runs in a project: packets, summaries and the attempt ledger. They are below `artifacts/`, or below
+//! `.aops/runs/` where the project has an `artifacts/` of its own.
 //!
 //! Reads and writes that folder. Invariants: one driver at a time; a file appears whole; a line is on the disk when
 //! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
@@ -17,6 +18,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const FOLDER: &str = "artifacts";
+/// Where the project has that one for itself.
+const SECOND_FOLDER: &str = ".aops/runs";
 const LEDGER: &str = "loop_state/attempt_ledger.jsonl";
 const LOCK: &str = "loop_state/driver.lock";
 /// A driver that was killed as it started a program lives on in that program until it is loaded.
@@ -24,16 +27,22 @@ const PATIENCE: Duration = Duration::from_millis(600);
 
 #[derive(Clone, Debug)]
 pub struct RunArtifacts {
+    /// Below the project.
+    name: &'static str,
     folder: PathBuf,
 }
 
 impl RunArtifacts {
     pub fn of(project: &Path) -> Self {
-        Self { folder: project.join(FOLDER) }
+        let has_runs = |name: &&str| project.join(name).join("loop_state").is_dir();
+        let is_taken = || fs::symlink_metadata(project.join(FOLDER)).is_ok();
+        let known = [SECOND_FOLDER, FOLDER].into_iter().find(has_runs);
+        let name = known.unwrap_or_else(|| if is_taken() { SECOND_FOLDER } else { FOLDER });
+        Self { name, folder: project.join(name) }
     }
 
     pub fn prepare(&self, env: &Env, project: &Path) -> Result<(), Failure> {
-        let hidden = git::exclude(env, project, FOLDER);
+        let hidden = git::exclude(env, project, self.name);
         hidden.ok_or_else(|| Failure::storage(".git/info/exclude", "cannot be written"))?;
         for path in ["terminal", "checkpoints", "steps", "loop_state"].map(|name| self.folder.join(name)) {
             fs::create_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))?;

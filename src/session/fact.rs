@@ -114,6 +114,9 @@ pub struct Seen {
     /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
+    /// With `foreign`: which of our agents' names foreign files have taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<String>,
     /// `SessionStart` only: the client that fires the events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientProcess>,

@@ -9,6 +9,7 @@ mod progress;
 mod reports;
 
 use crate::config::policy::Policy;
+use crate::model::agent;
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::error::Code;
 use crate::model::event::EventKind;
@@ -130,6 +131,7 @@ impl Session {
         let kind = EventKind::of(&seen.event);
         if kind == EventKind::SessionStart || seen.foreign.is_some() {
             self.memory.shadowed.clone_from(&seen.foreign);
+            self.memory.clashes.clone_from(&seen.clashes);
         }
         match kind {
             EventKind::SessionStart => self.apply_session_start(seen),
@@ -254,12 +256,11 @@ fn words(seen: &Seen, name: &str) -> Option<String> {
     }
 }
 
-/// `aops:critic` and `critic` are the same agent. Characters that would sort differently in UTF-16 are left out.
+/// `aops:critic`, `aops-critic` and `critic` are the same agent. Characters that would sort differently in UTF-16 are left out.
 fn bare_name(seen: &Seen) -> Option<String> {
     seen.agent_type.as_deref().filter(|name| !name.is_empty()).map(bare)
 }
 
 fn bare(name: &str) -> String {
-    let bare = name.strip_prefix("aops:").unwrap_or(name);
-    bare.chars().filter(|c| *c < '\u{D7FF}').take(64).collect()
+    agent::bare(name).chars().filter(|c| *c < '\u{D7FF}').take(64).collect()
 }

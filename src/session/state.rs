@@ -135,6 +135,9 @@ pub struct Memory {
     /// What the last start asked for with `AOPS_MODE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<ModeAsked>,
+    /// Names of our agents that foreign files have taken, where `shadowed` is one; older versions recorded none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<String>,
     /// The client that was started last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientProcess>,

@@ -10,7 +10,7 @@ use super::table::{self, ToolTouches};
 use crate::model::call::Effect;
 use aops_shell::class::{LineSetting, class};
 use aops_shell::commands::powershell_class;
-use aops_shell::syntax::{Ground, Line};
+use aops_shell::syntax::{Ground, Line, Word};
 
 #[derive(Clone, Copy)]
 pub struct CallSetting<'a> {
@@ -18,15 +18,17 @@ pub struct CallSetting<'a> {
     /// Where plan mode may write; empty if a link there leads out of it.
     pub plans: &'a str,
     pub ground: Ground<'a>,
-    /// What the user's `[effects]` say of a tool or command.
-    pub listed: &'a dyn Fn(&str) -> Option<Effect>,
+    /// What the user's `[effects]` say of a tool.
+    pub listed: Option<Effect>,
+    /// What they say of a command in its line.
+    pub listed_command: &'a dyn Fn(&str, &[Word]) -> Option<Effect>,
 }
 
 /// The class of a call of this tool; `line` is the shell line it runs, where there is one.
 pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) -> CallClass {
     let known = table::tool(tool);
     let runs_line = matches!(known.touches, ToolTouches::Line | ToolTouches::PowerShell);
-    match ((around.listed)(tool), known.touches, line) {
+    match (around.listed, known.touches, line) {
         (Some(Effect::Read), ..) if !runs_line => CallClass::of(Ok(Effect::Read), false),
         (Some(Effect::Write), ..) => CallClass::of(Err("your `[effects]` list it under `write`".to_owned()), true),
         (_, ToolTouches::Line, Some(line)) => class(line, &line_setting(around)),
@@ -42,7 +44,11 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
 /// The setting of the call's line. `CLAUDE_PROJECT_DIR` names the working tree.
 pub(super) fn line_setting<'a>(around: &CallSetting<'a>) -> LineSetting<'a> {
     let project = around.ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR");
-    LineSetting { ground: around.ground, project: project.map(|(_, value)| value.as_str()), listed: around.listed }
+    LineSetting {
+        ground: around.ground,
+        project: project.map(|(_, value)| value.as_str()),
+        listed: around.listed_command,
+    }
 }
 
 fn is_plan(input: &str, around: &CallSetting) -> bool {

@@ -3,8 +3,8 @@
 use super::effect::*;
 use crate::model::call::Effect;
 use aops_shell::class::class;
-use aops_shell::syntax::Ground;
 use aops_shell::syntax::cut;
+use aops_shell::syntax::{Ground, Word};
 use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write as _;
@@ -20,9 +20,11 @@ fn classed(line: &str) -> CallClass {
 }
 
 fn told(line: &str, listed: &dyn Fn(&str) -> Option<Effect>) -> CallClass {
+    let listed_command = |program: &str, _: &[Word]| listed(program);
     let variables = variables();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
-    class(&cut(line, &ground), &line_setting(&CallSetting { mode: None, plans: PLANS, ground, listed }))
+    let around = CallSetting { mode: None, plans: PLANS, ground, listed: None, listed_command: &listed_command };
+    class(&cut(line, &ground), &line_setting(&around))
 }
 
 fn name(effect: Effect) -> &'static str {
@@ -135,7 +137,9 @@ fn tool(name: &str, input: &str, mode: Option<&str>, listed: &dyn Fn(&str) -> Op
     let variables = variables();
     let ground = Ground { cwd: "/home/u/proj", home: "/home/u", variables: &variables };
     let line = crate::tool::targets::line(name, input, &ground);
-    of(name, input, line.as_ref(), &CallSetting { mode, plans: PLANS, ground, listed })
+    let listed_command = |program: &str, _: &[Word]| listed(program);
+    let around = CallSetting { mode, plans: PLANS, ground, listed: listed(name), listed_command: &listed_command };
+    of(name, input, line.as_ref(), &around)
 }
 
 /// The names of the contract, one by one.

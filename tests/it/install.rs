@@ -150,7 +150,8 @@ fn a_fresh_home_is_registered_and_left_as_found() {
     let ours = survey(&home.settings()).unwrap().ours;
     assert!(ours.len() == 30 && ours.iter().all(|one| one.current && one.command == PROGRAM));
     for asset in texts::placed() {
-        assert_eq!(fs::read_to_string(home.path(asset.path)).unwrap(), asset.text);
+        let text = asset.text.replace("${CLAUDE_PLUGIN_ROOT}/bin/aops-hook", PROGRAM);
+        assert_eq!(fs::read_to_string(home.path(asset.path)).unwrap(), text);
     }
     assert_eq!(fs::metadata(home.path("aops")).unwrap().mode() & 0o777, 0o700);
     assert_eq!(fs::metadata(home.path("aops/installed.json")).unwrap().mode() & 0o777, 0o600);
@@ -342,20 +343,43 @@ fn without_a_home_nothing_is_written_anywhere() {
 }
 
 #[test]
-fn files_of_others_are_never_overwritten() {
+fn files_of_others_are_never_overwritten_and_no_reason_to_refuse() {
     let home = Home::new();
-    let theirs = home.path("agents/critic.md");
+    let (theirs, ours) = (home.path("agents/critic.md"), home.path("agents/aops-critic.md"));
     write(&theirs, "---\nname: critic\n---\nmine\n");
-    home.refused(&["install"], 1, &["not from aops-hook", theirs.to_str().unwrap()]);
-    home.refused(&["install", "--dry-run"], 1, &["not from aops-hook"]);
-    fs::remove_file(&theirs).unwrap();
+    write(&home.path("commands/session-insights.md"), "mine\n");
+    write(&home.path("commands/aops-status.md"), "mine too\n");
+    let before = home.tree();
+    let out = home.done(&["install"]);
+    let note = format!("note: `{}` is another `critic`: ours is installed as `aops-critic`", theirs.display());
+    for words in [note.as_str(), "is another `/session-insights`: ours is installed as `/aops-session-insights`"] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    assert!(out.contains("is another `/aops-status`: it stays, and ours is left out"), "{out}");
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "---\nname: critic\n---\nmine\n");
+    let text = fs::read_to_string(&ours).unwrap();
+    assert!(text.starts_with("---\nname: aops-critic\n") && text.len() > 500, "{text}");
+    assert!(home.path("agents/custodiet.md").exists() && home.path("commands/aops-session-insights.md").exists());
+    let again = home.tree();
     home.done(&["install"]);
+    assert_eq!(home.tree(), again, "twice is once");
+    home.done(&["uninstall", "--yes"]);
+    assert_eq!(home.tree(), before);
+
+    // Without the clash the name is ours again, and the other one goes.
+    home.done(&["install"]);
+    fs::remove_file(&theirs).unwrap();
+    let out = home.done(&["install"]);
+    assert!(!out.contains("another `critic`") && theirs.exists() && !ours.exists(), "{out}");
+    // An agent of ours that somebody edited is theirs.
     write(&theirs, "edited\n");
-    home.refused(&["install"], 1, &["not from aops-hook", theirs.to_str().unwrap()]);
-    let out = home.done(&["uninstall", "--yes"]);
-    assert!(out.contains(&format!("left `{}`", theirs.display())), "{out}");
+    assert!(home.done(&["install"]).contains("is another `critic`"));
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "edited\n");
-    assert!(!home.path("agents/custodiet.md").exists() && !home.path("settings.json").exists());
+    home.done(&["uninstall", "--yes"]);
+    assert!(theirs.exists() && !ours.exists() && !home.path("settings.json").exists());
+    // Where even the second name is taken there is nothing left to do.
+    write(&ours, "---\nname: aops-critic\n---\nmine\n");
+    home.refused(&["install"], 1, &["not from aops-hook", ours.to_str().unwrap()]);
 }
 
 #[test]
@@ -376,6 +400,7 @@ fn an_older_text_of_ours_is_renewed_and_one_we_dropped_goes() {
     home.done(&["install"]);
     assert!(!old.exists());
     assert_eq!(fs::read_to_string(&critic).unwrap(), texts::placed().next().unwrap().text);
+    assert!(!home.path("agents/aops-critic.md").exists());
 }
 
 #[test]
@@ -386,12 +411,55 @@ fn levels_are_apart_and_texts_stay_for_the_last() {
     home.done(&["install", "--local"]);
     assert!(home.project(".claude/settings.json").is_file() && home.project(".claude/settings.local.json").is_file());
     assert!(!home.path("settings.json").exists() && home.path("agents/critic.md").is_file());
+    assert!(home.project(".claude/agents/critic.md").is_file(), "beside the settings they belong to");
     let out = home.done(&["uninstall", "--project", "--yes"]);
     assert!(out.contains("still registered in") && home.path("agents/critic.md").is_file(), "{out}");
-    assert!(!home.project(".claude/settings.json").exists());
+    assert!(!home.project(".claude/settings.json").exists() && !home.project(".claude/agents").exists());
     home.done(&["uninstall", "--local", "--yes"]);
     assert_eq!(home.tree(), before);
     assert_eq!(home.run(&["install", "--project", "--local"]).code, 2);
+}
+
+/// A colleague without the program is told so in one line, and not held up.
+#[test]
+fn a_projects_script_finds_the_program_or_says_what_is_missing() {
+    let mut home = Home::new();
+    home.done(&["install", "--project", "--statusline"]);
+    let script = home.project(".claude/aops-hook");
+    let settings = fs::read_to_string(home.project(".claude/settings.json")).unwrap();
+    let ours = survey(&settings).unwrap().ours;
+    assert!(ours.len() == 30 && ours.iter().all(|one| one.command == "${CLAUDE_PROJECT_DIR}/.claude/aops-hook"));
+    assert!(ours.iter().all(|one| one.args.as_deref() == Some(std::slice::from_ref(&one.event))), "exec form");
+    assert!(!settings.contains("sh -c") && !settings.contains(PROGRAM), "{settings}");
+    assert_ne!(fs::metadata(&script).unwrap().mode() & 0o111, 0, "it can be run");
+    let command = fs::read_to_string(home.project(".claude/commands/aops-status.md")).unwrap();
+    assert!(command.contains("!`.claude/aops-hook status`") && !command.contains(PROGRAM), "{command}");
+
+    let event = serde_json::json!({"hook_event_name": "PreToolUse"}).to_string();
+    let hook = |home: &Home, name: &str| {
+        let mut command = assert_cmd::Command::from_std(home.command(&script));
+        Said::of(command.arg(name).env("CLAUDECODE", "1").write_stdin(event.clone()).output().unwrap())
+    };
+    for name in ["PreToolUse", "Stop", "SessionStart"] {
+        let said = hook(&home, name);
+        assert_eq!((said.code, said.err.lines().count()), (0, 1), "{name}: {}", said.err);
+        assert!(said.err.contains("not on this machine") && said.err.contains("./install.sh"), "{}", said.err);
+        let told = serde_json::from_str::<serde_json::Value>(&said.out).ok();
+        assert_eq!(told.is_some(), name == "SessionStart", "{}", said.out);
+        assert!(told.is_none_or(|told| told["systemMessage"].as_str().unwrap().contains("./install.sh")));
+    }
+    // Where it is, it is run, and its word counts.
+    for place in ["home/.local/bin", "bin"] {
+        fs::create_dir_all(home.root().join(place)).unwrap();
+        symlink(PROGRAM, home.root().join(place).join("aops-hook")).unwrap();
+        let said = hook(&home, "PreToolUse");
+        assert!(said.code == 2 && said.err.contains("INPUT_INVALID"), "{place}: {}", said.err);
+        assert!(home.done(&["doctor"]).contains("all is well"));
+        fs::remove_file(home.root().join(place).join("aops-hook")).unwrap();
+    }
+    home.variables = Vec::new();
+    home.done(&["uninstall", "--project", "--yes"]);
+    assert!(!script.exists() && !home.project(".claude").exists());
 }
 
 #[test]

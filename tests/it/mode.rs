@@ -221,3 +221,40 @@ fn a_person_at_a_terminal_is_asked_once() {
     ends(&out, "is planned by");
     assert!(!home.root().join("home/.config").exists());
 }
+
+/// Every command that the guide shows is run, in its order, and says what the guide says; `…` is anything.
+#[test]
+fn the_guides_commands_work() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/modes.md")).unwrap();
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    session.write("hello.txt").refused(&["hint: "]);
+    let home = sandbox.home().display().to_string();
+    let mut run = 0;
+    for block in page.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+        for shown in block.split("$ ").skip(1) {
+            let (line, wanted) = shown.split_once('\n').unwrap();
+            let mut words: Vec<&str> = line.split(' ').skip(1).collect();
+            if words.first() == Some(&"mode") && words.len() > 1 {
+                words.push("--yes");
+            }
+            let said = sandbox.person(&words);
+            assert_eq!(said.code, Some(0), "{line}: {said:?}");
+            let out = said.out.replace(&home, "~");
+            for part in wanted.lines().flat_map(|line| line.split('…')).filter(|part| !part.trim().is_empty()) {
+                assert!(out.contains(part), "{line}: no `{part}` in {out}");
+            }
+            run += 1;
+        }
+    }
+    assert!(run >= 5, "the commands were found: {run}");
+    // The figures have a place to be written to.
+    assert!(page.contains("<!-- cost:begin -->\n|") && page.contains("|\n<!-- cost:end -->"), "{page}");
+    // And the guide is found.
+    for from in ["README.md", "docs/configuration.md", "docs/gates.md"] {
+        let text = fs::read_to_string(format!("{}/{from}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        assert!(text.contains("modes.md)"), "{from}");
+    }
+}

@@ -39,7 +39,7 @@ const CONFIGS: &[&str] = &[
 ];
 
 const AGENTS: &[&str] =
-    &["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework", "aops:critic", "Explore"];
+    &["prompt-hydrator", "critic", "custodiet", "qa-verifier", "framework", "aops:critic", "aops-critic", "Explore"];
 
 /// Something that happens in a session.
 #[derive(Clone, Copy, Debug)]

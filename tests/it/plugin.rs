@@ -76,3 +76,20 @@ fn as_a_plugin_it_records_a_session() {
     let calls: Vec<_> = calls.into_values().collect();
     assert_eq!(calls, [["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"]]);
 }
+
+#[test]
+fn a_plugins_command_runs_the_plugins_program() {
+    let sandbox = Sandbox::new();
+    let plugin = sandbox.tmp().join("plugin");
+    fs::create_dir_all(plugin.join("bin")).unwrap();
+    for part in [".claude-plugin", "hooks", "agents", "commands"] {
+        symlink(root().join(part), plugin.join(part)).unwrap();
+    }
+    symlink(BINARY, plugin.join("bin/aops-hook")).unwrap();
+    let model = Model::new([Turn::text("It stands well.")]);
+    let client = Client::unguarded(&sandbox, &model);
+    let run = client.start("/aops:aops-status", &["--plugin-dir", plugin.to_str().unwrap()]);
+    run.ended("It stands well.");
+    let heard = model.requests()[0].said_by("user").join("\n");
+    assert!(heard.contains(run.session_id()) && heard.contains("phase"), "{heard}");
+}

@@ -356,3 +356,90 @@ fn rules_are_tried_on_their_own_examples() {
     config("[[rule]]\nid = \"x\"");
     sandbox.person(&["policy", "show", "--test"]).failed(2, &["config.toml"]);
 }
+
+/// Shell patterns: every command of a line must be covered to read, one is enough to write, and the guard holds.
+#[test]
+fn shell_patterns_say_what_a_line_does() {
+    let sandbox = Sandbox::new();
+    let lists = "[effects]\nread = [\"Bash(cargo test*)\", \"Bash(./check.sh)\", \"Bash(tee *)\"]\nwrite = [\"Bash(cat secrets*)\"]\n";
+    sandbox.configure(lists);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("do the tests pass?");
+    for line in [
+        "cargo test",
+        "cargo test -p core 2>&1 | tail -5",
+        "cd sub && cargo test",
+        "./check.sh && cargo test",
+        "cat README.md",
+    ] {
+        session.ask_bash(line).silent();
+    }
+    for line in [
+        "cargo test > out.log",
+        "cargo test && rm x",
+        "cargo run test",
+        "RUSTFLAGS=-g cargo test",
+        "./check.sh --fix",
+        "cat secrets.txt | head",
+        "$x test",
+    ] {
+        session.ask_bash(line).refused(&["sandbox"]);
+    }
+    session.ask_bash("echo x | tee ~/.claude/settings.json").refused(&["settings"]);
+    sandbox.put(".aops/config.toml", "effects.read = [\"Bash(rm*)\"]\n");
+    sandbox.person(&["policy", "show"]).failed(2, &["only the user may add \"Bash(rm*)\""]);
+}
+
+#[test]
+fn a_shell_pattern_without_a_meaning_is_refused_and_one_without_effect_is_found() {
+    let sandbox = Sandbox::new();
+    for (odd, words) in [
+        ("read = \"Bash\"", "write `Bash(cargo test*)`"),
+        ("read = \"PowerShell(Get*)\"", "a shell pattern is"),
+        ("write = \"Bash()\"", "a shell pattern is"),
+        ("write = \"Bash(ls\"", "a shell pattern is"),
+        ("read = \"Edit(src/*)\"", "a shell pattern is"),
+        ("examples = \"cargo test please\"", "a call as `Tool(argument)`"),
+    ] {
+        sandbox.configure(&format!("[effects]\n{odd}\n"));
+        sandbox.person(&["policy", "show"]).failed(2, &["config.toml:2:", words]);
+    }
+    let text = "[effects]\nread = [\"Bash(cargo test*)\", \"Bash(make check)\"]\nwrite = [\"Bash(gh pr *)\"]\n";
+    let examples = "examples = [\"Bash(cargo test && make check)\", \"!Bash(cargo test > x)\", \"!Bash(make)\"]\n";
+    sandbox.configure(&format!("{text}{examples}"));
+    sandbox.person(&["policy", "show", "--test"]).said(&["0 rules, 6 examples, 0 of them fail"]);
+    // And so are those of the page.
+    sandbox.configure(page().split("```toml\n").nth(2).unwrap().split("```").next().unwrap());
+    sandbox.person(&["policy", "show", "--test"]).said(&["0 rules, 5 examples, 0 of them fail"]);
+    // A command never begins with an assignment or a list: such a pattern covers nothing.
+    sandbox.configure("[effects]\nread = [\"Bash(A=1 make*)\"]\nexamples = [\"Bash(make)\"]\n");
+    let said = sandbox.person(&["policy", "show", "--test"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out.contains("`effects.read` (") && said.out.contains("has no effect on `Bash(A=1 make)`"),
+        "{said:?}"
+    );
+    assert!(said.out.contains("has no effect on `Bash(make)`") && said.out.contains("2 of them fail"), "{said:?}");
+}
+
+#[test]
+fn levels_from_the_mode_and_settings_without_effect_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("[mode]\nlevel = \"guard\"\n[gates]\nqa = \"enforce\"\n[small]\nfiles = 5\n");
+    let said = sandbox.person(&["policy"]);
+    said.said(&["gates.sandbox\t\"off\"\tmode guard\n", "gates.checks\t\"enforce\"\tmode guard\n"]);
+    said.said(&["note: `small.files` (", "config.toml:6) has no effect: only mode `loop`"]);
+    let shown = sandbox.person(&["policy", "show", "--json"]).json();
+    let (sandboxed, qa) = (setting(&shown, "gates.sandbox"), setting(&shown, "gates.qa"));
+    assert_eq!((&sandboxed["from"], &sandboxed["at"][0]["line"]), (&json!("mode"), &json!(2)));
+    assert_eq!((&qa["from"], &qa["value"]), (&json!("user"), &json!("enforce")));
+    assert_eq!(shown["without_effect"][0]["key"], "small.files");
+    let found = sandbox.person(&["doctor", "--json"]).json_of_any_exit();
+    let lines = found.as_array().unwrap().iter().filter(|line| line["check"] == "configuration");
+    let lines: Vec<String> = lines.map(|line| line["finding"].to_string()).collect();
+    assert!(lines[0].contains("`small.files` (") && lines[0].contains("has no effect"), "{found}");
+    // Named where it has one, it is named no longer.
+    sandbox.configure("[mode]\nlevel = \"loop\"\n[small]\nfiles = 5\n");
+    assert!(!sandbox.person(&["policy"]).out.contains("has no effect"));
+}

@@ -60,6 +60,25 @@ fn a_session_with_several_tools_is_kept_whole() {
     state_is_right(&session);
 }
 
+/// Our slash commands run the program where it is, without `PATH`; and a project's run its script.
+#[test]
+fn our_commands_work_without_the_program_on_the_path() {
+    for level in ["--user", "--project"] {
+        let sandbox = Sandbox::new();
+        let local = sandbox.home().join(".local/bin");
+        fs::create_dir_all(&local).unwrap();
+        std::os::unix::fs::symlink(crate::support::BINARY, local.join("aops-hook")).unwrap();
+        let model = Model::new([Turn::text("It stands well."), Turn::text("Insightful.")]);
+        sandbox.person(&["install", level]).said(&["registered"]);
+        let run = Client::unguarded(&sandbox, &model).run("/aops-status");
+        run.ended("It stands well.");
+        let heard = model.requests()[0].said_by("user").join("\n");
+        let id = run.session_id();
+        assert!(heard.contains("session") && heard.contains(id) && heard.contains("phase"), "{level}: {heard}");
+        assert!(!heard.contains("not found") && !heard.contains("CLAUDE_PLUGIN_ROOT"), "{level}: {heard}");
+    }
+}
+
 #[test]
 fn parallel_calls_and_a_background_agent_are_all_recorded() {
     let sandbox = Sandbox::new();

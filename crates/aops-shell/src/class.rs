@@ -28,8 +28,8 @@ pub struct LineSetting<'a> {
     pub ground: Ground<'a>,
     /// The root of the working tree, beside the folder that the line runs in.
     pub project: Option<&'a str>,
-    /// What the user's `[effects]` say of a command.
-    pub listed: &'a dyn Fn(&str) -> Option<Effect>,
+    /// What the user's `[effects]` say of a program with these arguments.
+    pub listed: &'a dyn Fn(&str, &[Word]) -> Option<Effect>,
 }
 
 pub fn class(line: &Line, around: &LineSetting) -> CallClass {
@@ -84,11 +84,16 @@ fn one(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
         return if sure { Ok(Effect::Read) } else { Err(format!("`{name}` may or may not be a function")) };
     }
     let known = commands::program(&name, around.ground.home);
-    match (around.listed)(known.unwrap_or(&name)) {
+    match (around.listed)(known.unwrap_or(&name), &simple.words[1..]) {
         Some(Effect::Write) => Err(format!("your `[effects]` list `{name}` under `write`")),
         Some(Effect::Read) => Ok(Effect::Read),
         _ => known.map_or_else(|| Err(commands::unknown(&name)), |name| commands::class(name, simple, line)),
     }
+}
+
+/// The texts of words; nothing for one that is not certain.
+pub fn certain(words: &[Word]) -> Vec<Option<String>> {
+    words.iter().map(|word| word.literal().filter(|_| word.is_firm() && !word.splits)).collect()
 }
 
 /// Variables set for this command alone.

@@ -5,6 +5,7 @@
 
 use super::entry::{Lines, Message, Read, TranscriptEntry, Used, beside, text};
 use crate::claude::usage::{Prices, Tokens, Usage};
+use crate::model::agent::bare;
 use crate::session::prompt::Prompt;
 use crate::text::json::{self, cut};
 use crate::text::redact::redact;
@@ -241,10 +242,6 @@ fn by_record(record: &TranscriptEntry, lens: &Lens) -> String {
     let known = lens.agents.get(record.agent_id.as_ref()).map(String::as_str);
     let named = known.unwrap_or(record.agent.as_ref());
     bare(if named.is_empty() { "subagent" } else { named }).to_owned()
-}
-
-fn bare(kind: &str) -> &str {
-    kind.strip_prefix("aops:").unwrap_or(kind)
 }
 
 /// The phase at this time; before the first one it is idle.

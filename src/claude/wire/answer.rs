@@ -166,7 +166,7 @@ pub struct Heard {
 pub fn hear(stdout: &str, stderr: &str, exit: i32) -> Heard {
     let mut heard = Heard { refused: exit == 2, ..Heard::default() };
     let Ok(json) = json::read(stdout) else {
-        heard.reason = stderr.trim_end().to_owned();
+        stderr.trim_end().clone_into(&mut heard.reason);
         return heard;
     };
     let own = json.get("hookSpecificOutput");

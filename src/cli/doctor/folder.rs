@@ -6,6 +6,7 @@
 use super::registration::Scene;
 use super::{Report, bad, report, shell_word};
 use crate::config::in_force;
+use crate::config::policy::idle;
 use crate::config::texts::Library;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
@@ -89,12 +90,17 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
 }
 
 pub(super) fn configuration(scene: &Scene) -> Report {
-    if let Err(problems) = in_force::look(scene.env, &scene.env.cwd) {
-        let fix = "correct that line, then run `aops-hook policy show`";
-        return Err(problems.iter().map(|problem| (problem.to_string(), fix.to_owned())).collect());
-    }
-    let well = if workflows(scene).is_ok() { "it and the workflows can be read" } else { "" };
-    Ok(well.to_owned())
+    let found = match in_force::look(scene.env, &scene.env.cwd) {
+        Ok(found) => found,
+        Err(problems) => {
+            let fix = "correct that line, then run `aops-hook policy show`";
+            return Err(problems.iter().map(|problem| (problem.to_string(), fix.to_owned())).collect());
+        }
+    };
+    // A setting without effect is no fault: it is named, and all may still be well.
+    let idle = idle::find(&found.policy, &found.origins).into_iter().map(|idle| idle.to_string());
+    let well = workflows(scene).is_ok().then(|| "it and the workflows can be read".to_owned());
+    Ok(well.into_iter().chain(idle).collect::<Vec<_>>().join("; "))
 }
 
 /// Silent where they can be read, or where the configuration cannot.

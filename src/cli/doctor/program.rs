@@ -3,11 +3,13 @@
 //!
 //! Reads files and asks each registered program, and `claude`, for its version in a throwaway home.
 
-use super::registration::{HookFileKind, Scene, install, several};
+use super::registration::{HookFile, HookFileKind, Scene, install, install_at, several};
 use super::{Report, bad, report, shell_word};
 use crate::claude::settings::Registered;
+use crate::cli::install::Level;
+use crate::cli::install::placing::{OwnText, Placing, SCRIPT_COMMAND, found_by_script};
+use crate::cli::install::receipt::Receipt;
 use crate::cli::world::World;
-use crate::config::texts;
 use crate::system::process::Ending;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,9 @@ const FIRST_CLIENT: [u32; 3] = [2, 1, 295];
 
 /// Where a registered program is; a bare name is looked up as the client would.
 pub(super) fn path(scene: &Scene, one: &Registered) -> PathBuf {
+    if one.program() == SCRIPT_COMMAND {
+        return found_by_script(scene.env).unwrap_or_else(|| scene.env.from_here(".claude/aops-hook".as_ref()));
+    }
     let name = one.program();
     if name.contains('/') { name.into() } else { scene.env.on_path(name).unwrap_or_else(|| name.into()) }
 }
@@ -74,13 +79,33 @@ pub(super) fn texts(scene: &Scene) -> Report {
     if !scene.ours().any(|(place, _)| matches!(place.kind, HookFileKind::Settings(_))) {
         return Ok(String::new());
     }
-    let there = |path: &str, text: &str| std::fs::read(scene.env.config.join(path)).is_ok_and(|b| b == text.as_bytes());
-    let missing: Vec<_> = texts::placed().filter(|a| !there(a.path, a.text)).map(|a| a.path).collect();
-    let folder = scene.env.config.display();
-    if missing.is_empty() {
-        return Ok(format!("{} agents and commands in `{folder}`", texts::placed().count()));
+    let receipt = Receipt::read(scene.env).unwrap_or_default();
+    let mut wrong = Vec::new();
+    let mut well = Vec::new();
+    for level in Level::ALL {
+        let is_here = |(place, _): &(&HookFile, &Registered)| place.kind == HookFileKind::Settings(level);
+        let Some((_, one)) = scene.ours().find(is_here) else { continue };
+        let folder = level.folder(scene.env);
+        let placing = Placing::of(scene.env, level, &path(scene, one).to_string_lossy(), &receipt);
+        // A command may also run the program that asks.
+        let itself = scene.env.program().unwrap_or_default();
+        let second = Placing::of(scene.env, level, &itself.to_string_lossy(), &receipt);
+        let there = |own: &OwnText| std::fs::read(&own.path).is_ok_and(|bytes| bytes == own.text.as_bytes());
+        let pairs = placing.texts.iter().zip(&second.texts).filter(|(one, other)| !there(one) && !there(other));
+        let missing: Vec<String> = pairs.map(|(own, _)| below(&own.path, &folder)).collect();
+        let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+        let shown = folder.display();
+        if !missing.is_empty() {
+            wrong.push((format!("missing or changed in `{shown}`: {}", several(&missing)), install_at(level)));
+        }
+        well.push(format!("{} agents and commands in `{shown}`", placing.texts.len()));
+        well.extend(placing.clashes);
     }
-    bad(format!("missing or changed in `{folder}`: {}", several(&missing)), install(scene))
+    report(wrong, well.join("; "))
+}
+
+fn below(path: &Path, folder: &Path) -> String {
+    path.strip_prefix(folder).unwrap_or(path).display().to_string()
 }
 
 fn version_of(text: &str) -> Option<[u32; 3]> {

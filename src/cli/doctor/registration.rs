@@ -151,7 +151,11 @@ pub(super) fn install(scene: &Scene) -> String {
         HookFileKind::Settings(level) => Some(level),
         _ => None,
     });
-    let option = there.map_or(String::new(), |level| format!(" --{}", level.name()));
+    there.map_or_else(|| "run `aops-hook install`".to_owned(), install_at)
+}
+
+pub(super) fn install_at(level: Level) -> String {
+    let option = if level == Level::User { String::new() } else { format!(" --{}", level.name()) };
     format!("run `aops-hook install{option}`")
 }
 

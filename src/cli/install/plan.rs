@@ -1,21 +1,22 @@
 //! Decides everything an installation will do, before it does any of it, and records what it did in a receipt.
 //!
-//! Reads the settings file and the places of our texts; reads and writes the receipt, `<config>/aops/installed.json`, and
-//! the originals in `<config>/aops/backup/`. Invariants: every refusal happens in `Plan::make`, so that nothing is left half
+//! Reads the settings file and the places of our texts; writes them and the receipt. Invariants: every refusal happens in `Plan::make`, so that nothing is left half
 //! done; the receipt is written before the changes it lists, so a crash in between leaves nothing unlisted.
 
 use super::Level;
+use super::placing::{OwnText, Placing, SCRIPT_COMMAND};
+use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
 use crate::claude::settings::{PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line};
 use crate::config::problem::position;
-use crate::config::texts::{self, Asset};
 use crate::system::env::Env;
 use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;
 use crate::text::template::one_line;
 use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+
+/// The project's script in a shell line, such as the status line's.
+const SCRIPT_IN_SHELL: &str = "\"$CLAUDE_PROJECT_DIR\"/.claude/aops-hook";
 
 pub struct Plan {
     pub command: String,
@@ -23,25 +24,49 @@ pub struct Plan {
     pub old: String,
     pub new: String,
     /// Our texts that are not there yet, or are of an older version.
-    pub texts: Vec<(Found, &'static Asset)>,
+    pub texts: Vec<(Found, OwnText)>,
+    /// Foreign files with names of ours, as a person is told of them.
+    pub clashes: Vec<String>,
     /// Texts of an older version that we no longer ship.
     pub stale: Vec<Found>,
+    /// Where they go.
+    pub folder: PathBuf,
+    placing: Placing,
+    /// The settings that alone need these texts; nothing where all of the user's do.
+    owner: Option<PathBuf>,
     receipt: Receipt,
 }
 
 impl Plan {
     pub fn make(env: &Env, level: Level, statusline: bool) -> anyhow::Result<Self> {
-        let command = command(env)?;
+        let program = command(env)?;
+        let command = if level == Level::Project { SCRIPT_COMMAND.to_owned() } else { program.clone() };
         let receipt = Receipt::read(env)?;
         let (settings, old) = read_settings(&level.path(env))?;
         let new = register(&old, &command).map_err(|error| unreadable(&settings.path, &error))?;
-        let new = add_status_line(&new, &settings.path, &command, statusline)?;
-        let texts = texts(env, &receipt)?;
-        let stale = stale(env, &receipt)?;
+        let in_shell = if level == Level::Project { SCRIPT_IN_SHELL } else { &program };
+        let new = add_status_line(&new, &settings.path, in_shell, statusline)?;
+        let mut placing = Placing::of(env, level, &program, &receipt);
+        let owner = (level == Level::Project).then(|| settings.path.clone());
+        let texts = to_write(&placing, &receipt)?;
+        let stale = stale(&placing, owner.as_deref(), &receipt)?;
+        let clashes = std::mem::take(&mut placing.clashes);
         for found in texts.iter().map(|(found, _)| found).chain(&stale).chain((new != old).then_some(&settings)) {
             writable(found)?;
         }
-        Ok(Self { command, settings, old, new, texts, stale, receipt })
+        Ok(Self {
+            command,
+            settings,
+            old,
+            new,
+            texts,
+            clashes,
+            stale,
+            folder: level.folder(env),
+            placing,
+            owner,
+            receipt,
+        })
     }
 
     pub fn changes(&self) -> bool {
@@ -56,10 +81,10 @@ impl Plan {
             self.receipt.make_folders(found.path.parent().unwrap_or(Path::new("/")), 0o777)?;
         }
         let kept = self.enter_settings(env)?;
-        self.enter_texts(env);
+        self.enter_texts();
         self.receipt.write(env)?;
-        for (found, asset) in &self.texts {
-            found.replace(asset.text.as_bytes(), 0o666).with_context(|| quote_path(&found.path))?;
+        for (found, own) in &self.texts {
+            found.replace(own.text.as_bytes(), own.mode).with_context(|| quote_path(&found.path))?;
         }
         for found in &self.stale {
             found.remove().with_context(|| quote_path(&found.path))?;
@@ -90,9 +115,10 @@ impl Plan {
         Ok(kept)
     }
 
-    fn enter_texts(&mut self, env: &Env) {
-        let placed: Vec<_> =
-            texts::placed().map(|asset| Placed::new(env.config.join(asset.path), asset.text)).collect();
+    fn enter_texts(&mut self) {
+        let owner = &self.owner;
+        let enter = |own: &OwnText| Placed::new(own.path.clone(), &own.text, owner.clone());
+        let placed: Vec<_> = self.placing.texts.iter().map(enter).collect();
         self.receipt.files.retain(|old| placed.iter().all(|new| new.path != old.path));
         self.receipt.files.retain(|old| self.stale.iter().all(|found| found.path != old.path));
         self.receipt.files.extend(placed);
@@ -157,23 +183,16 @@ pub fn writable(found: &Found) -> anyhow::Result<()> {
     })
 }
 
-pub fn quote_path(path: &Path) -> String {
-    format!("`{}`", path.display())
-}
-
-/// The texts to write; refused where a foreign file has the same name.
-fn texts(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<(Found, &'static Asset)>> {
+/// The texts to write; refused where a foreign file has taken even our second name.
+fn to_write(placing: &Placing, receipt: &Receipt) -> anyhow::Result<Vec<(Found, OwnText)>> {
     let mut to_write = Vec::new();
     let mut foreign = Vec::new();
-    for asset in texts::placed() {
-        let path = env.config.join(asset.path);
-        let found = files::find(&path).with_context(|| quote_path(&path))?;
+    for own in &placing.texts {
+        let found = files::find(&own.path).with_context(|| quote_path(&own.path))?;
         match &found.bytes {
-            Some(bytes) if bytes == asset.text.as_bytes() => {}
-            Some(_) if !receipt.files.iter().any(|placed| placed.path == path && placed.untouched(&found)) => {
-                foreign.push(quote_path(&path));
-            }
-            _ => to_write.push((found, asset)),
+            Some(bytes) if bytes == own.text.as_bytes() => {}
+            Some(_) if !receipt.placed(&own.path) => foreign.push(quote_path(&own.path)),
+            _ => to_write.push((found, own.clone())),
         }
     }
     if !foreign.is_empty() {
@@ -185,139 +204,14 @@ fn texts(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<(Found, &'static As
     Ok(to_write)
 }
 
-fn stale(env: &Env, receipt: &Receipt) -> anyhow::Result<Vec<Found>> {
+/// Texts of this level that we no longer place.
+fn stale(placing: &Placing, owner: Option<&Path>, receipt: &Receipt) -> anyhow::Result<Vec<Found>> {
     let mut gone = Vec::new();
-    for placed in &receipt.files {
+    for placed in receipt.files.iter().filter(|placed| placed.settings.as_deref() == owner) {
         let found = files::find(&placed.path).with_context(|| quote_path(&placed.path))?;
-        if placed.untouched(&found) && texts::placed().all(|asset| env.config.join(asset.path) != placed.path) {
+        if placed.untouched(&found) && placing.texts.iter().all(|own| own.path != placed.path) {
             gone.push(found);
         }
     }
     Ok(gone)
-}
-
-const SCHEMA: u32 = 1;
-
-/// All that is installed for this user.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Receipt {
-    schema: u32,
-    pub settings: Vec<Edited>,
-    pub files: Vec<Placed>,
-    /// Folders we made, the outermost first.
-    pub folders: Vec<PathBuf>,
-}
-
-/// A settings file with our entries.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Edited {
-    pub path: PathBuf,
-    /// What we wrote: any other digest means that the file was edited since.
-    pub wrote_sha256: String,
-    /// The copy of the text from before the installation; nothing if there was no file.
-    pub original: Option<PathBuf>,
-}
-
-/// An agent or command that we placed in the client's folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Placed {
-    pub path: PathBuf,
-    pub sha256: String,
-}
-
-impl Receipt {
-    fn path(env: &Env) -> PathBuf {
-        env.config.join("aops/installed.json")
-    }
-
-    /// What is installed; an empty one if nothing is.
-    pub fn read(env: &Env) -> anyhow::Result<Self> {
-        if !env.config.is_absolute() {
-            bail!("`HOME` is not set, so the settings cannot be found\nhint: set `HOME` or `CLAUDE_CONFIG_DIR`");
-        }
-        let path = Self::path(env);
-        let named = || format!("`{}`", path.display());
-        let Some(bytes) = files::find(&path).with_context(named)?.bytes else {
-            return Ok(Self { schema: SCHEMA, settings: Vec::new(), files: Vec::new(), folders: Vec::new() });
-        };
-        let found: Self = serde_json::from_slice(&bytes).with_context(named)?;
-        if found.schema != SCHEMA {
-            bail!("{} is of another version\nhint: use the `aops-hook` that wrote it", named());
-        }
-        Ok(found)
-    }
-
-    pub fn write(&self, env: &Env) -> anyhow::Result<()> {
-        let path = Self::path(env);
-        let found = files::find(&path)?;
-        let text = format!("{}\n", serde_json::to_string_pretty(self)?);
-        if found.bytes.as_deref() == Some(text.as_bytes()) {
-            return Ok(());
-        }
-        found.replace(text.as_bytes(), 0o600).with_context(|| format!("`{}`", path.display()))
-    }
-
-    /// Writes it after an uninstall; removes it, and the folders we made, once nothing is installed.
-    pub fn close(mut self, env: &Env) -> anyhow::Result<()> {
-        let over = self.settings.is_empty() && self.files.is_empty();
-        let found = files::find(&Self::path(env))?;
-        if over && found.bytes.is_some() {
-            found.remove()?;
-        }
-        self.folders.reverse();
-        self.folders.retain(|folder| fs::remove_dir(folder).is_err() && folder.exists());
-        self.folders.reverse();
-        if over { Ok(()) } else { self.write(env) }
-    }
-
-    pub fn edited(&self, path: &Path) -> Option<&Edited> {
-        self.settings.iter().find(|edited| edited.path == path)
-    }
-
-    /// Makes a folder, and records it if it is new.
-    pub fn make_folders(&mut self, folder: &Path, mode: u32) -> anyhow::Result<()> {
-        let new = files::make_folders(folder, mode).with_context(|| format!("`{}`", folder.display()))?;
-        self.folders.extend(new);
-        Ok(())
-    }
-}
-
-fn is_digest(found: &Found, digest: &str) -> bool {
-    found.bytes.as_ref().is_some_and(|bytes| sha256(&[bytes]) == digest)
-}
-
-impl Placed {
-    pub fn new(path: PathBuf, text: &str) -> Self {
-        Self { path, sha256: sha256(&[text.as_bytes()]) }
-    }
-
-    /// The file is as we wrote it.
-    pub fn untouched(&self, found: &Found) -> bool {
-        is_digest(found, &self.sha256)
-    }
-}
-
-impl Edited {
-    /// The file is as we wrote it.
-    pub fn untouched(&self, found: &Found) -> bool {
-        is_digest(found, &self.wrote_sha256)
-    }
-
-    /// The text from before the installation; nothing if there was no file. An error if the copy is gone or broken.
-    pub fn original(&self) -> io::Result<Option<String>> {
-        self.original.as_ref().map(fs::read_to_string).transpose()
-    }
-}
-
-/// Copies a settings file from before the installation; gives the path of the copy.
-pub fn back_up(env: &Env, settings: &Path, bytes: &[u8]) -> anyhow::Result<PathBuf> {
-    let day = chrono::DateTime::from_timestamp_millis(env.now_ms).unwrap_or_default().format("%Y%m%dT%H%M%SZ");
-    let name = settings.file_name().unwrap_or_default().to_string_lossy();
-    let digest = sha256(&[settings.as_os_str().as_encoded_bytes(), bytes]);
-    let path = env.config.join("aops/backup").join(format!("{name}.{day}-{}", &digest[..8]));
-    let found = files::find(&path)?;
-    if found.bytes.as_deref() != Some(bytes) {
-        found.replace(bytes, 0o600).with_context(|| format!("`{}`", path.display()))?;
-    }
-    Ok(path)
 }

@@ -108,9 +108,9 @@ fn append(text: &str, header: &str, fields: &[(&str, &str)]) -> String {
     if !all.trim().is_empty() {
         all.push_str(newline);
     }
-    all += &format!("{header}{newline}");
+    all.extend([header, newline]);
     for (name, value) in fields {
-        all += &format!("{name} = {value}{newline}");
+        all.extend([name, " = ", value, newline]);
     }
     all
 }

@@ -80,8 +80,10 @@ pub static KEYS: &[Key] = keys! {
     stop.refusals: Form::Whole(1, 10), Raise, "times a stop is refused without progress before it is let go";
     hydration.deadline_ms: Form::Whole(50, 5_000), Raise,
         "how long a prompt waits for its context, in milliseconds";
-    effects.read: Form::Names, Keep, "tools that only read, by name or glob";
-    effects.write: Form::Names, Add, "tools that write, by name or glob; stronger than `effects.read`";
+    effects.read: Form::Names, Keep, "tools and commands that only read, by name or glob, or as `Bash(cargo test*)`";
+    effects.write: Form::Names, Add,
+        "tools and commands that write, by name or glob, or as `Bash(gh pr*)`; stronger than `effects.read`";
+    effects.examples: Form::Names, Add, "calls that must read; with a leading `!`, must not";
     tracker.command: Form::Text, Keep, "the tracker's program; `none`: no tracker";
     memory.server: Form::Server, Keep, "an MCP memory server that is already running";
     insights.command: Form::Text, Keep,

@@ -5,7 +5,7 @@
 
 use super::key::{EntryField, KEYS, Key, Project};
 use super::value::{Parts, Value};
-use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, project, rule};
+use super::{Check, Folder, Gates, ModeLevel, Policy, Rule, check, effects, project, rule};
 use crate::config::problem::{Problem, nearest, position};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -122,7 +122,8 @@ fn give_levels(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
 fn sort(policy: &mut Policy) {
     policy.rules.sort_by(|one, other| one.id.cmp(&other.id));
     policy.checks.sort_by(|one, other| one.id.cmp(&other.id));
-    for names in [&mut policy.effects.read, &mut policy.effects.write, &mut policy.small.never] {
+    let effects = &mut policy.effects;
+    for names in [&mut effects.examples, &mut effects.read, &mut effects.write, &mut policy.small.never] {
         names.sort();
         names.dedup();
     }
@@ -197,7 +198,10 @@ impl Reading<'_> {
                 continue;
             };
             match key.form.read(given) {
-                Ok(value) => self.set_all(key, &value, table, (last.span().start, given.span().start)),
+                Ok(value) => match effects::problem(key.name, &value) {
+                    Some(what) => self.problem(given.span().start, key.name, what),
+                    None => self.set_all(key, &value, table, (last.span().start, given.span().start)),
+                },
                 Err((at, what)) => self.problem(at, key.name, what),
             }
         }

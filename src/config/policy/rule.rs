@@ -111,7 +111,7 @@ impl Rule {
 }
 
 /// The program by its last part; then the other words in order, with anything between.
-fn has_words(wanted: &str, words: &[String]) -> bool {
+pub(super) fn has_words(wanted: &str, words: &[String]) -> bool {
     let mut wanted = wanted.split_whitespace();
     let Some((program, rest)) = words.split_first() else { return false };
     let program = program.rsplit('/').next().unwrap_or(program);

@@ -4,6 +4,7 @@ use super::key::KEYS;
 use super::rule::{Called, Example};
 use super::value::Value;
 use super::*;
+use crate::model::call::Effect;
 
 #[expect(clippy::unnecessary_wraps, reason = "as `read` takes it")]
 fn source(text: &str) -> Option<Source<'_>> {

@@ -1,7 +1,7 @@
 //! What is protected and where it is on this machine; compares a path, or a pattern of paths, with it. Names are compared
 //! without case.
 
-use crate::model::agent::AGENTS;
+use crate::model::agent::{AGENTS, FILE_PREFIX};
 use crate::tool::targets::{Act, Target};
 use aops_shell::syntax::Bit;
 use std::cmp::Ordering::{self, Equal as At, Greater as Below, Less as Above};
@@ -74,6 +74,7 @@ impl Protected {
         add(format!("{}/.aops/config.toml", self.project), CONFIGURATION, true);
         for agent in AGENTS {
             add(format!("{}/agents/{}.md", self.config, agent.name), AGENT, false);
+            add(format!("{}/agents/{FILE_PREFIX}{}.md", self.config, agent.name), AGENT, false);
         }
         add(format!("{}/.local/bin/aops-hook", self.home), BINARY, false);
         for binary in &self.binaries {
@@ -183,6 +184,11 @@ fn names(path: &str) -> Vec<String> {
     path.to_lowercase().split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
+/// The file of one of our agents, under its own name or the one it has where that is taken.
+fn is_agent_file(last: &Component, name: &str) -> bool {
+    fits(last, &format!("{name}.md")) || fits(last, &format!("{FILE_PREFIX}{name}.md"))
+}
+
 /// Protected by its name, wherever it is.
 fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
     let last = path.last()?;
@@ -205,13 +211,14 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
         Some(FOLDER)
     } else if is(2, "agents")
         && (is(3, ".claude") || pattern::exact(last))
-        && AGENTS.iter().any(|agent| fits(last, &format!("{}.md", agent.name)))
+        && AGENTS.iter().any(|agent| is_agent_file(last, agent.name))
     {
         Some(AGENT)
     } else if path.windows(4).any(in_session) {
         Some(SESSIONS)
     } else {
-        (is(2, "bin") && is(3, ".local") && fits(last, "aops-hook")).then_some(BINARY)
+        let folder = is(2, "bin") && is(3, ".local") || is(2, ".claude");
+        (folder && fits(last, "aops-hook")).then_some(BINARY)
     }
 }
 

@@ -22,6 +22,7 @@ fn undone() -> Undone {
 }
 
 /// One of each kind with every optional field set.
+#[expect(clippy::too_many_lines, reason = "every field of every fact")]
 fn all() -> Vec<Fact> {
     let text = || Some("x".to_owned());
     let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
@@ -64,6 +65,7 @@ fn all() -> Vec<Fact> {
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),
         boot: text(),
+        clashes: vec!["c".to_owned()],
         client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
         event: "Stop".to_owned(),
         folders: Some(map()),

@@ -58,6 +58,7 @@ fn full() -> (State, Memory) {
             waivers: vec![Waiver::default()],
             ..TaskProgress::default()
         },
+        clashes: vec!["c".to_owned()],
         folders: map(),
         held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
         invocations: BTreeMap::from([("a".to_owned(), 1)]),

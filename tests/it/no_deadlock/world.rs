@@ -141,7 +141,8 @@ impl World {
         let mut context = observe::call::again(&self.env, &self.session, &event, self.env.now_ms);
         context.attended = self.attended;
         self.weigh(name, &event, &mut context);
-        let bare = event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:"));
+        let bare =
+            event.agent_type.as_deref().is_none_or(|name| !name.starts_with("aops:") && !name.starts_with("aops-"));
         if self.shadowed && bare && matches!(name, "SessionStart" | "SubagentStart") {
             context.start.shadowed = Some(".claude/agents/critic.md".to_owned());
         }
@@ -259,7 +260,7 @@ impl World {
     pub(super) fn report(&mut self) -> Option<Verdict> {
         let (id, name) = self.running.last().cloned()?;
         let lot = self.lot();
-        let block = block(name.trim_start_matches("aops:"), lot);
+        let block = block(name.trim_start_matches("aops:").trim_start_matches("aops-"), lot);
         let report = block.map_or_else(|| "I forgot.".to_owned(), |block| format!("```aops\n{block}\n```\n"));
         let fields = json!({"agent_id": id, "agent_type": name, "last_assistant_message": report});
         let said = self.event("SubagentStop", &fields);

@@ -231,3 +231,25 @@ fn a_changed_policy_ends_the_run() {
     world.resume(&id).blocked("POLICY_CHANGED_MID_RUN");
     assert!(!world.there("danger"));
 }
+
+/// A project with an `artifacts/` of its own keeps it in git's sight.
+#[test]
+fn a_projects_own_artifacts_are_not_hidden() {
+    let world =
+        World::new(&[("count", "  - {id: count, name: Count, description: count, run: echo counted >> effects}\n")]);
+    world.sandbox.put("artifacts/model.bin", "theirs");
+    world.commit();
+    let ended = world.run("count");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let packet = ended.last["packet"].as_str().unwrap();
+    assert!(packet.contains(".aops/runs/terminal/TP_") && world.there(".aops/runs/loop_state"), "{packet}");
+    assert!(!world.there("artifacts/terminal"));
+    world.sandbox.put("artifacts/new.bin", "theirs too");
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? artifacts/new.bin\n?? effects\n");
+    assert_eq!(world.runs()[0]["outcome"], "PASS");
+    // The place is kept: a project whose runs are in `artifacts/` finds them there.
+    let world = World::new(&[("count", "  - {id: count, name: Count, description: count, run: 'true'}\n")]);
+    assert_eq!(world.run("count").code, Some(0));
+    assert_eq!(world.run("count").code, Some(0));
+    assert_eq!((world.artifacts("terminal").len(), world.runs().as_array().unwrap().len()), (2, 2));
+}

@@ -234,6 +234,7 @@ fn memory() -> Memory {
         baseline: map(),
         baseline_sha256: Some(digest()),
         boot: text(),
+        clashes: vec!["critic".to_owned()],
         calls: calls(),
         chosen: Some(asked()),
         client: Some(client()),
@@ -257,6 +258,7 @@ fn memory() -> Memory {
 /// The same in a task that nothing interrupted.
 fn calm() -> Memory {
     Memory {
+        clashes: Vec::new(),
         progress: TaskProgress {
             before: None,
             checks: BTreeMap::new(),
@@ -358,6 +360,7 @@ fn seen() -> Seen {
         baseline: Some(map()),
         baseline_sha256: Some(digest()),
         boot: some(),
+        clashes: vec!["critic".to_owned()],
         client: Some(client()),
         event: text(),
         folders: Some(map()),
@@ -415,6 +418,7 @@ fn step() -> Step {
 /// An event of which nothing more is known than that it came.
 fn unseen() -> Seen {
     Seen {
+        clashes: Vec::new(),
         agent_id: None,
         agentless: None,
         client: None,

@@ -49,6 +49,7 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("effects.write", "[\"b\"]", "[\"a\", \"b\"]", Ok("[\"a\", \"b\"]")),
     ("effects.write", "", "\"a\"", Ok("[\"a\"]")),
     ("effects.write", "[\"a\"]", "[]", Ok("[\"a\"]")),
+    ("effects.examples", "[\"Bash(ls)\"]", "[\"Read\"]", Ok("[\"Bash(ls)\", \"Read\"]")),
     ("tracker.command", "", "\"bd\"", Ok("\"bd\"")),
     ("tracker.command", "", "\"./evil\"", Err(())),
     ("tracker.command", "\"bd2\"", "\"bd\"", Err(())),

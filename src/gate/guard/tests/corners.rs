@@ -50,6 +50,10 @@ fn packets_of_a_run() {
         ("echo x > artifacts/other/tp_1.yaml", Ruling::Pass),
         ("echo x > artifacts/report.md", Ruling::Pass),
         ("node_modules/.bin/other; ./claude-x/claudia", Ruling::Pass),
+        ("echo x > .aops/runs/checkpoints/cp_1.yaml", Ruling::Deny),
+        ("echo x > /else/where/.claude/aops-hook", Ruling::Deny),
+        ("echo x > .claude/agents/aops-critic.md", Ruling::Deny),
+        ("echo x > .claude/agents/aops-helper.md", Ruling::Pass),
     ] {
         assert_eq!(bash(line), wanted, "{line}");
     }

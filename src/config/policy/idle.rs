@@ -1,0 +1,114 @@
+//! Settings that a file makes and that change nothing, because another setting leaves them no room.
+//!
+//! Reads a policy and its origins, writes nothing. Invariant: a default is never named, only what somebody wrote.
+
+use super::key::KEYS;
+use super::{Level, ModeLevel, Origins, Policy, SourceLine};
+use std::fmt;
+
+/// A setting without effect, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Idle<'a> {
+    pub key: String,
+    pub at: &'a SourceLine,
+    pub why: &'static str,
+}
+
+impl fmt::Display for Idle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "`{}` ({}) has no effect: {}", self.key, self.at, self.why)
+    }
+}
+
+pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
+    let mut all = Vec::new();
+    let mut name = |key: &str, why: Option<&'static str>| {
+        if let Some((why, at)) = why.zip(origins.of(key).last()) {
+            all.push(Idle { key: key.to_owned(), at, why });
+        }
+    };
+    for key in KEYS {
+        name(key.name, why_key(key.name, policy, origins));
+    }
+    for check in &policy.checks {
+        let is_off = !is_held(policy, "checks", policy.gates.checks);
+        name(&format!("check.{}", check.id), is_off.then_some("`gates.checks` is off"));
+    }
+    all
+}
+
+/// A gate is held at some level, or in mode observe rehearsed.
+fn is_held(policy: &Policy, gate: &str, level: Level) -> bool {
+    let rehearsed = || policy.mode.rehearse.level().default_for(gate) != Level::Off;
+    level != Level::Off || policy.mode.level() == ModeLevel::Observe && rehearsed()
+}
+
+fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str> {
+    let (mode, gates) = (policy.mode.level(), &policy.gates);
+    let looped =
+        mode == ModeLevel::Loop || mode == ModeLevel::Observe && policy.mode.rehearse.level() == ModeLevel::Loop;
+    let audits = is_held(policy, "audit", gates.audit);
+    match key {
+        "mode.rehearse" if mode != ModeLevel::Observe => Some("only mode `observe` rehearses another"),
+        "small.files" | "small.lines" | "small.never" if !looped => Some("only mode `loop` knows small tasks"),
+        "small.files" | "small.lines" | "small.never" if !is_held(policy, "sandbox", gates.sandbox) => {
+            Some("`gates.sandbox` is off, so no task needs a plan")
+        }
+        "audit.rate" | "audit.at_least_every" | "audit.grace" if !audits => Some("`gates.audit` is off"),
+        "audit.at_least_every" | "audit.grace" if policy.audit.rate.in_millionths() == 0 => {
+            Some("`audit.rate` is 0, so no audit is drawn")
+        }
+        "checkpoint.intervene" if !is_held(policy, "qa", gates.qa) => Some("`gates.qa` is off"),
+        "stop.refusals" if !owes(policy) => Some("nothing can be owed at a stop"),
+        "gates.close" if is_split(origins) => Some("`gates.commit` and `gates.push` are set themselves"),
+        "effects.read" if policy.effects.read.iter().all(|name| policy.effects.write.contains(name)) => {
+            Some("`effects.write` has the same names and is stronger")
+        }
+        _ => None,
+    }
+}
+
+/// Something can be owed when a turn ends.
+fn owes(policy: &Policy) -> bool {
+    let gates = &policy.gates;
+    let held = [("qa", gates.qa), ("reflect", gates.reflect), ("commit", gates.commit()), ("push", gates.push())];
+    held.into_iter().any(|(gate, level)| is_held(policy, gate, level))
+        || policy.evidence.test.is_some()
+        || !policy.checks.is_empty()
+}
+
+fn is_split(origins: &Origins) -> bool {
+    let close = origins.of("gates.close").last();
+    let own = |key: &str| origins.of(key).last().is_some_and(|place| Some(place) != close);
+    own("gates.commit") && own("gates.push")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::policy::{Source, read};
+
+    #[test]
+    fn what_is_written_for_nothing_is_named() {
+        for (text, want) in [
+            ("", &[][..]),
+            ("small.files = 5", &["small.files"]),
+            ("mode.level = \"loop\"\nsmall.files = 5", &[]),
+            ("mode.level = \"observe\"\nsmall.files = 5\nmode.rehearse = \"loop\"", &[]),
+            ("mode.level = \"loop\"\nsmall.lines = 5\ngates.sandbox = \"off\"", &["small.lines"]),
+            ("mode.rehearse = \"strict\"", &["mode.rehearse"]),
+            ("mode.level = \"guard\"\naudit.rate = 0.5\nstop.refusals = 2", &["audit.rate", "stop.refusals"]),
+            ("mode.level = \"guard\"\ngates.audit = \"warn\"\naudit.rate = 0.5", &[]),
+            ("audit.rate = 0\naudit.grace = 1", &["audit.grace"]),
+            ("gates.close = \"off\"\ngates.commit = \"warn\"", &[]),
+            ("gates.close = \"off\"\ngates.commit = \"warn\"\ngates.push = \"warn\"", &["gates.close"]),
+            ("gates.qa = \"off\"\ncheckpoint.intervene = \"rollback\"", &["checkpoint.intervene"]),
+            ("effects.read = \"a\"\neffects.write = \"a\"", &["effects.read"]),
+            ("gates.checks = \"off\"\n[[check]]\nid = \"x\"\non = \"stop\"\nrun = \"true\"", &["check.x"]),
+        ] {
+            let (policy, origins) = read(Some(Source { file: "f", text }), None).unwrap();
+            let found = find(&policy, &origins);
+            assert_eq!(found.iter().map(|idle| idle.key.as_str()).collect::<Vec<_>>(), want, "{text}");
+        }
+    }
+}
