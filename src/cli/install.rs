@@ -125,7 +125,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         mode.carry_out()?;
     }
     if io.json {
-        return io.print(told.to_json(mode.as_ref().map(Change::to_json)));
+        return io.print(told.to_json(mode.as_ref().map(Change::to_json).as_ref()));
     }
     let mut lines = told.lines(io)?;
     match &mode {
@@ -177,7 +177,7 @@ impl Told {
         }
     }
 
-    fn to_json(&self, mode: Option<Value>) -> Value {
+    fn to_json(&self, mode: Option<&Value>) -> Value {
         json!({
             "settings": self.settings, "command": self.command, "events": events(), "changed": self.changes,
             "statusline": self.statusline, "written": self.written, "removed": self.removed, "backup": self.backup,

@@ -233,15 +233,15 @@ impl Change {
         let (word, file) = (self.level.word(), self.file.path.display());
         let verb = if self.changes() { "is set" } else { "was set already" };
         let folder = self.folder.as_ref().map(|folder| format!(" for `{folder}`")).unwrap_or_default();
-        let mut words = format!("mode `{word}` {verb}{folder} in `{file}`");
+        let words = format!("mode `{word}` {verb}{folder} in `{file}`");
         let holds = self.policy.mode.level();
-        if let Some(place) = self.origins.of("mode.level").last().filter(|_| holds != self.level) {
-            words += &format!(
+        let stays = self.origins.of("mode.level").last().filter(|_| holds != self.level).map(|place| {
+            format!(
                 "\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode {word} --project` changes that",
                 holds.word()
-            );
-        }
-        words
+            )
+        });
+        words + &stays.unwrap_or_default()
     }
 
     pub(super) fn carry_out(&self) -> anyhow::Result<()> {

@@ -108,11 +108,8 @@ fn append(text: &str, header: &str, fields: &[(&str, &str)]) -> String {
     if !all.trim().is_empty() {
         all.push_str(newline);
     }
-    all += &format!("{header}{newline}");
-    for (name, value) in fields {
-        all += &format!("{name} = {value}{newline}");
-    }
-    all
+    let fields = fields.iter().map(|(name, value)| format!("{name} = {value}{newline}"));
+    std::iter::once(format!("{all}{header}{newline}")).chain(fields).collect()
 }
 
 fn entry<'a, 'i>(table: &'a DeTable<'i>, name: &str) -> Option<Entry<'a, 'i>> {
