@@ -123,6 +123,12 @@ fn with_prompt(
         let hits = hits::choose(&event.prompt, &brief.leads);
         return Ok(hits.map_or_else(Verdict::pass, |hits| Verdict::context("hydrate", hits)));
     }
+    if let Some(why) = &ledger.session().memory.agentless {
+        let words = format!(
+            "Reading and answering are free. Changes are refused in this session: they need a plan, only an agent can make one, and this client cannot start agents ({why}). If the prompt asks for a change, say plainly that you cannot make it."
+        );
+        return Ok(Verdict::context("hydrate", words));
+    }
     let end = ("at_the_end", owed::announce(policy, context));
     let values = vec![("agent", context.agent(hydrator.name)), ("context_file", brief.file), end];
     let words =

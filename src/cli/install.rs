@@ -125,7 +125,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         mode.carry_out()?;
     }
     if io.json {
-        return io.print(told.to_json(mode.as_ref().map(Change::to_json).as_ref()));
+        return io.print(told.to_json(mode.as_ref()));
     }
     let mut lines = told.lines(io)?;
     match &mode {
@@ -177,11 +177,11 @@ impl Told {
         }
     }
 
-    fn to_json(&self, mode: Option<&Value>) -> Value {
+    fn to_json(&self, mode: Option<&Change>) -> Value {
         json!({
             "settings": self.settings, "command": self.command, "events": events(), "changed": self.changes,
             "statusline": self.statusline, "written": self.written, "removed": self.removed, "backup": self.backup,
-            "dry_run": self.dry_run, "diff": self.diff, "clashes": self.clashes, "mode": mode,
+            "dry_run": self.dry_run, "diff": self.diff, "clashes": self.clashes, "mode": mode.map(Change::to_json),
         })
     }
 

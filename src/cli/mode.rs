@@ -235,13 +235,13 @@ impl Change {
         let folder = self.folder.as_ref().map(|folder| format!(" for `{folder}`")).unwrap_or_default();
         let words = format!("mode `{word}` {verb}{folder} in `{file}`");
         let holds = self.policy.mode.level();
-        let stays = self.origins.of("mode.level").last().filter(|_| holds != self.level).map(|place| {
-            format!(
-                "\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode {word} --project` changes that",
+        match self.origins.of("mode.level").last().filter(|_| holds != self.level) {
+            Some(place) => format!(
+                "{words}\nin this folder it stays `{}`, by the `[[project]]` at {place}; `aops-hook mode {word} --project` changes that",
                 holds.word()
-            )
-        });
-        words + &stays.unwrap_or_default()
+            ),
+            None => words,
+        }
     }
 
     pub(super) fn carry_out(&self) -> anyhow::Result<()> {

@@ -88,6 +88,7 @@ impl Answered<'_> {
     }
 
     /// The same with what the rehearsed mode would have said, where it was let pass.
+    #[must_use]
     pub fn as_rehearsed(self) -> Self {
         match self.rehearsed {
             Some(would) if !self.refused() => Self { gate: &would.gate, reason: &would.reason, ..self },
@@ -234,7 +235,7 @@ fn tone(fact: &Fact) -> Tone {
         Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
         Fact::Unblock(_) | Fact::Check(_) => Tone::Good,
         Fact::Verdict(_) => Tone::Strong,
-        Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
+        Fact::Mode(_) | Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
         Fact::Open(_) | Fact::Checkpoint(_) => Tone::Plain,
         Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
     }

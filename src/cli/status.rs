@@ -137,7 +137,9 @@ fn describe_mode(session: &Session) -> String {
         ModeLevel::Loop => "small edits are free; a larger task needs a plan".to_owned(),
         ModeLevel::Strict => "every prompt goes through the whole loop".to_owned(),
     };
-    format!("{}: {means}", mode.level().word())
+    let chosen = session.memory.chosen.as_ref().is_some_and(|asked| asked.level.is_some());
+    let by = if chosen { " (by `AOPS_MODE`)" } else { "" };
+    format!("{}{by}: {means}", mode.level().word())
 }
 
 /// Shut only where changes are really refused.

@@ -4,7 +4,7 @@
 //! Invariants: the same texts give the same hash on every machine; a file that cannot be read or understood is a problem,
 //! never a fallback to less.
 
-use crate::config::policy::{self, Origins, Policy, Source};
+use crate::config::policy::{self, ModeLevel, Origins, Policy, Source};
 use crate::config::problem::Problem;
 use crate::config::texts::{self, Texts, read_text};
 use crate::model::error::{Code, Failure};
@@ -38,7 +38,12 @@ pub struct Form {
 }
 
 pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
-    look(env, cwd).map_err(|problems| {
+    load_in(env, cwd, None)
+}
+
+/// The same in the mode that the start of a session chose.
+pub fn load_in(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<InForce, Failure> {
+    look_in(env, cwd, chosen).map_err(|problems| {
         let mut words: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
         if problems.len() > words.len() {
             words.push(format!("and {} more", problems.len() - words.len()));
@@ -49,9 +54,16 @@ pub fn load(env: &Env, cwd: &Path) -> Result<InForce, Failure> {
 
 /// The same, with every problem.
 pub fn look(env: &Env, cwd: &Path) -> Result<InForce, Vec<Problem>> {
+    look_in(env, cwd, None)
+}
+
+fn look_in(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<InForce, Vec<Problem>> {
     let project = texts::project(env, cwd);
     let user = config(&env.user_config, None)?;
-    let (policy, origins) = read_policy(env, &project, user.as_ref().map(|(file, text)| Source { file, text }))?;
+    let (mut policy, origins) = read_policy(env, &project, user.as_ref().map(|(file, text)| Source { file, text }))?;
+    if let Some(mode) = chosen {
+        policy::hold_in(&mut policy, &origins, mode);
+    }
     let texts = texts::in_force(env, &project);
     if !texts.problems.is_empty() {
         return Err(texts.problems.into_iter().map(|odd| Problem { line: 0, ..odd }).collect());

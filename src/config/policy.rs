@@ -20,7 +20,7 @@ pub use address::Address;
 pub use check::Check;
 pub use effects::Effects;
 pub use project::Folder;
-pub use read::{Layer, Origins, Source, SourceLine, read, read_for};
+pub use read::{Layer, Origins, Source, SourceLine, hold_in, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
 
@@ -325,6 +325,11 @@ words! {
 }
 
 impl ModeLevel {
+    /// The mode of this name.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Observe, Self::Guard, Self::Loop, Self::Strict].into_iter().find(|mode| mode.word() == word)
+    }
+
     pub const ALL: [Self; 4] = [Self::Observe, Self::Guard, Self::Loop, Self::Strict];
 
     pub fn of(word: &str) -> Option<Self> {

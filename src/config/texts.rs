@@ -98,7 +98,7 @@ pub static ASSETS: &[Asset] = assets! {
     "templates/owed/": "checks" "commit" "custodiet" "evidence" "framework" "push" "qa-verifier-again" "qa-verifier"
         "step-agent";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
-    "templates/refusals/": "agent-at-work" "agent-shadowed" "agent-write" "audit-due" "check-failed" "check-halt"
+    "templates/refusals/": "agent-at-work" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
         "check-late" "check-save" "halted" "outgrown" "rule" "sandbox-question" "sandbox-review" "sandbox-revise"
         "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";
     "templates/": "run-step-agent" "run-step";

@@ -115,6 +115,8 @@ pub struct StartContext {
     pub clashes: Vec<String>,
     /// Other sessions of this project that are blocked: id, reason.
     pub blocked_beside: Vec<(String, String)>,
+    /// `SessionStart`: why this client cannot start agents.
+    pub agentless: Option<String>,
 }
 
 impl Context {

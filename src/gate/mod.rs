@@ -17,6 +17,7 @@ pub mod sandbox;
 pub mod reflection;
 pub mod facts;
 pub mod audit;
+pub mod agentless;
 pub mod watch;
 pub mod rehearsal;
 
@@ -68,8 +69,8 @@ pub static GATES: &[Gate] = &[
     Gate { name: "guard", refuses: "writes to what guards, and a person's verbs", judge: watch::judge },
     Gate { name: "repeat", refuses: "a call that already ended, or an id used twice", judge: repeat::judge },
     Gate { name: "rules", refuses: "what the user's own rules say", judge: rules::judge },
-    Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: sandbox::judge },
-    Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: audit::judge },
+    Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: agentless::judge_sandbox },
+    Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: agentless::judge_audit },
     Gate { name: "checks", refuses: "what a failing check of the user's guards", judge: checks::judge },
     Gate { name: "report", refuses: "the end of an agent of ours without its verdict", judge: report::judge },
     Gate { name: "owed", refuses: "the end of a turn while the task owes something", judge: owed::judge },

@@ -36,7 +36,9 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     let names: Vec<&str> = debts.iter().map(|debt| debt.name).collect();
     let stop = &session.state.stop;
     let progress = names.len() < stop.owed.len();
-    let tired = stop.refusals >= session.policy().stop.refusals && !progress;
+    // No agent can be started, so asking for its report would change nothing.
+    let stuck = session.memory.agentless.is_some() && names.iter().any(|name| ours(name).is_some());
+    let tired = stop.refusals >= session.policy().stop.refusals && !progress || stuck;
     if tired || session.memory.progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
         let values = vec![("refusals", stop.refusals.to_string()), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));

@@ -4,7 +4,7 @@
 //! the record, and the answer does not change.
 
 use super::{Context, judge};
-use crate::config::policy::{ModeLevel, Policy};
+use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
@@ -26,20 +26,24 @@ pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Se
     Some(stand(session, policy.rehearsal()?))
 }
 
-/// No agent was asked for a plan, so a mode that wants one at every prompt would have none.
+/// A mode that wants a plan at every prompt would have none, as no agent was asked for one. In mode `loop` the task has
+/// grown by what was measured so far.
 fn stand(session: &Session, policy: Policy) -> Session {
     let mut session = session.clone();
-    let pending = session.state.state.hydration_pending;
-    let waived = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some()) && !pending;
-    let planned = session.state.hydration.hydrated_intent.is_some();
-    let plans_first = policy.mode.level() == ModeLevel::Strict;
-    if !waived && !planned {
-        session.state.state.hydration_pending = plans_first;
-        (session.state.phase, session.state.sandbox) =
-            if plans_first { (Phase::Hydrate, Sandbox::Shut) } else { (Phase::Execute, Sandbox::Open) };
-        session.memory.progress.gates = if plans_first { vec!["qa".to_owned()] } else { Vec::new() };
-    }
+    let plans_first = policy.mode.level() == ModeLevel::Strict && policy.gates.sandbox != Level::Off;
     session.memory.policy = Some(Box::new(policy));
+    let waived = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
+    if waived || session.is_planned() {
+        return session;
+    }
+    if plans_first {
+        session.state.state.hydration_pending = true;
+        (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut);
+        session.memory.progress.gates = vec!["qa".to_owned()];
+    } else if session.memory.progress.outgrown.is_none() {
+        let words = session.weigh(&session.memory.progress.grown);
+        session.memory.progress.outgrown = words;
+    }
     session
 }
 

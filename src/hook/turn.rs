@@ -9,7 +9,7 @@ use crate::briefing::prompt::{asks_sources, offer};
 use crate::briefing::sources::Found;
 use crate::checkpoint;
 use crate::checkpoint::rollback::Before;
-use crate::config::policy::{Check, Policy};
+use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::{in_force, texts};
 use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::ledger::open::Ledger;
@@ -18,7 +18,7 @@ use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
-use crate::observe::{self, real_paths, tampering};
+use crate::observe::{self, client, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen};
 use crate::session::fold::Session;
 use crate::system::env::{Env, boot_id};
@@ -48,6 +48,8 @@ pub(super) struct Turn<'a> {
     repeated: bool,
     /// What the sources know about the prompt.
     found: Option<Found>,
+    /// `AOPS_MODE` does not hold, and the user is not told yet.
+    unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
     renewed: Option<(Option<Box<Policy>>, String)>,
     /// What `say` adds to the record.
@@ -70,13 +72,19 @@ impl<'a> Turn<'a> {
         let before = Before::of(ledger.session());
         let context = observe::call::look(env, &ledger, event)?;
         let begins = ledger.session().is_new();
+        let asked = client::mode_asked(env, ledger.session(), event)?;
+        let unheard = asked.as_ref().and_then(client::unheard);
+        let level = asked.as_ref().and_then(|asked| asked.level);
         if begins {
-            let first = first_entry(env, Path::new(&event.cwd), ledger.project())?;
+            let first = first_entry(env, Path::new(&event.cwd), ledger.project(), level)?;
             let forked = context.start.blocked_beside.first().filter(|_| event.source == "fork");
             let inherited = forked.map(|(id, reason)| {
                 Fact::Block(Blocked { by: format!("fork of blocked session {id}"), reason: reason.clone() })
             });
-            ledger.append(env, [Fact::Open(first)].into_iter().chain(inherited).collect())?;
+            let asked = asked.map(Fact::Mode);
+            ledger.append(env, [Fact::Open(first)].into_iter().chain(inherited).chain(asked).collect())?;
+        } else if let Some(asked) = asked {
+            ledger.append(env, vec![Fact::Mode(asked)])?;
         }
         Ok(Self {
             env,
@@ -90,6 +98,7 @@ impl<'a> Turn<'a> {
             begins,
             repeated: false,
             found: None,
+            unheard,
             renewed: None,
             said: None,
             recorded: Vec::new(),
@@ -176,6 +185,9 @@ impl<'a> Turn<'a> {
         let (env, event) = (self.env, self.event);
         let (verdict, found) = (mem::take(&mut self.verdict), self.found.take());
         self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict, found)?;
+        if let Some(words) = self.unheard.take() {
+            self.add(Verdict::notice("mode", words));
+        }
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             if self.session().blocked().is_none() {
@@ -193,7 +205,8 @@ impl<'a> Turn<'a> {
     /// Reads the configuration again where a session starts or a person speaks. One that has just begun has its own already.
     fn renew_policy(&mut self) -> Result<(), Failure> {
         if starts_or_prompts(self.event) && !self.begins {
-            let read = policy_in_force(self.env, Path::new(&self.event.cwd))?;
+            let chosen = self.session().memory.chosen.as_ref().and_then(|asked| asked.level);
+            let read = policy_in_force(self.env, Path::new(&self.event.cwd), chosen)?;
             self.renewed = Some(read).filter(|(_, hash)| *hash != self.session().state.policy_hash);
         }
         Ok(())
@@ -214,7 +227,7 @@ impl<'a> Turn<'a> {
             facts = facts::facts(self.session(), self.event, &self.verdict, &self.context);
             for fact in &mut facts {
                 if let Fact::Event(seen) = fact {
-                    self.complete(seen)?;
+                    self.complete(seen);
                 }
             }
             facts.extend(self.said.take());
@@ -226,11 +239,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
-    fn complete(&self, seen: &mut Seen) -> Result<(), Failure> {
+    fn complete(&self, seen: &mut Seen) {
         let (env, event, session) = (self.env, self.event, self.session());
         let cwd = Path::new(&event.cwd);
         if event.kind == EventKind::SessionStart {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
+            (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
             seen.root = Some(texts::project(env, cwd).display().to_string());
             let protected = tampering::protected(env, event);
             (seen.marks, seen.held) = (Some(tampering::marks(&protected)), Some(tampering::held(&protected)));
@@ -243,7 +257,6 @@ impl<'a> Turn<'a> {
         if let Some((policy, hash)) = &self.renewed {
             (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));
         }
-        Ok(())
     }
 }
 
@@ -253,8 +266,8 @@ fn starts_or_prompts(event: &Event) -> bool {
 }
 
 /// The first entry of a ledger that begins now, in this folder.
-pub fn first_entry(env: &Env, cwd: &Path, project: String) -> Result<Opened, Failure> {
-    let (policy, policy_hash) = policy_in_force(env, cwd)?;
+pub fn first_entry(env: &Env, cwd: &Path, project: String, chosen: Option<ModeLevel>) -> Result<Opened, Failure> {
+    let (policy, policy_hash) = policy_in_force(env, cwd, chosen)?;
     Ok(Opened {
         binary: env!("CARGO_PKG_VERSION").to_owned(),
         boot: boot_id(),
@@ -268,8 +281,8 @@ pub fn first_entry(env: &Env, cwd: &Path, project: String) -> Result<Opened, Fai
 }
 
 /// The configuration, where it is not the shipped one, and the hash of everything in force.
-fn policy_in_force(env: &Env, cwd: &Path) -> Result<(Option<Box<Policy>>, String), Failure> {
-    let in_force = in_force::load(env, cwd)?;
+fn policy_in_force(env: &Env, cwd: &Path, chosen: Option<ModeLevel>) -> Result<(Option<Box<Policy>>, String), Failure> {
+    let in_force = in_force::load_in(env, cwd, chosen)?;
     if !env.dry_run {
         in_force.keep(env)?;
     }

@@ -40,6 +40,8 @@ pub struct Verdict {
     pub context: String,
     /// For the user only.
     pub notice: String,
+    /// The notice of a refusal stands on stderr too: a person may see nothing else of the run.
+    pub aloud: bool,
     /// Would be a refusal if its gate were enforced.
     pub softened: bool,
     /// Ends the turn.
@@ -102,6 +104,7 @@ impl Verdict {
         if first.gate.is_empty() {
             first.gate = second.gate;
         }
+        first.aloud |= second.aloud;
         first.halt |= second.halt;
         first.softened |= second.softened && first.ruling == Ruling::Pass;
         if first.phrase.is_none() && first.reason.is_empty() {

@@ -12,7 +12,7 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
-use crate::observe::{evidence, foreign_agents, growth, outside, plan, real_paths};
+use crate::observe::{client, evidence, foreign_agents, growth, outside, plan, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
@@ -78,6 +78,7 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
     let is_shadowed = shadowed.is_some();
     Ok(StartContext {
         shadowed: shadowed.map(|path| path.display().to_string()),
+        agentless: if session_starts { client::agentless(env, event) } else { None },
         clashes: clashes.into_iter().filter(|_| is_shadowed).map(|(name, _)| name.to_owned()).collect(),
         blocked_beside: if session_starts && ledger.session().is_new() {
             blocked_beside(env, ledger)?

@@ -6,6 +6,7 @@ pub mod real_paths;
 pub mod tampering;
 pub mod foreign_agents;
 pub mod checks;
+pub mod client;
 pub mod growth;
 pub mod plan;
 pub mod evidence;

@@ -26,14 +26,12 @@ pub fn of(env: &Env, session: &Session, event: &Event, line: Option<&Line>, effe
     if !effect.is_write() || !matters {
         return None;
     }
-    match line {
-        Some(line) => outside(line, &|push| is_own(env, &event.cwd, push)),
-        None => {
-            let tool = &event.call.as_ref()?.key.tool;
-            let server = tool.strip_prefix("mcp__")?.split("__").next()?.to_ascii_lowercase();
-            SERVERS.iter().any(|known| server.contains(known)).then(|| tool.clone())
-        }
+    if let Some(line) = line {
+        return outside(line, &|push| is_own(env, &event.cwd, push));
     }
+    let tool = &event.call.as_ref()?.key.tool;
+    let server = tool.strip_prefix("mcp__")?.split("__").next()?.to_ascii_lowercase();
+    SERVERS.iter().any(|known| server.contains(known)).then(|| tool.clone())
 }
 
 fn is_own(env: &Env, cwd: &str, push: &Push) -> bool {

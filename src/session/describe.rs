@@ -26,6 +26,11 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
             let said = said.or_else(|| report.problem.clone()).unwrap_or_else(|| "a reflection".to_owned());
             format!("{}: {said}", report.agent)
         }
+        Fact::Mode(asked) => match &asked.refused {
+            _ if asked.asked.is_empty() => "as the configuration says".to_owned(),
+            Some(why) => format!("`AOPS_MODE={}` does not hold: {why}", asked.asked),
+            None => format!("{}, by `AOPS_MODE`", asked.asked),
+        },
         Fact::Run(staged) => match &staged.stage {
             Some(stage) => format!("{} begins step {}", staged.run_id, stage.step),
             None => format!("{} ends its step", staged.run_id),

@@ -11,7 +11,7 @@ use crate::model::event::EventKind;
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::prompt::Prompt;
-use crate::session::state::{Memory, RollbackState, RunStep, State, Undone, Waiver};
+use crate::session::state::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, State, Undone, Waiver};
 use crate::text::stored::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -55,6 +55,7 @@ facts! {
     "verdict": Verdict(Reported),
     "waive": Waive(Waiver),
     "check": Check(Checked),
+    "mode": Mode(ModeAsked),
     "run": Run(Staged),
     "violation": Violation(Violation),
     "recovery": Recovery(Recovered),
@@ -98,6 +99,9 @@ pub struct Seen {
     pub agent_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
+    /// `SessionStart` only: why this client cannot start agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agentless: Option<String>,
     /// `PermissionRequest` only: a person is asked to approve the plan of plan mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_plan: bool,
@@ -113,6 +117,9 @@ pub struct Seen {
     /// With `foreign`: which of our agents' names foreign files have taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clashes: Vec<String>,
+    /// `SessionStart` only: the client that fires the events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientProcess>,
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<BTreeMap<String, String>>,

@@ -93,6 +93,9 @@ impl Session {
                 self.memory.progress.waivers.push(waiver.clone());
             }
             Fact::Check(checked) => self.apply_check(checked),
+            Fact::Mode(asked) => {
+                self.memory.chosen = Some(asked.clone()).filter(|asked| !asked.asked.is_empty());
+            }
             Fact::Run(staged) => self.apply_run_step(staged),
             Fact::Checkpoint(taken) => self.apply_checkpoint(taken),
             Fact::Violation(_) | Fact::Recovery(_) => {}
@@ -157,6 +160,7 @@ impl Session {
         self.state.ended_at = None;
         let memory = &mut self.memory;
         memory.boot = seen.boot.clone().unwrap_or_default();
+        (memory.agentless, memory.client) = (seen.agentless.clone(), seen.client.clone());
         if memory.baseline.is_empty() && memory.baseline_sha256.is_none() {
             memory.baseline_sha256.clone_from(&seen.baseline_sha256);
             renew(&mut memory.baseline, seen.baseline.as_ref().filter(|_| seen.baseline_sha256.is_none()));

@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing. Stored type, version `schema`. Invariant: fields stand in sorted order, so the plain
 //! serialisation *is* the RFC 8785 form; a test holds every stored type to that.
 
-use crate::config::policy::Policy;
+use crate::config::policy::{ModeLevel, Policy};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::Phase;
 use crate::session::growth::{ChangedFile, Growth};
@@ -118,6 +118,9 @@ pub struct Witness {
 /// What the gates need and other programs do not read. The ledger commits to it by `working_digest`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
+    /// Why this client cannot start agents, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agentless: Option<String>,
     /// Our agents that are at work now, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_work: Vec<AtWork>,
@@ -129,9 +132,15 @@ pub struct Memory {
     /// The boot the ledger was last opened in: only another one explains a lost tail.
     pub boot: String,
     pub calls: Vec<OpenCall>,
+    /// What the last start asked for with `AOPS_MODE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<ModeAsked>,
     /// Names of our agents that foreign files have taken, where `shadowed` is one; older versions recorded none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clashes: Vec<String>,
+    /// The client that was started last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientProcess>,
     /// Where the loop stands, beyond the public state.
     #[serde(rename = "course")]
     pub progress: TaskProgress,
@@ -163,6 +172,26 @@ pub struct Memory {
     pub undoing: Option<Box<Undone>>,
     /// A rollback this session's agent has not been told of.
     pub undone: Option<Box<Undone>>,
+}
+
+/// The mode that a start asked for with `AOPS_MODE`; an empty text where it asked for none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModeAsked {
+    pub asked: String,
+    /// The mode that holds because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<ModeLevel>,
+    /// Why it does not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// A process of the client; its id alone may be another one's later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientProcess {
+    pub pid: i32,
+    /// When it was started, as the system counts.
+    pub started: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -34,6 +34,8 @@ pub struct Env {
     pub in_run: bool,
     /// The run whose driver started us, and its key, which proves it.
     pub run: Option<(String, String)>,
+    /// `$AOPS_MODE`: the mode that the person who started the client wants for this start.
+    pub mode: Option<String>,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
     /// The variables that decide our folders: a later change is an attempt to move them.
@@ -47,6 +49,8 @@ pub struct Env {
 /// The run that a client was started for, and the key that only its driver knows.
 pub const RUN: &str = "AOPS_RUN";
 pub const RUN_KEY: &str = "AOPS_RUN_KEY";
+
+pub const MODE: &str = "AOPS_MODE";
 
 const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
@@ -75,6 +79,7 @@ impl Env {
             run: var(RUN)
                 .zip(var(RUN_KEY))
                 .map(|(id, key)| (id.to_string_lossy().into_owned(), key.to_string_lossy().into_owned())),
+            mode: var(MODE).map(|mode| mode.to_string_lossy().into_owned()),
             is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
             folders: FOLDER_VARIABLES
                 .iter()

@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 
 pub mod detached;
+pub mod kin;
 
 use crate::system::signal;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

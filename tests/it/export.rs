@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 fn jsonl_has_every_entry_and_the_insights() {
     let sandbox = Sandbox::new();
     let session = whole_loop(&sandbox);
-    session.stop("Done.").silent();
+    session.stop("Done.").said(&["there is no git repository here"]);
     let said = sandbox.person(&["export", "--format", "jsonl"]);
     let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["insights"], insights(&sandbox, &session));
@@ -24,7 +24,7 @@ fn jsonl_has_every_entry_and_the_insights() {
 fn csv_has_a_row_a_session() {
     let sandbox = Sandbox::new();
     let session = whole_loop(&sandbox);
-    session.stop("Done.").silent();
+    session.stop("Done.").said(&["there is no git repository here"]);
     lay_transcript(&sandbox, "11111111-0000-4000-8000-000000000000");
     let said = sandbox.person(&["export", "--format", "csv"]);
     let rows: Vec<Vec<&str>> = said.out.lines().map(|line| line.split(',').collect()).collect();
@@ -49,7 +49,7 @@ fn spans_reach_a_collector_and_hang_together() {
     let _ = session.event("SubagentStart", json!({"agent_id": "a9", "agent_type": "checker"}));
     session.pre(&inside).silent();
     session.post(&inside).silent();
-    session.stop("Done.").silent();
+    session.stop("Done.").said(&["there is no git repository here"]);
     let receiver = Receiver::new();
     let said = sandbox.person(&["export", "--format", "otlp", "--endpoint", &receiver.url(), "--json"]).json();
     let spans = receiver.spans();

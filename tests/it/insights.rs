@@ -71,7 +71,7 @@ fn an_allowed_stop_writes_what_the_session_came_to() {
     let sandbox = Sandbox::new();
     let session = whole_loop(&sandbox);
     lay_transcript(&sandbox, &session.id);
-    session.stop("Done.").silent();
+    session.stop("Done.").said(&["there is no git repository here"]);
     let found = insights(&sandbox, &session);
     let wanted = json!({
         "session_id": session.id, "project": "project", "outcome": "success", "summary": "greets the world",

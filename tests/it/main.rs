@@ -44,6 +44,7 @@ mod schemas;
 mod simulate;
 mod slash_commands;
 mod speed;
+mod start_mode;
 mod status;
 mod task_loop;
 mod tidy;

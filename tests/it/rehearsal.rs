@@ -132,3 +132,29 @@ fn guard_refuses_what_a_rule_refuses_and_nothing_else() {
     let _ = session.event("SubagentStart", fields);
     session.stop_agent("q1", "qa-verifier", "no verdict").silent();
 }
+
+/// As mode `loop` would: a small edit is free, a large one would need a plan, and so would what reaches outside.
+#[test]
+fn the_weight_of_a_task_is_rehearsed() {
+    let sandbox = observing("");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt("make hello.txt").silent();
+    session.write("hello.txt").silent();
+    session.ask_bash("git push").silent();
+    assert_eq!(rehearsed(&session), []);
+    let lines = "a line\n".repeat(100);
+    let large = session.call("Write", json!({"file_path": sandbox.project().join("large.txt"), "content": lines}));
+    session.pre(&large).silent();
+    sandbox.put("large.txt", &lines);
+    session.post(&large).silent();
+    assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny")]));
+    sandbox.person(&["why"]).said(&["`sandbox` would refuse this", "small is 3 and 60"]);
+    session.ask_bash("sed -i s/a/b/ hello.txt").silent();
+    assert_eq!(rehearsed(&session).len(), 2, "it has outgrown a small edit");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt("publish it").silent();
+    session.ask_bash("npm publish").silent();
+    assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny")]));
+}

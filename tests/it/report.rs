@@ -12,7 +12,7 @@ use std::fs;
 fn history(sandbox: &Sandbox) {
     let good = whole_loop(sandbox);
     lay_transcript(sandbox, &good.id);
-    good.stop("Done.").silent();
+    good.stop("Done.").said(&["there is no git repository here"]);
     let halted = sandbox.session();
     let _ = halted.start("startup");
     let _ = halted.prompt("<script>alert(1)</script> & \"more\"");
@@ -99,7 +99,7 @@ fn a_thousand_sessions_stay_below_three_megabytes() {
     for n in 0..60 {
         let _ = one.prompt(&format!("prompt {n}: {}", "words ".repeat(60)));
     }
-    one.stop("Done.").silent();
+    one.stop("Done.").said(&["there is no git repository here"]);
     let ledger = fs::read_to_string(one.folder().join("ledger.jsonl")).unwrap();
     for n in 0..1000 {
         let folder = sandbox.sessions().join(format!("20260113-{n:08x}"));

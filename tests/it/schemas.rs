@@ -10,7 +10,7 @@ mod vectors;
 use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
 use aops_hook::session::fact::{Fact, Staged};
-use aops_hook::session::state::RunStep;
+use aops_hook::session::state::{ModeAsked, RunStep};
 use infer::{Shape, object};
 use serde_json::{Value, json};
 use std::fs;
@@ -112,6 +112,8 @@ fn real_ledgers_and_states_are_valid() {
         let staged = Staged { run_id: "r".to_owned(), stage, task: "t".to_owned() };
         workshop.say(Fact::Run(staged)).unwrap();
     }
+    let asked = ModeAsked { asked: "strict".to_owned(), ..ModeAsked::default() };
+    workshop.say(Fact::Mode(asked)).unwrap();
     for n in 0..260 {
         workshop.pre(&format!("call-{n}")).unwrap();
         workshop.post(&format!("call-{n}")).unwrap();

@@ -18,7 +18,7 @@ fn begun(sandbox: &Sandbox) -> Session<'_> {
 
 /// So many lines of text.
 fn lines(n: usize) -> String {
-    (0..n).map(|n| format!("line {n}\n")).collect()
+    (0..n).fold(String::new(), |text, n| text + &format!("line {n}\n"))
 }
 
 /// Asks for a write of this text and, where it passes, makes it.
@@ -126,7 +126,7 @@ fn too_many_lines_are_refused_with_the_figures() {
     session.prompt("rewrite it").silent();
     put(&sandbox, &session, "long.txt", &lines(70)).silent();
     // 30 are gone, 31 come: 61 against the start, though this edit alone is 31.
-    let text = lines(70) + &(0..31).map(|n| format!("new {n}\n")).collect::<String>();
+    let text = (0..31).fold(lines(70), |text, n| text + &format!("new {n}\n"));
     put(&sandbox, &session, "long.txt", &text).refused(&["(1 file, 61 lines; small is 3 and 60)"]);
     // An edit by its parts is measured too.
     let _ = session.prompt("and now this");

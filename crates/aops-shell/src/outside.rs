@@ -82,7 +82,7 @@ fn reaches(simple: &Simple, is_own: &dyn Fn(&Push) -> bool) -> bool {
     let Some(name) = simple.words.first().and_then(Word::literal) else { return false };
     let name = name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     if name == "git" {
-        return push(&simple.words[1..]).is_some_and(|push| push.is_none_or(|push| !is_own(&push)));
+        return push(&simple.words[1..]).is_some_and(|push| !push.is_ok_and(|push| is_own(&push)));
     }
     let Some((_, reach)) = TABLE.iter().find(|(names, _)| names.contains(&name.as_str())) else { return false };
     let call = Call { name, words: simple.words[1..].iter().map(Word::lossy).collect() };
@@ -165,8 +165,11 @@ const PLAIN: &[&str] = &[
     "-v",
 ];
 
-/// The push among these arguments of git; `Some(None)` where it sends more than a branch, or it is not certain what.
-fn push(arguments: &[Word]) -> Option<Option<Push>> {
+/// It sends more than a branch, or it is not certain what.
+struct Unclear;
+
+/// The push among these arguments of git.
+fn push(arguments: &[Word]) -> Option<Result<Push, Unclear>> {
     let mut words = arguments.iter();
     let mut push = Push::default();
     loop {
@@ -186,15 +189,15 @@ fn push(arguments: &[Word]) -> Option<Option<Push>> {
     }
     for (word, text) in rest.into_iter().zip(text) {
         match text.as_str() {
-            _ if !word.is_firm() => return Some(None),
+            _ if !word.is_firm() => return Some(Err(Unclear)),
             "-u" | "--set-upstream" => push.sets_upstream = true,
-            option if option.starts_with('-') && !PLAIN.contains(&option) => return Some(None),
+            option if option.starts_with('-') && !PLAIN.contains(&option) => return Some(Err(Unclear)),
             option if option.starts_with('-') => {}
             _ if push.remote.is_none() => push.remote = Some(text),
             _ => push.refs.push(text),
         }
     }
-    Some(Some(push))
+    Some(Ok(push))
 }
 
 impl Push {

@@ -46,7 +46,8 @@ pub fn spell(kind: EventKind, verdict: &Verdict) -> Answer {
         (ruling, form) => {
             debug_assert!(ruling >= Ruling::Ask);
             answer.exit = 2;
-            answer.stderr = format!("{reason}\n");
+            let told = if verdict.aloud { join(&reason, &notice) } else { reason.clone() };
+            answer.stderr = format!("{told}\n");
             refuse(form, &reason, &mut top, &mut own);
         }
     }
@@ -165,7 +166,7 @@ pub struct Heard {
 pub fn hear(stdout: &str, stderr: &str, exit: i32) -> Heard {
     let mut heard = Heard { refused: exit == 2, ..Heard::default() };
     let Ok(json) = json::read(stdout) else {
-        heard.reason = stderr.trim_end().to_owned();
+        stderr.trim_end().clone_into(&mut heard.reason);
         return heard;
     };
     let own = json.get("hookSpecificOutput");

@@ -108,8 +108,11 @@ fn append(text: &str, header: &str, fields: &[(&str, &str)]) -> String {
     if !all.trim().is_empty() {
         all.push_str(newline);
     }
-    let fields = fields.iter().map(|(name, value)| format!("{name} = {value}{newline}"));
-    std::iter::once(format!("{all}{header}{newline}")).chain(fields).collect()
+    all.extend([header, newline]);
+    for (name, value) in fields {
+        all.extend([name, " = ", value, newline]);
+    }
+    all
 }
 
 fn entry<'a, 'i>(table: &'a DeTable<'i>, name: &str) -> Option<Entry<'a, 'i>> {

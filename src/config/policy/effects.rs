@@ -45,7 +45,7 @@ impl Effects {
         }
         let words: Vec<Option<String>> = std::iter::once(Some(program.to_owned())).chain(arguments()).collect();
         let known: Vec<String> = words.iter().map(|word| word.clone().unwrap_or_default()).collect();
-        let of_tool = |text: &str| line_pattern(text).is_some_and(|(of, _)| of == tool);
+        let of_tool = |text: &'_ str| line_pattern(text).is_some_and(|(of, _)| of == tool);
         let inner = |text: &str| line_pattern(text).map(|(_, inner)| inner.to_owned()).unwrap_or_default();
         let has = |pattern: &str| has_words(pattern.strip_suffix(" *").unwrap_or(pattern), &known);
         if self.write.iter().any(|text| of_tool(text) && has(&inner(text))) {

@@ -93,6 +93,13 @@ pub fn read_for(
     Ok((policy, origins))
 }
 
+/// Puts the policy of these files into another mode.
+pub fn hold_in(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
+    policy.mode.set_level(mode);
+    give_levels(policy, origins, mode);
+    policy.rehearsed = rehearsed(policy, origins);
+}
+
 /// The levels of the mode that mode `observe` rehearses. A gate that a file names has the same level in both.
 fn rehearsed(policy: &Policy, origins: &Origins) -> Option<Gates> {
     if policy.mode.level() != ModeLevel::Observe {

@@ -177,7 +177,7 @@ impl Driver {
         let mut ledger = self.lock_ledger(env)?;
         let mut facts = Vec::new();
         if ledger.session().is_new() {
-            facts.push(Fact::Open(hook::first_entry(env, &self.root, ledger.project())?));
+            facts.push(Fact::Open(hook::first_entry(env, &self.root, ledger.project(), None)?));
         }
         // Before the step changes: a call that was cut off is not a refusal in the step that begins.
         facts.extend(facts::abandoned(ledger.session()));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::policy::ModeLevel;
 use crate::model::phase::Phase;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::state::{Sandbox, TaskProgress};
@@ -21,6 +22,7 @@ fn undone() -> Undone {
 }
 
 /// One of each kind with every optional field set.
+#[expect(clippy::too_many_lines, reason = "every field of every fact")]
 fn all() -> Vec<Fact> {
     let text = || Some("x".to_owned());
     let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
@@ -58,11 +60,13 @@ fn all() -> Vec<Fact> {
         about: raw(),
         agent_id: text(),
         agent_type: text(),
+        agentless: text(),
         asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),
         boot: text(),
         clashes: vec!["c".to_owned()],
+        client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
         event: "Stop".to_owned(),
         folders: Some(map()),
         foreign: text(),
@@ -124,6 +128,7 @@ fn all() -> Vec<Fact> {
         }),
         Fact::Waive(Waiver::default()),
         Fact::Check(Checked { output: "x".to_owned(), path: Some("y".to_owned()), ..Checked::default() }),
+        Fact::Mode(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
         Fact::Run(Staged { stage: Some(RunStep::default()), ..Staged::default() }),
         Fact::Violation(Violation {
             agent_id: text(),

@@ -49,7 +49,9 @@ impl Session {
             EventKind::SubagentStart => {
                 let started =
                     at_work.iter_mut().find(|agent| agent.agent_id.is_none() && Some(agent.name.as_str()) == name);
-                started.into_iter().for_each(|agent| agent.agent_id.clone_from(&seen.agent_id));
+                if let Some(agent) = started {
+                    agent.agent_id.clone_from(&seen.agent_id);
+                }
             }
             EventKind::SubagentStop if !refused => {
                 let same =
@@ -77,5 +79,5 @@ fn list_running(seen: &Seen) -> Vec<String> {
     let about = json::read(seen.about.get()).unwrap_or(Json::Null);
     let Some(Json::List(tasks)) = about.get("background_tasks") else { return Vec::new() };
     let runs = |task: &&Json| task.text_of("status").is_none_or(|status| status == "running");
-    tasks.iter().filter(runs).filter_map(|task| Some(task.text_of("id")?.to_string())).collect()
+    tasks.iter().filter(runs).filter_map(|task| task.text_of("id")).collect()
 }

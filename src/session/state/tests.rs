@@ -25,6 +25,9 @@ fn full() -> (State, Memory) {
     let text = || Some("x".to_owned());
     let map = || BTreeMap::from([("a".to_owned(), "b".to_owned())]);
     let memory = Memory {
+        agentless: text(),
+        chosen: Some(ModeAsked { asked: "loop".to_owned(), level: Some(ModeLevel::Loop), refused: text() }),
+        client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
         at_work: vec![AtWork { agent_id: text(), ..AtWork::default() }],
         baseline: map(),
         baseline_sha256: Some("d".to_owned()),

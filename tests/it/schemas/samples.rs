@@ -4,8 +4,8 @@ use aops_hook::checkpoint::form::{
     AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Orchestrator, Timing,
 };
 use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
-use aops_hook::config::policy::Policy;
 use aops_hook::config::policy::check::Moment;
+use aops_hook::config::policy::{ModeLevel, Policy};
 use aops_hook::model::call::{CallKey, CallState, Effect};
 use aops_hook::model::phase::Phase;
 use aops_hook::session::agent_report::AgentReport;
@@ -16,8 +16,8 @@ use aops_hook::session::fact::{
 use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::prompt::Prompt;
 use aops_hook::session::state::{
-    AtWork, Audit, Flags, Hydration, LastRun, MainAgent, Memory, OpenCall, RollbackState, RunStep, Sandbox, Started,
-    State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
+    AtWork, Audit, ClientProcess, Flags, Hydration, LastRun, MainAgent, Memory, ModeAsked, OpenCall, RollbackState,
+    RunStep, Sandbox, Started, State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use serde_json::Value;
@@ -211,8 +211,22 @@ fn held() -> BTreeMap<String, Vec<String>> {
     BTreeMap::from([("settings.json".to_owned(), vec!["Stop".to_owned()])])
 }
 
+fn client() -> ClientProcess {
+    ClientProcess { pid: 1, started: text() }
+}
+
+fn asked() -> ModeAsked {
+    ModeAsked { asked: text(), level: Some(ModeLevel::Loop), refused: some() }
+}
+
+/// Nothing is asked for any more.
+fn unheld() -> ModeAsked {
+    ModeAsked { asked: text(), level: None, refused: None }
+}
+
 fn memory() -> Memory {
     Memory {
+        agentless: some(),
         at_work: vec![
             AtWork { agent_id: some(), call: text(), client: text(), name: text(), since: moment() },
             AtWork { agent_id: None, call: text(), client: text(), name: text(), since: moment() },
@@ -222,6 +236,8 @@ fn memory() -> Memory {
         boot: text(),
         clashes: vec!["critic".to_owned()],
         calls: calls(),
+        chosen: Some(asked()),
+        client: Some(client()),
         progress: course(),
         folders: map(),
         held: held(),
@@ -257,6 +273,9 @@ fn calm() -> Memory {
             ..course()
         },
         policy: None,
+        agentless: None,
+        chosen: None,
+        client: None,
         baseline_sha256: None,
         run: None,
         shadowed: None,
@@ -324,7 +343,7 @@ pub(crate) fn states() -> Vec<Value> {
         let ledger = Some(Witness { memory, ..witness.clone() });
         State { digest: Some(digest()), ledger, ..state }
     };
-    [(state(), memory()), (bare(), calm()), (waiting, calm())]
+    [(state(), memory()), (bare(), calm()), (waiting, Memory { chosen: Some(unheld()), ..calm() })]
         .map(on_disk)
         .iter()
         .map(|state| serde_json::to_value(state).unwrap())
@@ -336,11 +355,13 @@ fn seen() -> Seen {
         about: raw(),
         agent_id: some(),
         agent_type: some(),
+        agentless: some(),
         asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some(digest()),
         boot: some(),
         clashes: vec!["critic".to_owned()],
+        client: Some(client()),
         event: text(),
         folders: Some(map()),
         foreign: some(),
@@ -399,6 +420,8 @@ fn unseen() -> Seen {
     Seen {
         clashes: Vec::new(),
         agent_id: None,
+        agentless: None,
+        client: None,
         policy: None,
         foreign: None,
         root: None,
@@ -490,6 +513,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Waive(waiver()),
         Fact::Check(checked()),
         Fact::Check(Checked { output: String::new(), path: None, ..checked() }),
+        Fact::Mode(asked()),
+        Fact::Mode(unheld()),
         Fact::Run(Staged { run_id: text(), stage: None, task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(stage()), task: text() }),
         Fact::Run(Staged { run_id: text(), stage: Some(begun()), task: text() }),
@@ -503,7 +528,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
         Fact::Snapshot(Box::new(Snapshot {
-            memory: memory(),
+            memory: Memory { chosen: Some(unheld()), ..memory() },
             state: State { task: Some(Task::default()), ..state() },
         })),
     ];

@@ -18,7 +18,7 @@ fn a_reflection_is_in_the_tracker_once() {
     let world = World::real();
     world.sandbox.configure(&format!("[tracker]\ncommand = \"{}\"\n", world.command));
     let session: Session = whole_loop(&world.sandbox);
-    session.stop("Done.").silent();
+    session.stop("Done.").said(&["there is no git repository here"]);
     world.wait_until("the queue is empty", || world.waiting() == 0 && world.alive().is_empty());
     let wanted = ["Learning: write the test first", "Reflection: greets the world"];
     assert_eq!(titles(&world), wanted);

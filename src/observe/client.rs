@@ -1,0 +1,175 @@
+//! What the client was started with: the mode that was asked for, and whether it can start agents.
+//!
+//! Reads the client's command line and its settings, when a session starts; sessions on disk only where a lower mode is asked
+//! for. Invariants: a lower mode holds only where a person outside of any tool call asked for it; a mode that cannot be read
+//! is none; where nothing says otherwise, the client has agents.
+
+use crate::claude::settings::PROGRAM;
+use crate::config::in_force;
+use crate::config::policy::ModeLevel;
+use crate::ledger::sessions;
+use crate::model::error::Failure;
+use crate::model::event::{Event, EventKind};
+use crate::observe::tampering;
+use crate::session::fold::Session;
+use crate::session::state::{ClientProcess, ModeAsked};
+use crate::system::env::{Env, MODE, boot_id};
+use crate::system::process::kin;
+use crate::text::json::{self, Json};
+use crate::text::template::one_line;
+use std::path::Path;
+
+/// The client that fires this event.
+pub fn process(env: &Env) -> Option<ClientProcess> {
+    let pid = env.client.parse().ok()?;
+    Some(ClientProcess { pid, started: kin::started(pid)? })
+}
+
+/// What this start asks for with `AOPS_MODE`, where that is new.
+pub fn mode_asked(env: &Env, session: &Session, event: &Event) -> Result<Option<ModeAsked>, Failure> {
+    if event.kind != EventKind::SessionStart || env.mode.is_none() && session.memory.chosen.is_none() {
+        return Ok(None);
+    }
+    let asked = match &env.mode {
+        Some(word) => judge(env, event, word)?,
+        None => ModeAsked::default(),
+    };
+    Ok(Some(asked).filter(|asked| session.memory.chosen.as_ref() != Some(asked)))
+}
+
+fn judge(env: &Env, event: &Event, word: &str) -> Result<ModeAsked, Failure> {
+    let asked = one_line(word, 32);
+    let Some(level) = ModeLevel::named(word) else {
+        let why = format!("it is none of {}", ModeLevel::WORDS.join(", "));
+        return Ok(ModeAsked { asked, refused: Some(why), ..ModeAsked::default() });
+    };
+    let configured = in_force::load(env, Path::new(&event.cwd))?.policy.mode.level();
+    let refused = if level < configured { lowered_by(env, event, level) } else { None };
+    let stays = |why: String| format!("{why}; the mode stays `{}`", configured.word());
+    Ok(ModeAsked { asked, level: Some(level).filter(|_| refused.is_none()), refused: refused.map(stays) })
+}
+
+/// Why no person outside of a tool call asked for this lower mode.
+fn lowered_by(env: &Env, event: &Event, level: ModeLevel) -> Option<String> {
+    let protected = tampering::protected(env, event);
+    let project = Path::new(&protected.project).join(".claude");
+    for name in ["settings.json", "settings.local.json"] {
+        let file = project.join(name);
+        let text = tampering::settings(&file.to_string_lossy());
+        if json::read(&text).is_ok_and(|json| json.get("env").is_some_and(|env| env.get(MODE).is_some())) {
+            return Some(format!("`{}` sets it, and a project may only raise the mode", file.display()));
+        }
+    }
+    let (outer, mode) = outer_session(env)?;
+    (level < mode).then(|| format!("this client was started inside a tool call of session `{outer}`"))
+}
+
+/// The session in whose tool call this client was started, and its mode.
+fn outer_session(env: &Env) -> Option<(String, ModeLevel)> {
+    let client = process(env).map(|client| client.pid);
+    let own = || i32::try_from(std::process::id()).unwrap_or_default();
+    let above = kin::ancestors(client.unwrap_or_else(own));
+    let boot = boot_id();
+    let is_above = |session: &Session| {
+        let client = session.memory.client.as_ref();
+        let alive = |client: &&ClientProcess| kin::started(client.pid).as_ref() == Some(&client.started);
+        session.memory.boot == boot && client.filter(alive).is_some_and(|client| above.contains(&client.pid))
+    };
+    let known = sessions::all(env).into_iter().rev().filter_map(|found| sessions::session(&found));
+    known.into_iter().find(is_above).map(|session| (session.state.session_id.clone(), session.policy().mode.level()))
+}
+
+/// What the user is told of a mode that does not hold.
+pub fn unheard(asked: &ModeAsked) -> Option<String> {
+    let why = asked.refused.as_ref()?;
+    Some(format!(
+        "`{MODE}={}` does not hold: {why}\nhint: set it where you start the client yourself, or run `{PROGRAM} mode`",
+        asked.asked
+    ))
+}
+
+/// The names of the tool that starts agents.
+const TOOL: [&str; 2] = ["Agent", "Task"];
+
+/// Why this client cannot start agents; nothing where it can, or where that is not known.
+pub fn agentless(env: &Env, event: &Event) -> Option<String> {
+    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    by_command_line(&line).or_else(|| by_settings(env, event))
+}
+
+fn by_command_line(line: &[String]) -> Option<String> {
+    let is_agent = |word: &String| TOOL.contains(&word.as_str());
+    if let Some(tools) = values(line, &["--tools"])
+        && !tools.iter().any(|tool| is_agent(tool) || tool == "default")
+    {
+        return Some(format!("`--tools {}`", one_line(&tools.join(","), 80)));
+    }
+    let denied = values(line, &["--disallowedTools", "--disallowed-tools"])?;
+    denied.iter().find(|tool| denies(tool)).map(|tool| format!("`--disallowedTools {}`", one_line(tool, 80)))
+}
+
+/// The rule takes away the tool, or our first agent.
+fn denies(rule: &str) -> bool {
+    TOOL.iter().any(|tool| rule == *tool || rule.strip_prefix(tool) == Some("(prompt-hydrator)"))
+}
+
+/// What follows one of these options, up to the next one; names may be glued by commas.
+fn values(line: &[String], options: &[&str]) -> Option<Vec<String>> {
+    let mut found: Option<Vec<String>> = None;
+    let mut words = line.iter().peekable();
+    while let Some(word) = words.next() {
+        let (name, glued) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        if !options.contains(&name) {
+            continue;
+        }
+        let list = found.get_or_insert_with(Vec::new);
+        let mut add = |text: &str| list.extend(text.split([',', ' ']).filter(|s| !s.is_empty()).map(str::to_owned));
+        glued.into_iter().for_each(&mut add);
+        while let Some(value) = words.next_if(|next| glued.is_none() && !next.starts_with("--")) {
+            add(value);
+        }
+    }
+    found
+}
+
+fn by_settings(env: &Env, event: &Event) -> Option<String> {
+    let protected = tampering::protected(env, event);
+    let folders = [env.config.clone(), Path::new(&protected.project).join(".claude"), env.managed()];
+    let names = ["settings.json", "settings.local.json", "managed-settings.json"];
+    folders.iter().flat_map(|folder| names.map(|name| folder.join(name))).find_map(|file| {
+        let text = tampering::settings(&file.to_string_lossy());
+        let json = json::read(&text).ok()?;
+        let Json::List(rules) = json.get("permissions")?.get("deny")? else { return None };
+        let rule = rules.iter().filter_map(Json::text).find(|rule| denies(rule))?;
+        Some(format!("`{rule}` is denied in `{}`", file.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_without_agents_is_known_by_its_command_line() {
+        let of = |line: &str| by_command_line(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for line in [
+            "claude -p x",
+            "claude --tools default",
+            "claude --tools Read,Agent -p",
+            "claude --tools Read Task --verbose",
+            "claude --disallowedTools Bash Agent(Explore)",
+            "claude --tools=Bash,Agent",
+        ] {
+            assert_eq!(of(line), None, "{line}");
+        }
+        for (line, why) in [
+            ("claude -p x --tools Read,Edit", "`--tools Read,Edit`"),
+            ("claude --tools=Read -p x", "`--tools Read`"),
+            ("claude --tools --verbose", "`--tools `"),
+            ("claude --disallowedTools Bash,Agent -p", "`--disallowedTools Agent`"),
+            ("claude --disallowed-tools Bash Task(prompt-hydrator)", "`--disallowedTools Task(prompt-hydrator)`"),
+        ] {
+            assert_eq!(of(line).as_deref(), Some(why), "{line}");
+        }
+    }
+}

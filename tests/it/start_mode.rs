@@ -1,0 +1,133 @@
+//! What a client was started with: `AOPS_MODE`, and tools without agents.
+
+use crate::status::status;
+use crate::support::{Answer, BINARY, Sandbox, Session};
+use serde_json::{Value, json};
+use std::os::unix::process::parent_id;
+
+fn ready(config: &str) -> Sandbox {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure(&format!("tracker.command = \"none\"\n{config}"));
+    sandbox
+}
+
+/// One event of a client with this process id, and with `AOPS_MODE` where a mode is given.
+fn event(sandbox: &Sandbox, session: &Session, pid: u32, mode: Option<&str>, name: &str, fields: Value) -> Answer {
+    let mut command = sandbox.command(BINARY);
+    command.arg(name).env("CLAUDECODE", "1").env("CLAUDE_PID", pid.to_string());
+    command.env("CLAUDE_PROJECT_DIR", sandbox.project());
+    if let Some(mode) = mode {
+        command.env("AOPS_MODE", mode);
+    }
+    let payload = session.payload(name, fields).to_string();
+    Answer::of(name, &command.write_stdin(payload).output().unwrap())
+}
+
+fn start(sandbox: &Sandbox, session: &Session, pid: u32, mode: Option<&str>) -> Answer {
+    event(sandbox, session, pid, mode, "SessionStart", json!({"source": "startup"}))
+}
+
+fn own() -> u32 {
+    std::process::id()
+}
+
+#[test]
+fn a_start_chooses_its_mode() {
+    let sandbox = ready("");
+    let session = sandbox.session();
+    start(&sandbox, &session, own(), Some("observe")).silent();
+    assert_eq!(status(&sandbox)["mode"], "observe");
+    sandbox.person(&["status"]).said(&["mode      observe (by `AOPS_MODE`): "]);
+    sandbox.person(&["log"]).said(&["mode      observe, by `AOPS_MODE`"]);
+    // It was read once: later events of the session do not look at the variable.
+    session.prompt("make hello.txt").silent();
+    session.write("hello.txt").silent();
+    let prompt = event(&sandbox, &session, own(), Some("strict"), "UserPromptSubmit", json!({"prompt": "go on"}));
+    prompt.silent();
+    session.stop("Done.").silent();
+    assert_eq!(status(&sandbox)["mode"], "observe");
+    assert_eq!(sandbox.person(&["verify", "--json"]).json()["ok"], true);
+    // The next start does not ask for it any more.
+    let _ = start(&sandbox, &session, own(), None);
+    assert_eq!(status(&sandbox)["mode"], "strict");
+    let _ = session.prompt("make it greet");
+    session.write("hello.txt").refused(&["sandbox"]);
+}
+
+#[test]
+fn a_gate_that_a_file_names_keeps_its_level() {
+    let sandbox = ready("gates.sandbox = \"enforce\"\n");
+    let session = sandbox.session();
+    let _ = start(&sandbox, &session, own(), Some("guard"));
+    let _ = session.prompt("make hello.txt");
+    session.write("hello.txt").refused(&["sandbox"]);
+}
+
+/// The outer client is the process that runs this test; the nested one is this test.
+#[test]
+fn a_client_inside_a_tool_call_cannot_lower_the_mode() {
+    let sandbox = ready("mode.level = \"loop\"\n");
+    let outer = sandbox.session();
+    let _ = start(&sandbox, &outer, parent_id(), None);
+    let nested = sandbox.session();
+    let said = start(&sandbox, &nested, own(), Some("guard"));
+    let told = said.json()["systemMessage"].as_str().unwrap().to_owned();
+    for words in ["`AOPS_MODE=guard` does not hold", &outer.id, "inside a tool call", "the mode stays `loop`"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert_eq!(status(&sandbox)["mode"], "loop");
+    let again = start(&sandbox, &nested, own(), Some("guard"));
+    assert!(!again.out.contains("does not hold"), "told once: {again:?}");
+    // Raising it is always allowed.
+    let raised = sandbox.session();
+    assert!(!start(&sandbox, &raised, own(), Some("strict")).out.contains("systemMessage"));
+    assert_eq!(status(&sandbox)["mode"], "strict");
+    // So is what the outer session itself has.
+    let _ = start(&sandbox, &outer, parent_id(), Some("observe"));
+    let same = sandbox.session();
+    start(&sandbox, &same, own(), Some("observe")).silent();
+    assert_eq!(status(&sandbox)["mode"], "observe");
+}
+
+#[test]
+fn only_a_person_lowers_the_mode() {
+    let sandbox = ready("");
+    let session = sandbox.session();
+    let said = start(&sandbox, &session, own(), Some("none"));
+    let told = said.json()["systemMessage"].as_str().unwrap().to_owned();
+    assert!(told.contains("it is none of observe, guard, loop, strict"), "{told}");
+    assert_eq!(status(&sandbox)["mode"], "strict");
+    sandbox.put(".claude/settings.json", r#"{"env": {"AOPS_MODE": "observe"}}"#);
+    let session = sandbox.session();
+    let said = start(&sandbox, &session, own(), Some("observe"));
+    let told = said.json()["systemMessage"].as_str().unwrap().to_owned();
+    assert!(told.contains("a project may only raise the mode"), "{told}");
+    assert_eq!(status(&sandbox)["mode"], "strict");
+}
+
+#[test]
+fn a_client_without_agents_is_not_sent_to_one() {
+    let sandbox = ready("");
+    sandbox.put(".claude/settings.json", r#"{"permissions": {"deny": ["Agent"]}}"#);
+    let session = sandbox.session();
+    let _ = start(&sandbox, &session, own(), None);
+    let said = session.prompt("make hello.txt").json();
+    let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(told.contains("this client cannot start agents") && !told.contains("prompt-hydrator"), "{told}");
+    let call = session.call("Write", json!({"file_path": sandbox.project().join("hello.txt"), "content": "x"}));
+    let refused = session.pre(&call);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.reason().contains("you cannot go on") && !refused.reason().contains("start the agent"));
+    let person = refused.json_of_any_exit()["systemMessage"].as_str().unwrap().to_owned();
+    for words in ["Write: ", "plan mode", "begins with `.`", "AOPS_MODE=guard"] {
+        assert!(person.contains(words) && refused.err.contains(words), "{words}: {refused:?}");
+    }
+    session.stop("I could not do it.").silent();
+    // Each way out that the person is told of works.
+    session.prompt(". make hello.txt").silent();
+    session.write("hello.txt").silent();
+    let session = sandbox.session();
+    start(&sandbox, &session, own(), Some("guard")).silent();
+    session.prompt("make hello.txt").silent();
+    session.write("hello.txt").silent();
+}
