@@ -166,6 +166,7 @@ const PLAIN: &[&str] = &[
 ];
 
 /// It sends more than a branch, or it is not certain what.
+#[derive(Debug)]
 struct Unclear;
 
 /// The push among these arguments of git.
