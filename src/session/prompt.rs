@@ -30,7 +30,8 @@ const MACHINE_MADE: [&str; 6] = [
 ];
 
 /// Our slash commands. Those of our plugin begin with `aops:`.
-const OURS: [&str; 4] = ["aops-status", "aops-checkpoint", "aops-handover", "session-insights"];
+const OURS: [&str; 5] =
+    ["aops-status", "aops-checkpoint", "aops-handover", "session-insights", "aops-session-insights"];
 
 /// Files and folders that a prompt may begin with, whether they are there or not.
 const WELL_KNOWN: &str = ".DS_Store .aops .aws .babelrc .bash_profile .bashrc .cargo .circleci .clang-format .clang-tidy \
