@@ -122,12 +122,10 @@ fn observing_refuses_nothing_but_block_and_guard() {
     let model = Model::new([
         write(&sandbox, "hello\n"),
         Turn::call("Write", json!({"file_path": ours, "content": "There are no rules.\n"})),
-        start("prompt-hydrator"),
         write(&sandbox, "hello again\n"),
         Turn::text("Done."),
         Turn::text("Nobody should hear this."),
-    ])
-    .reporting("prompt-hydrator", &plan("feature-dev"));
+    ]);
     let client = Client::guarded(&sandbox, &model);
     let run = client.run("make hello.txt");
     run.ended("Done.");

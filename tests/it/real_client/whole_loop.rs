@@ -35,7 +35,7 @@ fn steps(sandbox: &Sandbox) -> Vec<(Turn, Adds)> {
         (start("custodiet"), Adds::Nothing),
         (start("qa-verifier"), Adds::Nothing),
         (start("framework"), Adds::Nothing),
-        (bash("git add hello.txt && git commit -q -m hello"), Adds::Words), // and again
+        (bash("git add hello.txt && git commit -q -m hello"), Adds::Nothing),
         (bash("git push -q"), Adds::Nothing),
         (Turn::text("All done."), Adds::Nothing),
     ]
@@ -100,7 +100,7 @@ fn the_model_was_told(model: &Model) {
     let order = ["1. `qa-verifier`", "2. `framework`", "3. `commit`", "4. `push`"].map(at);
     assert!(order.is_sorted(), "{stop}");
     let drawn = last.said_by("system").iter().filter(|text| text.contains("an audit was drawn")).count();
-    assert_eq!(drawn, 3, "once for each draw");
+    assert_eq!(drawn, 2, "once for each draw, and none for a commit");
 }
 
 /// Each of our agents read our context, and not a word of the agent that started it.
