@@ -2,7 +2,7 @@
 //!
 //! Starts `git` (no hook, no file-system monitor, no optional lock), which writes nothing but for `exclude`. Invariants: no
 //! repository, no git or no answer in time means that nothing is owed, so a Stop is never refused because git failed; an
-//! answer is whole or there is none, but for [`beginning`], whose callers tell that they cut.
+//! answer is whole or there is none, but for `beginning`, whose callers tell that they cut.
 
 mod baseline;
 
