@@ -371,7 +371,7 @@ fn files_of_others_are_never_overwritten_and_no_reason_to_refuse() {
     fs::remove_file(&theirs).unwrap();
     let out = home.done(&["install"]);
     assert!(!out.contains("another `critic`") && theirs.exists() && !ours.exists(), "{out}");
-    // An agent of ours that somebody edited is theirs.
+    // An agent of ours that the user edited is the user's.
     write(&theirs, "edited\n");
     assert!(home.done(&["install"]).contains("is another `critic`"));
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "edited\n");

@@ -415,7 +415,7 @@ fn an_approved_plan_may_name_its_workflow() {
     session.write("a.txt").silent();
 }
 
-/// Where nobody was asked it is just a plan.
+/// Where no person was asked it is just a plan.
 #[test]
 fn a_plan_that_nobody_approved_opens_nothing() {
     for (attended, mode) in [(false, "plan"), (true, "bypassPermissions"), (true, "auto")] {

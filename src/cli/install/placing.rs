@@ -1,4 +1,4 @@
-//! Which agents and commands go where: beside the settings they belong to, under names that nobody else has taken.
+//! Which agents and commands go where: beside the settings they belong to, under names that no foreign file has taken.
 //!
 //! Reads the folders of agents and commands; writes nothing. Invariants: a foreign file is never written over, and it is
 //! no reason to refuse: its name is told, and what is ours goes under another name.
@@ -18,7 +18,7 @@ const IN_PLUGIN: &str = "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook";
 pub const SCRIPT_COMMAND: &str = "${CLAUDE_PROJECT_DIR}/.claude/aops-hook";
 const SCRIPT_PATH: &str = ".claude/aops-hook";
 
-/// Committed with a project's settings. Without the program it says so, and passes: nobody is locked out.
+/// Committed with a project's settings. Without the program it says so, and passes: colleagues are not locked out.
 const SCRIPT: &str = include_str!("aops-hook.sh");
 
 /// A file of ours: its place, its text, its mode.

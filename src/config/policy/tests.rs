@@ -279,7 +279,7 @@ fn a_mode_levels_the_gates() {
     );
 }
 
-/// A project that raises the mode raises the gates that nobody named, and no other.
+/// A project that raises the mode raises the gates that no file names, and no other.
 #[test]
 fn a_project_raises_the_mode() {
     let of = |user: &str, project: &str| read(source(user), source(project)).map(|(policy, _)| policy);
