@@ -59,15 +59,20 @@ fn the_client_finds_the_plugin_valid() {
 }
 
 /// As after `install.sh --plugin`: nothing in any settings, the program in the plugin's `bin/`.
-#[test]
-fn as_a_plugin_it_records_a_session() {
-    let sandbox = Sandbox::new();
+fn lay_out(sandbox: &Sandbox) -> PathBuf {
     let plugin = sandbox.tmp().join("plugin");
     fs::create_dir_all(plugin.join("bin")).unwrap();
     for part in [".claude-plugin", "hooks", "agents", "commands"] {
         symlink(root().join(part), plugin.join(part)).unwrap();
     }
     symlink(BINARY, plugin.join("bin/aops-hook")).unwrap();
+    plugin
+}
+
+#[test]
+fn as_a_plugin_it_records_a_session() {
+    let sandbox = Sandbox::new();
+    let plugin = lay_out(&sandbox);
     let model = Model::new([Turn::call("Bash", json!({"command": "echo hello"})), Turn::text("Done.")]);
     let client = Client::unguarded(&sandbox, &model);
     let run = client.start(". try it", &["--plugin-dir", plugin.to_str().unwrap()]);
@@ -80,12 +85,7 @@ fn as_a_plugin_it_records_a_session() {
 #[test]
 fn a_plugins_command_runs_the_plugins_program() {
     let sandbox = Sandbox::new();
-    let plugin = sandbox.tmp().join("plugin");
-    fs::create_dir_all(plugin.join("bin")).unwrap();
-    for part in [".claude-plugin", "hooks", "agents", "commands"] {
-        symlink(root().join(part), plugin.join(part)).unwrap();
-    }
-    symlink(BINARY, plugin.join("bin/aops-hook")).unwrap();
+    let plugin = lay_out(&sandbox);
     let model = Model::new([Turn::text("It stands well.")]);
     let client = Client::unguarded(&sandbox, &model);
     let run = client.start("/aops:aops-status", &["--plugin-dir", plugin.to_str().unwrap()]);
