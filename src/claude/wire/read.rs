@@ -26,6 +26,31 @@ const COMMON: [&str; 9] = [
     "effort",
 ];
 
+/// Only other clients send these.
+const FOREIGN: [&str; 3] = ["timestamp", "turn_id", "cursor_version"];
+/// Where other clients that speak like Claude Code keep their transcripts.
+const FOREIGN_FOLDERS: [&str; 5] = [".codex", ".copilot", ".cursor", ".gemini", ".qwen"];
+
+/// Whether the bytes themselves say that Claude Code sent them. Several clients run the hooks of Claude's settings.
+pub fn is_claudes(input: &[u8]) -> bool {
+    let Some(json) = std::str::from_utf8(input).ok().and_then(|text| json::read(text).ok()) else { return false };
+    let transcript = json.text_of("transcript_path");
+    let elsewhere = |path: &String| path.split('/').any(|part| FOREIGN_FOLDERS.contains(&part));
+    event_name(&json).is_some()
+        && json.text_of("session_id").is_some()
+        && transcript.is_some_and(|path| !elsewhere(&path))
+        && FOREIGN.iter().all(|name| json.get(name).is_none())
+}
+
+/// The name of the event, as the bytes say it.
+pub fn name(input: &[u8]) -> Option<String> {
+    event_name(&json::read(std::str::from_utf8(input).ok()?).ok()?)
+}
+
+fn event_name(json: &Json) -> Option<String> {
+    json.text_of("hook_event_name").filter(|name| EventKind::is_event_name(name))
+}
+
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     let invalid = |what: String| Failure::new(Code::InputInvalid, what);
