@@ -6,7 +6,7 @@
 
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts;
-use crate::gate::Context;
+use crate::gate::{Context, owed};
 use crate::ledger::open::Ledger;
 use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
@@ -77,6 +77,7 @@ fn loop_guide(env: &Env, policy: &Policy, context: &Context) -> Result<String, F
         ("lines", policy.small.lines.to_string()),
         ("hydrator", context.agent("prompt-hydrator")),
         ("critic", context.agent("critic")),
+        ("at_the_end", owed::announce(policy, context)),
     ];
     Ok(Phrase::new("loop-guide.md", values).fill(&texts::template(env, "loop-guide.md")?))
 }

@@ -41,8 +41,9 @@ pub(super) fn answer(request: &Request, tasks: &[Task], temperament: Temperament
 /// The newest prompt is the task in hand.
 fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<Turn> {
     let (task, heard) = tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)))?;
-    let guide = hear(request).iter().any(|heard| heard.text().contains(GUIDE));
-    let deeds = next_deeds(task, &heard, temperament, guide);
+    let told = hear(request).into_iter().find(|heard| heard.text().contains(GUIDE));
+    let guide = told.filter(|_| temperament == Temperament::Obedient && task.is_large);
+    let deeds = next_deeds(task, &heard, temperament, guide.as_ref().map(Heard::text));
     let turn = deeds.into_iter().fold(None, |turn: Option<Turn>, deed| match turn {
         None => Some(deed.turn()),
         Some(turn) => Some(turn.and(&deed.tool, deed.input)),
@@ -57,7 +58,7 @@ const AT_THE_END: &str = "Once all changes are made";
 
 /// The newest advice comes first, then what was advised before, then the steps of the task, then what is advised for its
 /// end. An obedient agent plans a large task before it begins, where it was told how.
-fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: bool) -> Vec<Deed> {
+fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: Option<&str>) -> Vec<Deed> {
     let undone = |deed: &Deed, since: usize| !heard[since..].iter().any(|heard| heard.is_success_of(deed));
     let advice = |at: usize| temperament.heeds(&heard[at]);
     let now = |at: usize| {
@@ -66,7 +67,7 @@ fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: boo
         read_advice(now, task).into_iter().find(|deed| undone(deed, at))
     };
     let plan = start("prompt-hydrator");
-    let first = (guide && temperament == Temperament::Obedient && task.is_large && undone(&plan, 0)).then_some(plan);
+    let first = guide.is_some().then_some(plan).filter(|plan| undone(plan, 0));
     let step = || task.steps.iter().find(|step| undone(step, 0)).cloned();
     if let Some(deed) = first.or_else(|| (0..heard.len()).rev().find_map(now)).or_else(step) {
         return vec![deed];
@@ -75,15 +76,15 @@ fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: boo
         return Vec::new();
     }
     let last_step = heard.iter().rposition(|heard| task.steps.iter().any(|step| heard.is_success_of(step)));
-    let at_the_end = |at: usize| {
-        let text = advice(at)?;
+    let at_the_end = |text: String| {
         let later = text.split_once(AT_THE_END)?.1.split(['.', '\n']).next()?;
         let groups = later.split(" then ").map(|group| read_ending(group, task));
         groups
             .map(|group| group.into_iter().filter(|deed| undone(deed, last_step.unwrap_or(0))).collect())
             .find(|group: &Vec<Deed>| !group.is_empty())
     };
-    (0..heard.len()).rev().find_map(at_the_end).unwrap_or_default()
+    let mut advised = (0..heard.len()).rev().filter_map(advice).chain(guide.map(str::to_owned));
+    advised.find_map(at_the_end).unwrap_or_default()
 }
 
 /// What a text of ours tells the agent to do, in its order: names and commands stand in backticks, the verb before them.

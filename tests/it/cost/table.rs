@@ -16,7 +16,7 @@ pub(super) struct Row {
 
 impl Row {
     /// Bytes in the main conversation that are there because of our hooks.
-    fn added(&self) -> usize {
+    pub(super) fn added(&self) -> usize {
         self.ours.context.strict_sub(self.plain.context + self.listed)
     }
 }
@@ -86,6 +86,40 @@ fn in_kb(bytes: usize) -> String {
     let tenths = bytes.div_ceil(100);
     format!("{}.{}", tenths / 10, tenths % 10)
 }
+
+/// For the documentation: a line per task, a column per mode.
+pub(super) fn to_markdown(rows: &[Row]) -> String {
+    let modes = ["observe", "guard", "loop", "strict"];
+    let cell = |mode: &str, task: &str| {
+        let of = rows.iter().filter(|row| row.mode == mode && row.task == task);
+        let figures = of.map(|row| {
+            let more = row.ours.requests - row.plain.requests;
+            format!("{more} / {} / {} / {}", row.ours.subagents, row.ours.refusals, in_kb(row.added()))
+        });
+        let mut figures: Vec<String> = figures.collect();
+        figures.dedup();
+        figures.join("; ")
+    };
+    let mut tasks: Vec<(&str, usize)> = rows.iter().map(|row| (row.task, row.plain.requests)).collect();
+    tasks.sort_by_key(|(task, _)| SHOWN.iter().position(|(name, _)| name == task));
+    tasks.dedup();
+    let mut text = format!("| task | requests without | `{}` |\n|---|--:|---|---|---|---|\n", modes.join("` | `"));
+    for (task, plain) in tasks {
+        let words = SHOWN.iter().find(|(name, _)| *name == task).unwrap().1;
+        let cells: Vec<String> = modes.iter().map(|mode| cell(mode, task)).collect();
+        text += &format!("| {words} | {plain} | {} |\n", cells.join(" | "));
+    }
+    text
+}
+
+/// The tasks as a reader knows them.
+const SHOWN: [(&str, &str); 5] = [
+    ("typo", "fix a typo"),
+    ("follow-up", "a follow-up (\"Shorter!\")"),
+    ("question", "a question"),
+    ("tests", "\"Do the tests pass?\""),
+    ("feature", "a feature in four files, with a test"),
+];
 
 pub(super) fn to_json(rows: &[Row]) -> Value {
     let describe = |cost: &Cost| {
