@@ -30,6 +30,7 @@ mod mode;
 mod model;
 mod no_deadlock;
 mod notes;
+mod odd_files;
 mod other_clients;
 mod plugin;
 mod policy;

@@ -9,6 +9,7 @@ use crate::model::error::Failure;
 use crate::model::event::{EventKind, Refusal};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::text::json::{self, Json};
+use crate::text::plain::plain;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
@@ -147,12 +148,7 @@ fn join(first: &str, second: &str) -> String {
 
 /// Without control and direction-changing characters; a long text loses its middle.
 pub fn clean(text: &str) -> String {
-    let harmless = |c: &char| {
-        !c.is_control()
-            && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            || matches!(c, '\n' | '\t')
-    };
-    let text: String = text.chars().filter(harmless).collect();
+    let text = plain(text).into_owned();
     let long = text.chars().count();
     if long <= LONGEST {
         return text;
