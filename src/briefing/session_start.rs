@@ -5,7 +5,7 @@
 //! mode `loop` there is none, and no text asks for what is not enforced.
 
 use crate::config::policy::{Level, ModeLevel, Policy};
-use crate::config::texts;
+use crate::config::texts::{self, Library};
 use crate::gate::{Context, owed};
 use crate::ledger::open::Ledger;
 use crate::model::agent::AGENTS;
@@ -61,6 +61,23 @@ pub fn context(
     };
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     Ok(cut(&text, longest).to_owned())
+}
+
+/// Problems of texts that are told; `workflow check` lists the others.
+const TOLD: usize = 3;
+
+/// For the person: workflows and other texts of theirs, or of the project, that cannot be used.
+pub fn broken_texts(env: &Env, cwd: &Path) -> Option<String> {
+    let problems = Library::read(env, &texts::project(env, cwd)).problems;
+    let lines: Vec<String> = problems.iter().take(TOLD).map(|problem| one_line(&problem.to_string(), 300)).collect();
+    let more = problems.len().saturating_sub(TOLD);
+    let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
+    (!lines.is_empty()).then(|| {
+        let lines = lines.join("\n");
+        format!(
+            "a workflow cannot be used as it is:\n{lines}{more}\nhint: `aops-hook workflow check` lists every problem"
+        )
+    })
 }
 
 /// How work goes here, with the names our agents have here.

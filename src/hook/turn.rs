@@ -192,6 +192,9 @@ impl<'a> Turn<'a> {
         }
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
+            if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
+                self.add(Verdict::notice("workflow", words));
+            }
             if self.session().blocked().is_none() {
                 let text = briefing::session_start::context(env, self.policy(), self.session(), event, &self.context)?;
                 if !text.is_empty() {
