@@ -105,7 +105,7 @@ pub struct Seen {
     /// `PermissionRequest` only: a person is asked to approve the plan of plan mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_plan: bool,
-    /// `SessionStart` only: what was uncommitted then.
+    /// `SessionStart`, and a prompt after work that owed no commit: what was uncommitted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeMap<String, String>>,
     /// Its digest; older versions recorded none.

@@ -143,6 +143,9 @@ impl Session {
                 self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
             }
             EventKind::UserPromptSubmit if !refused => {
+                if seen.baseline_sha256.is_some() {
+                    self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
+                }
                 self.apply_prompt(&words(seen, "prompt").unwrap_or_default(), seen.meant);
             }
             EventKind::Stop => {

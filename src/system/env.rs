@@ -27,6 +27,8 @@ pub struct Env {
     pub client: String,
     /// Inside a tool call or hook of the client, as the environment says. A client above us is `ledger::clients`' business.
     pub inside_client: bool,
+    /// A variable says that Claude Code started us, as a hook or in a tool call.
+    pub of_claude: bool,
     /// A person sits at the client.
     pub attended: bool,
     pub no_color: bool,
@@ -79,6 +81,8 @@ impl Env {
             client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: OF_CLIENT.iter().any(|name| var(name).is_some())
                 || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code_")),
+            of_claude: var("CLAUDECODE").or_else(|| var("CLAUDE_CODE_SESSION_ID")).is_some()
+                || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code")),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
             in_run: var(RUN).is_some(),

@@ -31,6 +31,8 @@ mod mode;
 mod model;
 mod no_deadlock;
 mod notes;
+mod odd_files;
+mod other_clients;
 mod plugin;
 mod policy;
 mod real_client;
