@@ -13,6 +13,7 @@ mod client;
 mod cost;
 mod demo;
 mod doctor;
+mod executable;
 mod export;
 mod fail_closed;
 mod hostile;
