@@ -105,7 +105,11 @@ fn ending(policy: &Policy, context: &Context) -> Option<String> {
 
 /// The agent of ours that starts here and is to be briefed.
 fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static Agent> {
-    let agent = event.agent_type.as_deref().and_then(ours).filter(|_| context.start.shadowed.is_none())?;
+    let agent = event
+        .agent_type
+        .as_deref()
+        .and_then(ours)
+        .filter(|_| context.start.shadowed.is_none() && context.unproven.is_none())?;
     is_briefed(policy, context, agent).then_some(agent)
 }
 

@@ -12,6 +12,7 @@ use crate::checkpoint::rollback::Before;
 use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::{in_force, texts};
 use crate::gate::{self, Context, facts, rehearsal, repeat};
+use crate::ledger::clients;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::SessionKey;
 use crate::model::error::Failure;
@@ -256,6 +257,9 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
             (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
+            if let Some(client) = &seen.client {
+                clients::remember(env, client, &event.session_id);
+            }
             seen.root = Some(texts::project(env, cwd).display().to_string());
             let protected = tampering::protected(env, event);
             (seen.marks, seen.held) = (Some(tampering::marks(&protected)), Some(tampering::held(&protected)));

@@ -257,7 +257,7 @@ fn a_follow_up_does_not_void_the_plan_under_way() {
     let sandbox = in_mode("loop", "");
     let session = begun(&sandbox);
     session.prompt("add a greeting").silent();
-    session.event("SubagentStart", json!({"agent_id": "h1", "agent_type": "prompt-hydrator"})).said(&["Context"]);
+    session.begin_agent("h1", "prompt-hydrator").said(&["Context"]);
     session.prompt("in French").silent();
     let plan = json!({"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": ["c"], "steps": ["s"]});
     session.stop_agent("h1", "prompt-hydrator", &crate::support::fenced(plan)).silent();
