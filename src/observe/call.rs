@@ -192,12 +192,12 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let brought = if shut { executable::used(env, Path::new(&event.cwd), call) } else { None };
     let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     Some(CallContext {
-        executable,
-        brought,
         protected,
         reach,
         effect,
         why,
+        executable,
+        brought,
         touches_tree,
         outside,
         grows,

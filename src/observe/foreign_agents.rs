@@ -47,7 +47,8 @@ fn given(env: &Env) -> Vec<String> {
             Ok(Json::Object(members)) => names.extend(members.iter().filter_map(|(name, _)| meant(name))),
             // The name of a file, or what cannot be read: then it may be any.
             _ => {
-                names.extend(AGENTS.iter().filter(|agent| text.contains(agent.name)).map(|agent| agent.name.to_owned()))
+                names
+                    .extend(AGENTS.iter().filter(|agent| text.contains(agent.name)).map(|agent| agent.name.to_owned()));
             }
         }
     }

@@ -51,7 +51,9 @@ fn install_paths(json: &Json, found: &mut Vec<PathBuf>) {
     match json {
         Json::Object(members) => {
             found.extend(json.text_of("installPath").map(PathBuf::from));
-            members.iter().for_each(|(_, value)| install_paths(value, found));
+            for (_, value) in members {
+                install_paths(value, found);
+            }
         }
         Json::List(items) => items.iter().for_each(|item| install_paths(item, found)),
         _ => {}

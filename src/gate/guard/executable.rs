@@ -6,7 +6,7 @@
 use super::path::pattern::{fits, named, unnamed};
 use super::path::{Component, Protected, components, names};
 use crate::tool::targets::{Act, Target};
-use aops_shell::syntax::Word;
+use aops_shell::syntax::{Bit, Word};
 
 /// How a path is executable configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +101,8 @@ fn in_client_folder(rest: &[Component], at: usize, act: Act) -> Option<Executabl
 
 /// `*.md`, or a name that may end so.
 fn is_text(last: &Component) -> bool {
-    let end: String = Word { bits: last.clone(), ..Word::default() }.lossy();
-    end.ends_with(".md") || Word { bits: last.clone(), ..Word::default() }.literal().is_none()
+    let plain = last.iter().all(|bit| matches!(bit, Bit::Char(_)));
+    !plain || last.ends_with(&[Bit::Char('.'), Bit::Char('m'), Bit::Char('d')])
 }
 
 /// `.git/hooks/…`, `.git/config`, also of worktrees and submodules; and the folders that `core.hooksPath` usually names.
