@@ -15,6 +15,11 @@ pub fn of(env: &Env, trace: &str) -> Result<Option<Head>, Failure> {
     Ok(heads(env).newest(trace)?)
 }
 
+/// Every head of a session that is left, oldest first.
+pub fn all(env: &Env, trace: &str) -> Result<Vec<Head>, Failure> {
+    Ok(heads(env).all(trace)?)
+}
+
 pub fn blocked_in(env: &Env, project: &str) -> Result<Vec<Head>, Failure> {
     let mut blocked = heads(env).blocked()?;
     blocked.retain(|head| head.project == project);
@@ -22,6 +27,12 @@ pub fn blocked_in(env: &Env, project: &str) -> Result<Vec<Head>, Failure> {
 }
 
 pub fn export(env: &Env, head: &Head) -> Result<(), Failure> {
-    make_all(&env.config.join("aops"))?;
-    Ok(heads(env).export(head)?)
+    match heads(env).export(head) {
+        // Mostly the folder is there.
+        Err(_) => {
+            make_all(&env.config.join("aops"))?;
+            Ok(heads(env).export(head)?)
+        }
+        done => Ok(done?),
+    }
 }

@@ -17,6 +17,7 @@ use crate::text::sha256::sha256;
 use crate::text::stored::digest_of;
 use memchr::memmem;
 use rustix::fs::OFlags;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::mem;
@@ -137,7 +138,11 @@ impl SessionFiles<'_> {
             StateFile::Whole(_, witness) => witness.seq,
             _ => 0,
         };
-        let by_head = self.head.as_ref().map_or(0, |head| head.seq);
+        let exported = self.head.as_ref().map_or(0, |head| head.seq);
+        // Not forced to the disk, and the machine was off since: it can be there without its entry.
+        let lapsed = |boot: &String| !self.boot.is_empty() && boot != self.boot;
+        let is_lapsed = self.head.as_ref().and_then(|head| head.boot.as_ref()).is_some_and(lapsed);
+        let by_head = if is_lapsed { 0 } else { exported };
         let (proven, has) = (by_state.max(by_head), walk.folded.seq);
         if proven > has {
             if let StateFile::Whole(session, _) = state_file {
@@ -147,19 +152,9 @@ impl SessionFiles<'_> {
                     return Ok(Some(proven));
                 }
             }
-            let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
-            return Err(Failure::new(Code::RecoveryFailed, what));
+            return Err(cut_off(has, proven));
         }
-        Ok(None)
-    }
-
-    /// Where the exported head is of the last entry, the digests must be equal.
-    pub fn exported(&self, walk: &Walk) -> Result<(), Failure> {
-        let (seq, digest) = (walk.folded.seq, &walk.folded.head);
-        match self.head.as_ref().filter(|head| head.seq == seq && head.digest != *digest) {
-            Some(_) => Err(Failure::new(Code::RecoveryFailed, format!("entry {seq} is not the one that was exported"))),
-            None => Ok(()),
-        }
+        Ok(Some(exported).filter(|exported| is_lapsed && *exported > has))
     }
 
     fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {
@@ -193,6 +188,38 @@ impl SessionFiles<'_> {
                 return Ok(None);
             }
             window = (window * 4).min(self.long);
+        }
+    }
+}
+
+fn cut_off(has: u64, proven: u64) -> Failure {
+    let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
+    Failure::new(Code::RecoveryFailed, what)
+}
+
+/// The entry that the exported head is of must still be there.
+pub fn check_exported(head: Option<&Head>, ledger: &File, walk: &Walk) -> Result<(), Failure> {
+    let Some(head) = head.filter(|head| head.seq > 0) else { return Ok(()) };
+    let (seq, has) = (head.seq, walk.folded.seq);
+    let found = match seq.cmp(&has) {
+        Ordering::Greater => return Err(cut_off(has, seq)),
+        Ordering::Equal => Some(walk.folded.head.clone()),
+        Ordering::Less => digest_at(ledger, walk.bytes, seq)?,
+    };
+    let what = || format!("entry {seq} is not the one that was exported");
+    if found.as_ref() == Some(&head.digest) { Ok(()) } else { Err(Failure::new(Code::RecoveryFailed, what())) }
+}
+
+/// The digest of an entry, looked for from the end: the newest head is of one of the last.
+fn digest_at(ledger: &File, long: u64, seq: u64) -> Result<Option<String>, Failure> {
+    let mut window = (16 << 10).min(long);
+    loop {
+        let bytes = folder::read_at(ledger, LEDGER_FILE, long - window, window)?;
+        let mut lines = bytes.split(|b| *b == b'\n').rev().filter_map(Line::read);
+        match lines.find(|line| line.seq <= seq) {
+            Some(line) => return Ok((line.seq == seq).then(|| line.digest.to_owned())),
+            None if window == long => return Ok(None),
+            None => window = (window * 4).min(long),
         }
     }
 }

@@ -174,6 +174,9 @@ pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Ch
     let files = SessionFiles { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry_run: true };
     let mut walk = Walk::new(Session::default(), trace, 0);
     files.vouch(&state_file, &mut walk);
+    for older in heads::all(env, trace)? {
+        walk.vouch(older.seq, &older.digest);
+    }
     let mut bad = None;
     let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, &mut bad) {
         Ok(torn) => (torn, files.witnessed(&state_file, &walk).err()),

@@ -24,6 +24,7 @@ mod ledger_crash;
 mod ledger_damage;
 mod ledger_heads;
 mod ledger_load;
+mod ledger_tail;
 mod licences;
 mod memory;
 mod mode;
