@@ -8,6 +8,7 @@ pub mod tampering;
 pub mod foreign_agents;
 pub mod checks;
 pub mod client;
+pub mod authority;
 pub mod growth;
 pub mod plan;
 pub mod evidence;

@@ -6,6 +6,7 @@ mod support;
 mod faults;
 
 mod agents_at_work;
+mod authority;
 mod checks;
 mod cli_texts;
 mod client;

@@ -130,6 +130,7 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
         prompt: some("prompt").unwrap_or_default(),
         report: some("last_assistant_message").unwrap_or_default(),
         busy: busy(json),
+        timers: timers(json),
         source: some("source").or_else(|| some("reason")).unwrap_or_default(),
         file_path: some("file_path").unwrap_or_default(),
         about: about(kind, json),
@@ -165,6 +166,11 @@ fn busy(json: &Json) -> bool {
     let Some(Json::List(tasks)) = json.get("background_tasks") else { return false };
     let runs = |task: &Json| task.text_of("status").is_none_or(|status| status == "running");
     tasks.iter().any(|task| task.text_of("type").as_deref() == Some("subagent") && runs(task))
+}
+
+fn timers(json: &Json) -> Vec<String> {
+    let Some(Json::List(timers)) = json.get("session_crons") else { return Vec::new() };
+    timers.iter().filter_map(|timer| timer.text_of("prompt")).collect()
 }
 
 /// The call of an agent is over, and the agent is not.

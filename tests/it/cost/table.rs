@@ -3,6 +3,7 @@
 use super::count::Cost;
 use super::{CONFIGURATIONS, Measured, Setup};
 use serde_json::{Value, json};
+use std::fmt::Write;
 
 pub(super) struct Row {
     pub(super) mode: &'static str,
@@ -82,7 +83,7 @@ pub(super) fn to_text(rows: &[Row], columns: &[Column]) -> String {
 }
 
 /// Rounded up to one decimal.
-fn in_kb(bytes: usize) -> String {
+pub(super) fn in_kb(bytes: usize) -> String {
     let tenths = bytes.div_ceil(100);
     format!("{}.{}", tenths / 10, tenths % 10)
 }
@@ -107,7 +108,7 @@ pub(super) fn to_markdown(rows: &[Row]) -> String {
     for (task, plain) in tasks {
         let words = SHOWN.iter().find(|(name, _)| *name == task).unwrap().1;
         let cells: Vec<String> = modes.iter().map(|mode| cell(mode, task)).collect();
-        text += &format!("| {words} | {plain} | {} |\n", cells.join(" | "));
+        writeln!(text, "| {words} | {plain} | {} |", cells.join(" | ")).unwrap();
     }
     text
 }
