@@ -100,7 +100,7 @@ impl Ledger {
         let lock = Lock::acquire(&place.dir)?;
         let (file, _) = open_file(&place, false)?;
         let walk = Walk::new(Session::default(), trace, 0);
-        let loaded = Loaded { walk, repairs: Vec::new() };
+        let loaded = Loaded { walk, repairs: Vec::new(), lapsed: false };
         Ok(Self::new(place, file, Some(lock), trace.to_owned(), loaded))
     }
 
@@ -205,7 +205,8 @@ fn load(
     thorough: bool,
 ) -> Result<Option<(Loaded, bool)>, Failure> {
     let state_file = StateFile::read(&place.dir)?;
-    let mut files = SessionFiles { dir: &place.dir, file, trace, long, head: None, boot: "", dry_run: env.dry_run };
+    let mut files =
+        SessionFiles { dir: &place.dir, file, trace, long, head: None, lapsed: 0, boot: "", dry_run: env.dry_run };
     if let StateFile::Whole(session, witness) = &state_file {
         if session.state.session_id != trace {
             return Ok(None);
@@ -217,26 +218,24 @@ fn load(
         if witness.bytes == long && !ahead && files.holds(session, witness)? {
             let walk = files.resume(session, witness);
             recover::check_exported(files.head.as_ref(), file, &walk)?;
-            return Ok(Some((Loaded { walk, repairs: Vec::new() }, thorough)));
+            return Ok(Some((Loaded { walk, repairs: Vec::new(), lapsed: false }, thorough)));
         }
     } else if !files.is_ours()? {
         return Ok(None);
     }
     let boot = boot_id();
     files.boot = &boot;
-    files.head = heads::of(env, trace)?;
+    (files.head, files.lapsed) = heads::proving(env, trace, &boot)?;
     if long == 0 && matches!(state_file, StateFile::Missing) && files.head.as_ref().is_none_or(|head| head.seq == 0) {
         // A block outlives the ledger it was in.
         let blocked = files.head.filter(|head| head.blocked).map(|head| {
             Fact::Block(Blocked { by: "the exported head".to_owned(), reason: head.reason.unwrap_or_default() })
         });
         let walk = Walk::new(Session::default(), trace, 0);
-        return Ok(Some((Loaded { walk, repairs: blocked.into_iter().collect() }, true)));
+        return Ok(Some((Loaded { walk, repairs: blocked.into_iter().collect(), lapsed: false }, true)));
     }
     let loaded = files.recover(&state_file)?;
-    // One behind the end was judged there.
-    let head = files.head.as_ref().filter(|head| head.seq <= loaded.walk.folded.seq);
-    recover::check_exported(head, file, &loaded.walk)?;
+    recover::check_exported(files.head.as_ref(), file, &loaded.walk)?;
     Ok(Some((loaded, true)))
 }
 
@@ -261,12 +260,8 @@ impl Ledger {
         }
         let before = self.loaded.walk.bytes;
         let sync = facts.iter().any(Fact::must_sync);
-        let export = facts.iter().any(exports);
-        if export && !self.compared {
-            // A newer head would hide that entries of an older one are gone.
-            recover::check_exported(heads::of(env, &self.trace)?.as_ref(), &self.file, &self.loaded.walk)?;
-            self.compared = true;
-        }
+        let export = facts.iter().any(exports) || std::mem::take(&mut self.loaded.lapsed);
+        let older = if export { self.compare(env, &facts)? } else { None };
         // From here to the end of the writes the session in memory is ahead of the disk.
         self.failed = true;
         let batch = self.batch(env, &facts)?;
@@ -282,19 +277,38 @@ impl Ledger {
         }
         self.failed = false;
         if export && self.unexported.is_none() {
-            self.unexported = self.export_head(env, sync).err();
+            let synced = sync || facts.iter().any(|fact| matches!(fact, Fact::Insights(_)));
+            self.unexported = self.export_head(env, synced, older).err();
         }
         Ok(())
     }
 
     /// Keeps the newest digest apart from the ledger.
     pub fn export(&self, env: &Env) -> Result<(), Failure> {
-        self.export_head(env, true)
+        self.export_head(env, true, None)
     }
 
-    fn export_head(&self, env: &Env, synced: bool) -> Result<(), Failure> {
+    /// Compares the ledger with its exported head before a newer one hides that entries are gone. A block is recorded even
+    /// then; the head that must stay is returned.
+    fn compare(&mut self, env: &Env, facts: &[Fact]) -> Result<Option<Head>, Failure> {
+        // One that cannot be read cannot be replaced either: the export says so.
+        let Some(head) = heads::of(env, &self.trace).ok().flatten().filter(|_| !self.compared) else { return Ok(None) };
+        match recover::check_exported(Some(&head), &self.file, &self.loaded.walk) {
+            Ok(()) => self.compared = true,
+            Err(_) if facts.iter().any(|fact| matches!(fact, Fact::Block(_))) => return Ok(Some(head)),
+            Err(failure) => return Err(failure),
+        }
+        Ok(None)
+    }
+
+    fn export_head(&self, env: &Env, synced: bool, older: Option<Head>) -> Result<(), Failure> {
+        let now = self.head(env);
         let boot = Some(self.session().memory.boot.clone()).filter(|_| !synced);
-        heads::export(env, &Head { boot, ..self.head(env) }).map_err(|failure| {
+        let head = match older {
+            Some(older) => Head { digest: older.digest, seq: older.seq, ..now },
+            None => Head { boot, ..now },
+        };
+        heads::export(env, &head).map_err(|failure| {
             let seq = self.session().seq;
             let what = format!("entry {seq} is recorded, but its head was not exported: {}", failure.what);
             Failure::new(failure.code, what)
@@ -396,7 +410,6 @@ fn exports(fact: &Fact) -> bool {
         | Fact::Verdict(_)
         | Fact::Waive(_)
         | Fact::Violation(_)
-        | Fact::Recovery(_)
         | Fact::Insights(_) => true,
         Fact::Call(step) => step.to == CallState::Denied,
         Fact::Event(seen) => seen.ends_turn() || seen.said.as_ref().is_some_and(|said| said.ruling == "deny"),

@@ -35,6 +35,8 @@ pub struct Loaded {
     pub walk: Walk,
     /// Recorded before the facts of the next batch.
     pub repairs: Vec<Fact>,
+    /// An exported head may be of an entry that a power loss took: a newer one is due.
+    pub lapsed: bool,
 }
 
 pub struct SessionFiles<'a> {
@@ -43,6 +45,8 @@ pub struct SessionFiles<'a> {
     pub trace: &'a str,
     pub long: u64,
     pub head: Option<Head>,
+    /// The number of a head that a power loss can have left without its entry.
+    pub lapsed: u64,
     pub boot: &'a str,
     /// Torn bytes are not set aside.
     pub dry_run: bool,
@@ -74,7 +78,7 @@ impl SessionFiles<'_> {
             repairs.clear();
         }
         walk.last = if walk.folded.is_new() { 0 } else { walk.last };
-        Ok(Loaded { walk, repairs })
+        Ok(Loaded { walk, repairs, lapsed: self.lapsed > 0 })
     }
 
     /// Read-only: the session as the ledger alone proves it, and the bytes after the last mark.
@@ -138,11 +142,7 @@ impl SessionFiles<'_> {
             StateFile::Whole(_, witness) => witness.seq,
             _ => 0,
         };
-        let exported = self.head.as_ref().map_or(0, |head| head.seq);
-        // Not forced to the disk, and the machine was off since: it can be there without its entry.
-        let lapsed = |boot: &String| !self.boot.is_empty() && boot != self.boot;
-        let is_lapsed = self.head.as_ref().and_then(|head| head.boot.as_ref()).is_some_and(lapsed);
-        let by_head = if is_lapsed { 0 } else { exported };
+        let by_head = self.head.as_ref().map_or(0, |head| head.seq);
         let (proven, has) = (by_state.max(by_head), walk.folded.seq);
         if proven > has {
             if let StateFile::Whole(session, _) = state_file {
@@ -154,7 +154,7 @@ impl SessionFiles<'_> {
             }
             return Err(cut_off(has, proven));
         }
-        Ok(Some(exported).filter(|exported| is_lapsed && *exported > has))
+        Ok(Some(self.lapsed).filter(|lapsed| *lapsed > has))
     }
 
     fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {

@@ -50,9 +50,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
-            if context.unproven.is_none() {
-                context.report = report(env, session, event);
-            }
+            context.report = report(env, session, event, context.unproven.is_none());
         }
         EventKind::Stop if !event.busy => {
             let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
@@ -119,7 +117,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
         }
-        EventKind::SubagentStop => context.report = report(env, session, event),
+        EventKind::SubagentStop => context.report = report(env, session, event, true),
         EventKind::UserPromptSubmit => context.prompt = Prompt::read(&event.prompt, |_| false),
         _ => {}
     }
@@ -246,11 +244,12 @@ fn list_named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, 
     (reached.chain(fields).collect(), commands.collect())
 }
 
-fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<AgentReport, String>> {
+/// What an agent found that is waited for; or an audit that was called and whose start we missed, since its BLOCK stands.
+fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
     let agent = ours(kind)?;
-    // An audit's BLOCK stands, whether or not we saw the audit begin.
-    if session.awaited(id, kind).is_none() && agent.name != "custodiet" {
+    let missed = || agent.name == "custodiet" && authority::is_called(env, session, agent.name);
+    if !(proven && session.awaited(id, kind).is_some() || missed()) {
         return None;
     }
     Some(agent_report::read(agent, &event.report, &workflows(env, event)))
