@@ -80,9 +80,9 @@ fn e01_e02_what_was_taken_back_is_noticed() {
             let new = session.entries().into_iter().skip(before);
             assert!(new.into_iter().any(|entry| entry["_digest"] == exported["digest"]), "{deed}: exported at once");
             if cut {
-                copy.cut()
+                copy.cut();
             } else {
-                copy.restore()
+                copy.restore();
             }
             let case = format!("{deed}, cut {cut}");
             let verified = sandbox.person(&["verify", &session.id]);
