@@ -1,3 +1,4 @@
+mod danger;
 mod run;
 mod speech;
 mod stop;

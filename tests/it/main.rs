@@ -10,6 +10,7 @@ mod checks;
 mod cli_texts;
 mod client;
 mod cost;
+mod danger;
 mod demo;
 mod doctor;
 mod export;
