@@ -33,7 +33,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Vec<
 }
 
 fn found(id: &str, what: String) -> Vec<Danger> {
-    rule(id).into_iter().map(|rule| Danger { rule, what: what.clone() }).collect()
+    rule(id).map(|rule| Danger { rule, what }).into_iter().collect()
 }
 
 /// The file that a tool of the client reads or changes; a search may also name it by a pattern.

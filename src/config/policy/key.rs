@@ -74,7 +74,6 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 });
 
 /// The keys that are fields of the policy.
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn fields() -> Vec<Key> {
     keys! {
     mode.level: Form::OneOf(ModeLevel::WORDS), Raise,

@@ -11,9 +11,7 @@ fn danger() {
         calls(CallContext { dangers: ids.iter().map(danger).collect(), ..CallContext::default() })
     };
     let attended = |ids: &[&str]| Context { attended: true, ..found(ids) };
-    let set = |id: &str, level| {
-        with_policy(|policy| policy.danger.extend([(id.to_owned(), level)]))
-    };
+    let set = |id: &str, level| with_policy(|policy| policy.danger.extend([(id.to_owned(), level)]));
     refused(&working(), &call("Bash"), &found(&["git-discard"]), "danger", "danger.md");
     assert_eq!(said(&working(), &call("Bash"), &attended(&["git-discard"])).1, Ruling::Ask);
     refused(&working(), &call("Bash"), &attended(&["rm-system"]), "danger", "danger.md");

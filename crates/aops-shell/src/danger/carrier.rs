@@ -29,6 +29,8 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
 
 /// `docker exec box rm -rf /data`, `kubectl exec pod -- sh -c …`
 pub(super) fn contained(search: &mut Search, call: &Call) {
+    #[rustfmt::skip]
+    const VALUED: &[&str] = &[ "-e", "--env", "-u", "--user", "-w", "--workdir", "--env-file", "-n", "--namespace", "-c", "--container", "--detach-keys", "--index", ];
     let verbs = ["exec", "run", "debug"];
     let Some(at) = call.texts.iter().position(|text| verbs.contains(&text.as_str())) else { return };
     // Nothing of this machine is lost inside a container that is made for the command.
@@ -47,21 +49,6 @@ pub(super) fn contained(search: &mut Search, call: &Call) {
         return search.words(call.from(dashes + 1), call.simple);
     }
     // Without `--` the command begins behind the options and the container's name.
-    const VALUED: &[&str] = &[
-        "-e",
-        "--env",
-        "-u",
-        "--user",
-        "-w",
-        "--workdir",
-        "--env-file",
-        "-n",
-        "--namespace",
-        "-c",
-        "--container",
-        "--detach-keys",
-        "--index",
-    ];
     let mut at = at + 1;
     while call.texts.get(at).is_some_and(|text| text.starts_with('-')) {
         at += if VALUED.contains(&call.texts[at].as_str()) { 2 } else { 1 };

@@ -162,7 +162,7 @@ fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program)
             search.text(text, simple);
         }
     }
-    if TREES.contains(&name) && !(name == "rm" && !called.whole.contains('.')) {
+    if TREES.contains(&name) && (name != "rm" || called.whole.contains('.')) {
         if words.is_empty() {
             let all: Vec<Word> = program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
             removed(search, simple, &all);

@@ -92,8 +92,8 @@ pub(super) fn find(search: &mut Search, call: &Call) {
 /// Every name that is looked for is a file that a tool makes again.
 fn only_generated(call: &Call) -> bool {
     const NAMES: &[&str] = &["*.pyc", "*.pyo", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
-    let named = |pair: &[String]| matches!(pair[0].as_str(), "-name" | "-iname");
-    let mut names = call.texts.windows(2).filter(|pair| named(pair)).map(|pair| pair[1].as_str()).peekable();
+    let is_name = |pair: &[String]| matches!(pair[0].as_str(), "-name" | "-iname");
+    let mut names = call.texts.windows(2).filter(|pair| is_name(pair)).map(|pair| pair[1].as_str()).peekable();
     let plain = !call.texts.iter().any(|text| matches!(text.as_str(), "!" | "-not"));
     plain && names.peek().is_some() && names.all(|name| NAMES.contains(&name))
 }
@@ -221,7 +221,7 @@ pub(super) fn chmod(search: &mut Search, call: &Call) {
     let shuts = whole && matches!(mode.as_str(), "000" | "0" | "a-rwx" | "-rwx" | "a=");
     let scratch = grave == Spot::Scratch && !whole;
     let tree = whole && matches!(grave, Spot::Root | Spot::System | Spot::Project | Spot::Unknown);
-    let broad = tree && !(grave == Spot::Project && !open && !shuts) && !(grave == Spot::Unknown && !open);
+    let broad = tree && !(grave == Spot::Project && !open && !shuts) && (grave != Spot::Unknown || open);
     if open && !scratch || sets_id || shuts || broad || matches!(grave, Spot::Root | Spot::System) && !whole {
         search.add("permission-change", call.simple);
     }
@@ -277,6 +277,7 @@ pub(super) fn is_device(path: &str) -> bool {
 
 /// Files of the shell's start, of credentials and of git's own, wherever they are.
 fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool) {
+    const GUARDED: &[&str] = &["HEAD", "config", "hooks", "index", "logs", "objects", "packed-refs", "refs"];
     #[rustfmt::skip]
     const STARTS: &[&str] = &[
         ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
@@ -303,7 +304,6 @@ fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool
             return search.add("credential-write", simple);
         }
         let inside = path.split_once("/.git/").map(|(_, inside)| inside);
-        const GUARDED: &[&str] = &["HEAD", "config", "hooks", "index", "logs", "objects", "packed-refs", "refs"];
         if inside.is_some_and(|rest| GUARDED.iter().any(|name| below(rest, name).is_some())) {
             return search.add("git-internals", simple);
         }

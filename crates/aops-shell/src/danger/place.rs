@@ -141,7 +141,7 @@ impl Place<'_> {
             let cached = rest.starts_with(".cache/") || is_generated(rest, GENERATED_ANYWHERE);
             return if cached { Spot::Scratch } else { Spot::Outside };
         }
-        if TEMPORARY.iter().any(|root| temporary(root)) || whole.starts_with("/run/user/") {
+        if TEMPORARY.iter().any(temporary) || whole.starts_with("/run/user/") {
             return Spot::Scratch;
         }
         if SYSTEM.iter().any(|root| below(whole, root).is_some()) {

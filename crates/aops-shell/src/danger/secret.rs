@@ -53,13 +53,13 @@ pub fn is_secret(path: &str) -> bool {
     let named = NAMES.contains(&name) && !in_code(&lower, name);
     let public = PUBLIC.iter().any(|part| name.contains(part));
     let ends = ENDS.iter().any(|end| name.ends_with(end) && name.len() > end.len()) && !public;
-    let account = name.ends_with(".json")
-        && (name.starts_with("service-account") || name.starts_with("service_account"))
-        || name.ends_with(".json") && name.starts_with("serviceaccount");
+    let (stem, kind) = name.rsplit_once('.').unwrap_or((name, ""));
+    let account = kind == "json"
+        && ["service-account", "service_account", "serviceaccount"].iter().any(|of| stem.starts_with(of));
     let folder = |folder: &&str| lower.contains(*folder) || format!("{lower}/").ends_with(folder);
     let plain = PLAIN.iter().any(|end| name == *end || end.starts_with('.') && name.ends_with(end));
     let aws = lower.contains("/.aws/") && name == "config";
-    let dotted = name.ends_with(".env") && name.len() > 4 && !is_model(name.trim_end_matches(".env"));
+    let dotted = kind == "env" && !stem.is_empty() && !is_model(stem);
     let process = lower.starts_with("/proc/") && name == "environ";
     named
         || ends

@@ -50,14 +50,14 @@ fn statements(text: &str) -> Vec<Vec<String>> {
 }
 
 fn destructive(words: &[String]) -> bool {
-    let is = |at: usize, known: &[&str]| words.get(at).is_some_and(|word| known.contains(&word.as_str()));
-    let has = |wanted: &str| words.iter().any(|word| word == wanted);
     #[rustfmt::skip]
     const DROPPED: &[&str] = &[
         "TABLE", "DATABASE", "SCHEMA", "INDEX", "VIEW", "USER", "ROLE", "KEYSPACE", "COLLECTION", "SEQUENCE", "TABLESPACE",
         "FUNCTION", "PROCEDURE", "TRIGGER", "TYPE", "EXTENSION", "MATERIALIZED", "EXTERNAL", "SNAPSHOT", "MODEL", "STAGE",
         "WAREHOUSE", "STREAM", "PIPE", "OWNED", "PARTITION", "COLUMN",
     ];
+    let is = |at: usize, known: &[&str]| words.get(at).is_some_and(|word| known.contains(&word.as_str()));
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
     // A statement may follow something else on the same line: `psql -c "BEGIN; DROP …"` is cut, `EXPLAIN` is not.
     let at = words.iter().position(|word| !matches!(word.as_str(), "BEGIN" | "(" | "\\C")).unwrap_or(0);
     if is(at, &["DROP"]) {
@@ -84,12 +84,12 @@ fn destructive(words: &[String]) -> bool {
 fn always(words: &[String]) -> bool {
     let Some(at) = words.iter().position(|word| word == "WHERE") else { return false };
     let rest: Vec<&str> = words[at + 1..].iter().map(String::as_str).collect();
-    matches!(rest.as_slice(), ["TRUE"] | ["1"] | ["1", "=", "1"] | ["'", "=", "'"])
+    matches!(rest.as_slice(), ["TRUE" | "1"] | ["1", "=", "1"] | ["'", "=", "'"])
 }
 
 /// What the shell of a document store, or of a store of keys, would lose.
 pub(super) fn drops_documents(code: &str) -> bool {
-    let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase();
+    #[rustfmt::skip]
     const CALLS: &[&str] = &[
         "dropdatabase(",
         ".drop(",
@@ -103,5 +103,6 @@ pub(super) fn drops_documents(code: &str) -> bool {
         "updatemany({},",
         "shutdownserver(",
     ];
+    let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase();
     CALLS.iter().any(|call| plain.contains(call))
 }

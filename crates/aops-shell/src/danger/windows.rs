@@ -21,6 +21,8 @@ pub fn powershell_destroys(line: &str) -> bool {
             }
             "format" => words.get(1).is_some_and(|word| word.len() == 2 && word.ends_with(':')),
             "format-volume"
+            | "iex"
+            | "invoke-expression"
             | "clear-disk"
             | "remove-partition"
             | "initialize-disk"
@@ -32,7 +34,6 @@ pub fn powershell_destroys(line: &str) -> bool {
             | "remove-vm"
             | "disable-computerrestore" => true,
             "vssadmin" | "wmic" | "reg" | "bcdedit" | "schtasks" | "sc" | "net" => has(&["delete", "/delete"]),
-            "iex" | "invoke-expression" => true,
             _ => false,
         }
     })
