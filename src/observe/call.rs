@@ -19,8 +19,8 @@ use crate::session::prompt::Prompt;
 use crate::session::state::{OpenCall, RunStep};
 use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
-use crate::tool::effect;
 use crate::tool::targets::{self, CommandRun, Targets};
+use crate::tool::{danger, effect};
 use aops_shell::class::certain;
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
@@ -179,6 +179,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     let outside = outside::of(env, session, event, line.as_ref(), effect);
+    let dangers = danger::of(tool, input, line.as_ref(), &ground);
     let grows = growth::of_edit(env, session, event);
     let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     Some(CallContext {
@@ -190,6 +191,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         outside,
         grows,
         tests,
+        dangers,
         paths,
         commands,
         saves,
