@@ -71,8 +71,12 @@ fn find(env: &Env, cwd: &Path, root: &Path) -> Vec<(String, String)> {
         let skills = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
         let mut manifests: Vec<PathBuf> = skills.map(|item| item.path().join(".claude-plugin/plugin.json")).collect();
         manifests.sort();
-        texts.into_iter().for_each(|path| add(path, &brings));
-        manifests.into_iter().for_each(|path| add(path, &|_| Some("a plugin")));
+        for path in texts {
+            add(path, &brings);
+        }
+        for path in manifests {
+            add(path, &|_| Some("a plugin"));
+        }
     }
     found
 }
