@@ -102,7 +102,11 @@ fn is_client(word: &Word, at: usize) -> bool {
 
 fn is_unhooked(arguments: &[Word]) -> bool {
     let given = |word: &Word, option: &str| word.is(option) || word.starts_with(&format!("{option}="));
-    arguments.iter().any(|word| UNHOOKED.iter().any(|option| given(word, option)))
+    // What arrives by `xargs` may be any option, unless the line says all of it.
+    let arrives =
+        |word: &Word| word.splits && word.bits == [Bit::Any] && word.unknown.is_empty() && word.said.is_none();
+    let mut words = arguments.iter().flat_map(meanings);
+    words.any(|word| UNHOOKED.iter().any(|option| given(word, option))) || arguments.iter().any(arrives)
 }
 
 fn unhooks(arguments: &[Word]) -> bool {
