@@ -44,6 +44,7 @@ mod report;
 mod rollback;
 mod runs;
 mod schemas;
+mod shell_lines;
 mod simulate;
 mod slash_commands;
 mod speed;

@@ -10,6 +10,7 @@ mod scope;
 mod word;
 mod found;
 mod walk;
+mod each;
 mod wrap;
 mod simple;
 

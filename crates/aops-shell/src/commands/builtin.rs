@@ -184,23 +184,16 @@ fn formatted(command: &Invocation, words: &[Word]) -> Class {
 /// What each argument of a format is read as: `d` for a number, `s` for text, `n` for a variable.
 fn conversions(format: &str) -> Vec<char> {
     let mut all = Vec::new();
-    let mut letters = format.replace("%%", "").chars().collect::<Vec<_>>().into_iter();
-    while letters.any(|c| c == '%') {
-        let mut in_time = false;
-        for c in letters.by_ref() {
-            in_time |= c == '(';
-            match c {
-                '*' => all.push('d'),
-                _ if in_time && c != 'T' => {}
-                'n' => all.push('n'),
-                's' | 'b' | 'q' | 'Q' => all.push('s'),
-                c if c.is_ascii_alphabetic() && !"hlLjzt".contains(c) => all.push('d'),
-                _ => continue,
-            }
-            if c != '*' && !(in_time && c != 'T') {
-                break;
-            }
-        }
+    for part in format.replace("%%", "").split('%').skip(1) {
+        // `%(…)T` takes a time, and `*` a width.
+        let part = part.rsplit_once(")T").map_or(part, |_| "d");
+        let end = part.find(|c: char| c.is_ascii_alphabetic() && !"hlLjzt".contains(c)).unwrap_or(part.len());
+        all.extend(part[..end].chars().filter(|c| *c == '*').map(|_| 'd'));
+        all.extend(part[end..].chars().next().map(|letter| match letter {
+            's' | 'b' | 'q' | 'Q' => 's',
+            'n' => 'n',
+            _ => 'd',
+        }));
     }
     all
 }
@@ -258,4 +251,19 @@ pub(super) fn unset(command: &Invocation) -> Class {
         return Err(command.refusal(""));
     }
     own_names(command, sorted.operands.into_iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::conversions;
+
+    #[test]
+    fn a_format_says_what_its_arguments_are() {
+        let read = |format: &str| conversions(format).into_iter().collect::<String>();
+        assert_eq!(read("%s\n"), "s");
+        assert_eq!(read("%-10s|%5.2f%%|%ld"), "sdd");
+        assert_eq!(read("%*d %n"), "ddn");
+        assert_eq!(read("%(%F)T %b"), "ds");
+        assert_eq!(read("100%"), "");
+    }
 }

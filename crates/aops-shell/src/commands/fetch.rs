@@ -87,8 +87,8 @@ fn kept(sorted: &Sorted, by_address: bool) -> Touched {
     let folder = sorted.values(&["-P", "--output-dir", "--directory-prefix"]).next().cloned();
     let folder = folder.unwrap_or_else(|| Word::of("."));
     // `curl --output-dir folder -o name`
-    let named = sorted.written.iter().map(|name| (name.from_folder(&folder), Act::Write));
-    files.extend(named.collect::<Files>());
+    let placed = sorted.written.iter().map(|name| (name.from_folder(&folder), Act::Write));
+    files.extend(placed.collect::<Files>());
     let names = sorted.operands.iter().filter(|_| by_address).map(|word| word.last_part());
     files.extend(names.map(|name| (name.from_folder(&folder), Act::Write)));
     Touched::files(files)

@@ -85,7 +85,7 @@ pub(super) fn copies(command: &Invocation) -> Files {
     let keeps = KEEPING.contains(&name);
     let is_kept = !simple.writes.is_empty()
         || command.arguments.iter().any(|word| word.starts_with("-o") || word.starts_with("--output"));
-    if !keeps && !(is_kept && DUMPING.contains(&name)) {
+    if !(keeps || is_kept && DUMPING.contains(&name)) {
         return Vec::new();
     }
     let folder = command.sort_by(&["-C= --directory="]).values(&["-C", "--directory"]).next().cloned();

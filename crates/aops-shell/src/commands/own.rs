@@ -49,7 +49,7 @@ pub(super) fn tracker(command: &Invocation) -> Class {
         let text = word.lossy();
         let name = text.split('=').next().unwrap_or_default();
         let listed = |sign: &str| {
-            BD.split(' ').any(|row| row.strip_suffix(sign) == Some(name) && !row.ends_with('=') == sign.is_empty())
+            BD.split(' ').any(|row| row.strip_suffix(sign) == Some(name) && row.ends_with('=') != sign.is_empty())
         };
         let known = word.is_firm() || text.contains('=') && word.shifts.is_none_or(|at| at > name.chars().count());
         if !known || word.splits {

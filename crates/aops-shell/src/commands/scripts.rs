@@ -317,7 +317,7 @@ impl AwkReader<'_> {
             "getline" | "length" => self.before = LastToken::Bracket,
             "return" | "in" | "case" | "else" | "do" | "if" | "while" | "exit" | "delete" | "for" | "function"
             | "func" | "next" | "nextfile" | "break" | "continue" | "default" | "switch" | "BEGIN" | "END" => {
-                self.before = LastToken::Other
+                self.before = LastToken::Other;
             }
             _ => {}
         }

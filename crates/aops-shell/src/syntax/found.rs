@@ -118,9 +118,9 @@ pub(super) enum Prints {
 }
 
 /// What this program prints: one pipeline whose last stage is a plain command, and none of `functions`.
-pub(super) fn prints(program: &Run, functions: &[String]) -> Prints {
-    let Run::Tree(list) = program else { return Prints::Anything };
-    let [Statement { pipelines, background: false }] = list.as_slice() else { return Prints::Anything };
+pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
+    let Run::Tree(program) = run else { return Prints::Anything };
+    let [Statement { pipelines, background: false }] = program.as_slice() else { return Prints::Anything };
     let [(_, stages)] = pipelines.as_slice() else { return Prints::Anything };
     let Some(Command::Simple(last)) = stages.last() else { return Prints::Anything };
     let words: Vec<&str> = last.words.iter().map(|word| word.text).collect();

@@ -37,7 +37,7 @@ impl Terms {
                 byte if byte.is_ascii_digit() => {
                     let end = name_end(at);
                     // `16#ff`
-                    if bytes.get(end) == Some(&b'#') { end + 1 } else { end }
+                    if bytes.get(end) == Some(&b'#') { name_end(end + 1) } else { end }
                 }
                 byte if is_name_byte(byte) => {
                     let end = name_end(at);

@@ -126,9 +126,9 @@ impl Scan<'_> {
             let end = self.raw.closing(begin + 1, to, b'[', b']').unwrap_or(to);
             self.sum(begin + 1, end);
             if self.is_slice(end + 1, to) {
-                self.sum(end + 1, to)
+                self.sum(end + 1, to);
             } else {
-                self.inside(end, to)
+                self.inside(end, to);
             }
             return self.variable(name, quoted);
         }
@@ -149,9 +149,9 @@ impl Scan<'_> {
             _ => {
                 // Cut, replaced, indirect: anything, though it may still run programs.
                 if self.is_slice(begin, to) {
-                    self.sum(begin, to)
+                    self.sum(begin, to);
                 } else {
-                    self.inside(begin, to)
+                    self.inside(begin, to);
                 }
                 self.word.named.extend(self.scope.value(name).unwrap_or_default().iter().cloned());
                 self.word.unknown.extend([name.to_owned(), OTHER.to_owned()]);
