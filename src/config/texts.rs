@@ -10,7 +10,7 @@ mod force;
 mod tests;
 
 pub use force::{Text, Texts, axioms, find, in_force};
-pub use library::{Library, axioms_text, template, workflows_text};
+pub use library::{Library, axioms_text, template, workflow_chain, workflow_steps, workflow_text, workflows_text};
 pub use open::{project, read_text};
 
 use serde::Serialize;
@@ -99,7 +99,7 @@ pub static ASSETS: &[Asset] = assets! {
         "step-agent";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
     "templates/refusals/": "agent-at-work" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
-        "check-late" "check-save" "halted" "outgrown" "rule" "sandbox-question" "sandbox-review" "sandbox-revise"
+        "check-late" "check-save" "danger" "halted" "outgrown" "rule" "sandbox-question" "sandbox-review" "sandbox-revise"
         "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";
     "templates/": "run-step-agent" "run-step";
     "workflows/": "batch-processing" "build-loop" "debugging" "direct-skill" "feature-dev" "minor-edit"

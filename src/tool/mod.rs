@@ -8,6 +8,7 @@ mod statement;
 mod input;
 pub mod targets;
 pub mod effect;
+pub mod danger;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 
 use super::scope::Scope;
 use super::tree::{List, Raw};
+use std::rc::Rc;
 
 mod arithmetic;
 mod scan;
@@ -46,6 +47,8 @@ pub struct Word {
     pub named: Vec<Word>,
     /// What those substitutions print, where the line itself holds it.
     pub said: Option<String>,
+    /// The programs in those substitutions.
+    pub printed: Vec<Rc<str>>,
     /// Variables in it whose value we do not know.
     pub unknown: Vec<String>,
     /// Variables in it whose value was filled in.
@@ -130,6 +133,12 @@ impl Word {
             || self.bits.iter().any(|bit| matches!(bit, Bit::Star | Bit::One))
     }
 
+    /// Another program changes what its substitutions say.
+    pub fn is_filtered(&self) -> bool {
+        const PLAIN: [&str; 7] = ["cat", "echo", "envsubst", "head", "printf", "tail", "tee"];
+        self.printed.iter().any(|name| !PLAIN.contains(&&**name))
+    }
+
     /// What follows the first `n` bits.
     #[must_use]
     pub fn after(&self, n: usize) -> Self {
@@ -143,6 +152,7 @@ impl Word {
             bits,
             named: self.named.clone(),
             said: self.said.clone(),
+            printed: self.printed.clone(),
             unknown: self.unknown.clone(),
             filled: self.filled.clone(),
             shifts,

@@ -95,6 +95,7 @@ impl Scan<'_> {
                     self.word.sums += only.sums;
                     self.word.commits += only.commits;
                 }
+                self.word.printed.extend(values.iter().flat_map(|word| word.printed.iter().cloned()).take(16));
                 self.word.filled.push(name.to_owned());
                 self.pieces.push(Piece::OneOf(texts, !quoted));
             }
