@@ -47,6 +47,7 @@ mod report;
 mod rollback;
 mod runs;
 mod schemas;
+mod shell_lines;
 mod simulate;
 mod slash_commands;
 mod speed;
