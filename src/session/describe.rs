@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing. Invariants: always one line; a reviewer sees what was done and never what the agent under
 //! review wrote about it: no prompt for another agent, no description, no message.
 
-use crate::model::call::CallKey;
+use crate::model::call::{CallKey, ToolResult};
 use crate::session::fact::{Fact, Said, Step};
 use crate::session::state::{RollbackState, Undone};
 use crate::text::json::{self, Json, cut};
@@ -52,8 +52,22 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
 /// The same for a reviewer.
 pub fn describe_deed(fact: &Fact, longest: usize) -> String {
     let Fact::Call(step) = fact else { return describe_fact(fact, longest) };
-    one_line(&describe_step(step, step.input.as_ref().and_then(|input| keep_deed(&step.call, input.get()))), longest)
+    let deed = describe_step(step, step.input.as_ref().and_then(|input| keep_deed(&step.call, input.get())));
+    let printed = step.result.as_ref().filter(|_| !TELLS.contains(&step.call.tool.as_str()));
+    // The reason of a failure is its beginning.
+    let printed = printed.map(|result| match step.reason {
+        Some(_) => ToolResult { head: String::new(), ..result.clone() }.lines(),
+        None => result.lines(),
+    });
+    let printed = printed.filter(|lines| !lines.is_empty());
+    let longest = if printed.is_some() { longest + longest / 2 } else { longest };
+    let printed = printed.map(|lines| format!("  => {lines}")).unwrap_or_default();
+    one_line(&format!("{deed}{printed}"), longest)
 }
+
+/// Tools whose result is a message, or text of a file that the diff shows.
+const TELLS: [&str; 9] =
+    ["Agent", "Task", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "TodoWrite", "SendMessage"];
 
 /// Of the client's own tools, what they do it to. The new text of a file is in the diff.
 const DEEDS: [&str; 11] = [

@@ -13,6 +13,7 @@ mod client;
 mod cost;
 mod demo;
 mod doctor;
+mod documents;
 mod export;
 mod fail_closed;
 mod hostile;
