@@ -53,6 +53,7 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
 pub fn describe_deed(fact: &Fact, longest: usize) -> String {
     let Fact::Call(step) = fact else { return describe_fact(fact, longest) };
     let deed = describe_step(step, step.input.as_ref().and_then(|input| keep_deed(&step.call, input.get())));
+    let deed = one_line(&deed, longest);
     let printed = step.result.as_ref().filter(|_| !TELLS.contains(&step.call.tool.as_str()));
     // The reason of a failure is its beginning.
     let printed = printed.map(|result| match step.reason {
@@ -60,9 +61,18 @@ pub fn describe_deed(fact: &Fact, longest: usize) -> String {
         None => result.lines(),
     });
     let printed = printed.filter(|lines| !lines.is_empty());
-    let longest = if printed.is_some() { longest + longest / 2 } else { longest };
-    let printed = printed.map(|lines| format!("  => {lines}")).unwrap_or_default();
-    one_line(&format!("{deed}{printed}"), longest)
+    let printed = printed.map(|lines| format!("  => {}", both_ends(&lines, longest))).unwrap_or_default();
+    deed + &printed
+}
+
+/// A long line without its middle.
+fn both_ends(line: &str, longest: usize) -> String {
+    let line = one_line(line, usize::MAX - 1);
+    if line.len() <= longest {
+        return line;
+    }
+    let from = line.ceil_char_boundary(line.len() - longest * 2 / 3);
+    format!("{} … {}", cut(&line, longest / 3), &line[from..])
 }
 
 /// Tools whose result is a message, or text of a file that the diff shows.

@@ -110,7 +110,7 @@ fn the_hydrator_reads_calls_and_results_of_the_last_turns() {
         json!({"type": "user", "message": {"content": [
             {"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "error[E0433]\nnot found"}]}}),
     ];
-    let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+    let text = records.map(|record| record.to_string()).join("\n") + "\n";
     fs::write(sandbox.sessions().join(format!("{}.jsonl", session.id)), text).unwrap();
     let _ = session.start("startup");
     let _ = session.prompt("then repair it");

@@ -199,7 +199,7 @@ fn aops_binary() -> &'static str {
 #[test]
 fn of_two_refreshers_one_works_and_looks_once_more() {
     let script = r#"case "$*" in --version) echo begin >> "$HOME/log"; sleep 0.3; echo bd version 1.0.5;;
-        list*) echo '[]'; echo end >> "$HOME/log";; *) echo '[]';; esac"#;
+        "list --status"*) echo '[]'; echo end >> "$HOME/log";; *) echo '[]';; esac"#;
     let world = World::scripted(script);
     thread::scope(|scope| {
         for _ in 0..6 {

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_result_has_its_digest_and_its_ends() {
-        let output: String = (1..=200).map(|n| format!("line {n}\\n")).collect();
+        let output = (1..=200).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\\n");
         let response = format!(r#"{{"stdout":"{output}","stderr":"","interrupted":false}}"#);
         let document = format!(r#"{{"tool_name":"Bash","tool_response":{response},"duration_ms":3}}"#);
         let found = result(EventKind::PostToolUse, &document).unwrap();

@@ -507,6 +507,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         prompt_id: None,
         reason: None,
         rehearsed: None,
+        result: None,
         schedules: None,
         starts: None,
         todos: None,
