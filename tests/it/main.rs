@@ -15,6 +15,7 @@ mod danger;
 mod demo;
 mod doctor;
 mod documents;
+mod executable;
 mod export;
 mod fail_closed;
 mod hostile;
