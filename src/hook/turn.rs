@@ -284,6 +284,7 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
             (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
+            seen.greets = observe::brought::greets(env, cwd);
             if let Some(client) = &seen.client {
                 clients::remember(env, client, &event.session_id);
             }

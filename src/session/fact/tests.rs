@@ -73,6 +73,7 @@ fn all() -> Vec<Fact> {
         event: "Stop".to_owned(),
         folders: Some(map()),
         foreign: text(),
+        greets: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         linked: Some(map()),
         marks: Some(map()),

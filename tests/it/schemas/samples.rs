@@ -241,6 +241,7 @@ fn memory() -> Memory {
         client: Some(client()),
         progress: course(),
         folders: map(),
+        greets: some(),
         held: held(),
         invocations: BTreeMap::from([("critic".to_owned(), 1)]),
         linked: map(),
@@ -283,6 +284,7 @@ fn calm() -> Memory {
         run: None,
         shadowed: None,
         at_work: Vec::new(),
+        greets: None,
         timers: Vec::new(),
         told_way_out: false,
         undoing: None,
@@ -371,6 +373,7 @@ fn seen() -> Seen {
         event: text(),
         folders: Some(map()),
         foreign: some(),
+        greets: some(),
         held: Some(held()),
         linked: Some(map()),
         marks: Some(map()),
@@ -430,6 +433,7 @@ fn step() -> Step {
 fn unseen() -> Seen {
     Seen {
         beside: false,
+        greets: None,
         starter: None,
         timers: Vec::new(),
         unproven: None,
