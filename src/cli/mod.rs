@@ -299,8 +299,8 @@ mod tests {
     fn verbs_and_commands_agree() {
         let below = checkpoint::VERBS.iter().map(|verb| format!("checkpoint {}", verb.name));
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).chain(below).collect();
-        // A flag, what clap adds, and what our own child processes are started with.
-        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step"];
+        // A flag, what clap adds, and what our own child processes and the client start.
+        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step", "shell"];
         commands.extend(more.map(str::to_owned));
         let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
         commands.sort();

@@ -14,6 +14,7 @@ pub mod way_out;
 pub mod repeat;
 pub mod rules;
 pub mod sandbox;
+pub mod jail;
 pub mod reflection;
 pub mod facts;
 pub mod audit;
@@ -69,6 +70,7 @@ pub static GATES: &[Gate] = &[
     Gate { name: "guard", refuses: "writes to what guards, and a person's verbs", judge: watch::judge },
     Gate { name: "repeat", refuses: "a call that already ended, or an id used twice", judge: repeat::judge },
     Gate { name: "rules", refuses: "what the user's own rules say", judge: rules::judge },
+    Gate { name: "jail", refuses: "commands that the jail must hold and cannot", judge: jail::judge },
     Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: agentless::judge_sandbox },
     Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: agentless::judge_audit },
     Gate { name: "checks", refuses: "what a failing check of the user's guards", judge: checks::judge },

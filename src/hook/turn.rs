@@ -12,13 +12,15 @@ use crate::checkpoint::rollback::Before;
 use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::{in_force, texts};
 use crate::gate::{self, Context, facts, rehearsal, repeat};
+use crate::jail::receipt;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::SessionKey;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
+use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
-use crate::observe::{self, client, real_paths, tampering};
+use crate::observe::{self, client, jailed, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen};
 use crate::session::fold::Session;
 use crate::system::env::{Env, boot_id};
@@ -52,6 +54,8 @@ pub(super) struct Turn<'a> {
     unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
     renewed: Option<(Option<Box<Policy>>, String)>,
+    /// The jail, where the session starts.
+    jail: Option<JailState>,
     /// What `say` adds to the record.
     said: Option<Fact>,
     /// The recorded facts that something follows from.
@@ -100,6 +104,7 @@ impl<'a> Turn<'a> {
             found: None,
             unheard,
             renewed: None,
+            jail: None,
             said: None,
             recorded: Vec::new(),
         })
@@ -190,6 +195,7 @@ impl<'a> Turn<'a> {
         }
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
+            self.look_at_jail();
             if self.session().blocked().is_none() {
                 let text = briefing::session_start::context(env, self.policy(), self.session(), event, &self.context)?;
                 if !text.is_empty() {
@@ -200,6 +206,18 @@ impl<'a> Turn<'a> {
         let verdict = mem::take(&mut self.verdict);
         (self.verdict, self.said) = checkpoint::rollback::tell(self.session(), event, verdict);
         Ok(self)
+    }
+
+    /// Finds out whether the kernel holds shell commands, and tells the person where it does not.
+    fn look_at_jail(&mut self) {
+        let (jail, told) = jailed::at_start(self.env, self.policy(), self.event);
+        if jail.is_some() {
+            receipt::clear(&self.ledger.place().path);
+        }
+        self.jail = jail;
+        if let Some(words) = told {
+            self.add(Verdict::notice("jail", words));
+        }
     }
 
     /// Reads the configuration again where a session starts or a person speaks. One that has just begun has its own already.
@@ -244,6 +262,7 @@ impl<'a> Turn<'a> {
         let cwd = Path::new(&event.cwd);
         if event.kind == EventKind::SessionStart {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
+            seen.jail.clone_from(&self.jail);
             (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
             seen.root = Some(texts::project(env, cwd).display().to_string());
             let protected = tampering::protected(env, event);

@@ -12,7 +12,7 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
-use crate::observe::{client, evidence, foreign_agents, growth, outside, plan, real_paths};
+use crate::observe::{client, evidence, foreign_agents, growth, jailed, outside, plan, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
@@ -34,12 +34,15 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.call = call(env, session, event).map(Box::new);
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
-            context.ended = look_at_end(env, session, event, &context);
+            context.ended = look_at_end(env, ledger, event, &context);
         }
         EventKind::SessionStart | EventKind::SubagentStart => context.start = start(env, ledger, event)?,
         EventKind::UserPromptSubmit => {
             let is_file = |name: &str| Path::new(&event.cwd).join(name).symlink_metadata().is_ok();
             context.prompt = Prompt::read(&event.prompt, is_file);
+            if !session.policy().jail.messaging && jailed::is_message(&event.prompt) {
+                context.prompt = Prompt::Machine;
+            }
         }
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => context.report = report(env, session, event),
@@ -167,6 +170,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     let outside = outside::of(env, session, event, line.as_ref(), effect);
+    let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, effect);
     let grows = growth::of_edit(env, session, event);
     let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     Some(CallContext {
@@ -178,6 +182,9 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         outside,
         grows,
         tests,
+        unknown,
+        unjailed,
+        alone,
         paths,
         commands,
         saves,
@@ -256,12 +263,13 @@ fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, F
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 
-fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -> EndContext {
-    let mut ended = EndContext::default();
+fn look_at_end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
+    let (session, mut ended) = (ledger.session(), EndContext::default());
     let call = event.call.as_ref();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
     ended.drawn = draw(session, event, open, context);
     ended.tracked = open.effect == Some(Effect::Tracker);
+    (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, event, open);
     if open.effect == Some(Effect::Write) && open.grows.is_none() {
         ended.grown = growth::of_tree(env, session, event);
     }

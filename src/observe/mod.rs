@@ -11,4 +11,5 @@ pub mod growth;
 pub mod plan;
 pub mod evidence;
 pub mod outside;
+pub mod jailed;
 pub mod call;

@@ -161,6 +161,7 @@ impl Session {
         let memory = &mut self.memory;
         memory.boot = seen.boot.clone().unwrap_or_default();
         (memory.agentless, memory.client) = (seen.agentless.clone(), seen.client.clone());
+        memory.jail.clone_from(&seen.jail);
         if memory.baseline.is_empty() && memory.baseline_sha256.is_none() {
             memory.baseline_sha256.clone_from(&seen.baseline_sha256);
             renew(&mut memory.baseline, seen.baseline.as_ref().filter(|_| seen.baseline_sha256.is_none()));
@@ -210,6 +211,8 @@ impl Session {
                 effect: step.effect,
                 grows: step.grows.clone(),
                 input_sha256: step.input_sha256.clone(),
+                jail: step.jail,
+                line_sha256: step.line_sha256.clone(),
                 prompt_id: step.prompt_id.clone(),
                 reason: step.reason.clone(),
                 state: step.to,

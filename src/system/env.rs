@@ -36,6 +36,8 @@ pub struct Env {
     pub run: Option<(String, String)>,
     /// `$AOPS_MODE`: the mode that the person who started the client wants for this start.
     pub mode: Option<String>,
+    /// The program through which the client starts shell commands.
+    pub shell_prefix: Option<String>,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
     /// The variables that decide our folders: a later change is an attempt to move them.
@@ -51,6 +53,8 @@ pub const RUN: &str = "AOPS_RUN";
 pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
 pub const MODE: &str = "AOPS_MODE";
+
+pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 
 const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
@@ -80,6 +84,7 @@ impl Env {
                 .zip(var(RUN_KEY))
                 .map(|(id, key)| (id.to_string_lossy().into_owned(), key.to_string_lossy().into_owned())),
             mode: var(MODE).map(|mode| mode.to_string_lossy().into_owned()),
+            shell_prefix: var(SHELL_PREFIX).map(|prefix| prefix.to_string_lossy().into_owned()),
             is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
             folders: FOLDER_VARIABLES
                 .iter()
