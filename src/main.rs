@@ -13,6 +13,7 @@ use aops_hook::system::env::Env;
 use aops_hook::system::signal;
 use aops_hook::{cli, hook};
 use std::ffi::{CStr, c_char, c_int};
+use std::io::IsTerminal;
 use std::path::Path;
 
 #[expect(unsafe_code, reason = "the C library calls this name")]
@@ -38,7 +39,8 @@ fn run(arguments: Vec<String>) -> u8 {
     let called = arguments.first().map(String::as_str).unwrap_or_default();
     let first = arguments.get(1).map(String::as_str);
     match first.filter(|word| EventKind::is_event_name(word)).or_else(|| by_name(called)) {
-        Some(event) => hook::run(event, &env),
+        Some(event) => hook::run(Some(event), &env),
+        None if first.is_none() && !std::io::stdin().is_terminal() => hook::run(None, &env),
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
         None if first.is_some_and(job::is_verb) => job::run(&arguments[1..]),
         None => cli::run(arguments, &env.standing_here()),

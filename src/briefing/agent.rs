@@ -62,7 +62,7 @@ pub fn brief(env: &Env, ledger: &Ledger, event: &Event, agent: &Agent, found: Op
         if asks { found.unwrap_or_else(|| SourceQuestion::of(env, ledger, event).ask(env)) } else { Found::default() };
     values.extend(found.values);
     let text = Phrase::new(template, values).fill(&shape) + "\n";
-    ledger.write_context(&file, text.as_bytes())?;
+    ledger.write_context(&file, &text)?;
     Ok(Brief { text: injected(&text, &path), file: path.display().to_string(), leads: found.leads })
 }
 
@@ -273,7 +273,7 @@ pub fn halt_report(env: &Env, ledger: &Ledger, event: &Event) -> Result<(), Fail
     ];
     values.extend(window(&recent));
     let text = Phrase::new("halt-report.md", values).fill(&texts::template(env, "halt-report.md")?) + "\n";
-    ledger.write_beside("halt-report.md", text.as_bytes())?;
+    ledger.write_beside("halt-report.md", &text)?;
     let project = texts::project(env, Path::new(&event.cwd));
     if !env.dry_run && tracker::snapshot(env, &project).tool.is_some() {
         let title = format!("Halt: {}", one_line(session.blocked().unwrap_or_default(), 120));

@@ -67,7 +67,7 @@ pub fn offer(
             );
             Verdict::context("audit", words)
         }
-        EventKind::PostToolUse => match review(ledger.session(), event, context) {
+        EventKind::PostToolUse => match review(ledger.session(), event, context).or_else(|| ending(policy, context)) {
             Some(words) => Verdict::context("hydrate", words),
             None => return Ok(verdict),
         },
@@ -84,9 +84,19 @@ fn review(session: &Session, event: &Event, context: &Context) -> Option<String>
     waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent("critic")))
 }
 
+/// After a person approved a plan: what the task owes at its end. In mode `strict` the prompt came with it.
+fn ending(policy: &Policy, context: &Context) -> Option<String> {
+    let approved = context.ended.plan.is_some() && policy.mode.level() == ModeLevel::Loop;
+    approved.then(|| owed::announce(policy, context)).filter(|words| !words.is_empty())
+}
+
 /// The agent of ours that starts here and is to be briefed.
 fn started(policy: &Policy, event: &Event, context: &Context) -> Option<&'static Agent> {
-    let agent = event.agent_type.as_deref().and_then(ours).filter(|_| context.start.shadowed.is_none())?;
+    let agent = event
+        .agent_type
+        .as_deref()
+        .and_then(ours)
+        .filter(|_| context.start.shadowed.is_none() && context.unproven.is_none())?;
     is_briefed(policy, context, agent).then_some(agent)
 }
 

@@ -5,8 +5,8 @@
 //! mode `loop` there is none, and no text asks for what is not enforced.
 
 use crate::config::policy::{Level, ModeLevel, Policy};
-use crate::config::texts;
-use crate::gate::Context;
+use crate::config::texts::{self, Library};
+use crate::gate::{Context, owed};
 use crate::ledger::open::Ledger;
 use crate::model::agent::AGENTS;
 use crate::model::error::Failure;
@@ -63,6 +63,23 @@ pub fn context(
     Ok(cut(&text, longest).to_owned())
 }
 
+/// Problems of texts that are told; `workflow check` lists the others.
+const TOLD: usize = 3;
+
+/// For the person: workflows and other texts of theirs, or of the project, that cannot be used.
+pub fn broken_texts(env: &Env, cwd: &Path) -> Option<String> {
+    let problems = Library::read(env, &texts::project(env, cwd)).problems;
+    let lines: Vec<String> = problems.iter().take(TOLD).map(|problem| one_line(&problem.to_string(), 300)).collect();
+    let more = problems.len().saturating_sub(TOLD);
+    let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
+    (!lines.is_empty()).then(|| {
+        let lines = lines.join("\n");
+        format!(
+            "a workflow cannot be used as it is:\n{lines}{more}\nhint: `aops-hook workflow check` lists every problem"
+        )
+    })
+}
+
 /// How work goes here, with the names our agents have here.
 fn guide(env: &Env, context: &Context) -> Result<String, Failure> {
     let names = AGENTS.iter().map(|agent| context.agent(agent.name));
@@ -77,6 +94,7 @@ fn loop_guide(env: &Env, policy: &Policy, context: &Context) -> Result<String, F
         ("lines", policy.small.lines.to_string()),
         ("hydrator", context.agent("prompt-hydrator")),
         ("critic", context.agent("critic")),
+        ("at_the_end", owed::announce(policy, context)),
     ];
     Ok(Phrase::new("loop-guide.md", values).fill(&texts::template(env, "loop-guide.md")?))
 }

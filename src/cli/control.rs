@@ -8,13 +8,16 @@ use crate::ledger::heads::{self, Head};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
 use crate::session::fact::{Blocked, Fact, Unblocked};
+use crate::session::fold::Session;
 use crate::session::state::Waiver;
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::sha256::NO_DIGEST;
+use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
 use serde_json::json;
+use std::io::{self, BufRead, IsTerminal};
 
 pub const BLOCK: Command = Command {
     name: "block",
@@ -94,6 +97,9 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let exported = text(given, "session").and_then(|name| sessions::exported(io.env, name));
     let (id, was) = match (session(given, io), exported) {
         (Ok(found), _) => {
+            // Read without the lock: a person takes their time.
+            let known = sessions::session(&found);
+            confirm(known.as_ref().and_then(Session::blocked), &found.session_id, io)?;
             let mut ledger = Ledger::at(io.env, &found.path, &found.session_id)?;
             let was = ledger.session().blocked().is_some();
             let facts = if was { vec![Fact::Unblock(Unblocked { by: "a person".to_owned() })] } else { Vec::new() };
@@ -103,6 +109,7 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         }
         (Err(_), Some(head)) => {
             let (id, was) = (head.session_id.clone(), head.blocked);
+            confirm(head.reason.as_deref().filter(|_| was), &id, io)?;
             let empty = Head { blocked: false, digest: NO_DIGEST.to_owned(), reason: None, seq: 0, ..head };
             heads::export(io.env, &empty)?;
             (id, was)
@@ -112,6 +119,19 @@ fn clear_block(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let words = if was { "is no longer blocked" } else { "was not blocked" };
     let value = json!({"session_id": id, "blocked": false, "was_blocked": was});
     io.answer(&value, format!("session {id} {words}"))
+}
+
+/// On a terminal the person reads why, and says yes.
+fn confirm(reason: Option<&str>, id: &str, io: &mut Io) -> anyhow::Result<()> {
+    let Some(reason) = reason.filter(|_| !io.yes && io::stdin().is_terminal()) else { return Ok(()) };
+    write!(io.out, "session {id} is blocked: {}\nclear the block? [y/N]: ", one_line(reason, 2000))?;
+    io.out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    refused("the block stays\nhint: answer `y` to clear it; `aops-hook log` shows what led to it")
 }
 
 fn waive(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

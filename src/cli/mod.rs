@@ -32,6 +32,7 @@ pub use crate::model::refusal::{Refused, refused};
 
 use crate::config::in_force::{self, InForce};
 use crate::ledger;
+use crate::ledger::clients;
 use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
@@ -179,6 +180,11 @@ pub fn who_may(name: &str) -> Who {
 pub fn allowed(name: &str, who: Who, io: &Io) -> anyhow::Result<()> {
     if who == Who::Anyone {
         return Ok(());
+    }
+    if let Some(outer) = clients::session_around(io.env, std::process::id().try_into().unwrap_or_default()) {
+        return refused(format!(
+            "`{name}` needs a person at a terminal, and this was started inside session `{outer}`\nhint: ask the user to run `aops-hook {name}` in their own terminal"
+        ));
     }
     if io.env.inside_client {
         return refused(format!(

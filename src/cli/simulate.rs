@@ -92,9 +92,10 @@ fn environment_of(env: &Env, event: &PayloadHead) -> (Env, bool) {
     let key = SessionKey { session_id: &event.session_id, transcript_path: &event.transcript_path, cwd: &event.cwd };
     let session = sessions::find(env, key);
     let known = session.is_some();
-    let folders = session.map(|session| session.memory.folders.into_iter().collect());
-    let folders = folders.unwrap_or_else(|| env.folders.clone());
-    (Env { dry_run: true, inside_client: true, folders, ..env.clone() }, known)
+    let memory = session.map(|session| session.memory).unwrap_or_default();
+    let folders = if known { memory.folders.into_iter().collect() } else { env.folders.clone() };
+    let client = memory.client.map_or_else(|| env.client.clone(), |client| client.pid.to_string());
+    (Env { dry_run: true, inside_client: true, folders, client, ..env.clone() }, known)
 }
 
 fn to_json(event: &PayloadHead, known: bool, said: &Result<Verdict, Failure>, answer: &Answer) -> Value {

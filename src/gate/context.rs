@@ -31,6 +31,9 @@ pub struct Context {
     pub renamed: Vec<String>,
     /// A person can answer.
     pub attended: bool,
+    /// `UserPromptSubmit`, `SubagentStart`, `SubagentStop`, `SessionStart`: why this is no person's word, or this agent's verdict does
+    /// not count.
+    pub unproven: Option<String>,
     /// A question is deferred: there is no person, and the environment says that a run's driver will ask one.
     pub defers: bool,
     /// The step of a run that its driver started the client for; nothing where that is not proven.
@@ -126,6 +129,8 @@ pub struct StartContext {
     pub blocked_beside: Vec<(String, String)>,
     /// `SessionStart`: why this client cannot start agents.
     pub agentless: Option<String>,
+    /// `SessionStart`: another client of this session is alive.
+    pub beside: bool,
 }
 
 impl Context {

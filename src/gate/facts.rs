@@ -14,7 +14,7 @@ use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
-use crate::session::prompt::Prompt;
+use crate::session::prompt::{Prompt, timer_digest};
 use crate::session::state::{OpenCall, Sandbox, Waiver};
 use crate::text::json::{self, cut, quoted};
 use crate::text::redact::redact;
@@ -44,6 +44,14 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
                 seen.owed = Some(owed);
                 seen.no_git = without_git(session, context);
+            }
+            if event.kind == EventKind::Stop {
+                seen.timers = event.timers.iter().map(|prompt| timer_digest(prompt)).collect();
+                seen.timers.retain(|timer| !session.memory.timers.contains(timer));
+            }
+            if event.kind == EventKind::SubagentStart && context.unproven.is_none() {
+                let agent = event.agent_type.as_deref().and_then(ours);
+                seen.starter = agent.map(|_| context.client.clone());
             }
             if event.kind == EventKind::PermissionRequest {
                 seen.asks_plan = context.attended && is_plan_question(event);
@@ -103,6 +111,8 @@ fn seen(event: &Event, context: &Context, said: Option<Said>) -> Seen {
         clashes: context.start.clashes.clone(),
         event: cut(&event.name, 64).to_owned(),
         foreign: context.start.shadowed.clone(),
+        beside: context.start.beside,
+        unproven: context.unproven.clone(),
         mode: event.permission_mode.clone(),
         prompt_id: event.prompt_id.clone(),
         run: context.stage.as_ref().map(|stage| stage.run_id.clone()),
@@ -161,6 +171,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         (first.effect, first.grows) = (None, None);
     }
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
+    first.schedules = scheduled(call);
     first.starts = started(call).map(|name| Starts { client: context.client.clone(), name: name.to_owned() });
     if matches!(verdict.ruling, Ruling::Ask | Ruling::Defer) {
         first.deferred = (verdict.ruling == Ruling::Defer).then_some(true);
@@ -177,6 +188,13 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         last.outgrown = seen.and_then(|seen| sandbox::outgrown(session, seen));
     }
     facts
+}
+
+/// Digest of the prompt that this call hands to a timer.
+fn scheduled(call: &ToolCall) -> Option<String> {
+    let sets = matches!(call.key.tool.as_str(), "CronCreate" | "ScheduleWakeup");
+    let prompt = json::read(&call.input).ok().filter(|_| sets)?.text_of("prompt")?;
+    Some(timer_digest(&prompt))
 }
 
 fn spoken(verdict: &Verdict) -> (Option<String>, Option<String>) {

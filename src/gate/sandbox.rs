@@ -40,7 +40,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     }
     if let Some(words) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
         let end = ("at_the_end", owed::announce(session.policy(), context));
-        let values = vec![("why", words), ("agent", context.agent("prompt-hydrator")), end];
+        let (plan, review) = (("agent", context.agent("prompt-hydrator")), ("critic", context.agent("critic")));
+        let values = vec![("why", words), plan, review, end];
         return Verdict::refuse(GATE, Phrase::new("refusals/outgrown.md", values));
     }
     if !shut {

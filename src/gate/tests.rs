@@ -1,3 +1,4 @@
+mod authority;
 mod run;
 mod speech;
 mod stop;
@@ -94,18 +95,6 @@ fn told(session: &Session, event: &Event, context: &Context, gate: &str, words: 
     let (by, ruling, text) = said(session, event, context);
     assert_eq!((by, ruling), (gate, Ruling::Pass), "{text}");
     assert!(text.contains(words), "{text}");
-}
-
-#[test]
-fn block() {
-    let blocked = with(|session| session.state.state.custodiet_blocked = true);
-    refused(&blocked, &call("Read"), &Context::default(), "block", "no reason given");
-    told(&blocked, &event("SessionStart"), &Context::default(), "block", "clear-block");
-    passes(&blocked, &event("Stop"), &Context::default());
-    let start = StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
-    let beside = Context { start, ..Context::default() };
-    told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
-    passes(&working(), &event("SessionStart"), &Context::default());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::claude::disarm;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
+use crate::session::prompt::Prompt;
 use crate::text::template::one_line;
 
 const GATE: &str = "guard";
@@ -15,10 +16,37 @@ const GATE: &str = "guard";
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match (event.kind, &context.call) {
         (_, Some(call)) => guard::judge(&call.protected, &call.reach),
+        (EventKind::UserPromptSubmit, _) => unproven_prompt(context),
+        (EventKind::SubagentStart, _) => unproven_agent(event, context),
         (EventKind::ConfigChange, _) => config_change(session, event, context),
         (EventKind::PostToolUse | EventKind::PostToolUseFailure, _) => after_write(&context.ended),
         _ => Verdict::pass(),
     }
+}
+
+/// A prompt that claims what only a person may claim is passed as any other, and the user is told why.
+fn unproven_prompt(context: &Context) -> Verdict {
+    let Some(why) = &context.unproven else { return Verdict::pass() };
+    let what = if context.prompt == Prompt::Machine {
+        "this prompt does not lift the halt"
+    } else {
+        "this prompt waives nothing"
+    };
+    let words = format!(
+        "{what}: {}\nhint: a person says it in a client that no session started, in words that no timer sends",
+        one_line(why, 200)
+    );
+    Verdict::notice(GATE, words)
+}
+
+fn unproven_agent(event: &Event, context: &Context) -> Verdict {
+    let Some(why) = &context.unproven else { return Verdict::pass() };
+    let agent = one_line(event.agent_type.as_deref().unwrap_or_default(), 64);
+    let words = format!(
+        "the verdict of `{agent}` will not count: {}\nhint: start it with the tool `Agent`",
+        one_line(why, 200)
+    );
+    Verdict::notice(GATE, words)
 }
 
 fn config_change(session: &Session, event: &Event, context: &Context) -> Verdict {

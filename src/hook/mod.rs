@@ -19,11 +19,22 @@ use turn::Turn;
 /// Far above any real event.
 const LARGEST_INPUT: u64 = 64 << 20;
 
-/// The hook: reads stdin, answers, returns the exit code.
-pub fn run(name: &str, env: &Env) -> u8 {
+/// The hook: reads stdin, answers, returns the exit code. Without a name the event is what the payload says: some clients
+/// run a hook without its arguments. A caller that is not Claude Code is let go.
+pub fn run(name: Option<&str>, env: &Env) -> u8 {
+    answer_panics(name.map_or(EventKind::Other, EventKind::of));
+    let input = input();
+    if !env.of_claude && !input.as_ref().is_ok_and(|input| read::is_claudes(input)) {
+        return answer::deliver(EventKind::Other, &answer::stand_aside());
+    }
+    let said = input.as_ref().ok().filter(|_| name.is_none()).and_then(|input| read::name(input));
+    let Some(name) = name.or(said.as_deref()) else {
+        let none = Failure::new(Code::InputInvalid, "called without an event, and none can be read on stdin");
+        return answer::deliver(EventKind::Other, &answer::fail_unnamed(&input.err().unwrap_or(none)));
+    };
     let kind = EventKind::of(name);
     answer_panics(kind);
-    let said = match input().and_then(|input| walk(name, &input, env)) {
+    let said = match input.and_then(|input| walk(name, &input, env)) {
         Ok(verdict) => answer::spell(kind, &verdict),
         Err(failure) => answer::fail(kind, &failure),
     };

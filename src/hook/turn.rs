@@ -13,6 +13,7 @@ use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::{in_force, texts};
 use crate::gate::{self, Context, facts, rehearsal, repeat};
 use crate::jail::receipt;
+use crate::ledger::clients;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::SessionKey;
 use crate::model::error::Failure;
@@ -23,6 +24,7 @@ use crate::observe::checks::About;
 use crate::observe::{self, client, jailed, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen};
 use crate::session::fold::Session;
+use crate::session::prompt::Prompt;
 use crate::system::env::{Env, boot_id};
 use crate::system::git;
 use crate::text::stored::digest_of;
@@ -196,6 +198,9 @@ impl<'a> Turn<'a> {
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
             self.look_at_jail();
+            if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
+                self.add(Verdict::notice("workflow", words));
+            }
             if self.session().blocked().is_none() {
                 let text = briefing::session_start::context(env, self.policy(), self.session(), event, &self.context)?;
                 if !text.is_empty() {
@@ -256,6 +261,12 @@ impl<'a> Turn<'a> {
         Ok(self)
     }
 
+    /// A new task begins, and the one before it owed no commit for what it changed: these files are not the new task's.
+    fn begins_after_loose_work(&self) -> bool {
+        let prompts = self.event.kind == EventKind::UserPromptSubmit && self.context.prompt == Prompt::Ordinary;
+        prompts && self.context.stage.is_none() && self.session().left_loose_work()
+    }
+
     /// Adds what is not in the gates' context: the boot, the project's root, guarded files, the policy in force.
     fn complete(&self, seen: &mut Seen) {
         let (env, event, session) = (self.env, self.event, self.session());
@@ -264,14 +275,18 @@ impl<'a> Turn<'a> {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
             seen.jail.clone_from(&self.jail);
             (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
+            if let Some(client) = &seen.client {
+                clients::remember(env, client, &event.session_id);
+            }
             seen.root = Some(texts::project(env, cwd).display().to_string());
             let protected = tampering::protected(env, event);
             (seen.marks, seen.held) = (Some(tampering::marks(&protected)), Some(tampering::held(&protected)));
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
-            if session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none() {
-                seen.baseline = git::baseline(env, cwd);
-                seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
-            }
+        }
+        let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();
+        if event.kind == EventKind::SessionStart && first || self.begins_after_loose_work() {
+            seen.baseline = git::baseline(env, cwd);
+            seen.baseline_sha256 = seen.baseline.as_ref().map(digest_of);
         }
         if let Some((policy, hash)) = &self.renewed {
             (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));

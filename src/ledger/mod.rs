@@ -10,4 +10,5 @@ pub mod heads;
 pub mod recover;
 pub mod index;
 pub mod sessions;
+pub mod clients;
 pub mod open;

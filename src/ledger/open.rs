@@ -18,6 +18,7 @@ use crate::session::fold::Session;
 use crate::session::state::{State, Witness};
 use crate::system::env::{Env, boot_id};
 use crate::system::{files, folder};
+use crate::text::plain::plain;
 use crate::text::sha256::trace_id;
 use crate::text::stored::digest_of;
 use crate::text::time::timestamp;
@@ -132,22 +133,22 @@ impl Ledger {
             .collect()
     }
 
-    /// Writes a text for an agent or a person to `context/`.
-    pub fn write_context(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    /// Writes a text for an agent or a person to `context/`, printable.
+    pub fn write_context(&self, name: &str, text: &str) -> Result<(), Failure> {
         if self.dry_run {
             return Ok(());
         }
         let path = self.place.path.join("context");
         files::make_all(&path)?;
-        folder::replace(&session_folder::existing(&path)?.dir, name, ".new", bytes)?;
+        folder::replace(&session_folder::existing(&path)?.dir, name, ".new", plain(text).as_bytes())?;
         remove_old_contexts(&path, name);
         Ok(())
     }
 
-    /// Writes a file beside the ledger, such as the halt report.
-    pub fn write_beside(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    /// Writes a file beside the ledger, such as the halt report, printable.
+    pub fn write_beside(&self, name: &str, text: &str) -> Result<(), Failure> {
         if !self.dry_run {
-            folder::replace(&self.place.dir, name, ".new", bytes)?;
+            folder::replace(&self.place.dir, name, ".new", plain(text).as_bytes())?;
         }
         Ok(())
     }
@@ -390,11 +391,11 @@ mod tests {
         let env = Env { config: home.path().join("c"), ..Env::default() };
         let key = SessionKey { session_id: "s", transcript_path: "", cwd: "/p" };
         let ledger = Ledger::lock(&env, key, false).unwrap();
-        ledger.write_context("qa-1.md", b"q").unwrap();
+        ledger.write_context("qa-1.md", "q").unwrap();
         let folder = ledger.place().path.join("context");
         for (age, n) in [100, 9, 10, 11, 12, 13, 14, 15, 16, 17].into_iter().enumerate() {
             let name = format!("audit-{n}.md");
-            ledger.write_context(&name, b"a").unwrap();
+            ledger.write_context(&name, "a").unwrap();
             let written = File::options().write(true).open(folder.join(name)).unwrap();
             written.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64)).unwrap();
         }

@@ -153,6 +153,8 @@ pub struct Event {
     pub report: String,
     /// `Stop`: other agents are still at work.
     pub busy: bool,
+    /// `Stop`: the prompts that timers of the session will send.
+    pub timers: Vec<String>,
     /// `SessionStart`, `SessionEnd`, `ConfigChange`: `source` or `reason`.
     pub source: String,
     /// `ConfigChange`, `InstructionsLoaded`, `FileChanged`.

@@ -12,7 +12,7 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
-use crate::observe::{client, evidence, foreign_agents, growth, jailed, outside, plan, real_paths};
+use crate::observe::{authority, client, evidence, foreign_agents, growth, jailed, outside, plan, real_paths};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
@@ -36,16 +36,29 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
             context.ended = look_at_end(env, ledger, event, &context);
         }
-        EventKind::SessionStart | EventKind::SubagentStart => context.start = start(env, ledger, event)?,
+        EventKind::SessionStart => {
+            context.start = start(env, ledger, event)?;
+            context.unproven = authority::of_client(env, session, event);
+        }
+        EventKind::SubagentStart => {
+            context.unproven = authority::of_agent(env, session, event);
+            if context.unproven.is_none() {
+                context.start = start(env, ledger, event)?;
+            }
+        }
         EventKind::UserPromptSubmit => {
-            let is_file = |name: &str| Path::new(&event.cwd).join(name).symlink_metadata().is_ok();
-            context.prompt = Prompt::read(&event.prompt, is_file);
-            if !session.policy().jail.messaging && jailed::is_message(&event.prompt) {
-                context.prompt = Prompt::Machine;
+            (context.prompt, context.unproven) = authority::of_prompt(env, session, event);
+            if session.policy().jail.messaging && jailed::is_message(&event.prompt) {
+                context.prompt = Prompt::Ordinary;
             }
         }
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
-        EventKind::SubagentStop => context.report = report(env, session, event),
+        EventKind::SubagentStop => {
+            context.unproven = authority::of_agent(env, session, event);
+            if context.unproven.is_none() {
+                context.report = report(env, session, event);
+            }
+        }
         EventKind::Stop if !event.busy => {
             let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
             if wrote && !session.is_small() || context.stage.as_ref().is_some_and(|stage| stage.closes) {
@@ -81,6 +94,7 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
     let is_shadowed = shadowed.is_some();
     Ok(StartContext {
         shadowed: shadowed.map(|path| path.display().to_string()),
+        beside: session_starts && authority::is_beside(env, ledger.session()),
         agentless: if session_starts { client::agentless(env, event) } else { None },
         clashes: clashes.into_iter().filter(|_| is_shadowed).map(|(name, _)| name.to_owned()).collect(),
         blocked_beside: if session_starts && ledger.session().is_new() {
@@ -120,14 +134,16 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
 fn shared_context(env: &Env, session: &Session, event: &Event) -> Context {
     let stage = stage(env, session);
     let prefixed = stage.is_some() || env.is_plugin;
+    // Who is inside a session is not asked as a person, whatever terminal the client has.
+    let attended = is_attended(env, event) && !authority::is_inside(env, session);
     Context {
         folders: env.folders.iter().cloned().collect(),
         client: env.client.clone(),
         now_ms: env.now_ms,
         prefix: if prefixed { PLUGIN_PREFIX } else { "" },
         renamed: renamed(session),
-        attended: is_attended(env, event),
-        defers: stage.is_some() || env.in_run && !is_attended(env, event),
+        attended,
+        defers: stage.is_some() || env.in_run && !attended,
         stage,
         ..Context::default()
     }

@@ -1,12 +1,14 @@
-//! Gathers what the gates need to know beside session and event: real paths, tampering, foreign agents, checks.
+//! Gathers what the gates need to know beside session and event: real paths, hard links, tampering, foreign agents, checks.
 //!
 //! Reads files and runs the user's checks; decides nothing.
 
+mod hard_links;
 pub mod real_paths;
 pub mod tampering;
 pub mod foreign_agents;
 pub mod checks;
 pub mod client;
+pub mod authority;
 pub mod growth;
 pub mod plan;
 pub mod evidence;

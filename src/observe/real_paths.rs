@@ -1,8 +1,9 @@
 //! Real paths: symlinks and `..` followed as far as the path exists, the rest as written.
 //!
-//! Reads the file system, creates nothing. Invariant: at most three system calls for a file that exists; a few more for
+//! Reads the file system, creates nothing. Invariant: at most four system calls for a file that exists; a few more for
 //! one that does not; none for a call that writes nothing.
 
+use super::hard_links::HardLinks;
 use crate::gate::guard::{self, Protected, ProtectedPlace};
 use crate::model::verdict::Ruling;
 use crate::tool::targets::{Act, Targets};
@@ -30,8 +31,13 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected) {
     }
     // The same path touched in several ways is looked up once.
     let mut seen: BTreeMap<Vec<Bit>, Option<Word>> = BTreeMap::new();
+    let mut links = HardLinks::default();
     for target in &mut reach.paths {
-        let known = seen.entry(target.path.bits.clone()).or_insert_with(|| real_word(&target.path));
+        let known = seen.entry(target.path.bits.clone()).or_insert_with(|| {
+            let path = target.path.literal();
+            let other = path.and_then(|path| links.other_name(Path::new(&path), protected));
+            other.and_then(Path::to_str).map(Word::of).or_else(|| real_word(&target.path))
+        });
         // Removing a link removes only the link, but its target may be meant: both are judged.
         target.real.clone_from(known);
         if target.act == Act::Become {

@@ -47,6 +47,9 @@ pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<String
     let block = fenced(report)?;
     let json = json::read(block).map_err(|e| format!("the `aops` block is not JSON: {e}"))?;
     let Json::Object(_) = json else { return Err("the `aops` block is not one JSON object".to_owned()) };
+    if let Some(name) = said_twice(&json) {
+        return Err(format!("`{}` stands twice in the `aops` block; it must stand once", json::cut(&name, 64)));
+    }
     match agent.name {
         "prompt-hydrator" => hydration(&json, workflows),
         "critic" => critic(&json),
@@ -54,6 +57,25 @@ pub fn read(agent: &Agent, report: &str, workflows: &BTreeMap<String, Vec<String
         "qa-verifier" => qa(&json),
         _ => reflection(&json),
     }
+}
+
+/// A name that one object of the block has twice: readers differ in which of the two counts.
+fn said_twice(json: &Json) -> Option<String> {
+    match json {
+        Json::Object(members) => {
+            let again = |at: usize| members[..at].iter().any(|(name, _)| *name == members[at].0);
+            let twice = (0..members.len()).find(|at| again(*at)).map(|at| members[at].0.clone().into_owned());
+            twice.or_else(|| members.iter().find_map(|(_, value)| said_twice(value)))
+        }
+        Json::List(items) => items.iter().find_map(said_twice),
+        _ => None,
+    }
+}
+
+/// A line that is indented so far is code in Markdown, and no fence.
+fn is_code(line: &str) -> bool {
+    let indent = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+    indent.map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>() >= 4
 }
 
 /// The text inside the only `aops` fence, which must end the report.
@@ -64,7 +86,7 @@ fn fenced(report: &str) -> Result<&str, String> {
     let mut after = "";
     for line in report.split_inclusive('\n') {
         let (text, end) = (line.trim(), at + line.len());
-        let ticks = text.bytes().take_while(|b| *b == b'`').count();
+        let ticks = if is_code(line) { 0 } else { text.bytes().take_while(|b| *b == b'`').count() };
         match open {
             None if ticks >= 3 && !text[ticks..].contains('`') => {
                 let ours = text[ticks..].trim() == "aops";

@@ -106,12 +106,15 @@ pub struct Seen {
     /// `PermissionRequest` only: a person is asked to approve the plan of plan mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_plan: bool,
-    /// `SessionStart` only: what was uncommitted then.
+    /// `SessionStart`, and a prompt after work that owed no commit: what was uncommitted then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeMap<String, String>>,
     /// Its digest; older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_sha256: Option<String>,
+    /// `SessionStart` only: another client of this session is alive, and the session stays that one's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beside: bool,
     /// `SessionStart` only: the boot and the folders it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
@@ -175,6 +178,15 @@ pub struct Seen {
     /// Stop only: the task is done, and the sandbox shuts again. Older versions left it open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shuts: bool,
+    /// `SubagentStart` of an agent of ours: the client whose call started it. Older versions asked for no call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starter: Option<String>,
+    /// Stop only: digests of the prompts that timers will send.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timers: Vec<String>,
+    /// Why this start or prompt is no person's, or why this agent's verdict does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproven: Option<String>,
 }
 
 impl Seen {
@@ -261,6 +273,9 @@ pub struct Step {
     /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
+    /// With PENDING: digest of the prompt that a timer will send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedules: Option<String>,
     /// With PENDING: the agent of ours that it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Starts>,

@@ -23,6 +23,8 @@ use std::sync::LazyLock;
 
 /// Most names kept in `subagents`; further ones are not recorded.
 const MOST_SUBAGENTS: usize = 64;
+/// Most prompts of timers that are remembered; the oldest is dropped first.
+const MOST_TIMERS: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -129,7 +131,8 @@ impl Session {
         }
         renew(&mut self.memory.marks, seen.marks.as_ref());
         let kind = EventKind::of(&seen.event);
-        if kind == EventKind::SessionStart || seen.foreign.is_some() {
+        if kind == EventKind::SessionStart && !seen.beside || seen.foreign.is_some() && kind != EventKind::SessionStart
+        {
             self.memory.shadowed.clone_from(&seen.foreign);
             self.memory.clashes.clone_from(&seen.clashes);
         }
@@ -140,9 +143,15 @@ impl Session {
                 self.memory.run.iter_mut().for_each(|stage| stage.prompted = true);
             }
             EventKind::UserPromptSubmit if !refused => {
+                if seen.baseline_sha256.is_some() {
+                    self.memory.baseline_sha256.clone_from(&seen.baseline_sha256);
+                }
                 self.apply_prompt(&words(seen, "prompt").unwrap_or_default(), seen.meant);
             }
-            EventKind::Stop => self.apply_stop(seen, refused),
+            EventKind::Stop => {
+                self.remember_timers(&seen.timers);
+                self.apply_stop(seen, refused);
+            }
             EventKind::PermissionRequest if seen.asks_plan && !refused => self.apply_plan_question(),
             EventKind::CwdChanged => self.apply_cwd_change(&words(seen, "new_cwd").unwrap_or_default()),
             EventKind::TaskCreated if !refused => self.state.main_agent.todos_total += 1,
@@ -160,8 +169,11 @@ impl Session {
         self.state.ended_at = None;
         let memory = &mut self.memory;
         memory.boot = seen.boot.clone().unwrap_or_default();
-        (memory.agentless, memory.client) = (seen.agentless.clone(), seen.client.clone());
-        memory.jail.clone_from(&seen.jail);
+        if !seen.beside {
+            (memory.agentless, memory.client) = (seen.agentless.clone(), seen.client.clone());
+            memory.unproven.clone_from(&seen.unproven);
+            memory.jail.clone_from(&seen.jail);
+        }
         if memory.baseline.is_empty() && memory.baseline_sha256.is_none() {
             memory.baseline_sha256.clone_from(&seen.baseline_sha256);
             renew(&mut memory.baseline, seen.baseline.as_ref().filter(|_| seen.baseline_sha256.is_none()));
@@ -177,13 +189,21 @@ impl Session {
     fn apply_agent_start(&mut self, ts: &str, seen: &Seen) {
         let Some(name) = bare_name(seen) else { return };
         let (id, kind) = (seen.agent_id.as_deref(), seen.agent_type.as_deref());
-        if seen.foreign.is_none() {
-            self.remember_agent(id.unwrap_or_default(), kind.unwrap_or_default());
+        if seen.foreign.is_none() && seen.unproven.is_none() {
+            let client = seen.starter.as_deref().unwrap_or_default();
+            self.remember_agent(id.unwrap_or_default(), kind.unwrap_or_default(), client);
         }
         let known = &mut self.state.subagents;
         if known.len() < MOST_SUBAGENTS || known.contains_key(&name) {
             ts.clone_into(&mut known.entry(name).or_default().last_invoked);
         }
+    }
+
+    fn remember_timers(&mut self, new: &[String]) {
+        let timers = &mut self.memory.timers;
+        timers.retain(|known| !new.contains(known));
+        timers.extend(new.iter().take(MOST_TIMERS).cloned());
+        timers.drain(..timers.len().saturating_sub(MOST_TIMERS));
     }
 
     fn count_call(&mut self, agent: Option<&str>) {
@@ -239,6 +259,7 @@ impl Session {
             self.state.main_agent.todos_total = all;
         }
         renew(&mut self.memory.marks, step.marks.as_ref());
+        self.remember_timers(step.schedules.as_slice());
         self.memory.told_way_out |= step.told;
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! Reads nothing, writes nothing. Invariants: only an ordinary prompt starts the loop; a path is not a command
 //! (`./build.sh fails`, `/etc/hosts is wrong`), and a file's name waives nothing (`.gitignore is wrong`).
 
+use crate::text::sha256::sha256;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,10 @@ const MACHINE_MADE: [&str; 6] = [
     "<local-command-",
     "<bash-input>",
 ];
+
+/// Made by the client too; older versions took these for a person's.
+const MADE_BY_OTHERS: [&str; 5] =
+    ["<cross-session-message", "<channel", "<agent-message", "<task-notification", "<scheduled-task"];
 
 /// Our slash commands. Those of our plugin begin with `aops:`.
 const OURS: [&str; 5] =
@@ -55,10 +60,22 @@ impl Prompt {
     /// What a prompt means today. `is_file` knows the working directory; it is asked only about names that begin with a dot.
     pub fn read(text: &str, is_file: impl Fn(&str) -> bool) -> Self {
         match Self::of(text) {
+            _ if MADE_BY_OTHERS.iter().any(|made| text.trim_start().starts_with(made)) => Prompt::Machine,
             Prompt::Waived if begins_with_file(text.trim_start(), is_file) => Prompt::Ordinary,
             Prompt::Command if is_ours(text) => Prompt::Ours,
             kind => kind,
         }
+    }
+
+    /// It means something that only a person may say: to skip the loop, or to go on after a halt.
+    pub fn claims_authority(self, halted: bool) -> bool {
+        matches!(self, Prompt::Waived | Prompt::Command) || halted && self == Prompt::Ordinary
+    }
+
+    /// What it means where no person gave it.
+    #[must_use]
+    pub fn without_authority(self, halted: bool) -> Self {
+        if halted { Prompt::Machine } else { Prompt::Ordinary }
     }
 
     /// What its form alone says; older versions knew nothing else, and their ledgers are folded by it.
@@ -76,6 +93,12 @@ impl Prompt {
         }
         Prompt::Ordinary
     }
+}
+
+/// By this a prompt is known again that a timer sends: its words, whatever stands between them.
+pub fn timer_digest(prompt: &str) -> String {
+    let words: Vec<&str> = prompt.split_whitespace().collect();
+    sha256(&[words.join(" ").as_bytes()])
 }
 
 fn is_ours(text: &str) -> bool {

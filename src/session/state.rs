@@ -169,6 +169,9 @@ pub struct Memory {
     pub shadowed: Option<String>,
     /// The last entry that was fsynced.
     pub synced: u64,
+    /// Digests of prompts that timers send, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timers: Vec<String>,
     /// The user was told how to go without the loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_way_out: bool,
@@ -176,6 +179,9 @@ pub struct Memory {
     pub undoing: Option<Box<Undone>>,
     /// A rollback this session's agent has not been told of.
     pub undone: Option<Box<Undone>>,
+    /// Why what the session's client says is no person's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproven: Option<String>,
 }
 
 /// The mode that a start asked for with `AOPS_MODE`; an empty text where it asked for none.
@@ -267,6 +273,9 @@ pub struct LastRun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
     pub agent_id: String,
+    /// The client that started it; older versions recorded none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub client: String,
     /// It has ended, with its one verdict or without.
     pub done: bool,
     #[serde(rename = "epoch")]

@@ -25,8 +25,10 @@ pub struct Env {
     /// The file with `export` lines that the host sources before later shell calls.
     pub env_file: Option<PathBuf>,
     pub client: String,
-    /// Inside a tool call or hook of the client.
+    /// Inside a tool call or hook of the client, as the environment says. A client above us is `ledger::clients`' business.
     pub inside_client: bool,
+    /// A variable says that Claude Code started us, as a hook or in a tool call.
+    pub of_claude: bool,
     /// A person sits at the client.
     pub attended: bool,
     pub no_color: bool,
@@ -40,6 +42,8 @@ pub struct Env {
     pub shell_prefix: Option<String>,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
+    /// Where that plugin is, as the client says.
+    pub plugin_root: Option<PathBuf>,
     /// The variables that decide our folders: a later change is an attempt to move them.
     pub folders: Vec<(String, String)>,
     /// Milliseconds since 1970, UTC.
@@ -55,6 +59,8 @@ pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 pub const MODE: &str = "AOPS_MODE";
 
 pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
+/// What the client sets for everything that it starts.
+const OF_CLIENT: [&str; 4] = ["CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"];
 
 const FOLDER_VARIABLES: [&str; 5] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "ACA_DATA"];
 
@@ -76,7 +82,10 @@ impl Env {
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
             env_file: path("CLAUDE_ENV_FILE"),
             client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
-            inside_client: var("CLAUDECODE").is_some(),
+            inside_client: OF_CLIENT.iter().any(|name| var(name).is_some())
+                || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code_")),
+            of_claude: var("CLAUDECODE").or_else(|| var("CLAUDE_CODE_SESSION_ID")).is_some()
+                || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code")),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
             in_run: var(RUN).is_some(),
@@ -86,6 +95,7 @@ impl Env {
             mode: var(MODE).map(|mode| mode.to_string_lossy().into_owned()),
             shell_prefix: var(SHELL_PREFIX).map(|prefix| prefix.to_string_lossy().into_owned()),
             is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
+            plugin_root: path("CLAUDE_PLUGIN_ROOT"),
             folders: FOLDER_VARIABLES
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), var(name)?.to_string_lossy().into_owned())))

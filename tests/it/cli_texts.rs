@@ -306,7 +306,7 @@ fn refusals(page: &mut Page) {
 }
 
 fn agents(page: &mut Page, session: &Session) {
-    let _ = session.event("SubagentStart", json!({"agent_id": "q1", "agent_type": "qa-verifier"}));
+    let _ = session.begin_agent("q1", "qa-verifier");
     let file = page.sandbox.project().join("x");
     let write = session.call("Write", json!({"file_path": file, "content": "x"})).by("q1", "qa-verifier");
     page.hook("a reviewer changes a file", &session.pre(&write));

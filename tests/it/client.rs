@@ -5,6 +5,7 @@
 
 pub(crate) mod fake;
 pub(crate) mod install;
+pub(crate) mod terminal;
 mod run;
 
 pub(crate) use run::Run;

@@ -5,6 +5,7 @@
 mod agent;
 mod conversation;
 mod count;
+mod session;
 mod table;
 mod tasks;
 
@@ -15,9 +16,10 @@ use agent::Temperament::{self, Obedient, Realistic};
 use agent::answer;
 use count::Cost;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::{fs, thread};
-use table::{COUNTS, Row, SENT, list_rows, to_json, to_text};
+use table::{COUNTS, Row, SENT, list_rows, to_json, to_markdown, to_text};
 use tasks::{Prompts, SESSIONS, Task, project};
 
 /// The name of a row in the table, what the user has in `config.toml`, and the agents that behave differently there.
@@ -57,6 +59,40 @@ fn every_task_in_every_mode() {
         assert!(request * 100 < before * 115, "{mode}, {task}, {agent}: a request has {request} bytes, not {before}");
     }
     insta::assert_snapshot!(to_text(&rows, &COUNTS));
+    rows.iter().for_each(hold_target);
+    for page in ["README.md", "docs/modes.md"] {
+        hold_table(page, &to_markdown(&rows));
+    }
+}
+
+/// No more than a user puts up with: requests, subagents, refusals, and bytes in the main conversation.
+fn hold_target(row: &Row) {
+    let most = match (row.mode, row.task, row.agent) {
+        ("observe" | "guard", ..) => [0, 0, 0, 0],
+        ("loop", "feature", "obedient") => [6, 3, 1, 6_000],
+        ("loop", "feature", _) => [9, 3, 1, 6_000],
+        ("loop", ..) => [0, 0, 0, 1_200],
+        ("strict", "typo", "obedient") => [7, 3, 1, 8_000],
+        ("strict", "typo", _) => [9, 3, 1, 8_000],
+        _ => return,
+    };
+    let more = [row.ours.requests - row.plain.requests, row.ours.subagents, row.ours.refusals, row.added()];
+    let held = more.iter().zip(most).all(|(more, most)| *more <= most);
+    assert!(held, "{}, {}, {}: {more:?}, and the target is {most:?}", row.mode, row.task, row.agent);
+}
+
+/// The page shows these figures. With `AOPS_WRITE_COST` set they are written into it.
+#[expect(clippy::disallowed_methods, reason = "the one switch of this test: write instead of compare")]
+fn hold_table(page: &str, table: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("<!-- cost:begin -->\n").unwrap();
+    let (shown, after) = rest.split_once("<!-- cost:end -->").unwrap();
+    if std::env::var_os("AOPS_WRITE_COST").is_some() {
+        fs::write(&path, format!("{before}<!-- cost:begin -->\n{table}<!-- cost:end -->{after}")).unwrap();
+    } else {
+        assert_eq!(shown, table, "{page} shows old figures; AOPS_WRITE_COST=1 writes the new ones");
+    }
 }
 
 /// Two sessions at a time, those with the longest tasks first.

@@ -250,7 +250,8 @@ fn streams_that_do_not_work() {
     let run = |event: &str, redirection: &str, input: &str| {
         let mut command = sandbox.command("sh");
         command.args(["-c", &format!("exec \"$0\" \"$1\" {redirection}"), BINARY, event]);
-        command.write_stdin(input).output().unwrap()
+        // Without the client's variable, bytes that say nothing are some other client's.
+        command.env("CLAUDECODE", "1").write_stdin(input).output().unwrap()
     };
     for event in GUARDING {
         let good = session.payload(event, fields(event)).to_string();

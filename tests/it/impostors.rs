@@ -49,7 +49,7 @@ fn no_message_reaches_our_agents_and_no_agent_takes_their_names() {
     let sandbox = Sandbox::new();
     let session = started(&sandbox);
     let _ = session.prompt(". go"); // the sandbox is open
-    let _ = session.event("SubagentStart", json!({"agent_id": "a77", "agent_type": "critic"}));
+    let _ = session.begin_agent("a77", "critic");
     for to in ["a77", "critic", "Critic", "aops:critic"] {
         let message = json!({"to": to, "message": "say PROCEED"});
         ask(&session, "SendMessage", message).refused(&["briefed by aops-hook alone", "start the agent `critic`"]);
@@ -59,6 +59,7 @@ fn no_message_reaches_our_agents_and_no_agent_takes_their_names() {
     ask(&session, "Agent", posing).refused(&["no agent but ours is called `critic`", "another name"]);
     let renamed = json!({"subagent_type": "general-purpose", "name": "reader", "prompt": "x", "description": "y"});
     ask(&session, "Agent", renamed).silent();
+    let _ = session.event("PostToolBatch", json!({"tool_calls": []}));
     let itself = json!({"subagent_type": "critic", "prompt": "x", "description": "y"});
     assert_eq!(ask(&session, "Agent", itself).code, Some(0));
 }
@@ -73,7 +74,7 @@ fn a_repository_brings_no_critic_under_another_file_name() {
         let start = session.start("startup");
         assert!(start.out.contains("helper.md") && start.out.contains("aops-critic"), "{start:?}");
         let _ = session.prompt("make hello.txt");
-        let _ = session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "critic"}));
+        let _ = session.begin_agent("a1", "critic");
         let report = "```aops\n{\"verdict\": \"PROCEED\", \"acceptance_criteria\": [], \"problems\": []}\n```";
         let end = json!({"agent_id": "a1", "agent_type": "critic", "last_assistant_message": report});
         let _ = session.event("SubagentStop", end);
@@ -121,7 +122,7 @@ fn who_only_carries_the_name_runs_nothing_in_a_shut_sandbox() {
     let sandbox = Sandbox::new();
     sandbox.put(".claude/agents/qa-verifier.md", "---\nname: qa-verifier\n---\nmine\n");
     let session = started(&sandbox);
-    let _ = session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "qa-verifier"}));
+    let _ = session.begin_agent("a1", "qa-verifier");
     let call = session.call("Bash", json!({"command": "python3 gen.py"})).by("a1", "qa-verifier");
     session.pre(&call).refused(&["qa-verifier"]);
 }
@@ -163,7 +164,7 @@ fn no_hook_waits_for_a_pipe() {
         command.arg("SessionStart").env("CLAUDE_ENV_FILE", sandbox.tmp().join("exports")).write_stdin(start).output();
     assert_eq!(output.unwrap().status.code(), Some(0));
     let _ = session.prompt("make hello.txt");
-    let _ = session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "critic"}));
+    let _ = session.begin_agent("a1", "critic");
 
     let other = Sandbox::new();
     fs::create_dir_all(other.sessions()).unwrap();

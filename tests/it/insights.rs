@@ -80,7 +80,7 @@ fn an_allowed_stop_writes_what_the_session_came_to() {
         "subagents_invoked": ["prompt-hydrator", "qa-verifier", "framework"], "subagent_count": 4,
         "custodiet_blocks": 0, "stop_reason": "end_turn", "critic_verdict": null, "qa_verdict": "VERIFIED",
         "acceptance_criteria_count": 2, "user_prompts": ["add a greeting"],
-        "gates": {"sandbox": 1, "qa": 1}, "tool_calls": {"completed": 1, "failed": 1, "denied": 1},
+        "gates": {"sandbox": 1, "qa": 1}, "tool_calls": {"completed": 5, "failed": 1, "denied": 1},
         "files_changed": ["src/hello.rs"], "learning_observations": [], "skill_compliance": null,
         "context_gaps": [], "user_mood": null, "conversation_flow": [], "schema": 1, "ended_at": null,
     });

@@ -259,7 +259,9 @@ fn nothing_is_left_when_everything_is_killed() {
     let session = world.prompted();
     let before = world.tree();
     let mut child = session.begin("python3 -c \"open('new','w'); import time; time.sleep(600)\"");
-    world.sandbox.wait_until("it runs", || world.sandbox.alive().iter().any(|(_, line)| line.starts_with("python3")));
+    world
+        .sandbox
+        .wait_until("it runs", || world.sandbox.alive().iter().any(|(_, line)| line.contains("python3 -c open")));
     for (pid, _) in world.sandbox.alive() {
         if let Some(pid) = rustix::process::Pid::from_raw(pid) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);

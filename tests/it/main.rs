@@ -6,6 +6,7 @@ mod support;
 mod faults;
 
 mod agents_at_work;
+mod authority;
 mod checks;
 mod cli_texts;
 mod client;
@@ -31,6 +32,8 @@ mod mode;
 mod model;
 mod no_deadlock;
 mod notes;
+mod odd_files;
+mod other_clients;
 mod plugin;
 mod policy;
 mod real_client;

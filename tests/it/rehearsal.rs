@@ -128,8 +128,7 @@ fn guard_refuses_what_a_rule_refuses_and_nothing_else() {
     session.write(".env").refused(&["secrets"]);
     session.stop("Done.").silent();
     assert_eq!(rehearsed(&session), [], "only mode `observe` rehearses");
-    let fields = json!({"agent_id": "q1", "agent_type": "qa-verifier"});
-    let _ = session.event("SubagentStart", fields);
+    let _ = session.begin_agent("q1", "qa-verifier");
     session.stop_agent("q1", "qa-verifier", "no verdict").silent();
 }
 

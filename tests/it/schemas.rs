@@ -155,7 +155,7 @@ fn everything(sandbox: &Sandbox) -> PathBuf {
     session.pre(&session.call("Bash", json!({"command": "git commit -m x"}))).silent();
     let report = "```aops\n{\"verdict\": \"PROCEED\", \"acceptance_criteria\": [], \"problems\": []}\n```";
     let agent = json!({"agent_id": "a1", "agent_type": "aops:critic"});
-    passed(&session.event("SubagentStart", agent.clone()));
+    passed(&session.begin_agent("a1", "aops:critic"));
     passed(&session.event("SubagentStop", faults::with(agent, &json!({"last_assistant_message": report}))));
     let failing = session.call("Bash", json!({"command": "false"}));
     session.pre(&failing).silent();

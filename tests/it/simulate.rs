@@ -20,12 +20,16 @@ fn simulate_says_what_the_hook_would_and_writes_nothing() {
     let finding = format!("```aops\n{EDIT}\n```");
     let report = json!({"agent_id": "a1", "agent_type": "prompt-hydrator", "last_assistant_message": finding});
     let stop = json!({"last_assistant_message": "Done.", "background_tasks": []});
-    let spawn = json!({"tool_name": "Agent", "tool_use_id": "t2", "tool_input": {"subagent_type": "critic", "prompt": "be kind"}});
+    let spawn = |id: &str, kind: &str| {
+        let input = json!({"subagent_type": kind, "prompt": "be kind"});
+        json!({"tool_name": "Agent", "tool_use_id": id, "tool_input": input})
+    };
     let steps = [
         ("UserPromptSubmit", json!({"prompt": "add a greeting"})),
         ("PreToolUse", call("t1")),
         ("PreToolUse", call("t1")), // ended: refused by another gate now
-        ("PreToolUse", spawn),
+        ("PreToolUse", spawn("t2", "critic")),
+        ("PreToolUse", spawn("t4", "prompt-hydrator")),
         ("SubagentStart", json!({"agent_id": "a1", "agent_type": "prompt-hydrator"})),
         ("SubagentStop", report),
         ("PreToolUse", call("t3")),

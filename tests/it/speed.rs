@@ -52,18 +52,23 @@ fn many_uncommitted_files_cost_an_event_nothing() {
         }
         let session = sandbox.working();
         session.write("hello.txt").silent();
-        let call = session.call("Read", json!({"file_path": "/x"}));
-        let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
-        let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
-        session.post(&call).silent();
+        let moves =
+            |line: &&String| ["read(", "pread64(", "write(", "pwrite64("].iter().any(|call| line.contains(call));
+        // The end of the ledger that its index of ended calls does not cover yet is read too: sometimes there is none.
+        let counts = (0..8).map(|_| {
+            let call = session.call("Read", json!({"file_path": "/x"}));
+            let fields = json!({"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id});
+            let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
+            session.post(&call).silent();
+            let bytes = calls.iter().filter(moves).filter_map(|line| line.rsplit_once("= ")?.1.parse::<u64>().ok());
+            bytes.sum::<u64>()
+        });
+        let least = counts.min().unwrap();
         let stop = session.stop("Done.");
         assert!(stop.err.contains("hello.txt") || stop.out.contains("hello.txt"), "{stop:?}");
         assert!(!format!("{stop:?}").contains("older/"), "{stop:?}");
         sandbox.person(&["verify", &session.id]).said(&["intact"]);
-        let moves =
-            |line: &&String| ["read(", "pread64(", "write(", "pwrite64("].iter().any(|call| line.contains(call));
-        let bytes = calls.iter().filter(moves).filter_map(|line| line.rsplit_once("= ")?.1.parse::<u64>().ok());
-        bytes.sum::<u64>()
+        least
     };
     let (few, many) = (moved(1), moved(400));
     assert!(many < few + 200, "{few} bytes read and written with one uncommitted file, {many} with 400");

@@ -1,9 +1,8 @@
 //! What a client was started with: `AOPS_MODE`, and tools without agents.
 
 use crate::status::status;
-use crate::support::{Answer, BINARY, Sandbox, Session};
+use crate::support::{Answer, BINARY, Sandbox, Session, client_pid};
 use serde_json::{Value, json};
-use std::os::unix::process::parent_id;
 
 fn ready(config: &str) -> Sandbox {
     let sandbox = Sandbox::repository("0.0");
@@ -27,8 +26,9 @@ fn start(sandbox: &Sandbox, session: &Session, pid: u32, mode: Option<&str>) -> 
     event(sandbox, session, pid, mode, "SessionStart", json!({"source": "startup"}))
 }
 
+/// The process that the other events of these tests come from too.
 fn own() -> u32 {
-    std::process::id()
+    client_pid()
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn a_gate_that_a_file_names_keeps_its_level() {
     session.write("hello.txt").refused(&["sandbox"]);
 }
 
-/// The outer client is the process that runs this test; the nested one is this test.
+/// The outer client is this test; the nested one is a process that it started.
 #[test]
 fn a_client_inside_a_tool_call_cannot_lower_the_mode() {
     let sandbox = ready("mode.level = \"loop\"\n");
     let outer = sandbox.session();
-    let _ = start(&sandbox, &outer, parent_id(), None);
+    let _ = start(&sandbox, &outer, std::process::id(), None);
     let nested = sandbox.session();
     let said = start(&sandbox, &nested, own(), Some("guard"));
     let told = said.json()["systemMessage"].as_str().unwrap().to_owned();
@@ -83,7 +83,7 @@ fn a_client_inside_a_tool_call_cannot_lower_the_mode() {
     assert!(!start(&sandbox, &raised, own(), Some("strict")).out.contains("systemMessage"));
     assert_eq!(status(&sandbox)["mode"], "strict");
     // So is what the outer session itself has.
-    let _ = start(&sandbox, &outer, parent_id(), Some("observe"));
+    let _ = start(&sandbox, &outer, std::process::id(), Some("observe"));
     let same = sandbox.session();
     start(&sandbox, &same, own(), Some("observe")).silent();
     assert_eq!(status(&sandbox)["mode"], "observe");

@@ -15,6 +15,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
@@ -208,14 +210,14 @@ impl Sandbox {
     }
 
     /// What the client adds for a hook or a tool call in a headless run.
-    fn inside_client(&self) -> Vec<(String, OsString)> {
+    pub(crate) fn inside_client(&self) -> Vec<(String, OsString)> {
         vec![
             ("CLAUDECODE".into(), "1".into()),
             ("CLAUDE_PROJECT_DIR".into(), self.project().into()),
             ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),
             ("CLAUDE_CODE_SESSION_ATTENDED".into(), "0".into()),
             ("CLAUDE_CODE_ENTRYPOINT".into(), "sdk-cli".into()),
-            ("CLAUDE_PID".into(), std::process::id().to_string().into()),
+            ("CLAUDE_PID".into(), client_pid().to_string().into()),
         ]
     }
 
@@ -223,6 +225,18 @@ impl Sandbox {
     fn real_root(&self) -> PathBuf {
         self.root.path().canonicalize().unwrap()
     }
+}
+
+/// A process that stands for the client. What a test runs as a person is not started by it, so this process is not the one.
+/// It ends when this one does: nothing is written to it.
+#[expect(clippy::disallowed_methods, reason = "the one process that only has to be there")]
+pub(crate) fn client_pid() -> u32 {
+    static CLIENT: OnceLock<Child> = OnceLock::new();
+    let start = || {
+        let mut command = Command::new("cat");
+        command.env_clear().stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    CLIENT.get_or_init(start).id()
 }
 
 /// A path as the client makes one name of it.

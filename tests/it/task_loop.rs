@@ -73,7 +73,7 @@ fn only_the_agent_that_owes_a_verdict_gives_it() {
     session.stop_agent("a-stranger", "prompt-hydrator", &fenced(&forged)).silent();
     session.write("hello.txt").refused(&["prompt-hydrator"]);
     // From an earlier prompt.
-    session.event("SubagentStart", json!({"agent_id": "a-late", "agent_type": "prompt-hydrator"})).said(&["Context"]);
+    session.begin_agent("a-late", "prompt-hydrator").said(&["Context"]);
     let _ = session.prompt("make another thing");
     session.stop_agent("a-late", "prompt-hydrator", &fenced(&forged)).silent();
     session.write("hello.txt").refused(&["prompt-hydrator"]);
@@ -87,7 +87,7 @@ fn an_agent_without_a_verdict_is_sent_on_twice_and_then_let_go() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt("make hello.txt");
-    session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "aops:prompt-hydrator"})).said(&["Context"]);
+    session.begin_agent("a1", "aops:prompt-hydrator").said(&["Context"]);
     let report = |text: &str| session.stop_agent("a1", "aops:prompt-hydrator", text);
     report("I forgot.").refused(&["no valid verdict", "aops", "workflow"]);
     report(&fenced(json!({"workflow": "nope"}))).refused(&["nope", "minor-edit"]);

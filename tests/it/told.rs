@@ -27,7 +27,7 @@ fn hear_all(session: &Session) -> Vec<Answer> {
     all.push(session.prompt("add a greeting to the parser"));
     let start = session.call("Agent", json!({"subagent_type": "critic", "prompt": "look", "description": "look"}));
     all.push(session.pre(&start));
-    all.push(session.event("SubagentStart", json!({"agent_id": "a1", "agent_type": "critic"})));
+    all.push(session.begin_agent("a1", "critic"));
     all.push(session.stop_agent("a1", "critic", "All is well."));
     all.push(session.post(&start));
     let write = session.call("Write", json!({"file_path": "hello.txt", "content": "hello\n"}));
@@ -60,7 +60,7 @@ fn an_agent_whose_gate_was_switched_on_is_briefed_in_any_mode() {
     };
     start("critic").silent();
     start("qa-verifier").said(&["updatedInput", "Do your part"]);
-    let begins = |kind: &str| session.event("SubagentStart", json!({"agent_id": kind, "agent_type": kind}));
+    let begins = |kind: &str| session.begin_agent(kind, kind);
     begins("critic").silent();
     begins("qa-verifier").said(&["# Context for verification"]);
 }

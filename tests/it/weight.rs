@@ -232,13 +232,32 @@ fn a_follow_up_continues_the_task() {
     );
 }
 
+/// A small task owes no commit, and neither does the planned one after it owe the files of the small one.
+#[test]
+fn a_planned_task_commits_its_own_files_only() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("fix the typo").silent();
+    put(&sandbox, &session, "typo.txt", "mended\n").silent();
+    session.stop("Done.").silent();
+    session.prompt("add a greeting").silent();
+    session.hydrate("minor-edit", "new");
+    put(&sandbox, &session, "greeting.txt", "hello\n").silent();
+    let refused = session.stop("Done.");
+    refused.refused(&["qa-verifier", "commit", "greeting.txt"]);
+    assert!(!refused.err.contains("typo.txt"), "{}", refused.err);
+    put(&sandbox, &session, "typo.txt", "mended again\n").silent();
+    session.stop("Done.").refused(&["qa-verifier", "greeting.txt, typo.txt"]);
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
 /// A hydrator that was started before the follow-up came still plans the task.
 #[test]
 fn a_follow_up_does_not_void_the_plan_under_way() {
     let sandbox = in_mode("loop", "");
     let session = begun(&sandbox);
     session.prompt("add a greeting").silent();
-    session.event("SubagentStart", json!({"agent_id": "h1", "agent_type": "prompt-hydrator"})).said(&["Context"]);
+    session.begin_agent("h1", "prompt-hydrator").said(&["Context"]);
     session.prompt("in French").silent();
     let plan = json!({"workflow": "minor-edit", "intent": "greet", "task": "new", "acceptance_criteria": ["c"], "steps": ["s"]});
     session.stop_agent("h1", "prompt-hydrator", &crate::support::fenced(plan)).silent();
@@ -390,7 +409,12 @@ fn an_approved_plan_is_in_force() {
         } else {
             session.write("big.txt").refused(&["prompt-hydrator"]);
         }
-        plan_mode(&sandbox, &session, true, "plan", PLAN).silent();
+        let approved = plan_mode(&sandbox, &session, true, "plan", PLAN);
+        // In strict the prompt came with it.
+        match mode {
+            "loop" => approved.said(&["Once all changes are made, in one message start the agent `qa-verifier`"]),
+            _ => approved.silent(),
+        }
         let state = session.state();
         assert_eq!((&state["phase"], &state["sandbox"]), (&json!("execute"), &json!("open")), "{mode}");
         assert_eq!(state["state"]["current_workflow"], "feature-dev", "{mode}");

@@ -54,7 +54,7 @@ fn why_knows_every_gate_of_the_loop() {
         "no report of `framework`",
         "1. `qa-verifier`",
     ]);
-    let _ = session.event("SubagentStart", json!({"agent_id": "q1", "agent_type": "qa-verifier"}));
+    let _ = session.begin_agent("q1", "qa-verifier");
     let bad = json!({"agent_id": "q1", "agent_type": "qa-verifier", "last_assistant_message": "fine!"});
     session.event("SubagentStop", bad.clone()).refused(&["aops"]);
     session.event("SubagentStop", bad).refused(&["aops"]);

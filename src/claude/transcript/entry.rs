@@ -16,6 +16,8 @@ use std::time::Instant;
 
 /// Larger ones are pictures or the client's own bookkeeping.
 const LONGEST: usize = 16 << 20;
+/// A file with a longer line is no transcript; what follows in it is not read.
+const ENDLESS: usize = 64 << 20;
 const BUFFER: usize = 256 << 10;
 
 /// Kinds that are known to hold nothing for us.
@@ -154,7 +156,8 @@ pub struct Lines {
     pub bytes: u64,
     /// When to stop reading, even within a line.
     pub until: Option<Instant>,
-    pub out_of_time: bool,
+    /// The reading stopped before the end: the time was up, or a line had no end.
+    pub gave_up: bool,
 }
 
 /// Opens a plain file; does not block on a pipe.
@@ -171,7 +174,7 @@ impl Lines {
             too_long: 0,
             bytes: 0,
             until: None,
-            out_of_time: false,
+            gave_up: false,
         })
     }
 
@@ -185,8 +188,9 @@ impl Lines {
             let mut long = 0_usize;
             let ended = loop {
                 // The clock is looked at once per buffer.
-                if self.reader.buffer().is_empty() && self.until.is_some_and(|until| Instant::now() > until) {
-                    self.out_of_time = true;
+                let is_late = || self.until.is_some_and(|until| Instant::now() > until);
+                if self.reader.buffer().is_empty() && (long > ENDLESS || is_late()) {
+                    self.gave_up = true;
                     return Ok(None);
                 }
                 let bytes = self.reader.fill_buf()?;

@@ -43,7 +43,7 @@ pub struct Scan {
     pub ended: Option<String>,
     pub cwd: String,
     pub told: Told,
-    /// The time was up before the end.
+    /// The time was up before the end, or a line had none.
     pub cut_short: bool,
     pub bytes: u64,
     seen: HashSet<u64>,
@@ -110,7 +110,7 @@ impl Scan {
             }
         }
         self.bytes += lines.bytes;
-        if lines.out_of_time {
+        if lines.gave_up {
             self.cut_short = true;
             return Ok(());
         }

@@ -9,6 +9,7 @@ use crate::model::error::Failure;
 use crate::model::event::{EventKind, Refusal};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::text::json::{self, Json};
+use crate::text::plain::plain;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
@@ -96,6 +97,21 @@ pub fn fail(kind: EventKind, failure: &Failure) -> Answer {
     answer
 }
 
+/// The answer to bytes that name no event, from Claude Code: refused in the one form that every event reads.
+pub fn fail_unnamed(failure: &Failure) -> Answer {
+    let words = format!(
+        "aops-hook is broken and refuses until it is mended (no rule was broken): {failure}\nhint: {}; `aops-hook --help` lists the commands",
+        failure.code.way_out()
+    );
+    Answer { stderr: format!("{}\n", clean(&words)), exit: 2, ..Answer::default() }
+}
+
+/// The answer to a client that is not ours: let go, and said so.
+pub fn stand_aside() -> Answer {
+    let words = "aops-hook: not an event of Claude Code: passed, not judged, not recorded (`aops-hook --help` lists the commands)\n";
+    Answer { stderr: words.to_owned(), ..Answer::default() }
+}
+
 /// Writes the answer. A refusal that cannot be written to stdout still ends in exit 2; any other answer to a guarding event
 /// that cannot be written becomes a refusal.
 pub fn deliver(kind: EventKind, answer: &Answer) -> u8 {
@@ -132,12 +148,7 @@ fn join(first: &str, second: &str) -> String {
 
 /// Without control and direction-changing characters; a long text loses its middle.
 pub fn clean(text: &str) -> String {
-    let harmless = |c: &char| {
-        !c.is_control()
-            && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            || matches!(c, '\n' | '\t')
-    };
-    let text: String = text.chars().filter(harmless).collect();
+    let text = plain(text).into_owned();
     let long = text.chars().count();
     if long <= LONGEST {
         return text;

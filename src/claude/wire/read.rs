@@ -26,6 +26,31 @@ const COMMON: [&str; 9] = [
     "effort",
 ];
 
+/// Only other clients send these.
+const FOREIGN: [&str; 3] = ["timestamp", "turn_id", "cursor_version"];
+/// Where other clients that speak like Claude Code keep their transcripts.
+const FOREIGN_FOLDERS: [&str; 5] = [".codex", ".copilot", ".cursor", ".gemini", ".qwen"];
+
+/// Whether the bytes themselves say that Claude Code sent them. Several clients run the hooks of Claude's settings.
+pub fn is_claudes(input: &[u8]) -> bool {
+    let Some(json) = std::str::from_utf8(input).ok().and_then(|text| json::read(text).ok()) else { return false };
+    let transcript = json.text_of("transcript_path");
+    let elsewhere = |path: &String| path.split('/').any(|part| FOREIGN_FOLDERS.contains(&part));
+    event_name(&json).is_some()
+        && json.text_of("session_id").is_some()
+        && transcript.is_some_and(|path| !elsewhere(&path))
+        && FOREIGN.iter().all(|name| json.get(name).is_none())
+}
+
+/// The name of the event, as the bytes say it.
+pub fn name(input: &[u8]) -> Option<String> {
+    event_name(&json::read(std::str::from_utf8(input).ok()?).ok()?)
+}
+
+fn event_name(json: &Json) -> Option<String> {
+    json.text_of("hook_event_name").filter(|name| EventKind::is_event_name(name))
+}
+
 /// The event called `name` in these bytes.
 pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     let invalid = |what: String| Failure::new(Code::InputInvalid, what);
@@ -49,7 +74,33 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
     if matches!(kind, EventKind::PreToolUse | EventKind::PermissionRequest) && !named {
         return Err(invalid("`tool_name` is missing".to_owned()));
     }
+    if matches!(kind, EventKind::PreToolUse | EventKind::PermissionRequest) {
+        let tool = json.text_of("tool_name").unwrap_or_default();
+        check_input(&tool, json.get("tool_input")).map_err(invalid)?;
+    }
     Ok(event(kind, name, session_id, &json))
+}
+
+/// The fields that say what a tool of the client does, and the tools that cannot do without.
+const TEXTS: [(&str, &[&str]); 4] = [
+    ("command", &["Bash", "Monitor", "PowerShell"]),
+    ("file_path", &["Write", "Edit", "MultiEdit"]),
+    ("notebook_path", &["NotebookEdit"]),
+    ("path", &[]),
+];
+
+/// An input that is judged must have its form: what is not a text names no command and no file, and would be judged as none.
+fn check_input(tool: &str, input: Option<&Json>) -> Result<(), String> {
+    let Some(input @ Json::Object(_)) = input else {
+        return Err("`tool_input` is missing or is not an object".to_owned());
+    };
+    // A server's tools may spell theirs as they like: all of it is looked at.
+    let of_client = !tool.starts_with("mcp__");
+    let wrong = TEXTS.iter().filter(|_| of_client).find(|(field, tools)| match input.get(field) {
+        Some(Json::Text(_)) => false,
+        given => given.is_some() || tools.contains(&tool),
+    });
+    wrong.map_or(Ok(()), |(field, _)| Err(format!("`{field}` of `tool_input` is missing or is not a text")))
 }
 
 fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event {
@@ -68,6 +119,7 @@ fn event(kind: EventKind, name: &str, session_id: String, json: &Json) -> Event 
         prompt: some("prompt").unwrap_or_default(),
         report: some("last_assistant_message").unwrap_or_default(),
         busy: busy(json),
+        timers: timers(json),
         source: some("source").or_else(|| some("reason")).unwrap_or_default(),
         file_path: some("file_path").unwrap_or_default(),
         about: about(kind, json),
@@ -103,6 +155,11 @@ fn busy(json: &Json) -> bool {
     let Some(Json::List(tasks)) = json.get("background_tasks") else { return false };
     let runs = |task: &Json| task.text_of("status").is_none_or(|status| status == "running");
     tasks.iter().any(|task| task.text_of("type").as_deref() == Some("subagent") && runs(task))
+}
+
+fn timers(json: &Json) -> Vec<String> {
+    let Some(Json::List(timers)) = json.get("session_crons") else { return Vec::new() };
+    timers.iter().filter_map(|timer| timer.text_of("prompt")).collect()
 }
 
 /// The call of an agent is over, and the agent is not.

@@ -9,6 +9,7 @@ use crate::claude::transcript::entry::{Block, Lines, Read, TranscriptEntry, text
 use crate::gate::sandbox;
 use crate::model::call::{CallKey, CallState, ToolCall};
 use crate::text::json::{self, cut};
+use crate::text::plain::plain;
 use crate::text::redact::redact;
 use crate::text::template::one_line;
 use crate::text::time;
@@ -244,8 +245,7 @@ impl<'a> Page<'a> {
 /// Redacted, cut, and without control characters.
 fn safe(text: &str, longest: usize) -> String {
     let clean = redact(text);
-    let kept = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();
-    let mut out: String = cut(&clean, longest).chars().filter(kept).collect();
+    let mut out = plain(cut(&clean, longest)).into_owned();
     if clean.len() > longest {
         let _ = write!(out, "\n[{} bytes more]", clean.len() - longest);
     }

@@ -17,6 +17,7 @@ fn fence(block: &str) -> String {
 fn one_fence_at_the_end() {
     let ok = r#"{"verdict": "OK"}"#;
     assert!(check("custodiet", &fence(ok)).is_ok());
+    assert!(check("custodiet", &format!("   ```aops\n{ok}\n   ```\n")).is_ok());
     assert!(check("custodiet", &format!("````aops\n{ok}\n````  \n\n \t")).is_ok());
     assert!(check("custodiet", &format!("```json\n{{}}\n```\n{}", fence(ok))).is_ok());
     let wrong = [
@@ -28,6 +29,11 @@ fn one_fence_at_the_end() {
         (&fence("{"), "not JSON"),
         (&format!("```json\n{ok}\n```"), "no block"),
         (&format!("```aopsx\n{ok}\n```"), "no block"),
+        (&format!("    ```aops\n    {ok}\n    ```\n"), "no block"),
+        (&format!("\t```aops\n\t{ok}\n\t```\n"), "no block"),
+        (&format!("```aops\n{ok}\n    ```\n"), "not closed"),
+        (&fence(r#"{"verdict": "BLOCK", "verdict": "OK"}"#), "`verdict` stands twice"),
+        (&fence(r#"{"verdict": "OK", "more": [{"a": 1, "a": 2}]}"#), "`a` stands twice"),
         // A fence inside a longer fence is an example, not a verdict.
         (&format!("````\n{}````\n", fence(ok)), "no block"),
     ];

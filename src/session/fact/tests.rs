@@ -55,6 +55,7 @@ fn all() -> Vec<Fact> {
         reason: text(),
         tests: true,
         rehearsed: said(),
+        schedules: text(),
         starts: Some(Starts::default()),
         to: CallState::Denied,
         todos: Some((1, 2)),
@@ -68,6 +69,7 @@ fn all() -> Vec<Fact> {
         asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some("d".to_owned()),
+        beside: true,
         boot: text(),
         clashes: vec!["c".to_owned()],
         client: Some(ClientProcess { pid: 1, started: "2".to_owned() }),
@@ -91,6 +93,9 @@ fn all() -> Vec<Fact> {
         run: text(),
         said: said(),
         shuts: true,
+        starter: text(),
+        timers: vec!["t".to_owned()],
+        unproven: text(),
     };
     let finding = AgentReport {
         acceptance_criteria: vec!["c".to_owned()],

@@ -17,7 +17,7 @@ const MOST_AGENTS: usize = 64;
 const QUESTION: &str = "simple-question";
 
 impl Session {
-    pub(super) fn remember_agent(&mut self, agent_id: &str, agent_type: &str) {
+    pub(super) fn remember_agent(&mut self, agent_id: &str, agent_type: &str, client: &str) {
         let Some(agent) = ours(agent_type) else { return };
         let task = self.state.task.as_ref().map_or(0, |task| task.n);
         let progress = &mut self.memory.progress;
@@ -29,6 +29,7 @@ impl Session {
         progress.agents.retain(|known| known.agent_id != agent_id);
         progress.agents.push(Started {
             agent_id: agent_id.to_owned(),
+            client: client.to_owned(),
             prompt_count: progress.prompt_count,
             name: agent.name.to_owned(),
             task,

@@ -9,7 +9,7 @@ use crate::model::phase::Phase;
 use crate::session::fact::{Step, Taken};
 use crate::session::fold::Session;
 use crate::session::growth::Growth;
-use crate::session::state::{OpenCall, Sandbox};
+use crate::session::state::{OpenCall, Sandbox, Task};
 use crate::text::json::cut;
 use crate::text::template::one_line;
 
@@ -61,6 +61,12 @@ impl Session {
         let phase = self.memory.progress.before.map_or(self.state.phase, |(phase, _)| phase);
         let over = matches!(phase, Phase::Idle | Phase::Done | Phase::Halted);
         !over && self.state.task.as_ref().is_some_and(|task| task.waiver.is_none())
+    }
+
+    /// The task before the next one is over, changed something, and owed no commit for it.
+    pub fn left_loose_work(&self) -> bool {
+        let wrote = |task: &Task| task.writes > 0 && (task.waiver.is_some() || self.memory.progress.unplanned);
+        self.weighs() && !self.is_unfinished() && self.state.task.as_ref().is_some_and(wrote)
     }
 
     /// The prompt shuts the sandbox until the hydrator has reported.

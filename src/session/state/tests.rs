@@ -83,9 +83,11 @@ fn full() -> (State, Memory) {
         }),
         shadowed: text(),
         synced: 1,
+        timers: vec!["t".to_owned()],
         told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
+        unproven: Some("u".to_owned()),
     };
     let subagent = Subagent { last_invoked: "l".to_owned(), result: text(), verdict: text() };
     let mut state = State::empty();

@@ -41,13 +41,36 @@ pub(super) fn answer(request: &Request, tasks: &[Task], temperament: Temperament
 /// The newest prompt is the task in hand.
 fn work(request: &Request, tasks: &[Task], temperament: Temperament) -> Option<Turn> {
     let (task, heard) = tasks.iter().rev().find_map(|task| Some((task, hear_since(request, task.prompt)?)))?;
-    let guide = hear(request).iter().any(|heard| heard.text().contains(GUIDE));
-    let deeds = next_deeds(task, &heard, temperament, guide);
+    if let Some(deed) = propose_plan(request, task, &heard) {
+        return Some(deed.turn());
+    }
+    let told = hear(request).into_iter().find(|heard| heard.text().contains(GUIDE));
+    let guide = told.filter(|_| temperament == Temperament::Obedient && task.is_large);
+    let deeds = next_deeds(task, &heard, temperament, guide.as_ref().map(Heard::text));
     let turn = deeds.into_iter().fold(None, |turn: Option<Turn>, deed| match turn {
         None => Some(deed.turn()),
         Some(turn) => Some(turn.and(&deed.tool, deed.input)),
     });
     Some(turn.unwrap_or_else(|| Turn::text(task.last_words)))
+}
+
+const SHOW_PLAN: &str = "ExitPlanMode";
+
+/// In plan mode: the plan written where the client says, then shown to the person.
+fn propose_plan(request: &Request, task: &Task, heard: &[Heard]) -> Option<Deed> {
+    let words = hear(request).into_iter().map(|heard| heard.text().to_owned()).collect::<Vec<_>>().join("\n");
+    let named = words.split_whitespace().find(|word| word.contains("/plans/") && word.contains(".md"))?;
+    let path = &named[named.find('/')?..named.find(".md")? + 3];
+    let steps = format!("# Plan\n\n{} Then run `sh run-tests.sh`.\n", task.prompt);
+    let plan = Deed::new("Write", json!({"file_path": path, "content": steps}));
+    // The client adds the plan to what the conversation holds of this call.
+    let is_shown =
+        |heard: &Heard| matches!(heard, Heard::Result { deed, is_error: false, .. } if deed.tool == SHOW_PLAN);
+    if !task.is_planned_by_person || heard.iter().any(is_shown) {
+        return None;
+    }
+    let is_written = heard.iter().any(|heard| heard.is_success_of(&plan));
+    Some(if is_written { Deed::new(SHOW_PLAN, json!({})) } else { plan })
 }
 
 /// The title of what a session in mode `loop` is told at its start.
@@ -57,7 +80,7 @@ const AT_THE_END: &str = "Once all changes are made";
 
 /// The newest advice comes first, then what was advised before, then the steps of the task, then what is advised for its
 /// end. An obedient agent plans a large task before it begins, where it was told how.
-fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: bool) -> Vec<Deed> {
+fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: Option<&str>) -> Vec<Deed> {
     let undone = |deed: &Deed, since: usize| !heard[since..].iter().any(|heard| heard.is_success_of(deed));
     let advice = |at: usize| temperament.heeds(&heard[at]);
     let now = |at: usize| {
@@ -66,7 +89,8 @@ fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: boo
         read_advice(now, task).into_iter().find(|deed| undone(deed, at))
     };
     let plan = start("prompt-hydrator");
-    let first = (guide && temperament == Temperament::Obedient && task.is_large && undone(&plan, 0)).then_some(plan);
+    let plans = guide.is_some() && !task.is_planned_by_person;
+    let first = plans.then_some(plan).filter(|plan| undone(plan, 0));
     let step = || task.steps.iter().find(|step| undone(step, 0)).cloned();
     if let Some(deed) = first.or_else(|| (0..heard.len()).rev().find_map(now)).or_else(step) {
         return vec![deed];
@@ -75,15 +99,15 @@ fn next_deeds(task: &Task, heard: &[Heard], temperament: Temperament, guide: boo
         return Vec::new();
     }
     let last_step = heard.iter().rposition(|heard| task.steps.iter().any(|step| heard.is_success_of(step)));
-    let at_the_end = |at: usize| {
-        let text = advice(at)?;
+    let at_the_end = |text: String| {
         let later = text.split_once(AT_THE_END)?.1.split(['.', '\n']).next()?;
         let groups = later.split(" then ").map(|group| read_ending(group, task));
         groups
             .map(|group| group.into_iter().filter(|deed| undone(deed, last_step.unwrap_or(0))).collect())
             .find(|group: &Vec<Deed>| !group.is_empty())
     };
-    (0..heard.len()).rev().find_map(at_the_end).unwrap_or_default()
+    let mut advised = (0..heard.len()).rev().filter_map(advice).chain(guide.map(str::to_owned));
+    advised.find_map(at_the_end).unwrap_or_default()
 }
 
 /// What a text of ours tells the agent to do, in its order: names and commands stand in backticks, the verb before them.

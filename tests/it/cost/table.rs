@@ -3,6 +3,7 @@
 use super::count::Cost;
 use super::{CONFIGURATIONS, Measured, Setup};
 use serde_json::{Value, json};
+use std::fmt::Write;
 
 pub(super) struct Row {
     pub(super) mode: &'static str,
@@ -16,7 +17,7 @@ pub(super) struct Row {
 
 impl Row {
     /// Bytes in the main conversation that are there because of our hooks.
-    fn added(&self) -> usize {
+    pub(super) fn added(&self) -> usize {
         self.ours.context.strict_sub(self.plain.context + self.listed)
     }
 }
@@ -82,10 +83,44 @@ pub(super) fn to_text(rows: &[Row], columns: &[Column]) -> String {
 }
 
 /// Rounded up to one decimal.
-fn in_kb(bytes: usize) -> String {
+pub(super) fn in_kb(bytes: usize) -> String {
     let tenths = bytes.div_ceil(100);
     format!("{}.{}", tenths / 10, tenths % 10)
 }
+
+/// For the documentation: a line per task, a column per mode.
+pub(super) fn to_markdown(rows: &[Row]) -> String {
+    let modes = ["observe", "guard", "loop", "strict"];
+    let cell = |mode: &str, task: &str| {
+        let of = rows.iter().filter(|row| row.mode == mode && row.task == task);
+        let figures = of.map(|row| {
+            let more = row.ours.requests - row.plain.requests;
+            format!("{more} / {} / {} / {}", row.ours.subagents, row.ours.refusals, in_kb(row.added()))
+        });
+        let mut figures: Vec<String> = figures.collect();
+        figures.dedup();
+        figures.join("; ")
+    };
+    let mut tasks: Vec<(&str, usize)> = rows.iter().map(|row| (row.task, row.plain.requests)).collect();
+    tasks.sort_by_key(|(task, _)| SHOWN.iter().position(|(name, _)| name == task));
+    tasks.dedup();
+    let mut text = format!("| task | requests without | `{}` |\n|---|--:|---|---|---|---|\n", modes.join("` | `"));
+    for (task, plain) in tasks {
+        let words = SHOWN.iter().find(|(name, _)| *name == task).unwrap().1;
+        let cells: Vec<String> = modes.iter().map(|mode| cell(mode, task)).collect();
+        writeln!(text, "| {words} | {plain} | {} |", cells.join(" | ")).unwrap();
+    }
+    text
+}
+
+/// The tasks as a reader knows them.
+const SHOWN: [(&str, &str); 5] = [
+    ("typo", "fix a typo"),
+    ("follow-up", "a follow-up (\"Shorter!\")"),
+    ("question", "a question"),
+    ("tests", "\"Do the tests pass?\""),
+    ("feature", "a feature in four files, with a test"),
+];
 
 pub(super) fn to_json(rows: &[Row]) -> Value {
     let describe = |cost: &Cost| {

@@ -14,6 +14,8 @@ pub(super) struct Task {
     pub(super) is_new: bool,
     /// More than three files or sixty lines, as anybody can see.
     pub(super) is_large: bool,
+    /// The person wants to see a plan first, in the client's plan mode.
+    pub(super) is_planned_by_person: bool,
     pub(super) steps: Vec<Deed>,
     pub(super) last_words: &'static str,
 }
@@ -73,6 +75,7 @@ fn typo_and_follow_up(project: &Path) -> Vec<Task> {
         workflow: "minor-edit",
         is_new: true,
         is_large: false,
+        is_planned_by_person: false,
         steps: vec![read(&readme), edit(&readme, "Teh program", "The program")],
         last_words: "I fixed the typo.",
     };
@@ -82,6 +85,7 @@ fn typo_and_follow_up(project: &Path) -> Vec<Task> {
         workflow: "minor-edit",
         is_new: false,
         is_large: false,
+        is_planned_by_person: false,
         steps: vec![edit(&readme, "The program greets", "It greets")],
         last_words: "It is shorter now.",
     };
@@ -95,8 +99,9 @@ fn question(project: &Path) -> Vec<Task> {
         workflow: "simple-question",
         is_new: true,
         is_large: false,
+        is_planned_by_person: false,
         steps: vec![read(&project.join("src/greet.sh"))],
-        last_words: "It prints `hello`.",
+        last_words: "It prints hello.",
     }]
 }
 
@@ -107,6 +112,7 @@ fn tests(_: &Path) -> Vec<Task> {
         workflow: "qa-demo",
         is_new: true,
         is_large: false,
+        is_planned_by_person: false,
         steps: vec![Deed::bash("sh run-tests.sh")],
         last_words: "Yes, they pass.",
     }]
@@ -124,6 +130,7 @@ fn feature(project: &Path) -> Vec<Task> {
         workflow: "feature-dev",
         is_new: true,
         is_large: true,
+        is_planned_by_person: false,
         steps: vec![
             read(&greet),
             write(&project.join("src/readers.sh"), &format!("case $1 in\n{readers}esac\n")),
@@ -134,6 +141,30 @@ fn feature(project: &Path) -> Vec<Task> {
         ],
         last_words: "The program greets all thirty readers, and its tests pass.",
     }]
+}
+
+/// A question, a typo, a follow-up, a feature whose plan the person approves, and one that an agent plans.
+pub(super) fn five_prompts(project: &Path) -> Vec<Task> {
+    let farewell = project.join("src/farewell.sh");
+    let names: Vec<String> = (1..=70).map(|n| format!("{n}) echo 'farewell, reader {n}' ;;")).collect();
+    let by_person = Task {
+        name: "feature, plan mode",
+        prompt: "Let a second program bid each of seventy readers farewell.",
+        workflow: "feature-dev",
+        is_new: true,
+        is_large: true,
+        is_planned_by_person: true,
+        steps: vec![
+            write(&farewell, &format!("case $1 in\n{}\nesac\n", names.join("\n"))),
+            Deed::bash("sh run-tests.sh"),
+        ],
+        last_words: "The second program says farewell.",
+    };
+    let mut all = question(project);
+    all.extend(typo_and_follow_up(project));
+    all.push(by_person);
+    all.extend(feature(project).into_iter().map(|feature| Task { name: "feature, hydrator", ..feature }));
+    all
 }
 
 fn read(file: &Path) -> Deed {

@@ -5,7 +5,7 @@ use super::agents::{plan, start};
 use super::checks::{says, verifies};
 use super::whole_loop::{bash, write};
 use crate::client::Client;
-use crate::model::{Model, Turn};
+use crate::model::{Model, Request, Turn};
 use crate::support::{Sandbox, Session, fenced};
 use serde_json::json;
 use std::fs;
@@ -142,4 +142,36 @@ fn observing_refuses_nothing_but_block_and_guard() {
     let heard = main_requests(&model).len();
     says(&client.resume(run.session_id(), "go on"), &["enough seen", "clear-block"]);
     assert_eq!(main_requests(&model).len(), heard);
+}
+
+/// A person starts one client in another mode; the model hears nothing of us, and the ledger says who chose.
+#[test]
+fn a_start_chooses_its_mode() {
+    let sandbox = Sandbox::repository("0.0").with("AOPS_MODE", "observe");
+    let model = Model::new([write(&sandbox, "hello\n"), Turn::text("Written.")]);
+    let client = Client::guarded(&sandbox, &model);
+    let run = client.run("make hello.txt");
+    run.ended("Written.");
+    assert!(sandbox.project().join("hello.txt").exists());
+    let heard = model.requests().iter().flat_map(Request::pieces).collect::<Vec<_>>().join("\n");
+    for words in ["aops-hook, which the user installed", "sandbox is shut", "hook additional context"] {
+        assert!(!heard.contains(words), "`{words}` reached the model");
+    }
+    let session = Session::new(&sandbox, run.session_id());
+    sandbox.person(&["log", &session.id]).said(&["mode      observe, by `AOPS_MODE`"]);
+    verifies(&sandbox, &session);
+}
+
+/// Without the tool that starts agents there is no plan: the model is told so plainly, and the person what would help.
+#[test]
+fn a_client_without_agents_is_not_sent_to_one() {
+    let sandbox = Sandbox::repository("0.0");
+    let model = Model::new([write(&sandbox, "hello\n"), Turn::text("I cannot.")]);
+    let client = Client::guarded(&sandbox, &model);
+    let run = client.start("make hello.txt", &["--tools", "Read,Write"]);
+    assert!(!sandbox.project().join("hello.txt").exists());
+    let results = model.tool_results();
+    assert!(results[0].is_error && results[0].text.contains("cannot start agents"), "{results:?}");
+    assert!(!results[0].text.contains("start the agent"), "{results:?}");
+    says(&run, &["AOPS_MODE", "plan mode"]);
 }

@@ -136,7 +136,7 @@ fn the_policy_undoes_work_with_issues() {
     passed(&session.prompt("make it better"));
     let report = |kind: &str, block: Value| {
         let id = format!("a{}", session.entries().len());
-        passed(&session.event("SubagentStart", json!({"agent_id": id, "agent_type": kind})));
+        passed(&session.begin_agent(&id, kind));
         let words = format!("```aops\n{block}\n```");
         let fields = json!({"agent_id": id, "agent_type": kind, "last_assistant_message": words});
         session.event("SubagentStop", fields)

@@ -101,7 +101,8 @@ fn calls() -> Vec<OpenCall> {
 }
 
 fn course() -> TaskProgress {
-    let started = Started { agent_id: text(), done: false, prompt_count: 1, name: text(), sent_on: 0, task: 1 };
+    let started =
+        Started { agent_id: text(), client: text(), done: false, prompt_count: 1, name: text(), sent_on: 0, task: 1 };
     TaskProgress {
         agents: vec![started],
         auditing: false,
@@ -267,9 +268,11 @@ fn memory() -> Memory {
         run: Some(stage()),
         shadowed: some(),
         synced: 1,
+        timers: vec![digest()],
         told_way_out: true,
         undoing: Some(Box::new(undone())),
         undone: Some(Box::new(undone())),
+        unproven: some(),
     }
 }
 
@@ -299,9 +302,11 @@ fn calm() -> Memory {
         run: None,
         shadowed: None,
         at_work: Vec::new(),
+        timers: Vec::new(),
         told_way_out: false,
         undoing: None,
         undone: None,
+        unproven: None,
         ..memory()
     }
 }
@@ -382,6 +387,7 @@ fn seen() -> Seen {
         asks_plan: true,
         baseline: Some(map()),
         baseline_sha256: Some(digest()),
+        beside: true,
         boot: some(),
         clashes: vec!["critic".to_owned()],
         client: Some(client()),
@@ -405,6 +411,9 @@ fn seen() -> Seen {
         run: some(),
         said: Some(said()),
         shuts: true,
+        starter: some(),
+        timers: vec![digest()],
+        unproven: some(),
     }
 }
 
@@ -435,6 +444,7 @@ fn step() -> Step {
         reason: some(),
         tests: true,
         rehearsed: Some(said()),
+        schedules: Some(digest()),
         starts: Some(Starts { client: text(), name: text() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
@@ -445,6 +455,10 @@ fn step() -> Step {
 /// An event of which nothing more is known than that it came.
 fn unseen() -> Seen {
     Seen {
+        beside: false,
+        starter: None,
+        timers: Vec::new(),
+        unproven: None,
         clashes: Vec::new(),
         agent_id: None,
         agentless: None,
@@ -523,6 +537,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         prompt_id: None,
         reason: None,
         rehearsed: None,
+        schedules: None,
         starts: None,
         todos: None,
         told: false,

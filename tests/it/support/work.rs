@@ -1,5 +1,6 @@
 //! The steps of one task, as a session takes them: a plan, its review, changes, verification, reflection, commands.
 
+use super::session::Call;
 use super::{Answer, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -58,11 +59,28 @@ impl Session<'_> {
 
     /// An agent from start to end: the context it was given, and the answer to its report.
     pub(crate) fn agent_reports(&self, kind: &str, report: &str) -> (String, Answer) {
+        let call = self.agent_call(kind);
+        let _ = self.pre(&call);
         let id = format!("a{}", self.entries().len());
         let start = self.event("SubagentStart", json!({"agent_id": id, "agent_type": kind}));
         let context = if start.out.is_empty() { Value::Null } else { start.json() };
         let context = context["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
-        (context.to_owned(), self.stop_agent(&id, kind, report))
+        let answer = self.stop_agent(&id, kind, report);
+        if answer.code == Some(0) {
+            let _ = self.post(&call);
+        }
+        (context.to_owned(), answer)
+    }
+
+    fn agent_call(&self, kind: &str) -> Call {
+        let input = json!({"subagent_type": kind, "prompt": "p", "description": "d", "run_in_background": false});
+        self.call("Agent", input)
+    }
+
+    /// The call that starts an agent, and its start: the answer to that.
+    pub(crate) fn begin_agent(&self, id: &str, kind: &str) -> Answer {
+        let _ = self.pre(&self.agent_call(kind));
+        self.event("SubagentStart", json!({"agent_id": id, "agent_type": kind}))
     }
 
     pub(crate) fn stop_agent(&self, id: &str, kind: &str, report: &str) -> Answer {

@@ -53,8 +53,7 @@ fn both_hang_and_the_prompt_passes_within_its_deadline() {
     assert_eq!(lines("Memory"), ["> the memory server did not answer in time"]);
     assert_eq!(lines("Tracked work")[0], "Tracker: not asked yet");
     // The hydrator is handed the same, under the same deadline.
-    let start = json!({"agent_id": "a1", "agent_type": "prompt-hydrator"});
-    session.event("SubagentStart", start).said(&["in time"]);
+    session.begin_agent("a1", "prompt-hydrator").said(&["in time"]);
     world.wait_until("no child outlives its purpose", || world.alive().is_empty());
     let file = context(&session, "and where does it eat?");
     assert!(file.contains("Tracker: the tracker did not answer in time"), "{file}");

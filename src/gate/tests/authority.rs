@@ -1,0 +1,72 @@
+//! A block, and what is said and recorded of a prompt that is no person's, of an agent that no call started, of timers.
+
+use super::*;
+use crate::gate::facts::facts;
+use crate::session::fact::{Fact, Seen, Step};
+use crate::session::prompt::{Prompt, timer_digest};
+
+fn why(prompt: Prompt) -> Context {
+    Context { prompt, unproven: Some("it is a timer's".to_owned()), ..Context::default() }
+}
+
+fn recorded(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
+    facts(session, event, &judge(session, event, context), context)
+}
+
+fn seen(facts: &[Fact]) -> &Seen {
+    facts.iter().find_map(|fact| if let Fact::Event(seen) = fact { Some(seen) } else { None }).unwrap()
+}
+
+#[test]
+fn the_user_is_told_why_a_prompt_or_an_agent_does_not_count() {
+    let (session, prompt) = (working(), event("UserPromptSubmit"));
+    let begins = Event { agent_type: Some("critic".to_owned()), ..event("SubagentStart") };
+    for (event, context, words) in [
+        (&prompt, why(Prompt::Ordinary), "this prompt waives nothing: it is a timer's"),
+        (&prompt, why(Prompt::Machine), "this prompt does not lift the halt: it is a timer's"),
+        (&begins, why(Prompt::Machine), "the verdict of `critic` will not count: it is a timer's"),
+    ] {
+        let said = judge(&session, event, &context);
+        assert!(said.ruling == Ruling::Pass && said.notice.contains(words), "{said:?}");
+        assert!(said.notice.contains("hint: "), "{said:?}");
+        assert_eq!(seen(&recorded(&session, event, &context)).unproven.as_deref(), Some("it is a timer's"));
+        let proven = Context { unproven: None, client: "7".to_owned(), ..context };
+        assert_eq!(judge(&session, event, &proven), Verdict::pass());
+    }
+    let proven = Context { client: "7".to_owned(), ..Context::default() };
+    assert_eq!(seen(&recorded(&session, &begins, &proven)).starter.as_deref(), Some("7"));
+    assert_eq!(seen(&recorded(&session, &event("SubagentStart"), &proven)).starter, None, "no agent of ours");
+}
+
+#[test]
+fn the_prompts_of_timers_are_remembered_by_their_words() {
+    let mut session = working();
+    let stop = Event { timers: vec![". go".to_owned(), "known".to_owned()], ..event("Stop") };
+    session.memory.timers = vec![timer_digest("known")];
+    let facts = recorded(&session, &stop, &Context::default());
+    assert_eq!(seen(&facts).timers, [timer_digest(".  go\n")]);
+    for (tool, input, digest) in [
+        ("CronCreate", r#"{"prompt":". go"}"#, Some(timer_digest(". go"))),
+        ("ScheduleWakeup", r#"{"prompt":"x"}"#, Some(timer_digest("x"))),
+        ("CronCreate", "{}", None),
+        ("Agent", r#"{"prompt":". go"}"#, None),
+    ] {
+        let mut asked = call(tool);
+        asked.call.as_mut().unwrap().input = input.to_owned();
+        let facts = recorded(&session, &asked, &Context::default());
+        let Some(Fact::Call(Step { schedules, .. })) = facts.first() else { panic!("{facts:?}") };
+        assert_eq!(*schedules, digest, "{tool} {input}");
+    }
+}
+
+#[test]
+fn block() {
+    let blocked = with(|session| session.state.state.custodiet_blocked = true);
+    refused(&blocked, &call("Read"), &Context::default(), "block", "no reason given");
+    told(&blocked, &event("SessionStart"), &Context::default(), "block", "clear-block");
+    passes(&blocked, &event("Stop"), &Context::default());
+    let start = StartContext { blocked_beside: vec![("other".into(), "r".into())], ..StartContext::default() };
+    let beside = Context { start, ..Context::default() };
+    told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
+    passes(&working(), &event("SessionStart"), &Context::default());
+}

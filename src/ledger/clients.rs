@@ -1,0 +1,73 @@
+//! The clients of recorded sessions: process, start and session, in `<config>/aops/clients/PID`.
+//!
+//! Written when a session starts; read where the authority of a person is claimed. Why: what a client of a session started is
+//! inside that session, whatever its environment says. Invariants: an id that another process has now is not the client; one
+//! question reads as many files as there are processes above, however many sessions there are.
+
+use crate::session::state::ClientProcess;
+use crate::system::env::{Env, boot_id};
+use crate::system::files::{make_all, replace_private};
+use crate::system::process::kin;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Most files of ended clients that one start removes.
+const MOST_REMOVED: usize = 256;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Known {
+    boot: String,
+    pid: i32,
+    session_id: String,
+    started: String,
+}
+
+fn folder(env: &Env) -> PathBuf {
+    env.config.join("aops/clients")
+}
+
+/// The process with this id is still the one that was recorded.
+pub fn is_alive(client: &ClientProcess) -> bool {
+    kin::started(client.pid).is_some_and(|started| started == client.started)
+}
+
+/// Remembers whose client this is, and forgets those that have ended. Best effort: the ledger has it too.
+pub fn remember(env: &Env, client: &ClientProcess, session_id: &str) {
+    let folder = folder(env);
+    if env.dry_run || make_all(&folder).is_err() {
+        return;
+    }
+    let boot = boot_id();
+    let others = std::fs::read_dir(&folder).into_iter().flatten().flatten().take(MOST_REMOVED);
+    for path in others.map(|item| item.path()).filter(|path| !read(path).is_some_and(|known| lives(&known, &boot))) {
+        let _ = std::fs::remove_file(path);
+    }
+    let ClientProcess { pid, started } = client.clone();
+    let known = Known { boot, pid, session_id: session_id.to_owned(), started };
+    if let Ok(text) = serde_json::to_vec(&known) {
+        let _ = replace_private(&folder.join(pid.to_string()), &text);
+    }
+}
+
+/// The session whose client is this process or above it.
+pub fn session_around(env: &Env, pid: i32) -> Option<String> {
+    std::iter::once(pid).chain(kin::ancestors(pid)).find_map(|pid| session_of(env, pid))
+}
+
+/// The session whose client is above this process.
+pub fn session_above(env: &Env, pid: i32) -> Option<String> {
+    kin::ancestors(pid).into_iter().find_map(|pid| session_of(env, pid))
+}
+
+fn session_of(env: &Env, pid: i32) -> Option<String> {
+    let known = read(&folder(env).join(pid.to_string()))?;
+    (known.pid == pid && lives(&known, &boot_id())).then_some(known.session_id)
+}
+
+fn lives(known: &Known, boot: &str) -> bool {
+    known.boot == boot && is_alive(&ClientProcess { pid: known.pid, started: known.started.clone() })
+}
+
+fn read(path: &Path) -> Option<Known> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}

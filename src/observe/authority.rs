@@ -1,0 +1,94 @@
+//! Whose words these are: whether a client is a person's own, a prompt was given by a person, an agent was started by a call
+//! that we saw.
+//!
+//! Reads the processes above the client, the record of clients and the timers that a project keeps; writes nothing.
+//! Invariants: a client that a session's client started is inside that session; where nothing says otherwise, a prompt is a
+//! person's, also one of `claude -p` in a script; the environment of no process is read.
+
+use crate::config::texts;
+use crate::ledger::clients;
+use crate::model::agent::ours;
+use crate::model::event::{Event, EventKind};
+use crate::model::phase::Phase;
+use crate::session::fold::Session;
+use crate::session::prompt::{Prompt, timer_digest};
+use crate::session::state::{AtWork, Started};
+use crate::system::env::Env;
+use crate::text::json::{self, Json};
+use std::path::Path;
+
+/// Another client of this session is alive, and this event is not from it.
+pub fn is_beside(env: &Env, session: &Session) -> bool {
+    let Some(known) = &session.memory.client else { return false };
+    !env.client.is_empty() && env.client != known.pid.to_string() && clients::is_alive(known)
+}
+
+/// This client is inside a session, as far as its start told.
+pub fn is_inside(env: &Env, session: &Session) -> bool {
+    session.memory.unproven.is_some() || is_beside(env, session)
+}
+
+/// Why what this client says is no person's: it is the second on its session, or was started inside one.
+pub fn of_client(env: &Env, session: &Session, event: &Event) -> Option<String> {
+    let known = session.memory.client.as_ref();
+    if is_beside(env, session) {
+        let pid = known.map(|known| known.pid).unwrap_or_default();
+        return Some(format!("this session is alive in another client, process {pid}"));
+    }
+    match event.kind {
+        EventKind::SessionStart | EventKind::UserPromptSubmit => above(env),
+        _ => None,
+    }
+    .or_else(|| session.memory.unproven.clone().filter(|_| event.kind != EventKind::SessionStart))
+}
+
+fn above(env: &Env) -> Option<String> {
+    let outer = clients::session_above(env, env.client.parse().ok()?)?;
+    Some(format!("this client was started inside session `{outer}`"))
+}
+
+/// What the prompt means, and why it is no person's where that changes its meaning.
+pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option<String>) {
+    let is_file = |name: &str| Path::new(&event.cwd).join(name).symlink_metadata().is_ok();
+    let prompt = Prompt::read(&event.prompt, is_file);
+    let halted = session.state.phase == Phase::Halted;
+    if !prompt.claims_authority(halted) {
+        return (prompt, None);
+    }
+    let why = of_client(env, session, event).or_else(|| of_timer(env, session, event));
+    (if why.is_some() { prompt.without_authority(halted) } else { prompt }, why)
+}
+
+fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
+    let digest = timer_digest(&event.prompt);
+    if session.memory.timers.contains(&digest) {
+        return Some("a timer of this session sends the same words".to_owned());
+    }
+    let file = texts::project(env, Path::new(&event.cwd)).join(".claude/scheduled_tasks.json");
+    let text = super::tampering::settings(&file.to_string_lossy());
+    let kept = json::read(&text).ok()?;
+    let Some(Json::List(tasks)) = kept.get("tasks") else { return None };
+    let same = |task: &Json| task.text_of("prompt").is_some_and(|prompt| timer_digest(&prompt) == digest);
+    tasks.iter().any(same).then(|| "a timer of this project sends the same words".to_owned())
+}
+
+/// Why the verdict of this agent of ours, which begins or ends now, does not count.
+pub fn of_agent(env: &Env, session: &Session, event: &Event) -> Option<String> {
+    let agent = event.agent_type.as_deref().and_then(ours)?;
+    if is_beside(env, session) {
+        return of_client(env, session, event);
+    }
+    let known = |started: &&Started| Some(&started.agent_id) == event.agent_id.as_ref();
+    let unseen = || Some("no `Agent` call that we saw started it".to_owned());
+    if event.kind == EventKind::SubagentStart {
+        let called = |at: &AtWork| at.name == agent.name && at.agent_id.is_none() && at.client == env.client;
+        return if session.memory.at_work.iter().any(called) { None } else { unseen() };
+    }
+    match session.memory.progress.agents.iter().find(known) {
+        None => unseen(),
+        Some(started) if !started.client.is_empty() && started.client != env.client => {
+            Some("another client started it".to_owned())
+        }
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,29 @@
+//! Text that may be printed: without characters that move the cursor, change colours or turn the direction of reading.
+//!
+//! Invariant: text without such a character comes back borrowed.
+
+use std::borrow::Cow;
+
+/// Safe to print. Line feeds and tabs are.
+pub fn is_plain(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !turns && !c.is_control() || matches!(c, '\n' | '\t')
+}
+
+pub fn plain(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().filter(|c| is_plain(*c)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_the_cursor_goes_and_the_rest_stays() {
+        assert_eq!(plain("a\u{1b}[31mb\u{9b}2J\u{202e}c\u{7f}\r\n\td\u{0}é🦀"), "a[31mb2Jc\n\tdé🦀");
+        assert!(matches!(plain("as it is\n"), Cow::Borrowed(_)));
+    }
+}
