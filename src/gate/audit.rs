@@ -3,7 +3,7 @@
 //! Invariant: the draw itself refuses nothing, and the policy's `grace` changes are free before it binds. Way out: start
 //! `custodiet`; its start alone opens the gate.
 
-use super::{Context, is_waived, jail, sandbox};
+use super::{Context, is_waived, profile, sandbox};
 use crate::model::call::Effect;
 use crate::model::event::Event;
 use crate::model::profile::Profile;
@@ -22,7 +22,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         || !context.effect().is_some_and(Effect::is_write)
         || is_waived(session, context, GATE)
         // What is thrown away is no change.
-        || jail::profile(session, event, context) == Some(Profile::Trial)
+        || profile::of_call(session, event, context) == Some(Profile::Trial)
     {
         return Verdict::pass();
     }

@@ -5,7 +5,7 @@
 
 use crate::gate::owed::{debts, gate_of_debt, without_git};
 use crate::gate::report::started;
-use crate::gate::{Context, Evidence, jail, reflection, sandbox, way_out};
+use crate::gate::{Context, Evidence, jail, profile, reflection, sandbox, way_out};
 use crate::model::agent::ours;
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
@@ -163,7 +163,7 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         first.grows.clone_from(&seen.grows);
         first.tests = seen.tests != Evidence::Other;
     }
-    first.jail = jail::profile(session, event, context);
+    first.jail = profile::of_call(session, event, context);
     first.line_sha256 =
         first.jail.and_then(|_| json::read(&call.input).ok()?.text_of("command")).map(|l| line_digest(&l));
     if first.jail.is_some_and(|profile| profile >= Profile::Read) {

@@ -1,13 +1,12 @@
-//! Decides how a shell command is jailed, and refuses what the jail must hold and cannot.
+//! Refuses what the jail must hold and cannot, and says which lines can be tried in it.
 //!
 //! Reads what the session's start found out about the kernel; writes nothing. Invariants: where nothing holds, nothing
 //! passes that would not pass otherwise; a command that is thrown away is no work. Way out: each refusal names it.
 
-use super::{Context, sandbox};
+use super::Context;
 use crate::config::policy::jail::JailLevel;
-use crate::model::call::{Effect, ToolCall};
+use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
-use crate::model::profile::Profile;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
@@ -27,7 +26,7 @@ pub fn runs_shell(call: &ToolCall) -> bool {
     matches!(call.key.tool.as_str(), "Bash" | "Monitor")
 }
 
-fn is_on(session: &Session) -> bool {
+pub fn is_on(session: &Session) -> bool {
     session.memory.jail.as_ref().is_some_and(|jail| jail.is_on())
 }
 
@@ -85,21 +84,4 @@ pub fn blocks(session: &Session) -> bool {
 pub fn tries(session: &Session, context: &Context) -> bool {
     let holds = session.memory.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
     holds && context.call.as_ref().is_some_and(|seen| seen.unknown && !seen.alone)
-}
-
-/// How the command of this call is to be jailed; nothing where none is.
-pub fn profile(session: &Session, event: &Event, context: &Context) -> Option<Profile> {
-    let (call, seen) = (event.call.as_ref()?, context.call.as_ref()?);
-    if !is_on(session) || !runs_shell(call) {
-        return None;
-    }
-    let trial = session.memory.jail.as_ref().is_some_and(|jail| jail.trial);
-    let reviews = event.by_our_agent().is_some();
-    Some(match seen.effect {
-        _ if seen.alone => Profile::None,
-        Effect::Read if reviews || sandbox::is_held(session, event, context) => Profile::Read,
-        Effect::Write | Effect::Close | Effect::Spawn if reviews && trial => Profile::Trial,
-        _ if tries(session, context) && sandbox::is_held(session, event, context) => Profile::Trial,
-        _ => Profile::Work,
-    })
 }

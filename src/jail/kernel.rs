@@ -127,3 +127,8 @@ pub(super) fn close_streams() {
         }
     }
 }
+
+/// A name for an open file, whatever lies over its path by now.
+pub(super) fn by_number(file: &impl AsRawFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}

@@ -4,8 +4,7 @@
 //! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
 //! however they end.
 
-use super::kernel::{fork, leave};
-use super::namespaces::by_number;
+use super::kernel::{by_number, fork, leave};
 use super::plan::Plan;
 use super::receipt::Receipt;
 use crate::model::profile::Proof;

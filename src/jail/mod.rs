@@ -12,12 +12,14 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
-mod namespaces;
-#[cfg(target_os = "linux")]
 mod layer;
+#[cfg(target_os = "linux")]
+mod namespaces;
 #[cfg(target_os = "linux")]
 pub mod enter;
 #[cfg(not(target_os = "linux"))]
-#[path = "elsewhere.rs"]
-pub mod enter;
+pub mod elsewhere;
 pub mod shell;
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere as enter;

@@ -4,7 +4,7 @@
 //! keeps its ids and gets no capability; the superuser goes on in a second user namespace, in which the mounts are locked;
 //! after an error the process must not run the command.
 
-use super::kernel::{in_child, raise_loopback, set_writable, unshare};
+use super::kernel::{by_number, in_child, raise_loopback, set_writable, unshare};
 use super::layer::Layers;
 use super::plan::{Place, Plan, Way};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::ffi::CString;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -174,11 +174,6 @@ fn unescaped(word: &[u8]) -> PathBuf {
 
 fn look(path: &Path) -> Option<OwnedFd> {
     openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
-}
-
-/// A name for an open file, whatever lies over its path by now.
-pub(super) fn by_number(file: &impl AsRawFd) -> String {
-    format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
 fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Result<(), String> {
