@@ -7,6 +7,7 @@ use super::Context;
 use crate::config::policy::jail::JailLevel;
 use crate::model::call::ToolCall;
 use crate::model::event::{Event, EventKind};
+use crate::model::profile::JailState;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::one_line;
@@ -27,7 +28,7 @@ pub fn runs_shell(call: &ToolCall) -> bool {
 }
 
 pub fn is_on(session: &Session) -> bool {
-    session.memory.jail.as_ref().is_some_and(|jail| jail.is_on())
+    session.memory.jail.as_ref().is_some_and(JailState::is_on)
 }
 
 fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {

@@ -36,6 +36,11 @@ pub fn what_holds(ground: &Ground) -> JailState {
     JailState { hold: Hold::Words, project, trial: false, why }
 }
 
+/// Each means by name, and whether it holds for this project.
+pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
+    vec![("namespaces", Err(what_holds(ground).why))]
+}
+
 pub fn close_on_exec() {}
 
 /// This process becomes another program; returns only if that fails.

@@ -25,20 +25,32 @@ pub fn lock(hold: Hold, cwd: &Path) -> Result<(), String> {
     if hold == Hold::Namespaces { namespaces::lock(cwd) } else { Ok(()) }
 }
 
+fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Result<(), String> {
+    if profile == Profile::Trial
+        && let Some(why) = foreign_owner(ground)
+    {
+        return Err(why);
+    }
+    answer_of_child(|| {
+        enter(hold, profile, ground, &ground.project)?;
+        lock(hold, &ground.project)
+    })
+}
+
+/// Each means by name, and whether it holds for this project.
+pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
+    vec![
+        ("namespaces", try_out(Hold::Namespaces, Profile::Work, ground)),
+        ("throwaway layers", try_out(Hold::Namespaces, Profile::Trial, ground)),
+        ("Landlock", try_out(Hold::Landlock, Profile::Work, ground)),
+    ]
+}
+
 /// What holds for this project, found out by trying.
 pub fn what_holds(ground: &Ground) -> JailState {
     let project = ground.project.to_string_lossy().into_owned();
-    let tried = |hold, profile| {
-        answer_of_child(|| {
-            enter(hold, profile, ground, &ground.project)?;
-            lock(hold, &ground.project)
-        })
-    };
-    let trial = match foreign_owner(ground) {
-        Some(why) => Err(why),
-        None => tried(Hold::Namespaces, Profile::Trial),
-    };
-    let why = match trial {
+    let tried = |hold, profile| try_out(hold, profile, ground);
+    let why = match tried(Hold::Namespaces, Profile::Trial) {
         Ok(()) => return JailState { hold: Hold::Namespaces, project, trial: true, why: String::new() },
         Err(why) => why,
     };

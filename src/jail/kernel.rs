@@ -117,13 +117,13 @@ pub fn become_program(path: &CStr, words: &[CString], variables: &[CString]) -> 
     Err(io::Error::last_os_error())
 }
 
-/// Closes the standard streams: whoever reads them must not wait for us.
-pub(super) fn close_streams() {
-    for stream in 0..3 {
-        #[expect(unsafe_code, reason = "the streams have no owner that could close them")]
-        // SAFETY: the process writes to no stream afterwards.
+/// In a forked process: closes these, so that their readers do not wait for it.
+pub(super) fn close_copies(files: &[i32]) {
+    for file in files {
+        #[expect(unsafe_code, reason = "the owner of the file is the process that forked")]
+        // SAFETY: a forked process uses none of them afterwards, and ends without dropping their owners.
         unsafe {
-            libc::close(stream);
+            libc::close(*file);
         }
     }
 }

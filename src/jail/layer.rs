@@ -4,7 +4,7 @@
 //! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
 //! however they end.
 
-use super::kernel::{by_number, fork, leave};
+use super::kernel::{by_number, close_copies, fork, leave};
 use super::plan::Plan;
 use super::receipt::Receipt;
 use crate::model::profile::Proof;
@@ -66,7 +66,7 @@ impl Layers {
     }
 
     /// Takes the temporary file system out of sight; the overlays keep it.
-    pub(super) fn detach(&mut self) -> Result<(), String> {
+    pub(super) fn detach() -> Result<(), String> {
         unmount(PLACE, UnmountFlags::DETACH).map_err(|error| format!("layer: {error}"))
     }
 
@@ -85,7 +85,7 @@ impl Layers {
         // A grandchild: the shell must not find a child that it did not start.
         if let Ok(None) = fork() {
             let _ = rustix::process::setsid();
-            super::kernel::close_streams();
+            close_copies(&[0, 1, 2]);
             let mut ended = [PollFd::new(&command, PollFlags::IN)];
             while matches!(poll(&mut ended, None), Err(rustix::io::Errno::INTR)) {}
             proof.vanished = self.describe();
@@ -99,17 +99,13 @@ impl Layers {
         let mut found = Changed::default();
         for (path, upper) in &self.upper {
             if let (Ok(inside), Ok(folder)) = (path.strip_prefix(&self.project), open(upper, ".")) {
-                found.walk(folder, inside, 0);
+                found.walk(&folder, inside, 0);
             }
         }
-        let full = rustix::fs::fstatvfs(&self.disk).is_ok_and(|disk| disk.f_bavail * 100 < disk.f_blocks);
         let mut words = found.words();
-        if full {
-            let more = if words.is_empty() { "" } else { "; " };
-            words.push_str(&format!(
-                "{more}the throwaway layer was full: {} MB, `[jail] layer_mb`, so what this command said of its files does not count",
-                self.layer_mb
-            ));
+        if rustix::fs::fstatvfs(&self.disk).is_ok_and(|disk| disk.f_bavail * 100 < disk.f_blocks) {
+            let full = format!("the throwaway layer was full: {} MB, `[jail] layer_mb`", self.layer_mb);
+            words = if words.is_empty() { full } else { format!("{words}; {full}") };
         }
         words
     }
@@ -127,8 +123,8 @@ struct Changed {
 }
 
 impl Changed {
-    fn walk(&mut self, folder: OwnedFd, inside: &Path, depth: usize) {
-        let Ok(items) = Dir::read_from(&folder) else { return };
+    fn walk(&mut self, folder: &OwnedFd, inside: &Path, depth: usize) {
+        let Ok(items) = Dir::read_from(folder) else { return };
         for item in items.flatten() {
             let name = item.file_name().to_string_lossy().into_owned();
             if name == "." || name == ".." || self.files >= MOST_ENTRIES {
@@ -137,8 +133,8 @@ impl Changed {
             let path = inside.join(&name);
             if item.file_type() == FileType::Directory {
                 let before = self.files;
-                if let Some(below) = open(&folder, &name).ok().filter(|_| depth < 64) {
-                    self.walk(below, &path, depth + 1);
+                if let Some(below) = open(folder, &name).ok().filter(|_| depth < 64) {
+                    self.walk(&below, &path, depth + 1);
                 }
                 if depth == 0 && self.files > before {
                     self.names.push(format!("{}/…", path.display()));

@@ -4,7 +4,7 @@
 //! keeps its ids and gets no capability; the superuser goes on in a second user namespace, in which the mounts are locked;
 //! after an error the process must not run the command.
 
-use super::kernel::{by_number, in_child, raise_loopback, set_writable, unshare};
+use super::kernel::{by_number, close_copies, fork, in_child, raise_loopback, set_writable, unshare};
 use super::layer::Layers;
 use super::plan::{Place, Plan, Way};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::ffi::CString;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,9 @@ pub(super) fn enter(plan: &Plan, cwd: &Path) -> Result<Option<Layers>, String> {
         let applied = apply(place, &original, layers.as_mut());
         applied.or_else(|why| if place.needed { Err(format!("`{}`: {why}", place.path.display())) } else { Ok(()) })?;
     }
-    layers.as_mut().map_or(Ok(()), Layers::detach)?;
+    if layers.is_some() {
+        Layers::detach()?;
+    }
     tried("working directory", rustix::process::chdir(cwd))?;
     Ok(layers)
 }
@@ -114,26 +116,23 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
     let users = tried("uid_map", same("uid_map"))?;
     let groups = tried("gid_map", same("gid_map"))?;
     let parent = std::process::id();
-    let (mut ready, mut done) = tried("pipe", io::pipe())?;
-    // The child must wait for the namespace, and we for the child: so the child forks once more.
-    let mut unshared = Ok(());
+    let (mut ready, mut go) = tried("pipe", io::pipe())?;
     let (mut answer, mut mapped) = tried("pipe", io::pipe())?;
+    // A grandchild waits for the namespace, so that no child is left to wait for.
     let forked = in_child(|| {
-        if let Ok(None) = super::kernel::fork() {
-            let mut go = [0];
-            let went = ready.read_exact(&mut go).is_ok()
-                && fs::write(format!("/proc/{parent}/uid_map"), &users).is_ok()
-                && fs::write(format!("/proc/{parent}/gid_map"), &groups).is_ok();
-            let _ = mapped.write_all(&[u8::from(went)]);
+        if let Ok(None) = fork() {
+            close_copies(&[go.as_raw_fd()]);
+            let write = |file: &str, map: &str| fs::write(format!("/proc/{parent}/{file}"), map).is_ok();
+            let begun = ready.read_exact(&mut [0]).is_ok();
+            let done = begun && write("uid_map", &users) && write("gid_map", &groups);
+            let _ = mapped.write_all(&[u8::from(done)]);
         }
         0
     });
     tried("fork", forked)?;
     drop(mapped);
-    unshared = unshared.and_then(|()| tried("user namespace", unshare(libc::CLONE_NEWUSER | more)));
-    unshared?;
-    let _ = done.write_all(&[1]);
-    drop(done);
+    tried("user namespace", unshare(libc::CLONE_NEWUSER | more))?;
+    let _ = go.write_all(&[1]);
     let mut said = [0];
     Ok(answer.read_exact(&mut said).is_ok() && said[0] == 1)
 }

@@ -155,21 +155,20 @@ impl Ground {
     pub fn plan(&self, profile: Profile) -> Plan {
         let mut wishes = Wishes::default();
         if self.root && profile != Profile::None {
-            SYSTEM.iter().for_each(|path| wishes.add(Path::new(path), Way::ReadOnly, false));
+            wishes.add_all(SYSTEM.iter().map(Path::new), Way::ReadOnly);
         }
         match profile {
             Profile::None => {}
             Profile::Work => self.work(&mut wishes),
             Profile::Read => {
-                self.temporary.iter().for_each(|path| wishes.add(path, Way::Writable, false));
+                wishes.add_all(&self.temporary, Way::Writable);
                 wishes.add(&self.project, Way::ReadOnly, true);
                 self.shut(&mut wishes);
             }
             Profile::Trial => {
                 wishes.add(&self.project, Way::Layer, true);
-                let folders = self.temporary.iter().chain(&self.caches);
-                folders.for_each(|path| wishes.add(path, Way::Layer, false));
-                SERVICES.iter().for_each(|path| wishes.add(Path::new(path), Way::Hidden, false));
+                wishes.add_all(self.temporary.iter().chain(&self.caches), Way::Layer);
+                wishes.add_all(SERVICES.iter().map(Path::new), Way::Hidden);
                 self.shut(&mut wishes);
             }
         }
@@ -187,7 +186,7 @@ impl Ground {
 
     /// What is read-only inside of temporary folders too, and the client's files, which are not.
     fn shut(&self, wishes: &mut Wishes) {
-        self.clients.iter().for_each(|path| wishes.add(path, Way::Writable, false));
+        wishes.add_all(&self.clients, Way::Writable);
         let project = real(&self.project).unwrap_or_default();
         for folder in self.kept.iter().filter_map(|folder| real(folder)) {
             // A home that holds the project is not thrown away with it.
@@ -203,8 +202,7 @@ impl Ground {
                 self.lock_folder(folder, wishes);
             }
         }
-        let unsafe_to_bind = |place: &&ProtectedPlace| place.path == "/dev/null";
-        for place in self.protected.iter().filter(|place| !unsafe_to_bind(place)) {
+        for place in &self.protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
         wishes.pin();
@@ -232,6 +230,12 @@ impl Wishes {
         let Some(path) = real(path).filter(|path| path.parent().is_some()) else { return };
         let held = self.0.entry(path).or_insert((way, needed));
         *held = (held.0.max(way), held.1 || needed);
+    }
+
+    fn add_all<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>, way: Way) {
+        for path in paths {
+            self.add(path.as_ref(), way, false);
+        }
     }
 
     fn is_inside(&self, folder: &Path) -> bool {

@@ -174,11 +174,10 @@ fn matched<'a>(line: &str, session: &'a Session) -> Option<&'a OpenCall> {
 /// What holds for this command, and the profile that can be held with it.
 fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Profile), String> {
     match (state.hold, jail.level) {
-        (_, JailLevel::Off) => Ok((Hold::Words, Profile::None)),
         (Hold::Words, JailLevel::Require) => {
             Err(format!("`[jail] level` is `require`, and the jail does not hold: {}", state.why))
         }
-        (Hold::Words, JailLevel::Auto) => Ok((Hold::Words, Profile::None)),
+        (_, JailLevel::Off) | (Hold::Words, JailLevel::Auto) => Ok((Hold::Words, Profile::None)),
         (hold, _) if profile == Profile::Trial && !state.trial => Ok((hold, Profile::Read)),
         (hold, _) => Ok((hold, profile)),
     }
