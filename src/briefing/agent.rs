@@ -154,6 +154,14 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         }
     }
     values.push(("trimmed", trimmed));
+    if wants("workflow_steps") {
+        values.push(("workflow_steps", texts::workflow_steps(env, &project)));
+    }
+    if wants("workflow_text") {
+        let id = state.state.current_workflow.as_deref().unwrap_or_default();
+        let text = texts::workflow_text(env, &project, id).unwrap_or_else(|| "(there is none)".to_owned());
+        values.push(("workflow_text", quote(cut(&text, PART * 2))));
+    }
     if wants("events") {
         values.extend(window(&ledger.recent()));
     }

@@ -19,8 +19,9 @@ use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
 use crate::session::state::Waiver;
 use crate::system::env::Env;
-use crate::text::json::{self, quoted};
+use crate::text::json::{self, cut, quoted};
 use crate::text::template::Phrase;
+use std::path::Path;
 
 const PROMPT: &str =
     "Do your part as your own instructions say. Your context was handed to you by aops-hook as you started.";
@@ -67,22 +68,34 @@ pub fn offer(
             );
             Verdict::context("audit", words)
         }
-        EventKind::PostToolUse => match review(ledger.session(), event, context).or_else(|| ending(policy, context)) {
-            Some(words) => Verdict::context("hydrate", words),
-            None => return Ok(verdict),
-        },
+        EventKind::PostToolUse => {
+            match plan_in_force(env, ledger.session(), event, context).or_else(|| ending(policy, context)) {
+                Some(words) => Verdict::context("hydrate", words),
+                None => return Ok(verdict),
+            }
+        }
         _ => return Ok(verdict),
     };
     Ok(verdict.join(extra))
 }
 
-/// After the call that brought a plan: who must review it.
-fn review(session: &Session, event: &Event, context: &Context) -> Option<String> {
+/// After the call that brought a plan: the steps of its workflow, and who must review it.
+fn plan_in_force(env: &Env, session: &Session, event: &Event, context: &Context) -> Option<String> {
     let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let kind = json::read(&call.input).ok()?.text_of("subagent_type").and_then(|kind| meant(&kind))?;
-    let waits = session.state.phase == Phase::Review && ours(&kind)?.name == "prompt-hydrator";
-    waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent("critic")))
+    if ours(&kind)?.name != "prompt-hydrator" || !session.is_planned() {
+        return None;
+    }
+    let id = session.state.state.current_workflow.as_deref().unwrap_or_default();
+    let chain = texts::workflow_chain(env, &texts::project(env, Path::new(&event.cwd)), id);
+    let steps = chain.map(|chain| format!("the plan in force goes by workflow `{id}`: {}", cut(&chain, CHAIN)));
+    let waits = session.state.phase == Phase::Review;
+    let review = waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent("critic")));
+    Some([steps, review].into_iter().flatten().collect::<Vec<_>>().join("\n")).filter(|words| !words.is_empty())
 }
+
+/// Bytes of a workflow's steps that the main agent reads.
+const CHAIN: usize = 600;
 
 /// After a person approved a plan: what the task owes at its end. In mode `strict` the prompt came with it.
 fn ending(policy: &Policy, context: &Context) -> Option<String> {

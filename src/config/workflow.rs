@@ -5,6 +5,7 @@
 //! in a fence or in backticks is an example and no link; every link, step and dependency that leads nowhere or in a ring is
 //! named, in the order of ids and lines.
 
+mod outline;
 mod read;
 #[cfg(test)]
 mod tests;

@@ -42,7 +42,7 @@ fn what_is_said_stays_small() {
     let instruction = told(&said);
     assert!(instruction.chars().count() < 600, "{instruction}");
     let file = context(&said);
-    assert!(file.len() < 12_000, "{} bytes: {file}", file.len());
+    assert!(file.len() < 14_000, "{} bytes: {file}", file.len());
     for words in ["parser-", "turn 59", "`debugging`", "**Never weaken a test.**"] {
         assert!(file.contains(words), "no `{words}` in {file}");
     }
@@ -132,4 +132,40 @@ fn an_edit_in_the_middle_of_a_turn_counts_from_the_next_prompt_and_is_an_entry()
     assert_ne!(now, began);
     let recorded = session.entries().iter().filter(|entry| entry["with"]["policy_hash"] == now).count();
     assert_eq!(recorded, 1, "one entry says that it changed");
+}
+
+/// The text of a workflow takes part: its steps, and those of the ones it links to, reach the agent that plans by them, the
+/// main agent in short, the critic and the verifier.
+#[test]
+fn the_workflow_reaches_everybody_who_works_by_it() {
+    let sandbox = Sandbox::repository("0.0");
+    let inner = "---\nid: bake\ntitle: Bake\ntype: workflow\ncategory: operations\nsteps:\n  - id: heat\n    name: Heat\n    workflow: null\n    description: Heat the oven to 200 degrees.\n---\n\n# Bake\n";
+    let outer = "---\nid: pastry\ntitle: Pastry\ntype: workflow\ncategory: operations\ndependencies: []\nsteps:\n  - id: dough\n    name: Make the dough\n    description: Knead it for ten minutes.\n  - id: oven\n    name: Bake it\n    workflow: \"[[bake]]\"\n    description: As long as it takes.\n    needs: [dough]\n---\n\n# Pastry\n\n## Success Metrics\n\n- It is golden.\n";
+    sandbox.put(".aops/workflows/bake.md", inner);
+    sandbox.put(".aops/workflows/pastry.md", outer);
+    sandbox.person(&["workflow", "check"]).said(&["no problems"]);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make croissants");
+    let start = session.call("Agent", json!({"subagent_type": "prompt-hydrator", "prompt": "p", "description": "d"}));
+    let _ = session.pre(&start);
+    let context = session.hydrate("pastry", "new");
+    for words in [
+        "1. Make the dough: Knead it for ten minutes.",
+        "2. Bake it (as in `bake`)",
+        "1. Heat: Heat the oven to 200 degrees.",
+    ] {
+        assert!(context.contains(words), "the hydrator: no `{words}` in {context}");
+    }
+    let chain = "the plan in force goes by workflow `pastry`: Make the dough → Bake it (Heat)";
+    session.post(&start).said(&[chain, "the plan is to be reviewed: start the agent `critic`"]);
+    let review = json!({"verdict": "PROCEED", "acceptance_criteria": ["golden"], "problems": []});
+    let (seen_by_critic, _) = session.agent_reports("critic", &crate::support::fenced(review));
+    session.write("croissant.txt").silent();
+    let (seen_by_qa, _) = session.agent_reports("qa-verifier", &crate::support::fenced(json!({"verdict": "VERIFIED"})));
+    for (who, context) in [("critic", seen_by_critic), ("qa-verifier", seen_by_qa)] {
+        for words in ["Knead it for ten minutes.", "Heat the oven to 200 degrees.", "- It is golden."] {
+            assert!(context.contains(words), "{who}: no `{words}` in {context}");
+        }
+    }
 }

@@ -108,13 +108,36 @@ pub fn workflows_text(env: &Env, project: &Path) -> String {
         .catalogue
         .all()
         .filter(|held| library.origins.get(&held.workflow.id).is_some_and(|origin| *origin != Origin::Embedded));
-    let own: Vec<_> = own.map(|held| format!("- `{}`: {}", held.workflow.id, held.workflow.title)).collect();
+    let chain = |id: &str| library.catalogue.chain(id).unwrap_or_default();
+    let line =
+        |held: &Held| format!("- `{0}`: {1}: {2}", held.workflow.id, held.workflow.title, chain(&held.workflow.id));
+    let own: Vec<_> = own.map(line).collect();
     let mut parts = vec![index.unwrap_or_default().trim_end().to_owned()];
     parts.extend(problem.as_ref().map(unusable));
     if !own.is_empty() {
         parts.push(format!("Also in force here:\n\n{}", own.join("\n")));
     }
     parts.join("\n\n") + "\n"
+}
+
+/// The steps of every workflow, those of the user and the project first.
+pub fn workflow_steps(env: &Env, project: &Path) -> String {
+    let library = Library::read(env, project);
+    let mut all: Vec<_> = library.catalogue.ids().collect();
+    all.sort_by_key(|id| library.origins.get(*id).is_none_or(|origin| *origin == Origin::Embedded));
+    let outline = |id: &&str| Some(format!("### {id}\n{}", library.catalogue.steps(id)?));
+    all.iter().filter_map(outline).collect::<Vec<_>>().join("\n")
+}
+
+/// The steps of one workflow in a line.
+pub fn workflow_chain(env: &Env, project: &Path, id: &str) -> Option<String> {
+    Library::read(env, project).catalogue.chain(id)
+}
+
+/// The text of one workflow, its own steps and those of the workflows inside it first.
+pub fn workflow_text(env: &Env, project: &Path, id: &str) -> Option<String> {
+    let catalogue = Library::read(env, project).catalogue;
+    Some(format!("{}\n{}", catalogue.outline(id)?, catalogue.get(id)?.workflow.body.trim()))
 }
 
 fn unusable(problem: &Problem) -> String {

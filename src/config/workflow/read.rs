@@ -140,7 +140,7 @@ fn step(report: &Report, number: usize, node: &Node) -> Option<Step> {
     let step = Step {
         name: fields.required("name").to,
         description: fields.required("description").to,
-        workflow: fields.mention("workflow"),
+        workflow: fields.mention("workflow").map(unlink),
         needs: fields.list("needs").unwrap_or_default(),
         agent: fields.mention("agent"),
         run: fields.text("run"),
@@ -154,6 +154,15 @@ fn step(report: &Report, number: usize, node: &Node) -> Option<Step> {
     }
     fields.end();
     Some(step)
+}
+
+/// `[[id]]` names a workflow as `id` does.
+fn unlink(mention: Mention) -> Mention {
+    let to = match &links(&mention.to, mention.line)[..] {
+        [link] if mention.to.starts_with("[[") && mention.to.ends_with("]]") => link.to.clone(),
+        _ => mention.to,
+    };
+    Mention { to, line: mention.line }
 }
 
 fn phase(fields: &mut Fields) -> Option<Phase> {
