@@ -3,6 +3,9 @@
 //! Needs a kernel that allows user namespaces, as the docs say. `world` runs commands as the client does, `client` in the
 //! real one.
 
+mod escape;
+mod fallback;
+mod ordinary;
 mod world;
 
 use serde_json::json;

@@ -8,6 +8,7 @@ mod agents;
 mod checks;
 mod halts;
 mod hydration;
+mod jail;
 mod whole_loop;
 
 use crate::client::{Client, Run};

@@ -143,7 +143,8 @@ impl JailedSession<'_> {
         };
         if !ended.out.is_empty() {
             let json = ended.json_of_any_exit();
-            ran.told = json["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned();
+            let said = json["hookSpecificOutput"]["additionalContext"].as_str();
+            said.unwrap_or_default().clone_into(&mut ran.told);
             assert!(json.get("systemMessage").is_none(), "{command}: {ended:?}");
         }
         ran.step = self.inner.entries().pop().unwrap()["with"].clone();
