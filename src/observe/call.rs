@@ -12,15 +12,18 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
-use crate::observe::{authority, client, evidence, foreign_agents, growth, jailed, outside, plan, real_paths};
+use crate::observe::{
+    authority, client, evidence, executable, foreign_agents, growth, jailed, outside, plan, plugins, real_paths,
+    same_project,
+};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
 use crate::session::state::{OpenCall, RunStep};
 use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
-use crate::tool::effect;
 use crate::tool::targets::{self, CommandRun, Targets};
+use crate::tool::{danger, effect};
 use aops_shell::class::certain;
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
@@ -41,7 +44,10 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.unproven = authority::of_client(env, session, event);
         }
         EventKind::SubagentStart => {
-            context.unproven = authority::of_agent(env, session, event);
+            let by_plugin = |kind: &&String| kind.starts_with(PLUGIN_PREFIX) && ours(kind).is_some();
+            let plugin = event.agent_type.as_ref().filter(by_plugin);
+            let foreign = || plugin.and_then(|_| plugins::foreign(env, Path::new(&event.cwd)));
+            context.unproven = authority::of_agent(env, session, event).or_else(foreign);
             if context.unproven.is_none() {
                 context.start = start(env, ledger, event)?;
             }
@@ -55,9 +61,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
-            if context.unproven.is_none() {
-                context.report = report(env, session, event);
-            }
+            context.report = report(env, session, event, context.unproven.is_none());
         }
         EventKind::Stop if !event.busy => {
             let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
@@ -98,7 +102,7 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
         agentless: if session_starts { client::agentless(env, event) } else { None },
         clashes: clashes.into_iter().filter(|_| is_shadowed).map(|(name, _)| name.to_owned()).collect(),
         blocked_beside: if session_starts && ledger.session().is_new() {
-            blocked_beside(env, ledger)?
+            blocked_beside(env, ledger, event)?
         } else {
             Vec::new()
         },
@@ -124,7 +128,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
         }
-        EventKind::SubagentStop => context.report = report(env, session, event),
+        EventKind::SubagentStop => context.report = report(env, session, event, true),
         EventKind::UserPromptSubmit => context.prompt = Prompt::read(&event.prompt, |_| false),
         _ => {}
     }
@@ -187,13 +191,19 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     let outside = outside::of(env, session, event, line.as_ref(), effect);
     let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, effect);
+    let dangers = danger::of(tool, input, line.as_ref(), &ground);
     let grows = growth::of_edit(env, session, event);
+    let executable = executable::written(env, &protected, call, &reach);
+    let shut = session.is_shut() || session.memory.run.is_some();
+    let brought = if shut { executable::used(env, Path::new(&event.cwd), call) } else { None };
     let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     Some(CallContext {
         protected,
         reach,
         effect,
         why,
+        executable,
+        brought,
         touches_tree,
         outside,
         grows,
@@ -201,6 +211,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         unknown,
         unjailed,
         alone,
+        dangers,
         paths,
         commands,
         saves,
@@ -255,10 +266,15 @@ fn list_named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, 
     (reached.chain(fields).collect(), commands.collect())
 }
 
-fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<AgentReport, String>> {
+/// What an agent found that is waited for; or an audit that was called and whose start we missed, since its BLOCK stands.
+fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
-    session.awaited(id, kind)?;
-    Some(agent_report::read(ours(kind)?, &event.report, &workflows(env, event)))
+    let agent = ours(kind)?;
+    let missed = || agent.name == "custodiet" && authority::is_called(env, session, agent.name);
+    if !(proven && session.awaited(id, kind).is_some() || missed()) {
+        return None;
+    }
+    Some(agent_report::read(agent, &event.report, &workflows(env, event)))
 }
 
 /// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.
@@ -274,8 +290,12 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
     library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }
 
-fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
-    let beside = heads::blocked_in(env, &ledger.project())?.into_iter();
+/// A fork may be started anywhere in the project: in a folder of it, in another working tree.
+fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(String, String)>, Failure> {
+    let (own, cwd) = (ledger.project(), Path::new(&event.cwd));
+    let forks = event.source == "fork";
+    let beside = heads::blocked(env)?.into_iter();
+    let beside = beside.filter(|head| head.project == own || forks && same_project::is_of(env, cwd, head));
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 
