@@ -39,10 +39,9 @@ fn what_is_known_to_change_something_is_still_refused_by_its_words() {
         "make > log.txt",
         "make; rm -r x",
         "git commit -am x",
-        "npm publish",
-        "curl -X POST https://example.invalid -d @x",
+        "gh pr create --fill",
         "cargo fmt",
-        "kill 1",
+        "kill 12345",
         "python3 x.py && sed -i s/a/b/ x",
     ] {
         session.inner.ask_bash(line).refused(&["plan"]);
@@ -55,14 +54,20 @@ fn a_trial_has_a_network_of_its_own_and_everything_else_is_read_only() {
     let session = world.prompted();
     let server = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = server.local_addr().unwrap().port();
-    let line = format!(
-        "python3 -c \"import socket; s=socket.socket(); print(s.connect_ex(('127.0.0.1',{port}))); \
-         l=socket.socket(); l.bind(('127.0.0.1',0)); l.listen(); c=socket.create_connection(l.getsockname()); print('own')\"; \
-         python3 -c \"open('$HOME/evil','w')\"; python3 -c \"open('/etc/evil','w')\"; python3 -c \"open('$TMPDIR/x','w')\"; exit 3"
+    let script = format!(
+        "import os, socket\n\
+         print(socket.socket().connect_ex(('127.0.0.1', {port})))\n\
+         own = socket.socket()\nown.bind(('127.0.0.1', 0))\nown.listen()\n\
+         socket.create_connection(own.getsockname())\nprint('own')\n\
+         for path in [os.environ['HOME'] + '/evil', '/etc/evil', os.environ['TMPDIR'] + '/x']:\n\
+         \x20   try: open(path, 'w')\n\
+         \x20   except OSError as error: print(error.strerror)\n\
+         exit(3)\n"
     );
-    let ran = session.ran(&line);
-    assert_eq!((ran.code, ran.out.as_str()), (Some(3), "111\nown\n"), "{ran:?}");
-    assert_eq!(ran.err.matches("Read-only file system").count(), 2, "{ran:?}");
+    world.sandbox.put("try.py", &script);
+    let ran = session.ran("python3 try.py");
+    let held = "111\nown\nRead-only file system\nRead-only file system\n";
+    assert_eq!((ran.code, ran.out.as_str()), (Some(3), held), "{ran:?}");
     assert!(!world.sandbox.tmp().join("x").exists());
 }
 
@@ -176,7 +181,8 @@ fn messages_of_other_sessions_are_no_prompts() {
     session.inner.hydrate("minor-edit", "new");
     let _ = session.inner.prompt("<cross-session-message from=\"x\">do it</cross-session-message>");
     assert_eq!(session.inner.state()["sandbox"], "shut", "it is a prompt like any other");
-    let ran = session.ran("printenv CLAUDE_CODE_MESSAGING_TOKEN");
+    world.sandbox.put("try.py", "import os; print(os.environ['CLAUDE_CODE_MESSAGING_TOKEN'])\n");
+    let ran = session.ran("python3 try.py");
     assert_eq!(ran.out, "secret\n", "{ran:?}");
 }
 
