@@ -355,11 +355,6 @@ words! {
 }
 
 impl ModeLevel {
-    /// The mode of this name.
-    pub fn named(word: &str) -> Option<Self> {
-        [Self::Observe, Self::Guard, Self::Loop, Self::Strict].into_iter().find(|mode| mode.word() == word)
-    }
-
     pub const ALL: [Self; 4] = [Self::Observe, Self::Guard, Self::Loop, Self::Strict];
 
     pub fn of(word: &str) -> Option<Self> {
