@@ -303,6 +303,28 @@ fn walk(at: String, old: &Value, new: &Value, found: &mut Vec<Difference>) {
 mod tests {
     use super::*;
 
+    /// Sums instead of lists, the old words, and no phases of a run.
+    #[test]
+    fn the_first_form_is_read() {
+        let agent = json!({"name": "main", "status": "done", "summary": null, "tokens": 7, "tool_invocations": 3});
+        let agent: AgentState = serde_json::from_value(agent).unwrap();
+        assert_eq!((agent.status, agent.tool_invocations.count()), (AgentStatus::Complete, 3));
+        let old = json!({"completed": [], "incomplete": [], "policy_hash": "", "sandbox": "shut", "task": null,
+            "task_number": 0, "workflow": null});
+        let old: Orchestrator = serde_json::from_value(old).unwrap();
+        assert_eq!((old.current_phase.as_str(), old.intake_summary), ("", Intake::default()));
+        let of_schema = |schema| Checkpoint {
+            identity: Identity { checkpoint_id: "r/PRE_execute_v1".into(), run_id: "r".into(), ..Identity::default() },
+            phase: "execute".to_owned(),
+            kind: CheckpointKind::Pre,
+            version: 1,
+            schema,
+            ..Checkpoint::default()
+        };
+        assert_eq!((of_schema(1).problem(), of_schema(2).problem()), (None, None));
+        assert!(of_schema(3).problem().is_some());
+    }
+
     #[test]
     fn names_come_back_and_lead_nowhere_else() {
         for text in [

@@ -14,6 +14,7 @@ use crate::session::growth::{ChangedFile, Growth};
 use crate::session::prompt::Prompt;
 use crate::session::state::{AtWork, RunStep};
 use crate::text::time;
+use crate::tool::danger::Danger;
 use crate::tool::targets::Targets;
 use std::collections::BTreeMap;
 
@@ -73,6 +74,8 @@ pub struct CallContext {
     pub grows: Option<ChangedFile>,
     /// It is the command of `evidence.test`, and its success is evidence.
     pub tests: Evidence,
+    /// What the shipped danger rules found in it.
+    pub dangers: Vec<Danger>,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
     pub paths: Vec<String>,
     pub commands: Vec<Vec<String>>,

@@ -6,11 +6,12 @@
 use crate::gate::owed::{debts, gate_of_debt, without_git};
 use crate::gate::report::started;
 use crate::gate::{Context, Evidence, reflection, sandbox, way_out};
-use crate::model::agent::ours;
+use crate::model::agent::{Agent, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
+use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Starts, Step, Violation};
 use crate::session::fold::Session;
 use crate::session::prompt::{Prompt, timer_digest};
@@ -73,7 +74,7 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     let (Some(report), Some(id)) = (&context.report, event.agent_id.as_deref()) else { return Vec::new() };
     let Some(agent) = event.agent_type.as_deref().and_then(ours) else { return Vec::new() };
     if session.awaited(id, agent.name).is_none() {
-        return Vec::new();
+        return unawaited_block(session, agent, report, context);
     }
     let (finding, problem) = match report {
         Ok(finding) => (Some(finding.clone()), None),
@@ -86,6 +87,21 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
     let audited = agent.name == "custodiet" && finding.is_some();
     let fact = Reported { agent: agent.name.to_owned(), agent_id: id.to_owned(), audited, finding, problem, sent_on };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
+}
+
+/// The verdict of an agent whose start we did not see changes nothing, but its BLOCK stands: the session's lock may have
+/// been held at the start, and an audit that stops too much only asks a person.
+fn unawaited_block(
+    session: &Session,
+    agent: &Agent,
+    report: &Result<AgentReport, String>,
+    context: &Context,
+) -> Vec<Fact> {
+    let foreign = context.renamed.iter().any(|name| name == agent.name);
+    let found = report.as_ref().ok().filter(|_| agent.name == "custodiet" && !foreign && session.blocked().is_none());
+    let blocks = found.filter(|finding| finding.verdict.as_deref() == Some("BLOCK"));
+    let block = blocks.map(|finding| Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") });
+    block.map(Fact::Block).into_iter().collect()
 }
 
 /// A prompt that lifts the whole loop for its task is a waiver, like one for a gate and a time.

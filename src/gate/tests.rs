@@ -1,4 +1,5 @@
 mod authority;
+mod danger;
 mod run;
 mod speech;
 mod stop;

@@ -13,6 +13,7 @@ use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Fact, Reported};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 /// In the place of the tracker's program: there is no tracker.
@@ -20,6 +21,9 @@ const NO_TRACKER: &str = "none";
 
 /// When it applies, and what is done then. The event is recorded, so a failure is only a notice in the answer.
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
+
+/// The first rows also follow an event that is recorded late.
+const LATE: usize = 2;
 
 static FOLLOWS: &[Follows] = &[
     (is_blocked, write_halt_report),
@@ -43,6 +47,18 @@ impl Turn<'_> {
         }
         self.ledger.exported()?;
         Ok(self.verdict)
+    }
+
+    /// The end of an event that was recorded late: the next one takes the lock.
+    pub(super) fn close(mut self) -> Result<Verdict, Failure> {
+        for (applies, follow) in &FOLLOWS[..LATE] {
+            if applies(&self) {
+                follow(&mut self);
+            }
+        }
+        let exported = self.ledger.exported();
+        drop(ManuallyDrop::into_inner(self.ledger));
+        exported.map(|()| self.verdict)
     }
 
     fn tracker(&self) -> Option<&str> {

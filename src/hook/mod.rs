@@ -5,6 +5,7 @@
 
 mod turn;
 mod afterwards;
+mod spool;
 
 pub use turn::{first_entry, judge};
 
@@ -34,11 +35,18 @@ pub fn run(name: Option<&str>, env: &Env) -> u8 {
     };
     let kind = EventKind::of(name);
     answer_panics(kind);
-    let said = match input.and_then(|input| walk(name, &input, env)) {
+    let said = match input.and_then(|input| walk(name, &input, env).map_err(|failure| kept(name, &input, env, failure)))
+    {
         Ok(verdict) => answer::spell(kind, &verdict),
         Err(failure) => answer::fail(kind, &failure),
     };
     answer::deliver(kind, &said)
+}
+
+/// An event that is not asked again is kept where the lock was not to be had.
+fn kept(name: &str, input: &[u8], env: &Env, failure: Failure) -> Failure {
+    let keeps = spool::keeps(EventKind::of(name), &failure) && !env.dry_run;
+    if keeps { spool::keep(env, name, input, failure) } else { failure }
 }
 
 /// The verdict on one event, recorded. In a dry run the verdict is the same and nothing is written.
@@ -46,7 +54,9 @@ pub fn walk(name: &str, input: &[u8], env: &Env) -> Result<Verdict, Failure> {
     let event = read::read(name, input)?;
     #[cfg(debug_assertions)]
     crate::system::env::panic_if_wanted();
-    let turn = Turn::open(env, &event)?;
+    let owed = if env.dry_run { None } else { spool::fold_in(env, &event)? };
+    let mut turn = Turn::open(env, &event)?;
+    turn.late_debts = owed;
     let turn = turn.judge()?;
     let turn = turn.say()?;
     let turn = turn.record()?;

@@ -21,7 +21,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
 use crate::observe::{self, client, real_paths, tampering};
-use crate::session::fact::{Blocked, Fact, Opened, Seen};
+use crate::session::fact::{Blocked, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
 use crate::system::env::{Env, boot_id};
@@ -55,6 +55,10 @@ pub(super) struct Turn<'a> {
     unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
     renewed: Option<(Option<Box<Policy>>, String)>,
+    /// What a turn still owes that ended while the session was locked.
+    pub(super) late_debts: Option<String>,
+    /// This event came while the session was locked, and is recorded afterwards.
+    is_late: bool,
     /// What `say` adds to the record.
     said: Option<Fact>,
     /// The recorded facts that something follows from.
@@ -103,6 +107,8 @@ impl<'a> Turn<'a> {
             found: None,
             unheard,
             renewed: None,
+            late_debts: None,
+            is_late: false,
             said: None,
             recorded: Vec::new(),
         })
@@ -135,7 +141,8 @@ impl<'a> Turn<'a> {
             let mut checks = mem::take(&mut self.context.checks);
             drop(ManuallyDrop::into_inner(self.ledger));
             checks.extend(observe::checks::run(env, &about, &wanted));
-            self = Self::open(env, event)?;
+            let late_debts = self.late_debts;
+            self = Self { late_debts, ..Self::open(env, event)? };
             self.context.checks = checks;
         }
         if self.verdict == Verdict::pass()
@@ -144,6 +151,16 @@ impl<'a> Turn<'a> {
             (self.verdict, self.repeated) = (same, true);
         }
         self.verdict.rehearsed = self.rehearsed.take().map(Box::new);
+        Ok(self)
+    }
+
+    /// Judges an event that is over: checks are not run any more, and an agent that has gone is not sent on.
+    pub(super) fn judge_late(mut self) -> Result<Self, Failure> {
+        self.is_late = true;
+        self.verdict = judge(self.env, self.session(), self.event, &self.context)?;
+        if self.event.kind == EventKind::SubagentStop {
+            self.verdict = Verdict::pass();
+        }
         Ok(self)
     }
 
@@ -171,7 +188,8 @@ impl<'a> Turn<'a> {
         let checks = mem::take(&mut self.context.checks);
         drop(ManuallyDrop::into_inner(self.ledger));
         let found = question.ask(env);
-        self = Self::open(env, event)?;
+        let late_debts = self.late_debts;
+        self = Self { late_debts, ..Self::open(env, event)? };
         (self.context.checks, self.found) = (checks, Some(found));
         Ok(self)
     }
@@ -188,6 +206,9 @@ impl<'a> Turn<'a> {
         let (env, event) = (self.env, self.event);
         let (verdict, found) = (mem::take(&mut self.verdict), self.found.take());
         self.verdict = offer(env, self.policy(), &self.ledger, event, &self.context, verdict, found)?;
+        if let Some(owed) = self.late_debts.take() {
+            self.add(tell_late(event, &owed));
+        }
         if let Some(words) = self.unheard.take() {
             self.add(Verdict::notice("mode", words));
         }
@@ -238,6 +259,9 @@ impl<'a> Turn<'a> {
             }
             facts.extend(self.said.take());
         }
+        if self.is_late {
+            facts.insert(0, late_violation(self.event));
+        }
         let has_effect = |fact: &&Fact| matches!(fact, Fact::Block(_) | Fact::Verdict(_));
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
         self.ledger.append(self.env, facts)?;
@@ -274,6 +298,20 @@ impl<'a> Turn<'a> {
             (seen.policy, seen.policy_hash) = (policy.clone(), Some(hash.clone()));
         }
     }
+}
+
+fn late_violation(event: &Event) -> Fact {
+    let violation = "another process held the session's lock when it came; it is recorded late".to_owned();
+    let (agent_id, event) = (event.agent_id.clone(), event.name.clone());
+    Fact::Violation(Violation { agent_id, call: None, event, said: None, violation })
+}
+
+/// To the model where this event takes text for it, else to the user.
+fn tell_late(event: &Event, owed: &str) -> Verdict {
+    let words = format!(
+        "Another process held this session's lock when the last turn ended, so this was not asked then. {owed}"
+    );
+    if event.kind.row().context { Verdict::context("owed", words) } else { Verdict::notice("owed", words) }
 }
 
 /// Between turns there is time to compare the ledger with its exported head and to read the configuration again.

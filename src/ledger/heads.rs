@@ -15,6 +15,22 @@ pub fn of(env: &Env, trace: &str) -> Result<Option<Head>, Failure> {
     Ok(heads(env).newest(trace)?)
 }
 
+/// The newest head that proves its entry; and the number of a newer one that does not: it was not forced to the disk, and the
+/// machine was off since.
+pub fn proving(env: &Env, trace: &str, boot: &str) -> Result<(Option<Head>, u64), Failure> {
+    let newest = of(env, trace)?;
+    let lapsed = |head: &Head| head.boot.as_ref().is_some_and(|then| !boot.is_empty() && then != boot);
+    match newest.as_ref().filter(|head| lapsed(head)) {
+        Some(head) => Ok((all(env, trace)?.into_iter().rfind(|head| !lapsed(head)), head.seq)),
+        None => Ok((newest, 0)),
+    }
+}
+
+/// Every head of a session that is left, oldest first.
+pub fn all(env: &Env, trace: &str) -> Result<Vec<Head>, Failure> {
+    Ok(heads(env).all(trace)?)
+}
+
 pub fn blocked_in(env: &Env, project: &str) -> Result<Vec<Head>, Failure> {
     let mut blocked = heads(env).blocked()?;
     blocked.retain(|head| head.project == project);
@@ -22,6 +38,12 @@ pub fn blocked_in(env: &Env, project: &str) -> Result<Vec<Head>, Failure> {
 }
 
 pub fn export(env: &Env, head: &Head) -> Result<(), Failure> {
-    make_all(&env.config.join("aops"))?;
-    Ok(heads(env).export(head)?)
+    match heads(env).export(head) {
+        // Mostly the folder is there.
+        Err(_) => {
+            make_all(&env.config.join("aops"))?;
+            Ok(heads(env).export(head)?)
+        }
+        done => Ok(done?),
+    }
 }

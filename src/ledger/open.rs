@@ -11,7 +11,7 @@ use crate::ledger::chain::Walk;
 use crate::ledger::entry::{Frame, Line, Mark};
 use crate::ledger::heads::{self, Head};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey};
-use crate::model::call::CallKey;
+use crate::model::call::{CallKey, CallState};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact, Snapshot, Step};
 use crate::session::fold::Session;
@@ -44,6 +44,8 @@ pub struct Ledger {
     failed: bool,
     /// Why the newest head is not exported.
     unexported: Option<Failure>,
+    /// This ledger was compared with its exported head.
+    compared: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -83,8 +85,8 @@ impl Ledger {
         let lock = if env.dry_run { Lock::of_reader(&place.dir)? } else { Some(Lock::acquire(&place.dir)?) };
         let (file, long) = open_file(&place, env.dry_run)?;
         let trace = trace_id(key.session_id);
-        let Some(loaded) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
-        let mut ledger = Self { dry_run: env.dry_run, ..Self::new(place, file, lock, trace, loaded) };
+        let Some((loaded, compared)) = load(env, &place, &file, &trace, long, thorough)? else { return Ok(None) };
+        let mut ledger = Self { dry_run: env.dry_run, compared, ..Self::new(place, file, lock, trace, loaded) };
         // Repairs are recorded before the event is judged. An empty ledger waits for its first entry.
         if !ledger.session().is_new() {
             ledger.append(env, Vec::new())?;
@@ -98,12 +100,13 @@ impl Ledger {
         let lock = Lock::acquire(&place.dir)?;
         let (file, _) = open_file(&place, false)?;
         let walk = Walk::new(Session::default(), trace, 0);
-        let loaded = Loaded { walk, repairs: Vec::new() };
+        let loaded = Loaded { walk, repairs: Vec::new(), lapsed: false };
         Ok(Self::new(place, file, Some(lock), trace.to_owned(), loaded))
     }
 
     fn new(place: SessionFolder, file: File, lock: Option<Lock>, trace: String, loaded: Loaded) -> Self {
-        Self { place, file, _lock: lock, trace, loaded, dry_run: false, failed: false, unexported: None }
+        let (dry_run, failed, compared) = (false, false, true);
+        Self { place, file, _lock: lock, trace, loaded, dry_run, failed, unexported: None, compared }
     }
 
     pub fn session(&self) -> &Session {
@@ -192,7 +195,7 @@ fn open_file(place: &SessionFolder, dry_run: bool) -> Result<(File, u64), Failur
     }
 }
 
-/// The session in this folder, `None` where it is another one.
+/// The session in this folder, `None` where it is another one; and whether its exported head was asked.
 fn load(
     env: &Env,
     place: &SessionFolder,
@@ -200,9 +203,10 @@ fn load(
     trace: &str,
     long: u64,
     thorough: bool,
-) -> Result<Option<Loaded>, Failure> {
+) -> Result<Option<(Loaded, bool)>, Failure> {
     let state_file = StateFile::read(&place.dir)?;
-    let mut files = SessionFiles { dir: &place.dir, file, trace, long, head: None, boot: "", dry_run: env.dry_run };
+    let mut files =
+        SessionFiles { dir: &place.dir, file, trace, long, head: None, lapsed: 0, boot: "", dry_run: env.dry_run };
     if let StateFile::Whole(session, witness) = &state_file {
         if session.state.session_id != trace {
             return Ok(None);
@@ -210,27 +214,29 @@ fn load(
         if thorough {
             files.head = heads::of(env, trace)?;
         }
-        if witness.bytes == long && files.holds(session, witness)? {
+        let ahead = files.head.as_ref().is_some_and(|head| head.seq > witness.seq);
+        if witness.bytes == long && !ahead && files.holds(session, witness)? {
             let walk = files.resume(session, witness);
-            files.witnessed(&state_file, &walk)?;
-            files.exported(&walk)?;
-            return Ok(Some(Loaded { walk, repairs: Vec::new() }));
+            recover::check_exported(files.head.as_ref(), file, &walk)?;
+            return Ok(Some((Loaded { walk, repairs: Vec::new(), lapsed: false }, thorough)));
         }
     } else if !files.is_ours()? {
         return Ok(None);
     }
     let boot = boot_id();
     files.boot = &boot;
-    files.head = heads::of(env, trace)?;
+    (files.head, files.lapsed) = heads::proving(env, trace, &boot)?;
     if long == 0 && matches!(state_file, StateFile::Missing) && files.head.as_ref().is_none_or(|head| head.seq == 0) {
         // A block outlives the ledger it was in.
         let blocked = files.head.filter(|head| head.blocked).map(|head| {
             Fact::Block(Blocked { by: "the exported head".to_owned(), reason: head.reason.unwrap_or_default() })
         });
         let walk = Walk::new(Session::default(), trace, 0);
-        return Ok(Some(Loaded { walk, repairs: blocked.into_iter().collect() }));
+        return Ok(Some((Loaded { walk, repairs: blocked.into_iter().collect(), lapsed: false }, true)));
     }
-    files.recover(&state_file).map(Some)
+    let loaded = files.recover(&state_file)?;
+    recover::check_exported(files.head.as_ref(), file, &loaded.walk)?;
+    Ok(Some((loaded, true)))
 }
 
 /// A snapshot is due after so many entries or bytes.
@@ -254,7 +260,8 @@ impl Ledger {
         }
         let before = self.loaded.walk.bytes;
         let sync = facts.iter().any(Fact::must_sync);
-        let export = facts.iter().any(exports);
+        let export = facts.iter().any(exports) || std::mem::take(&mut self.loaded.lapsed);
+        let older = if export { self.compare(env, &facts)? } else { None };
         // From here to the end of the writes the session in memory is ahead of the disk.
         self.failed = true;
         let batch = self.batch(env, &facts)?;
@@ -270,14 +277,38 @@ impl Ledger {
         }
         self.failed = false;
         if export && self.unexported.is_none() {
-            self.unexported = self.export(env).err();
+            let synced = sync || facts.iter().any(|fact| matches!(fact, Fact::Insights(_)));
+            self.unexported = self.export_head(env, synced, older).err();
         }
         Ok(())
     }
 
     /// Keeps the newest digest apart from the ledger.
     pub fn export(&self, env: &Env) -> Result<(), Failure> {
-        heads::export(env, &self.head(env)).map_err(|failure| {
+        self.export_head(env, true, None)
+    }
+
+    /// Compares the ledger with its exported head before a newer one hides that entries are gone. A block is recorded even
+    /// then; the head that must stay is returned.
+    fn compare(&mut self, env: &Env, facts: &[Fact]) -> Result<Option<Head>, Failure> {
+        // One that cannot be read cannot be replaced either: the export says so.
+        let Some(head) = heads::of(env, &self.trace).ok().flatten().filter(|_| !self.compared) else { return Ok(None) };
+        match recover::check_exported(Some(&head), &self.file, &self.loaded.walk) {
+            Ok(()) => self.compared = true,
+            Err(_) if facts.iter().any(|fact| matches!(fact, Fact::Block(_))) => return Ok(Some(head)),
+            Err(failure) => return Err(failure),
+        }
+        Ok(None)
+    }
+
+    fn export_head(&self, env: &Env, synced: bool, older: Option<Head>) -> Result<(), Failure> {
+        let now = self.head(env);
+        let boot = Some(self.session().memory.boot.clone()).filter(|_| !synced);
+        let head = match older {
+            Some(older) => Head { digest: older.digest, seq: older.seq, ..now },
+            None => Head { boot, ..now },
+        };
+        heads::export(env, &head).map_err(|failure| {
             let seq = self.session().seq;
             let what = format!("entry {seq} is recorded, but its head was not exported: {}", failure.what);
             Failure::new(failure.code, what)
@@ -359,6 +390,7 @@ impl Ledger {
         let session = self.session();
         Head {
             blocked: session.blocked().is_some(),
+            boot: None,
             digest: session.head.clone(),
             project: self.project(),
             reason: session.blocked().map(str::to_owned),
@@ -369,11 +401,18 @@ impl Ledger {
     }
 }
 
-/// The head is exported at the end of a turn and at every change of the block flag.
+/// The head is exported with everything that would be worth taking back: a refusal, a block and its end, a verdict, a
+/// waiver, a violation; and at the end of a turn.
 fn exports(fact: &Fact) -> bool {
     match fact {
-        Fact::Block(_) | Fact::Unblock(_) | Fact::Insights(_) => true,
-        Fact::Event(seen) => seen.ends_turn(),
+        Fact::Block(_)
+        | Fact::Unblock(_)
+        | Fact::Verdict(_)
+        | Fact::Waive(_)
+        | Fact::Violation(_)
+        | Fact::Insights(_) => true,
+        Fact::Call(step) => step.to == CallState::Denied,
+        Fact::Event(seen) => seen.ends_turn() || seen.said.as_ref().is_some_and(|said| said.ruling == "deny"),
         _ => false,
     }
 }

@@ -17,6 +17,7 @@ use crate::text::sha256::sha256;
 use crate::text::stored::digest_of;
 use memchr::memmem;
 use rustix::fs::OFlags;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::mem;
@@ -34,6 +35,8 @@ pub struct Loaded {
     pub walk: Walk,
     /// Recorded before the facts of the next batch.
     pub repairs: Vec<Fact>,
+    /// An exported head may be of an entry that a power loss took: a newer one is due.
+    pub lapsed: bool,
 }
 
 pub struct SessionFiles<'a> {
@@ -42,6 +45,8 @@ pub struct SessionFiles<'a> {
     pub trace: &'a str,
     pub long: u64,
     pub head: Option<Head>,
+    /// The number of a head that a power loss can have left without its entry.
+    pub lapsed: u64,
     pub boot: &'a str,
     /// Torn bytes are not set aside.
     pub dry_run: bool,
@@ -73,7 +78,7 @@ impl SessionFiles<'_> {
             repairs.clear();
         }
         walk.last = if walk.folded.is_new() { 0 } else { walk.last };
-        Ok(Loaded { walk, repairs })
+        Ok(Loaded { walk, repairs, lapsed: self.lapsed > 0 })
     }
 
     /// Read-only: the session as the ledger alone proves it, and the bytes after the last mark.
@@ -147,19 +152,9 @@ impl SessionFiles<'_> {
                     return Ok(Some(proven));
                 }
             }
-            let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
-            return Err(Failure::new(Code::RecoveryFailed, what));
+            return Err(cut_off(has, proven));
         }
-        Ok(None)
-    }
-
-    /// Where the exported head is of the last entry, the digests must be equal.
-    pub fn exported(&self, walk: &Walk) -> Result<(), Failure> {
-        let (seq, digest) = (walk.folded.seq, &walk.folded.head);
-        match self.head.as_ref().filter(|head| head.seq == seq && head.digest != *digest) {
-            Some(_) => Err(Failure::new(Code::RecoveryFailed, format!("entry {seq} is not the one that was exported"))),
-            None => Ok(()),
-        }
+        Ok(Some(self.lapsed).filter(|lapsed| *lapsed > has))
     }
 
     fn set_aside(&self, walk: &Walk, rest: &[u8]) -> Result<Fact, Failure> {
@@ -193,6 +188,38 @@ impl SessionFiles<'_> {
                 return Ok(None);
             }
             window = (window * 4).min(self.long);
+        }
+    }
+}
+
+fn cut_off(has: u64, proven: u64) -> Failure {
+    let what = format!("the ledger ends at entry {has}, but entry {proven} was acknowledged");
+    Failure::new(Code::RecoveryFailed, what)
+}
+
+/// The entry that the exported head is of must still be there.
+pub fn check_exported(head: Option<&Head>, ledger: &File, walk: &Walk) -> Result<(), Failure> {
+    let Some(head) = head.filter(|head| head.seq > 0) else { return Ok(()) };
+    let (seq, has) = (head.seq, walk.folded.seq);
+    let found = match seq.cmp(&has) {
+        Ordering::Greater => return Err(cut_off(has, seq)),
+        Ordering::Equal => Some(walk.folded.head.clone()),
+        Ordering::Less => digest_at(ledger, walk.bytes, seq)?,
+    };
+    let what = || format!("entry {seq} is not the one that was exported");
+    if found.as_ref() == Some(&head.digest) { Ok(()) } else { Err(Failure::new(Code::RecoveryFailed, what())) }
+}
+
+/// The digest of an entry, looked for from the end: the newest head is of one of the last.
+fn digest_at(ledger: &File, long: u64, seq: u64) -> Result<Option<String>, Failure> {
+    let mut window = (16 << 10).min(long);
+    loop {
+        let bytes = folder::read_at(ledger, LEDGER_FILE, long - window, window)?;
+        let mut lines = bytes.split(|b| *b == b'\n').rev().filter_map(Line::read);
+        match lines.find(|line| line.seq <= seq) {
+            Some(line) => return Ok((line.seq == seq).then(|| line.digest.to_owned())),
+            None if window == long => return Ok(None),
+            None => window = (window * 4).min(long),
         }
     }
 }

@@ -170,10 +170,13 @@ pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Ch
     };
     let (file, long) = opened.ok_or_else(|| Failure::storage(found.path.display(), "is gone"))?;
     let (trace, boot) = (found.session_id.as_str(), boot_id());
-    let head = heads::of(env, trace)?;
-    let files = SessionFiles { dir: &place.dir, file: &file, trace, long, head, boot: &boot, dry_run: true };
+    let (head, lapsed) = heads::proving(env, trace, &boot)?;
+    let files = SessionFiles { dir: &place.dir, file: &file, trace, long, head, lapsed, boot: &boot, dry_run: true };
     let mut walk = Walk::new(Session::default(), trace, 0);
     files.vouch(&state_file, &mut walk);
+    for older in heads::all(env, trace)? {
+        walk.vouch(older.seq, &older.digest);
+    }
     let mut bad = None;
     let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, &mut bad) {
         Ok(torn) => (torn, files.witnessed(&state_file, &walk).err()),

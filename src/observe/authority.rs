@@ -72,6 +72,12 @@ fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {
     tasks.iter().any(same).then(|| "a timer of this project sends the same words".to_owned())
 }
 
+/// A call of this client that starts this agent, whose start we did not see yet.
+pub fn is_called(env: &Env, session: &Session, name: &str) -> bool {
+    let called = |at: &AtWork| at.name == name && at.agent_id.is_none() && at.client == env.client;
+    session.memory.at_work.iter().any(called)
+}
+
 /// Why the verdict of this agent of ours, which begins or ends now, does not count.
 pub fn of_agent(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let agent = event.agent_type.as_deref().and_then(ours)?;
@@ -81,8 +87,7 @@ pub fn of_agent(env: &Env, session: &Session, event: &Event) -> Option<String> {
     let known = |started: &&Started| Some(&started.agent_id) == event.agent_id.as_ref();
     let unseen = || Some("no `Agent` call that we saw started it".to_owned());
     if event.kind == EventKind::SubagentStart {
-        let called = |at: &AtWork| at.name == agent.name && at.agent_id.is_none() && at.client == env.client;
-        return if session.memory.at_work.iter().any(called) { None } else { unseen() };
+        return if is_called(env, session, agent.name) { None } else { unseen() };
     }
     match session.memory.progress.agents.iter().find(known) {
         None => unseen(),

@@ -19,8 +19,8 @@ use crate::session::prompt::Prompt;
 use crate::session::state::{OpenCall, RunStep};
 use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
-use crate::tool::effect;
 use crate::tool::targets::{self, CommandRun, Targets};
+use crate::tool::{danger, effect};
 use aops_shell::class::certain;
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
@@ -50,9 +50,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
-            if context.unproven.is_none() {
-                context.report = report(env, session, event);
-            }
+            context.report = report(env, session, event, context.unproven.is_none());
         }
         EventKind::Stop if !event.busy => {
             let wrote = session.state.task.as_ref().is_some_and(|task| task.writes > 0);
@@ -119,7 +117,7 @@ pub fn again(env: &Env, session: &Session, event: &Event, then_ms: i64) -> Conte
         EventKind::PreToolUse | EventKind::PermissionRequest => {
             context.call = call(env, session, event).map(Box::new);
         }
-        EventKind::SubagentStop => context.report = report(env, session, event),
+        EventKind::SubagentStop => context.report = report(env, session, event, true),
         EventKind::UserPromptSubmit => context.prompt = Prompt::read(&event.prompt, |_| false),
         _ => {}
     }
@@ -181,6 +179,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     let outside = outside::of(env, session, event, line.as_ref(), effect);
+    let dangers = danger::of(tool, input, line.as_ref(), &ground);
     let grows = growth::of_edit(env, session, event);
     let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     Some(CallContext {
@@ -192,6 +191,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         outside,
         grows,
         tests,
+        dangers,
         paths,
         commands,
         saves,
@@ -246,10 +246,15 @@ fn list_named(event: &Event, call: &ToolCall, reach: &Targets) -> (Vec<String>, 
     (reached.chain(fields).collect(), commands.collect())
 }
 
-fn report(env: &Env, session: &Session, event: &Event) -> Option<Result<AgentReport, String>> {
+/// What an agent found that is waited for; or an audit that was called and whose start we missed, since its BLOCK stands.
+fn report(env: &Env, session: &Session, event: &Event, proven: bool) -> Option<Result<AgentReport, String>> {
     let (id, kind) = (event.agent_id.as_deref()?, event.agent_type.as_deref()?);
-    session.awaited(id, kind)?;
-    Some(agent_report::read(ours(kind)?, &event.report, &workflows(env, event)))
+    let agent = ours(kind)?;
+    let missed = || agent.name == "custodiet" && authority::is_called(env, session, agent.name);
+    if !(proven && session.awaited(id, kind).is_some() || missed()) {
+        return None;
+    }
+    Some(agent_report::read(agent, &event.report, &workflows(env, event)))
 }
 
 /// Ids and gates of the workflows in force: a project's version of a shipped one keeps that one's gates.

@@ -228,7 +228,8 @@ mod tests {
         let read = Pause::read(&decided).unwrap();
         assert_eq!((read.decision(), read.digest_with("tree")), (Some(Decision::Approved), packet.digest.clone()));
         for line in text.lines().filter(|line| !line.starts_with("resol")) {
-            let edited = text.replace(line, &line.replace(": ", ": 1"));
+            let change = if line.contains("- ") { line.replace("- ", "- 1") } else { line.replace(':', ": 1") };
+            let edited = text.replace(line, &change);
             let same = Pause::read(&edited).is_ok_and(|read| read.digest_with("tree") == read.digest);
             assert!(!same, "{line}");
         }

@@ -19,6 +19,8 @@ pub(super) struct InputFields<'a> {
     pub(super) path: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) command: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) glob: Option<Cow<'a, str>>,
 }
 
 impl<'a> InputFields<'a> {

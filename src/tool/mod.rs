@@ -7,6 +7,7 @@ pub mod table;
 mod input;
 pub mod targets;
 pub mod effect;
+pub mod danger;
 
 #[cfg(test)]
 mod tests;

@@ -32,9 +32,9 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// The sandbox without the two folders we may write to.
+/// The sandbox without the folders we may write to.
 fn outside(sandbox: &Sandbox) -> BTreeMap<PathBuf, String> {
-    let ours = [sandbox.config().join("projects"), sandbox.config().join("aops")];
+    let ours = [sandbox.config().join("projects"), sandbox.config().join("aops"), sandbox.data().join("sessions")];
     let mut all = tree(sandbox.home().parent().unwrap());
     // The folders themselves come with the first event.
     let own = |path: &Path| ours.iter().any(|folder| path.starts_with(folder)) || path == sandbox.config();
@@ -218,7 +218,7 @@ fn links_and_pipes_in_place_of_the_heads() {
             passed(&session.stop("done"));
             let path = sandbox.config().join("aops").join(name);
             let treasure = sandbox.put("treasure", "not ours");
-            fs::remove_file(&path).unwrap();
+            let _ = fs::remove_file(&path); // a short file of heads needs no lock
             put_in_place(&sandbox, kind, &path, &treasure);
             let before = outside(&sandbox);
             let case = format!("{name} is a {kind}");

@@ -80,7 +80,7 @@ impl<'a> Context<'a> {
     fn is_of_event(&self, entry: &Value) -> bool {
         match self.payload["tool_use_id"].as_str() {
             Some(id) => entry["with"]["call"]["id"] == id && entry["with"]["to"] == "PENDING",
-            None => entry["with"]["event"] == self.event,
+            None => entry["with"]["event"] == self.event && entry["type"] == "event",
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The newest digest of every ledger, kept apart from them: a cut tail is invisible to a hash chain, but not to a head.
 //!
 //! Reads and appends `heads.jsonl` in one folder; `heads.index` finds the newest head of a ledger in it, and `heads.lock`
-//! serialises writers. Invariants: a head is one `write` and is on the disk when `export` returns; a line that is not a
-//! head is skipped; the file holds at most about twice the newest heads.
+//! is held by the process that renews either. Invariants: a head is one `write` that waits for no lock, since a process that
+//! may only read could hold it for ever; a line that is not a head is skipped; the file holds at most about twice the
+//! newest heads.
 
 use crate::failure::Failure;
 use crate::folder::{self, each_line};
 use crate::index::{Indexed, Keys};
-use crate::lock;
 use crate::sha256::short;
 use crate::stored::canonical;
 use rustix::fs::{AtFlags, CWD, OFlags};
@@ -17,12 +17,10 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 pub const FILE: &str = "heads.jsonl";
 const LOCK: &str = "heads.lock";
 const SPARE: &str = "heads.new";
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Below this the file is never compacted.
 const COMPACT_AT: u64 = 1 << 20;
 
@@ -32,6 +30,9 @@ static KEYS: Keys = Keys { file: "heads.index", hash, same, lag: 4 << 10, synced
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub blocked: bool,
+    /// The boot in which it was written and not forced to the disk: after a power loss it can be there without its entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
     pub digest: String,
     /// Where the ledger is: the name of a folder.
     pub project: String,
@@ -81,6 +82,20 @@ impl Heads {
         Ok(found.as_deref().and_then(read))
     }
 
+    /// Every head of this ledger that is left, oldest first, from the last time that it was begun anew.
+    pub fn all(&self, id: &str) -> Result<Vec<Head>, Failure> {
+        let Some((_, lines, long)) = self.open()? else { return Ok(Vec::new()) };
+        let mut found: Vec<Head> = Vec::new();
+        each_line(&lines, 0, long, |_, line| {
+            if let Some(head) = read(line).filter(|head| head.session_id == id) {
+                found.retain(|older| older.seq < head.seq);
+                found.push(head);
+            }
+            Some(())
+        })?;
+        Ok(found)
+    }
+
     pub fn blocked(&self) -> Result<Vec<Head>, Failure> {
         let Some((_, lines, long)) = self.open()? else { return Ok(Vec::new()) };
         let mut found: Vec<Head> = Vec::new();
@@ -97,20 +112,14 @@ impl Heads {
         Ok(newest.into_iter().flatten().filter(|head| head.blocked).collect())
     }
 
-    /// Makes `head` the newest of its ledger. The folder must exist.
+    /// Makes `head` the newest of its ledger. The folder must exist. One that names its boot is not forced to the disk, and
+    /// the index waits for the next that is.
     pub fn export(&self, head: &Head) -> Result<(), Failure> {
         let dir = self.folder()?.ok_or_else(|| Failure::storage(self.path.display(), "is gone"))?;
-        // Taken before the file is opened: no writer appends to a file that is being replaced.
-        let (lock, _) = folder::open_or_make(&dir, LOCK, OFlags::RDWR)?;
-        let _lock = lock::take(lock, LOCK, PATIENCE)?;
-        let (file, long) = folder::append_line(&dir, FILE, canonical(head) + "\n")?;
-        file.sync_data().map_err(|e| Failure::storage(FILE, e))?;
-        if long > KEYS.lag {
-            let heads = Indexed { keys: &KEYS, dir: &dir, lines: &file, long, tag: 0 };
-            let table = heads.up_to_date().or_else(|| heads.rebuild());
-            if table.is_some_and(|table| long > COMPACT_AT && table.live * 2 < table.covered) {
-                let _ = compact(&heads); // the head is exported; a larger file does no harm
-            }
+        let (file, long) = append(&dir, &(canonical(head) + "\n"))?;
+        if head.boot.is_none() {
+            file.sync_data().map_err(|e| Failure::storage(FILE, e))?;
+            renew(&dir, long);
         }
         Ok(())
     }
@@ -134,7 +143,40 @@ impl Heads {
     }
 }
 
-/// Rewrites the file with the newest heads only. Happens once in as many exports as there are ledgers.
+/// Appends to the file that has the name, also where it is replaced meanwhile.
+fn append(dir: &OwnedFd, line: &str) -> Result<(File, u64), Failure> {
+    loop {
+        let (file, long) = folder::append_line(dir, FILE, line.to_owned())?;
+        let inode =
+            |stat: Result<rustix::fs::Stat, rustix::io::Errno>| stat.map(|stat| (stat.st_dev, stat.st_ino)).ok();
+        let named = inode(rustix::fs::statat(dir, FILE, AtFlags::SYMLINK_NOFOLLOW));
+        if named.is_some() && named == inode(rustix::fs::fstat(&file)) {
+            return Ok((file, long));
+        }
+    }
+}
+
+/// Brings the index up to date and removes old heads, unless another process does or seems to: the head is exported, and
+/// neither is needed.
+fn renew(dir: &OwnedFd, long: u64) {
+    if long <= KEYS.lag {
+        return;
+    }
+    let Ok((lock, _)) = folder::open_or_make(dir, LOCK, OFlags::RDWR) else { return };
+    if lock.try_lock().is_err() {
+        return;
+    }
+    // Opened under the lock: nobody replaces it now.
+    let Ok(Some((file, long))) = folder::open(dir, FILE, OFlags::RDWR) else { return };
+    let heads = Indexed { keys: &KEYS, dir, lines: &file, long, tag: 0 };
+    let table = heads.up_to_date().or_else(|| heads.rebuild());
+    if table.is_some_and(|table| long > COMPACT_AT && table.live * 2 < table.covered) {
+        let _ = compact(&heads); // a larger file does no harm
+    }
+}
+
+/// Rewrites the file with the newest heads only. Happens once in as many exports as there are ledgers. A head that another
+/// process appended to the old file meanwhile is carried over; one that comes later still sees that the file has gone.
 fn compact(heads: &Indexed) -> Result<(), Failure> {
     let storage = |e: std::io::Error| Failure::storage(FILE, e);
     let (mut newest, mut n) = (HashMap::new(), 0_u64);
@@ -152,6 +194,11 @@ fn compact(heads: &Indexed) -> Result<(), Failure> {
     let (mut file, _) = folder::open_or_make(heads.dir, SPARE, OFlags::RDWR)?;
     file.write_all(&text).and_then(|()| file.sync_data()).map_err(storage)?;
     rustix::fs::renameat(heads.dir, SPARE, heads.dir, FILE).map_err(|e| storage(e.into()))?;
+    let now = heads.lines.metadata().map_err(storage)?.len();
+    let late = folder::read_at(heads.lines, FILE, heads.long, now.saturating_sub(heads.long))?;
+    if !late.is_empty() {
+        folder::append_line(heads.dir, FILE, String::from_utf8_lossy(&late).into_owned())?;
+    }
     let _ = Indexed { lines: &file, long: text.len() as u64, ..*heads }.rebuild();
     Ok(())
 }

@@ -65,6 +65,8 @@ pub struct Simple {
     pub arriving: Vec<Word>,
     /// The text on standard input, where the line itself holds it.
     pub script: Option<String>,
+    /// The programs whose output is its standard input: earlier stages of the pipe.
+    pub fed: Vec<Rc<str>>,
     /// The name is a function of this line, whatever it looks like.
     pub function: bool,
     /// Variables set for this command alone, and the value of each.
@@ -132,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_command_counts_again_only_where_something_about_it_differs() {
-        assert_eq!(count("ls; ls; ls && ls | ls"), 1);
+        assert_eq!(count("ls; ls; ls && ls"), 1);
+        assert_eq!(count("ls; ls | ls; ls | ls"), 2, "not what feeds it");
         assert_eq!(count("ls a; ls b; ls a"), 2);
         assert_eq!(count("ls; ls > x; ls > y; ls > x"), 3);
         assert_eq!(count("A=1 ls; A=2 ls; ls; A=1 ls"), 3);

@@ -7,6 +7,7 @@ use crate::model::call::{CallKey, PlanMade, ToolCall};
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
 use crate::text::json::{self, Json};
+use aops_ledger::json::unchanged;
 use std::borrow::Cow;
 
 /// Longest text kept whole in the ledger, and the bound of one payload.
@@ -45,6 +46,16 @@ pub fn is_claudes(input: &[u8]) -> bool {
 /// The name of the event, as the bytes say it.
 pub fn name(input: &[u8]) -> Option<String> {
     event_name(&json::read(std::str::from_utf8(input).ok()?).ok()?)
+}
+
+/// The same event without secrets. What every event has is kept as it is: an id may look like a secret.
+pub fn redacted(input: &[u8]) -> Option<String> {
+    let Json::Object(members) = json::read(std::str::from_utf8(input).ok()?).ok()? else { return None };
+    let (common, own) = members.into_iter().partition(|(name, _)| COMMON.contains(&name.as_ref()));
+    let common = Json::Object(common).canonical(unchanged);
+    let own = json::canonical(&Json::Object(own));
+    let rest = own.strip_prefix('{').filter(|rest| *rest != "}").map_or("}".to_owned(), |rest| format!(",{rest}"));
+    Some(format!("{}{rest}", common.strip_suffix('}')?))
 }
 
 fn event_name(json: &Json) -> Option<String> {

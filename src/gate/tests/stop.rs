@@ -37,3 +37,22 @@ fn a_check_is_owed_with_its_last_words_if_it_had_any() {
     assert_eq!(owed("first\nlast\n\n"), "`c` (exit 1: last), run as `make`");
     assert_eq!(owed("\n"), "`c` (exit 1), run as `make`");
 }
+
+/// An audit whose start was missed: its BLOCK stands, nothing else of it does.
+#[test]
+fn a_block_stands_without_a_start() {
+    let stop = Event { agent_id: Some("a".into()), agent_type: Some("custodiet".into()), ..event("SubagentStop") };
+    let said = |verdict: &str| {
+        let report =
+            AgentReport { problems: vec!["p".into()], verdict: Some(verdict.into()), ..AgentReport::default() };
+        Context { report: Some(Ok(report)), ..Context::default() }
+    };
+    let kinds = |session: &Session, context: &Context| -> Vec<&'static str> {
+        facts::facts(session, &stop, &Verdict::pass(), context).iter().map(|fact| fact.stored().0).collect()
+    };
+    assert_eq!(kinds(&working(), &said("BLOCK")), ["event", "block"]);
+    assert_eq!(kinds(&working(), &said("OK")), ["event"]);
+    let foreign = Context { renamed: vec!["custodiet".into()], ..said("BLOCK") };
+    assert_eq!(kinds(&working(), &foreign), ["event"]);
+    assert_eq!(kinds(&with(|s| s.state.state.custodiet_blocked = true), &said("BLOCK")), ["event"]);
+}

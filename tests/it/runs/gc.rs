@@ -3,7 +3,6 @@
 use super::world::World;
 use crate::support::{Answer, BINARY};
 use std::fs;
-use std::time::SystemTime;
 
 const STEPS: &str = "  - {id: one, name: One, description: o, run: 'test ! -e ../fail'}
   - {id: slow, name: Slow, description: s, run: 'test ! -e ../slow || sleep 20'}
@@ -11,7 +10,7 @@ const STEPS: &str = "  - {id: one, name: One, description: o, run: 'test ! -e ..
 
 /// `runs gc`, forty days from now.
 fn later(world: &World, more: &[&str]) -> Answer {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+    let now = aops_hook::system::env::now_ms();
     let mut command = world.sandbox.command(BINARY);
     let then = (now + 40 * 86_400_000).to_string();
     let line = command.args(["runs", "gc", "--older-than", "30d"]).args(more).env("AOPS_TEST_NOW_MS", then);

@@ -4,6 +4,7 @@ use std::fs;
 fn head(id: &str, seq: u64) -> Head {
     Head {
         blocked: false,
+        boot: None,
         digest: format!("{seq:064}"),
         project: "-p".to_owned(),
         reason: None,

@@ -2,6 +2,7 @@
 //! numbers.
 
 use super::{Bit, Simple, Word};
+use std::rc::Rc;
 
 /// Paths as patterns, with `**` for any depth; `None` if the command is no `find`.
 pub fn found(simple: &Simple) -> Option<Vec<Word>> {
@@ -91,6 +92,18 @@ pub(super) fn printed(commands: &[Simple]) -> (Vec<Word>, Option<String>) {
     }
     names.truncate(64);
     (names, commands.iter().filter_map(said).reduce(|all, more| all + "\n" + &more))
+}
+
+/// Programs kept of those that print something: a long pipe of like stages stays short.
+const PRINTERS: usize = 16;
+
+/// Adds the names of these commands' programs, each once.
+pub(super) fn add_names(names: &mut Vec<Rc<str>>, commands: &[Simple]) {
+    for name in commands.iter().filter_map(|command| command.called.as_ref()) {
+        if names.len() < PRINTERS && !names.contains(name) {
+            names.push(Rc::clone(name));
+        }
+    }
 }
 
 fn said(simple: &Simple) -> Option<String> {

@@ -36,6 +36,7 @@ impl Walk {
         }
         simple.arriving.clone_from(&own.arriving);
         simple.script.clone_from(&own.script);
+        simple.fed.clone_from(&own.fed);
         self.run(simple, scope, &own);
     }
 
@@ -99,6 +100,7 @@ impl Walk {
         if let Some(list) = raw.process().filter(|_| !copies) {
             let word = self.sublist(list, scope);
             scope.arriving.extend(word.named);
+            scope.fed.extend(word.printed);
             scope.script = word.said.or(scope.script.take());
             scope.sure = false;
             return Vec::new();
@@ -225,6 +227,7 @@ fn joined(words: &[Word]) -> Word {
         }
         all.bits.extend(&word.bits);
         all.named.extend(word.named.iter().cloned());
+        all.printed.extend(word.printed.iter().cloned());
         all.unknown.extend(word.unknown.iter().cloned());
     }
     all

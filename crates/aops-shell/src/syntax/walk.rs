@@ -126,12 +126,14 @@ impl Walk {
         }
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
+        let mut fed = scope.fed.clone();
         for stage in pipeline {
-            let mut own =
-                Scope { arriving: std::mem::take(&mut arriving), script: script.take(), sure: false, ..scope.clone() };
+            let (arrived, said) = (std::mem::take(&mut arriving), script.take());
+            let mut own = Scope { arriving: arrived, script: said, fed: fed.clone(), sure: false, ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
             (arriving, script) = found::printed(&self.found[first..]);
+            found::add_names(&mut fed, &self.found[first..]);
             // Known once is enough: a long pipe of like stages stays short.
             own.arriving.retain(|word| !arriving.contains(word));
             arriving.append(&mut own.arriving);
@@ -226,6 +228,8 @@ impl Walk {
         self.read(&read, scope);
         let mut words = std::mem::take(&mut read.words);
         let (names, said) = found::printed(&self.found[first..]);
+        let mut printed = Vec::new();
+        found::add_names(&mut printed, &self.found[first..]);
         if let ([code], [word]) = (read.runs.as_slice(), words.as_mut_slice())
             && word.bits == [Bit::Any]
             && found::is_number(code.text(), &self.found[first..])
@@ -234,6 +238,7 @@ impl Walk {
         }
         for word in &mut words {
             word.named.extend(names.iter().cloned());
+            word.printed.extend(printed.iter().cloned());
             word.said = word.said.take().or_else(|| said.clone());
         }
         let length: usize = words.iter().map(|word| word.bits.len()).sum();
@@ -277,6 +282,8 @@ impl Walk {
         let first = self.found.len();
         self.list(list, &mut scope.clone(), false);
         let (named, said) = found::printed(&self.found[first..]);
-        Word { named, said, ..Word::any() }
+        let mut printed = Vec::new();
+        found::add_names(&mut printed, &self.found[first..]);
+        Word { named, said, printed, ..Word::any() }
     }
 }

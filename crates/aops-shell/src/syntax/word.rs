@@ -5,6 +5,7 @@
 
 use super::scope::Scope;
 use super::tree::{List, Raw};
+use std::rc::Rc;
 
 mod scan;
 mod parameter;
@@ -45,6 +46,8 @@ pub struct Word {
     pub named: Vec<Word>,
     /// What those substitutions print, where the line itself holds it.
     pub said: Option<String>,
+    /// The programs in those substitutions.
+    pub printed: Vec<Rc<str>>,
     /// Variables in it whose value we do not know.
     pub unknown: Vec<String>,
     /// Variables in it whose value was filled in.
@@ -118,6 +121,12 @@ impl Word {
         self.shifts.is_none() && self.bits.iter().all(|bit| matches!(bit, Bit::Char(_)))
     }
 
+    /// Another program changes what its substitutions say.
+    pub fn is_filtered(&self) -> bool {
+        const PLAIN: [&str; 7] = ["cat", "echo", "envsubst", "head", "printf", "tail", "tee"];
+        self.printed.iter().any(|name| !PLAIN.contains(&&**name))
+    }
+
     /// What follows the first `n` bits.
     #[must_use]
     pub fn after(&self, n: usize) -> Self {
@@ -131,6 +140,7 @@ impl Word {
             bits,
             named: self.named.clone(),
             said: self.said.clone(),
+            printed: self.printed.clone(),
             unknown: self.unknown.clone(),
             filled: self.filled.clone(),
             shifts,

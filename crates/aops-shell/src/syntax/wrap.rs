@@ -105,7 +105,7 @@ impl Walk {
         match name {
             "eval" => {
                 let words: Vec<&Word> = arguments.iter().filter(|word| !word.is("--")).collect();
-                self.texts(&words, scope)
+                self.texts(&words, scope) && !words.iter().any(|word| word.is_filtered())
             }
             "source" | "." => {
                 self.guess("a file read as program");
@@ -165,13 +165,13 @@ impl Walk {
                 scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
             }
             self.program(&program, &mut scope);
-            return true;
+            return !text.is_filtered();
         }
         let file = arguments.iter().find(|word| !word.is_option());
         if let Some(text) = file.and_then(|word| word.said.as_ref()) {
             self.guess(MADE_UP);
             self.program(text, &mut scope);
-            return true;
+            return !file.is_some_and(Word::is_filtered);
         }
         let reads_input = arguments.iter().all(|word| word.is_option() || word.is("-"));
         let Some(script) = &simple.script else { return false };

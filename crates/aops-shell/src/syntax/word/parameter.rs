@@ -83,6 +83,7 @@ impl Scan<'_> {
                 let texts = values.iter().map(|word| word.bits.clone()).collect();
                 self.word.said = self.word.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
                 self.word.named.extend(values.iter().flat_map(|word| word.named.iter().cloned()).take(64));
+                self.word.printed.extend(values.iter().flat_map(|word| word.printed.iter().cloned()).take(16));
                 self.word.filled.push(name.to_owned());
                 self.pieces.push(Piece::OneOf(texts, !quoted));
             }
