@@ -15,6 +15,7 @@ mod coverage;
 mod danger;
 mod demo;
 mod doctor;
+mod executable;
 mod export;
 mod fail_closed;
 mod hostile;
