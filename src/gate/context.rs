@@ -66,6 +66,10 @@ pub struct CallContext {
     pub effect: Effect,
     /// Why it is a write, in a few words.
     pub why: String,
+    /// What it adds to the programs that run without asking us, and whether no person can allow that here.
+    pub executable: Option<(String, bool)>,
+    /// What the skill or agent that it starts brings.
+    pub brought: Option<String>,
     /// It writes into the working tree or changes the repository: more than running tests.
     pub touches_tree: bool,
     /// What in it has an effect outside this machine; looked for where a task without a plan must not have one.

@@ -12,7 +12,9 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
-use crate::observe::{authority, client, evidence, foreign_agents, growth, outside, plan, real_paths};
+use crate::observe::{
+    authority, client, evidence, executable, foreign_agents, growth, outside, plan, plugins, real_paths, same_project,
+};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
@@ -41,7 +43,10 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.unproven = authority::of_client(env, session, event);
         }
         EventKind::SubagentStart => {
-            context.unproven = authority::of_agent(env, session, event);
+            let by_plugin = |kind: &&String| kind.starts_with(PLUGIN_PREFIX) && ours(kind).is_some();
+            let plugin = event.agent_type.as_ref().filter(by_plugin);
+            let foreign = || plugin.and_then(|_| plugins::foreign(env, Path::new(&event.cwd)));
+            context.unproven = authority::of_agent(env, session, event).or_else(foreign);
             if context.unproven.is_none() {
                 context.start = start(env, ledger, event)?;
             }
@@ -91,7 +96,7 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
         agentless: if session_starts { client::agentless(env, event) } else { None },
         clashes: clashes.into_iter().filter(|_| is_shadowed).map(|(name, _)| name.to_owned()).collect(),
         blocked_beside: if session_starts && ledger.session().is_new() {
-            blocked_beside(env, ledger)?
+            blocked_beside(env, ledger, event)?
         } else {
             Vec::new()
         },
@@ -181,12 +186,17 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let outside = outside::of(env, session, event, line.as_ref(), effect);
     let dangers = danger::of(tool, input, line.as_ref(), &ground);
     let grows = growth::of_edit(env, session, event);
+    let executable = executable::written(env, &protected, call, &reach);
+    let shut = session.is_shut() || session.memory.run.is_some();
+    let brought = if shut { executable::used(env, Path::new(&event.cwd), call) } else { None };
     let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     Some(CallContext {
         protected,
         reach,
         effect,
         why,
+        executable,
+        brought,
         touches_tree,
         outside,
         grows,
@@ -270,8 +280,12 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
     library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }
 
-fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
-    let beside = heads::blocked_in(env, &ledger.project())?.into_iter();
+/// A fork may be started anywhere in the project: in a folder of it, in another working tree.
+fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(String, String)>, Failure> {
+    let (own, cwd) = (ledger.project(), Path::new(&event.cwd));
+    let forks = event.source == "fork";
+    let beside = heads::blocked(env)?.into_iter();
+    let beside = beside.filter(|head| head.project == own || forks && same_project::is_of(env, cwd, head));
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 

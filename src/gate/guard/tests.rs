@@ -1,6 +1,7 @@
 //! The guard against a corpus of lines, and against tools.
 
 mod corners;
+mod unasked;
 
 use super::{Protected, judge};
 use crate::model::verdict::Ruling;
