@@ -75,7 +75,7 @@ pub fn is_secret(path: &str) -> bool {
 
 /// A file of settings whose name says what it holds: `gcp-credentials.json`, `secrets.properties`, `id_rsa.bak`.
 fn tells(stem: &str, kind: &str) -> bool {
-    const SETTINGS: &[&str] = &["json", "yml", "yaml", "toml", "ini", "properties", "cfg", "conf", "csv", "txt", "enc"];
+    const SETTINGS: &[&str] = &["json", "yml", "yaml", "toml", "ini", "properties", "cfg", "conf", "csv", "enc"];
     const HOLDS: &[&str] =
         &["credentials", "service-account", "service_account", "serviceaccount", "adminsdk", "client_secret"];
     let parts = || stem.split(['.', '-', '_']);
