@@ -21,6 +21,7 @@ use crate::session::prompt::Prompt;
 use crate::session::state::{OpenCall, RunStep};
 use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
+use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, CommandRun, Targets};
 use crate::tool::{danger, effect};
 use aops_shell::class::certain;
@@ -301,7 +302,10 @@ fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -
     if event.kind == EventKind::PostToolUse {
         ended.plan = plan::approved(env, session, event, || workflows(env, event)).map(Box::new);
     }
-    if open.effect.is_some_and(Effect::is_write) && !session.memory.marks.is_empty() {
+    // A line may do more than it was judged to do.
+    let runs_line = call
+        .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
+    if (runs_line || open.effect.is_some_and(Effect::is_write)) && !session.memory.marks.is_empty() {
         find_tampering(env, session, event, &mut ended);
     }
     ended
@@ -309,10 +313,8 @@ fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -
 
 fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndContext) {
     let protected = tampering::protected(env, event);
-    let marks = tampering::marks(&protected);
-    let old = &session.memory.marks;
-    let is_changed = |(path, mark): &(&String, &String)| old.get(path.as_str()).is_some_and(|was| was != *mark);
-    let changed: Vec<String> = marks.iter().filter(is_changed).map(|(path, _)| path.clone()).collect();
+    let marks = tampering::marks(&protected, &session.memory.marks);
+    let changed = tampering::compare(&session.memory.marks, &marks, &protected.binaries);
     match tampering::judge(&changed, &session.memory.held, &protected.binaries) {
         Some(Trip::Disarmed(path, why)) => {
             ended.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));

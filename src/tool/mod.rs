@@ -4,6 +4,7 @@
 //! of the client.
 
 pub mod table;
+mod statement;
 mod input;
 pub mod targets;
 pub mod effect;

@@ -10,6 +10,7 @@ mod scope;
 mod word;
 mod found;
 mod walk;
+mod each;
 mod wrap;
 mod simple;
 
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 pub use found::{found, globbed};
-pub use scope::{Held, is_armed};
+pub use scope::{Held, is_armed, is_set_by_shell};
 pub use word::{Bit, Word, is_text};
 
 /// Where programs of the system live. A program of the same name elsewhere may be anything.
@@ -49,6 +50,8 @@ pub struct Line {
     pub links: Vec<(Word, Word)>,
     /// Variables it computes with.
     pub numbers: BTreeSet<String>,
+    /// Variables that it computes with if the shell is zsh.
+    pub indexes: BTreeSet<String>,
     /// Functions it surely defines, and only once: a call of one runs what was seen.
     pub functions: BTreeSet<String>,
 }

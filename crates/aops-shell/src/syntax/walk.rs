@@ -3,8 +3,9 @@
 //! Subshells and pipe stages get a scope of their own. Invariant: a spent budget or text that is no shell sets
 //! `unclear`; nothing is dropped silently.
 
+use super::found::Prints;
 use super::reader::{PROGRAMS, parse};
-use super::scope::Scope;
+use super::scope::{Scope, is_set_by_shell};
 use super::tree::{Command, Compound, List, Pipeline, Raw, Redirect, Statement};
 use super::word::{Expanded, Run, document, expand, sum};
 use super::{Bit, Ground, Held, Line, Simple, Word, found};
@@ -76,6 +77,7 @@ impl Walk {
     }
 
     pub(super) fn hold(&mut self, name: &str, held: Held) {
+        let held = if is_set_by_shell(name) { Held { armed: held.armed, ..Held::ANYTHING } } else { held };
         let known = self.line.variables.entry(name.to_owned()).or_insert(held);
         *known = known.and(held);
     }
@@ -230,11 +232,15 @@ impl Walk {
         let (names, said) = found::printed(&self.found[first..]);
         let mut printed = Vec::new();
         found::add_names(&mut printed, &self.found[first..]);
-        if let ([code], [word]) = (read.runs.as_slice(), words.as_mut_slice())
-            && word.bits == [Bit::Any]
-            && found::is_number(code.text(), &self.found[first..])
+        if let [word] = words.as_mut_slice()
+            && word.unknown.is_empty()
+            && word.bits.iter().filter(|bit| **bit == Bit::Any).count() == read.runs.len()
         {
-            word.sums = 1;
+            let kinds = read.runs.iter().map(|run| found::prints(run, &scope.functions));
+            for kind in kinds {
+                word.sums += usize::from(kind == Prints::Numbers);
+                word.commits += usize::from(kind == Prints::Commits);
+            }
         }
         for word in &mut words {
             word.named.extend(names.iter().cloned());
@@ -260,19 +266,22 @@ impl Walk {
         for name in &read.sets {
             self.hold(name, Held::ANYTHING);
         }
+        for name in &read.counted {
+            self.hold(name, Held::NUMBER);
+        }
         self.line.numbers.extend(read.numbers.iter().cloned());
+        self.line.indexes.extend(read.indexes.iter().cloned());
         read.runs.iter().for_each(|run| self.substituted(run, scope));
         for run in &read.counts {
-            let first = self.found.len();
             self.substituted(run, scope);
-            let is_number = found::is_number(run.text(), &self.found[first..]);
+            let is_number = found::prints(run, &scope.functions) == Prints::Numbers;
             self.guess_if(!is_number, "a sum with text that may be a program");
         }
     }
 
     fn substituted(&mut self, run: &Run, scope: &Scope) {
         match run {
-            Run::Tree(list, _) => self.tree(list, &mut scope.clone()),
+            Run::Tree(list) => self.tree(list, &mut scope.clone()),
             Run::Text(text) => self.program(text, &mut scope.clone()),
         }
     }
