@@ -11,6 +11,7 @@ mod checks;
 mod cli_texts;
 mod client;
 mod cost;
+mod coverage;
 mod danger;
 mod demo;
 mod doctor;

@@ -53,6 +53,7 @@ pub static VERBS: &[Verb] = &[
     writes("resume", Who::OutsideClient),
     writes("resolve", Who::AtTerminal),
     reads("runs"),
+    writes("runs gc", Who::OutsideClient),
     writes("install", Who::OutsideClient),
     writes("uninstall", Who::AtTerminal),
     reads("doctor"), reads("demo"), reads("statusline"), reads("completions"), reads("help"),

@@ -1,7 +1,8 @@
 //! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
 
 use aops_hook::checkpoint::form::{
-    AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Orchestrator, Timing,
+    AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Intake, Invocations,
+    Orchestrator, Timing, TokenUsage, ToolInvocation,
 };
 use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
 use aops_hook::config::policy::check::Moment;
@@ -596,9 +597,15 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
 /// A checkpoint after ADR-002: identity, phase, PRE or POST, version, timing, orchestrator and agents, artifacts,
 /// governance, parent, metadata.
 pub(crate) fn checkpoints() -> Vec<Value> {
-    let agent =
-        AgentState { name: text(), status: AgentStatus::Done, summary: some(), tokens: 1200, tool_invocations: 3 };
-    let idle = AgentState { status: AgentStatus::Idle, summary: None, ..agent.clone() };
+    let agent = AgentState {
+        name: text(),
+        status: AgentStatus::Complete,
+        summary: some(),
+        token_usage: TokenUsage { input: 1000, output: 200 },
+        tokens: 1200,
+        tool_invocations: Invocations::List(vec![ToolInvocation { id: text(), outcome: text(), tool: text() }]),
+    };
+    let idle = AgentState { status: AgentStatus::Pending, summary: None, ..agent.clone() };
     let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };
     let link = File { mode: 0o777, target: some(), ..file.clone() };
     let outcome = GateOutcome { name: text(), outcome: text(), reason: some() };
@@ -626,7 +633,16 @@ pub(crate) fn checkpoints() -> Vec<Value> {
         metadata: BTreeMap::from([("trigger".to_owned(), text())]),
         orchestrator: Orchestrator {
             completed: vec![text()],
+            current_phase: text(),
             incomplete: vec![text()],
+            intake_summary: Intake {
+                acceptance_criteria: vec![text()],
+                context_refs: vec![text()],
+                intent: some(),
+                project_type: some(),
+                prompt: some(),
+                workflow: some(),
+            },
             policy_hash: digest(),
             sandbox: Sandbox::Open,
             task: some(),
@@ -634,15 +650,20 @@ pub(crate) fn checkpoints() -> Vec<Value> {
             workflow: some(),
         },
         parent: None,
-        phase: Phase::Execute,
-        schema: 1,
+        phase: "execute".to_owned(),
+        schema: 2,
         timing: Timing { created_at: moment(), duration_ms: 12, started_at: moment() },
         kind: CheckpointKind::Post,
         version: 1,
     };
     let second = Checkpoint {
         kind: CheckpointKind::Pre,
-        orchestrator: Orchestrator { task: None, workflow: None, ..first.orchestrator.clone() },
+        orchestrator: Orchestrator {
+            intake_summary: Intake::default(),
+            task: None,
+            workflow: None,
+            ..first.orchestrator.clone()
+        },
         parent: some(),
         ..first.clone()
     };
