@@ -214,6 +214,9 @@ impl<'a> Turn<'a> {
         }
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
+            if let Some(words) = observe::brought::notice(env, Path::new(&event.cwd)) {
+                self.add(Verdict::notice("guard", words));
+            }
             if let Some(words) = briefing::session_start::broken_texts(env, Path::new(&event.cwd)) {
                 self.add(Verdict::notice("workflow", words));
             }

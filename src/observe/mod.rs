@@ -8,6 +8,7 @@ pub mod tampering;
 pub mod foreign_agents;
 pub mod plugins;
 pub mod executable;
+pub mod brought;
 pub mod checks;
 pub mod client;
 pub mod authority;

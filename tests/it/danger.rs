@@ -171,6 +171,12 @@ fn the_page_has_every_rule() {
         );
         assert!(page.contains(&row), "no row {row}");
     }
+    let lines = |corpus: &str| corpus.lines().filter(|row| !row.starts_with("# ") && !row.is_empty()).count();
+    let destructive = lines(include_str!("../fixtures/danger/destructive.txt"));
+    let harmless = lines(include_str!("../fixtures/danger/harmless.txt"));
+    for row in [format!("| destructive | {destructive} |"), format!("| harmless | {harmless} |")] {
+        assert!(page.contains(&row), "no row {row}");
+    }
     let rows = page.lines().filter(|line| line.starts_with("| `")).count();
     assert_eq!(rows, aops_hook::tool::danger::RULES.len());
 }

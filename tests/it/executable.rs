@@ -263,3 +263,41 @@ fn b20_agents_that_no_hook_sees_are_not_started() {
         ask(&session, "Bash", json!({"command": line})).silent();
     }
 }
+
+/// What a repository brought is listed once, for the person: in the message to them, and not in what the model reads.
+#[test]
+fn what_a_repository_brings_is_listed_once() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.person(&["install", "--project"]).said(&["registered"]);
+    let start = || {
+        let said = sandbox.session().start("startup").json();
+        let context = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
+        assert!(!context.contains("runs without asking"), "{context}");
+        said["systemMessage"].as_str().unwrap_or_default().to_owned()
+    };
+    sandbox.put(".claude/skills/p/SKILL.md", PLAIN);
+    assert_eq!(start(), "", "ours, and plain texts");
+    sandbox.put(".claude/skills/h/SKILL.md", HOOKED);
+    sandbox.put(".claude/commands/s.md", SHELLED);
+    sandbox.put(".claude/agents/m.md", SERVED);
+    sandbox.put(".claude/skills/kit/.claude-plugin/plugin.json", r#"{"name": "kit"}"#);
+    sandbox.put(".mcp.json", r#"{"mcpServers": {}}"#);
+    let hooks = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "evil"}]}]}}"#;
+    sandbox.put(".claude/settings.local.json", hooks);
+    let said = start();
+    for words in [
+        "`.claude/skills/h/SKILL.md` (hooks)",
+        "`.claude/commands/s.md` (`!` commands)",
+        "`.claude/agents/m.md` (MCP servers)",
+        "plugin.json` (a plugin)",
+        "`.mcp.json` (MCP servers)",
+        "`.claude/settings.local.json` (hooks)",
+        "hint: ",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(start(), "", "said once");
+    sandbox.put(".claude/commands/s.md", &SHELLED.replace("touch", "rm"));
+    assert!(start().contains("s.md"), "and again when it changes");
+    assert_eq!(start(), "");
+}

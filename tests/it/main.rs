@@ -14,6 +14,7 @@ mod cost;
 mod danger;
 mod demo;
 mod doctor;
+mod documents;
 mod executable;
 mod export;
 mod fail_closed;

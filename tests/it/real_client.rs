@@ -5,6 +5,7 @@
 
 mod added;
 mod agents;
+mod authority;
 mod checks;
 mod halts;
 mod hydration;

@@ -39,7 +39,7 @@ const DEEPEST: usize = 4;
 
 /// What is dangerous in this line, in the order of its commands; each rule once.
 pub fn dangers(line: &Line, place: &Place) -> Vec<Danger> {
-    let mut search = Search { place, found: Vec::new(), shown: Vec::new(), depth: 0 };
+    let mut search = Search { place, found: Vec::new(), shown: Vec::new(), links: Vec::new(), depth: 0 };
     search.line(line);
     search.found
 }
@@ -50,12 +50,19 @@ struct Search<'a> {
     found: Vec<Danger>,
     /// Commands that print a secret variable.
     shown: Vec<Simple>,
+    /// Links that the line makes, and where they lead.
+    links: Vec<(Word, Word)>,
     depth: usize,
 }
 
 impl Search<'_> {
     fn line(&mut self, line: &Line) {
         system::fork_bomb(self, line);
+        if line.guessed.as_deref() == Some("xargs") {
+            // `xargs -I{} sh -c '… {}'`: what arrives becomes a program.
+            self.add_what("unknown-code", line.text.chars().take(80).collect());
+        }
+        self.links.extend(line.links.iter().cloned());
         for simple in &line.commands {
             self.simple(simple);
         }
@@ -74,10 +81,21 @@ impl Search<'_> {
             // `$(< .env)`
             return secret::arriving(self, simple, "");
         }
+        if simple.words.iter().any(|word| word.unknown.iter().any(|name| name == "IFS")) {
+            // `rm${IFS}-rf${IFS}/`: what splits words is a blank.
+            let line: Vec<String> =
+                simple.words.iter().map(|word| call::code(word).replace("${_unknown}", " ")).collect();
+            return self.text(&line.join(" "), simple);
+        }
         let Some(name) = simple.name() else { return };
         if name == "{}" {
             // `xargs -I{} sh -c {}`
             self.add("unknown-code", simple);
+        }
+        if simple.words[0].lossy().contains(' ') {
+            // `parallel 'rm -rf {}'`
+            let line: Vec<String> = simple.words.iter().map(call::code).collect();
+            return self.text(&line.join(" "), simple);
         }
         let name = name.to_ascii_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);

@@ -25,6 +25,19 @@ fn share(part: usize, whole: usize) -> usize {
 }
 
 #[test]
+fn secret_files_are_known_by_their_names() {
+    let secret = "/a/.env .env.local prod.env .env-prod /h/.ssh/id_rsa /h/.ssh/work /h/.ssh id_rsa.bak deploy_rsa x.pem a/b.key \
+        x.p12 /h/.aws/credentials /h/.aws/config /h/.kube/config gcp-credentials.json my-service-account.json secrets.properties \
+        app-adminsdk-x.json .npmrc .netrc /etc/shadow /proc/1/environ terraform.tfvars .secrets a.p8 /H/.SSH/ID_RSA";
+    let plain = "/a/.env.example .env.sample .env.d.ts env.rs /h/.ssh/id_rsa.pub /h/.ssh/config /h/.ssh/known_hosts ca.pem \
+        cert.pem public.pem tests/fixtures/a.pem src/credentials.rs credentials.md secrets.example.yml keys.ts token.rs /etc/passwd \
+        package.json a.b environment.yml .envrc.example src/secrets.rs /h/.config/app/config.json";
+    let of = |names: &'static str| names.split_whitespace();
+    assert_eq!(of(secret).filter(|name| !is_secret(name)).collect::<Vec<_>>(), Vec::<&str>::new());
+    assert_eq!(of(plain).filter(|name| is_secret(name)).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+#[test]
 fn the_corpora_hold_their_rates() {
     let destructive = rows(include_str!("../../../tests/fixtures/danger/destructive.txt"));
     let harmless = rows(include_str!("../../../tests/fixtures/danger/harmless.txt"));

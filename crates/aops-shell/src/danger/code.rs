@@ -166,12 +166,15 @@ fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program)
         if words.is_empty() {
             let all: Vec<Word> = program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
             removed(search, simple, &all);
-            if all.is_empty() {
+            if all.is_empty() && !makes_temporary(program) {
                 removed(search, simple, [&Word::any()]);
             }
         } else {
             removed(search, simple, words.iter().filter(|word| !is_mode(word)));
         }
+    }
+    if FILES.contains(&name) && words.is_empty() && lists(program) {
+        search.add("rm-unknown", simple);
     }
     if FILES.contains(&name) {
         unlinked(search, simple, &words);
@@ -189,6 +192,29 @@ fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program)
     {
         search.add("sql-destroy", simple);
     }
+}
+
+fn makes_temporary(program: &Program) -> bool {
+    const MAKES: &[&str] = &["mkdtemp", "mkdtempsync", "temporarydirectory", "mktmpdir", "tempdir", "tmpdir"];
+    program.calls.iter().any(|called| MAKES.contains(&called.name.as_str()))
+}
+
+/// It looks into folders: what it removes is what it finds there.
+fn lists(program: &Program) -> bool {
+    const LISTS: &[&str] = &[
+        "listdir",
+        "walk",
+        "glob",
+        "iglob",
+        "rglob",
+        "scandir",
+        "readdirsync",
+        "readdir",
+        "iterdir",
+        "entries",
+        "children",
+    ];
+    program.calls.iter().any(|called| LISTS.contains(&called.name.as_str()))
 }
 
 fn is_path(text: &str) -> bool {

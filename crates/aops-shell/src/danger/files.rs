@@ -10,8 +10,9 @@ use crate::syntax::{Bit, Simple, Word};
 /// A recursive removal of what these words name.
 pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl IntoIterator<Item = &'w Word>) {
     for word in words {
-        // A folder above is named by its dots, wherever the line runs.
-        let rule = match search.place.spot(simple, word) {
+        let holder = word.lossy().contains("{}");
+        let spot = if holder { Spot::Unknown } else { behind_link(search, simple, word) };
+        let rule = match spot {
             Spot::Scratch | Spot::Inside => continue,
             Spot::Source => "rm-source",
             Spot::Unknown => "rm-unknown",
@@ -22,6 +23,28 @@ pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl Into
         search.add(rule, simple);
     }
 }
+
+/// Where a path leads; through a link that the line made, where that leads.
+fn behind_link(search: &Search, simple: &Simple, word: &Word) -> Spot {
+    let spot = search.place.spot(simple, word);
+    let Some(folder) = simple.folders.first().filter(|_| !search.links.is_empty()) else { return spot };
+    let path = word.from_folder(folder).tidied();
+    let to = search.links.iter().filter(|(link, _)| path.bits.starts_with(&link.bits)).map(|(_, to)| to);
+    to.map(|to| search.place.spot(simple, to)).fold(spot, Spot::max)
+}
+
+/// Every path that a search finds: `find … | xargs rm`.
+fn is_found(search: &Search, simple: &Simple, word: &Word) -> bool {
+    let deep = |named: &Word| named.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
+    let kept = |named: &Word| {
+        let last = named.last_part().lossy();
+        deep(named) && !GENERATED_FILES.contains(&last.as_str()) && !search.place.is_scratch(simple, named)
+    };
+    word.named.iter().any(kept)
+}
+
+/// Files that a tool makes again.
+const GENERATED_FILES: &[&str] = &["*.pyc", "*.pyo", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
 
 /// The removal of single files: their number is known, but not what they are worth.
 pub(super) fn unlinked<'w>(search: &mut Search, simple: &Simple, words: impl IntoIterator<Item = &'w Word>) {
@@ -34,6 +57,9 @@ pub(super) fn unlinked<'w>(search: &mut Search, simple: &Simple, words: impl Int
             Spot::Project if all => search.add("rm-project", simple),
             Spot::Outside if word.bits.contains(&Bit::Star) => search.add("rm-outside", simple),
             _ => {}
+        }
+        if is_found(search, simple, word) {
+            search.add("find-delete", simple);
         }
         guarded_name(search, simple, word, true);
     }
@@ -91,11 +117,10 @@ pub(super) fn find(search: &mut Search, call: &Call) {
 
 /// Every name that is looked for is a file that a tool makes again.
 fn only_generated(call: &Call) -> bool {
-    const NAMES: &[&str] = &["*.pyc", "*.pyo", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
     let is_name = |pair: &[String]| matches!(pair[0].as_str(), "-name" | "-iname");
     let mut names = call.texts.windows(2).filter(|pair| is_name(pair)).map(|pair| pair[1].as_str()).peekable();
     let plain = !call.texts.iter().any(|text| matches!(text.as_str(), "!" | "-not"));
-    plain && names.peek().is_some() && names.all(|name| NAMES.contains(&name))
+    plain && names.peek().is_some() && names.all(|name| GENERATED_FILES.contains(&name))
 }
 
 pub(super) fn mv(search: &mut Search, call: &Call) {
@@ -106,9 +131,11 @@ pub(super) fn mv(search: &mut Search, call: &Call) {
     if target.is("/dev/null") {
         search.add("file-wipe", call.simple);
     }
+    let leaves = matches!(search.place.spot(call.simple, target), Spot::Scratch | Spot::Outside | Spot::Root);
     for source in sources {
         match search.place.spot(call.simple, source) {
             Spot::Project | Spot::Root | Spot::System => search.add("mv-away", call.simple),
+            Spot::Source if leaves => search.add("mv-away", call.simple),
             _ => {}
         }
         guarded_name(search, call.simple, source, true);
@@ -218,11 +245,13 @@ pub(super) fn chmod(search: &mut Search, call: &Call) {
     let open = mode.ends_with("777") || mode.ends_with("666") || opens(&mode);
     let sets_id = mode.len() == 4 && mode.starts_with(['2', '4', '6']) || mode.contains("+s") || mode.contains("=s");
     let grave = files.iter().map(|word| search.place.spot(call.simple, word)).max().unwrap_or(Spot::Inside);
-    let shuts = whole && matches!(mode.as_str(), "000" | "0" | "a-rwx" | "-rwx" | "a=");
+    let shuts_one = matches!(mode.as_str(), "000" | "0" | "a-rwx" | "-rwx" | "a=");
+    let shuts = whole && shuts_one;
     let scratch = grave == Spot::Scratch && !whole;
     let tree = whole && matches!(grave, Spot::Root | Spot::System | Spot::Project | Spot::Unknown);
     let broad = tree && !(grave == Spot::Project && !open && !shuts) && (grave != Spot::Unknown || open);
-    if open && !scratch || sets_id || shuts || broad || matches!(grave, Spot::Root | Spot::System) && !whole {
+    let hides = shuts_one && matches!(grave, Spot::Outside | Spot::Project);
+    if open && !scratch || sets_id || shuts || hides || broad || matches!(grave, Spot::Root | Spot::System) && !whole {
         search.add("permission-change", call.simple);
     }
 }
@@ -240,9 +269,12 @@ fn opens(mode: &str) -> bool {
 pub(super) fn chown(search: &mut Search, call: &Call) {
     let whole = call.has(&["-R", "--recursive"]);
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
-    let Some((_, files)) = operands.split_first() else { return };
+    // `chattr -i file`: no owner stands first.
+    let skipped = usize::from(call.name != "chattr").min(operands.len());
+    let root = whole && operands.first().is_some_and(|word| word.starts_with("root"));
+    let files = &operands[skipped..];
     let grave = files.iter().map(|word| search.place.spot(call.simple, word)).max().unwrap_or(Spot::Inside);
-    if matches!(grave, Spot::Root | Spot::System) || whole && matches!(grave, Spot::Outside | Spot::Unknown) {
+    if root || matches!(grave, Spot::Root | Spot::System) || whole && matches!(grave, Spot::Outside | Spot::Unknown) {
         search.add("permission-change", call.simple);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A form is words: `volume rm|prune` are operands in their order, each one of several; `delete*` begins like this, `*x*` holds `x`; `*` is
 //! any operand; `+-f|--force` asks for one of these options, `!--yes` for none of them; `=x` asks for an operand that is `x`
-//! anywhere, `=x*` for one that begins so.
+//! anywhere, `=x*` for one that begins so, `~x` for no operand `x`.
 
 use super::call::{Call, is_option};
 
@@ -10,7 +10,7 @@ use super::call::{Call, is_option};
 pub(super) fn is(call: &Call, form: &str) -> bool {
     let parts: Vec<&str> = form.split(' ').filter(|part| !part.is_empty()).collect();
     let (options, verbs): (Vec<&str>, Vec<&str>) =
-        parts.into_iter().partition(|part| part.starts_with(['+', '!', '=']));
+        parts.into_iter().partition(|part| part.starts_with(['+', '!', '=', '~']));
     options.iter().all(|part| holds(call, part)) && matches(call, &verbs, 0)
 }
 
@@ -24,6 +24,7 @@ fn holds(call: &Call, part: &str) -> bool {
     match sign {
         "+" => wanted.split('|').any(given),
         "!" => !wanted.split('|').any(given),
+        "~" => !call.texts.iter().any(|text| one_of(wanted, &text.to_lowercase())),
         _ => call.texts.iter().any(|text| one_of(wanted, &text.to_lowercase())),
     }
 }

@@ -58,6 +58,7 @@ pub(super) fn git(search: &mut Search, call: &Call) {
     }
     match verb.name {
         "push" => pushed(search, call, &verb),
+        "add" | "stage" => secret::named(search, call.simple, verb.words, "secret-file"),
         "show" | "cat-file" | "diff" | "blame" | "annotate" => {
             let after = |word: &Word| word.past(':').unwrap_or_else(|| word.clone());
             let named: Vec<Word> = verb.words.iter().filter(|word| !word.is_option()).map(after).collect();
@@ -92,7 +93,7 @@ fn judge(verb: &Verb) -> Option<&'static str> {
     let force = &["-f", "--force"][..];
     let is = |holds: bool, id: &'static str| holds.then_some(id);
     match verb.name {
-        "reset" => is(verb.has(&["--hard", "--merge", "--keep"]), "git-discard"),
+        "reset" => is(verb.has(&["--hard", "--har", "--ha", "--merge", "--keep"]), "git-discard"),
         "checkout" => is(checkout_discards(verb), "git-discard"),
         "restore" => {
             let staged = verb.has(&["--staged", "-S"]) && !verb.has(&["--worktree", "-W"]);

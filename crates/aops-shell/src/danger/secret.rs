@@ -14,11 +14,11 @@ const NAMES: &[&str] = &[
     "credentials.yml", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa", "id_xmss", "kubeconfig", "login data",
     "logins.json", "master.key", "private.key", "secret.json", "secret.yaml", "secret.yml", "secrets.env", "secrets.json",
     "secrets.toml", "secrets.yaml", "secrets.yml", "secrets.enc.yaml", "token.json", "wallet.dat", "rclone.conf",
-    ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", "key4.db", "shadow-",
+    ".dockercfg", ".secret", ".secrets", ".vault_pass", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", "key4.db", "shadow-",
 ];
 /// Ends of names; certificates and public keys have some of these too.
 const ENDS: &[&str] =
-    &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".pkcs12", ".tfvars", ".ovpn"];
+    &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".pkcs12", ".tfvars", ".ovpn", ".p8"];
 const PUBLIC: &[&str] =
     &["cert", "chain", "public", "pub.", "ca.", "ca-", "root", "example", "sample", "dhparam", "test"];
 /// Ends of paths.
@@ -52,10 +52,12 @@ pub fn is_secret(path: &str) -> bool {
     }
     let named = NAMES.contains(&name) && !in_code(&lower, name);
     let public = PUBLIC.iter().any(|part| name.contains(part));
-    let ends = ENDS.iter().any(|end| name.ends_with(end) && name.len() > end.len()) && !public;
+    let tried = lower
+        .split('/')
+        .any(|part| matches!(part, "test" | "tests" | "fixtures" | "testdata" | "__fixtures__" | "mocks"));
+    let ends = !tried && ENDS.iter().any(|end| name.ends_with(end) && name.len() > end.len()) && !public;
     let (stem, kind) = name.rsplit_once('.').unwrap_or((name, ""));
-    let account = kind == "json"
-        && ["service-account", "service_account", "serviceaccount"].iter().any(|of| stem.starts_with(of));
+    let by_name = tells(stem, kind) && !tried && !is_model(stem);
     let folder = |folder: &&str| lower.contains(*folder) || format!("{lower}/").ends_with(folder);
     let plain = PLAIN.iter().any(|end| name == *end || end.starts_with('.') && name.ends_with(end));
     let aws = lower.contains("/.aws/") && name == "config";
@@ -63,12 +65,25 @@ pub fn is_secret(path: &str) -> bool {
     let process = lower.starts_with("/proc/") && name == "environ";
     named
         || ends
-        || account
+        || by_name
         || dotted
         || process
         || aws
         || PATHS.iter().any(|end| lower.ends_with(end))
         || FOLDERS.iter().any(folder) && !plain
+}
+
+/// A file of settings whose name says what it holds: `gcp-credentials.json`, `secrets.properties`, `id_rsa.bak`.
+fn tells(stem: &str, kind: &str) -> bool {
+    const SETTINGS: &[&str] = &["json", "yml", "yaml", "toml", "ini", "properties", "cfg", "conf", "csv", "enc"];
+    const HOLDS: &[&str] =
+        &["credentials", "service-account", "service_account", "serviceaccount", "adminsdk", "client_secret"];
+    let parts = || stem.split(['.', '-', '_']);
+    let holds =
+        HOLDS.iter().any(|word| stem.contains(word)) || parts().any(|part| matches!(part, "secrets" | "passwords"));
+    let key = ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"].iter().any(|name| stem.starts_with(name));
+    let kept = matches!(kind, "bak" | "old" | "backup" | "orig" | "txt");
+    holds && SETTINGS.contains(&kind) || key && kept || stem.ends_with("_rsa") && kind.is_empty()
 }
 
 /// `.env.example` and its kin hold no values.
@@ -134,6 +149,13 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
         let read: Vec<&Word> = call.values(&["-in"]).filter(|_| shows).collect();
         return named(search, call.simple, read, "secret-file");
     }
+    let dumps = |name: &Rc<str>| matches!(&**name, "env" | "printenv" | "set" | "export" | "declare");
+    let asked = |text: &String| {
+        !text.starts_with('-') && is_secret_name(&text.to_uppercase().replace(['^', '.', '*', '|'], "_"))
+    };
+    if searches && call.simple.fed.iter().any(dumps) && call.texts.iter().any(asked) {
+        search.add("secret-print", call.simple);
+    }
     let explicit = call.has(&["-e", "-f", "--regexp"]);
     let operands = call.operands();
     // The first operand is the pattern or the program.
@@ -160,6 +182,9 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     // `scp host:.env .` fetches one.
     let words = words.into_iter().filter(|word| !(copies && word.lossy().contains(':')));
     let words: Vec<&Word> = words.filter(|word| !is_address(&word.lossy())).collect();
+    if words.iter().any(|word| names(word).iter().any(|name| name == "/etc/passwd")) && !copies {
+        search.add("secret-send", call.simple);
+    }
     named(search, call.simple, words, "secret-send");
     let dumps = |name: &Rc<str>| matches!(&**name, "env" | "printenv" | "set" | "export" | "declare");
     let given = call.words.iter().any(|word| word.printed.iter().any(dumps));
@@ -190,7 +215,8 @@ pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
 
 /// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`
 pub(super) fn is_secret_name(name: &str) -> bool {
-    const WORDS: &[&str] = &["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PRIVATE"];
+    const WORDS: &[&str] =
+        &["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PRIVATE", "PASS"];
     let upper = name.to_uppercase();
     let mut parts = upper.split('_');
     let key = upper.ends_with("_KEY") && !upper.contains("PUBLIC");

@@ -112,7 +112,9 @@ pub(super) fn add_names(names: &mut Vec<Rc<str>>, commands: &[Simple]) {
 fn said(simple: &Simple) -> Option<String> {
     match simple.name()? {
         "echo" | "printf" => {
-            let words = simple.words.iter().skip(1).filter(|word| !word.is_option());
+            // Only what stands first is an option: `echo git reset --hard`.
+            let first = |word: &&Word| word.is_option() && word.bits.len() < 4;
+            let words = simple.words.iter().skip(1).skip_while(first);
             let text = words.map(Word::lossy).collect::<Vec<_>>().join(" ");
             Some(text.replace("\\n", "\n"))
         }
