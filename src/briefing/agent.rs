@@ -11,8 +11,11 @@ use crate::briefing::tracker::{self, Item};
 use crate::claude::transcript;
 use crate::config::policy::Policy;
 use crate::config::texts;
+use crate::gate::owed::gate_of_debt;
+use crate::insight::tally::words;
 use crate::ledger::open::{Ledger, Recent};
 use crate::model::agent::Agent;
+use crate::model::call::CallState;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::session::describe::describe_deed;
@@ -24,6 +27,7 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::{Phrase, one_line, quote};
 use crate::text::time::timestamp;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The client cuts injected text at 10,000 characters.
@@ -203,7 +207,7 @@ fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)>
         .iter()
         .filter_map(|entry| match &entry.fact {
             Fact::Event(seen) if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => {
-                Some(cut(seen.about.get(), 500).to_owned())
+                words(seen, "prompt").map(|prompt| one_line(&prompt, 500))
             }
             _ => None,
         })
@@ -213,10 +217,37 @@ fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)>
         ("critic", of("critic")),
         ("qa", of("qa-verifier")),
         ("audits", format!("{} drawn, {} done", audit.drawn, audit.done)),
-        ("refusals", count_calls(recent, "DENIED")),
-        ("failed_calls", count_calls(recent, "FAILED")),
+        ("refusals", count_by(recent, refusing_gate)),
+        ("failed_calls", count_by(recent, failed_tool)),
         ("prompts", quote(&prompts.join("\n"))),
     ]
+}
+
+/// How many entries there are of each name: `sandbox 2, qa 1`.
+fn count_by(recent: &[Recent], name: fn(&Fact) -> Option<&str>) -> String {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    recent.iter().filter_map(|entry| name(&entry.fact)).for_each(|name| *counts.entry(name).or_default() += 1);
+    let words: Vec<String> = counts.iter().map(|(name, count)| format!("{} {count}", one_line(name, 60))).collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+fn refusing_gate(fact: &Fact) -> Option<&str> {
+    match fact {
+        Fact::Call(step) if step.to == CallState::Denied => step.gate.as_deref(),
+        Fact::Event(seen) => match (&seen.said, &seen.owed) {
+            (Some(said), Some(owed)) if said.ruling == "deny" => owed.first().map(|debt| gate_of_debt(debt)),
+            (Some(said), None) if said.ruling == "deny" => Some(&said.gate),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn failed_tool(fact: &Fact) -> Option<&str> {
+    match fact {
+        Fact::Call(step) if step.to == CallState::Failed => Some(&step.call.tool),
+        _ => None,
+    }
 }
 
 fn task(session: &Session) -> String {

@@ -29,8 +29,9 @@ const FIELDS: [(&str, &str); 7] = [
 
 /// How an issue is filed: its kind, priority and label.
 type Filing = (&'static str, u8, &'static str);
-const REFLECTION: Filing = ("chore", 4, "aops-reflection");
+const REFLECTION: Filing = ("task", 4, "aops-reflection");
 const LEARNING: Filing = ("task", 3, "aops-learning");
+const IMPROVEMENT: Filing = ("feature", 3, "aops-learning");
 
 /// Queues a reflection, and the change it proposes as an issue of its own.
 pub fn queue_reflection(env: &Env, project: &Path, session_id: &str, finding: &AgentReport) -> Result<(), Failure> {
@@ -46,7 +47,7 @@ pub fn queue_reflection(env: &Env, project: &Path, session_id: &str, finding: &A
         return Ok(());
     }
     let body = format!("Session: {session_id}\n\n{change}\n\nRoot cause: {}\n", said("root_cause"));
-    put(env, project, &format!("Learning: {}", one_line(change, 120)), body, LEARNING)
+    put(env, project, &format!("Learning: {}", one_line(change, 120)), body, IMPROVEMENT)
 }
 
 /// Queues what an analysis observed, an issue each.

@@ -8,12 +8,14 @@ mod tool;
 
 use crate::briefing::notes;
 use crate::briefing::tracker::dialect::Dialect;
-use crate::briefing::tracker::{self, Part, SCHEMA, Snapshot, Trouble, queue};
+use crate::briefing::tracker::{self, Issue, Part, SCHEMA, Snapshot, Trouble, queue};
 use crate::insight::collect;
 use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::make_all;
 use crate::system::process::{Task, detached};
+use crate::text::json::cut;
+use crate::text::time::timestamp;
 use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -160,7 +162,7 @@ fn look(env: &Env, project: &str, command: &str, end: Instant) -> Result<(), Fai
     let before = tracker::snapshot(env, Path::new(project));
     let seen = Tool::find(env, project, command, end).and_then(|tool| {
         let trouble = tool::drain(env, project, &tool).err();
-        Ok(Snapshot { trouble, ..survey(project, &tool)? })
+        Ok(Snapshot { trouble, ..survey(env, project, &tool)? })
     });
     queue::prune(env, project);
     let waiting = queue::waiting(env, project).len();
@@ -182,21 +184,50 @@ pub fn ready(env: &Env, project: &Path, command: &str) -> Result<Vec<String>, St
     Ok(issues.unwrap_or_default().into_iter().map(shown).collect())
 }
 
-fn survey(project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
+fn survey(env: &Env, project: &str, tool: &Tool) -> Result<Snapshot, Trouble> {
     let (all, some) = (0, tool::FEWER);
-    let list = |arguments: fn(Dialect, usize) -> Vec<String>| -> Result<Part, Trouble> {
+    let list = |arguments: fn(Dialect, usize) -> Vec<String>| -> Result<(Vec<Issue>, bool), Trouble> {
         match tool.issues(arguments(tool.dialect, all))? {
-            Some(issues) => Ok(Part::of(issues, true)),
-            None => Ok(Part::of(tool.issues(arguments(tool.dialect, some))?.unwrap_or_default(), false)),
+            Some(issues) => Ok((issues, true)),
+            None => Ok((tool.issues(arguments(tool.dialect, some))?.unwrap_or_default(), false)),
         }
     };
+    let ready = list(Dialect::ready)?;
+    let blocked = list(|dialect, _| dialect.blocked())?;
+    let in_progress = list(Dialect::in_progress)?;
+    let names = own_names(env);
+    let mut own: Vec<Issue> = [&in_progress.0, &ready.0, &blocked.0].into_iter().flatten().cloned().collect();
+    own.retain(|issue| names.contains(&issue.assignee));
+    let part = |(issues, complete): (Vec<Issue>, bool)| Part::of(issues, complete);
     Ok(Snapshot {
         schema: SCHEMA,
         project: project.to_owned(),
         tool: Some(tool.version.clone()),
-        ready: list(Dialect::ready)?,
-        blocked: list(|dialect, _| dialect.blocked())?,
-        in_progress: list(Dialect::in_progress)?,
+        ready: part(ready),
+        blocked: part(blocked),
+        in_progress: part(in_progress),
+        own: Part::of(own, true),
+        recent: recent(env, tool),
         ..Snapshot::default()
     })
+}
+
+/// Under which names the tracker knows the user.
+fn own_names(env: &Env) -> Vec<String> {
+    let known = |name: &str| ["BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER"].contains(&name);
+    let values = env.variables(known).into_iter().filter_map(|(_, value)| value.into_string().ok());
+    values.filter(|name| !name.is_empty()).collect()
+}
+
+const LATELY_MS: i64 = 7 * 24 * 3_600_000;
+const MOST_RECENT: usize = 8;
+
+/// What was changed last. A tracker that cannot say it has no such list.
+fn recent(env: &Env, tool: &Tool) -> Part {
+    let since = timestamp(env.now_ms - LATELY_MS);
+    let mut found = tool.issues(tool.dialect.recent(cut(&since, 10))).ok().flatten().unwrap_or_default();
+    found.retain(|issue| issue.updated_at.as_str() >= cut(&since, 10));
+    found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at));
+    found.truncate(MOST_RECENT);
+    Part::of(found, true)
 }

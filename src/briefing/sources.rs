@@ -13,6 +13,7 @@ use crate::config::texts;
 use crate::ledger::sessions;
 use crate::model::phase::Phase;
 use crate::system::env::Env;
+use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::{one_line, quote};
 use std::path::Path;
@@ -62,6 +63,8 @@ pub fn ask(env: &Env, policy: &Policy, project: &Path, own: &Path, query: &str) 
             ("ready", describe_issues(&snapshot.ready)),
             ("in_progress", describe_issues(&snapshot.in_progress)),
             ("blocked", describe_issues(&snapshot.blocked)),
+            ("own", describe_issues(&snapshot.own)),
+            ("recent", describe_recent(&snapshot.recent)),
             ("notes", notes),
             ("memory", memory),
         ],
@@ -140,8 +143,22 @@ fn describe_notes(found: &FoundNotes) -> Told {
     (quote(&redact(&lines.join("\n"))), found.hits.iter().map(lead).collect())
 }
 
+/// Whose it is, and what it waits for.
+fn about_issue(issue: &Issue) -> String {
+    let whose = (!issue.assignee.is_empty()).then(|| format!("of {}", issue.assignee));
+    let waits = (!issue.blocked_by.is_empty()).then(|| format!("waits for {}", issue.blocked_by.join(", ")));
+    let about: Vec<String> = whose.into_iter().chain(waits).collect();
+    if about.is_empty() { String::new() } else { format!(" ({})", about.join("; ")) }
+}
+
+/// What was changed last: the day, the state, the issue.
+fn describe_recent(part: &Part) -> String {
+    let line = |issue: &Issue| format!("{} {} {} {}", cut(&issue.updated_at, 10), issue.status, issue.id, issue.title);
+    quote(&redact(&part.issues.iter().map(line).collect::<Vec<_>>().join("\n")))
+}
+
 fn describe_issues(part: &Part) -> String {
-    let line = |issue: &Issue| format!("{} {}", issue.id, issue.title);
+    let line = |issue: &Issue| format!("{} {}{}", issue.id, issue.title, about_issue(issue));
     let mut lines: Vec<String> = part.issues.iter().take(MOST_ISSUES).map(line).collect();
     if part.total > lines.len() {
         lines.push(format!("… {} more", part.total - lines.len()));

@@ -34,6 +34,12 @@ pub struct Snapshot {
     pub ready: Part,
     pub blocked: Part,
     pub in_progress: Part,
+    /// Open issues of the user's own.
+    #[serde(default)]
+    pub own: Part,
+    /// What was changed last, closed ones too.
+    #[serde(default)]
+    pub recent: Part,
     /// Why the last look brought nothing.
     pub trouble: Option<Trouble>,
     /// Queued items that the tracker does not have yet.

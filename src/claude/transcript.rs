@@ -8,6 +8,8 @@ pub mod entry;
 pub mod scan;
 
 use crate::text::json::{self, Json, cut};
+use crate::text::redact::redact;
+use crate::text::template::one_line;
 use scan::{Lens, MAIN, scan};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -43,16 +45,45 @@ fn tail(path: &str) -> Option<String> {
     Some(if from == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
 }
 
+/// What a record says, the calls it makes and the results it brings, a line each.
 fn turn(record: &Json) -> Option<String> {
     let who = record.text_of("type").filter(|kind| kind == "user" || kind == "assistant")?;
     let content = record.get("message")?.get("content")?;
-    let said = match content {
-        Json::Text(_) => content.text()?.into_owned(),
-        Json::List(blocks) => blocks.iter().filter_map(|block| block.text_of("text")).collect::<Vec<_>>().join(" "),
+    let lines: Vec<String> = match content {
+        Json::Text(_) => said(&who, &content.text()?).into_iter().collect(),
+        Json::List(blocks) => blocks.iter().filter_map(|block| piece(&who, block)).collect(),
         _ => return None,
     };
-    let said = said.trim();
-    (!said.is_empty()).then(|| format!("{who}: {}", cut(&said.replace('\n', " "), 400)))
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn said(who: &str, text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| format!("{who}: {}", one_line(&redact(text), 400)))
+}
+
+/// What of a call's input says best what it does.
+const DEEDS: [&str; 8] = ["command", "file_path", "notebook_path", "pattern", "url", "query", "subagent_type", "skill"];
+
+fn piece(who: &str, block: &Json) -> Option<String> {
+    match block.text_of("type")?.as_str() {
+        "text" => said(who, &block.text_of("text")?),
+        "tool_use" => {
+            let (tool, input) = (block.text_of("name")?, block.get("input")?);
+            let deed = DEEDS.iter().find_map(|name| input.text_of(name)).unwrap_or_else(|| json::canonical(input));
+            Some(format!("call {}: {}", cut(&tool, 64), one_line(&redact(&deed), 120)))
+        }
+        "tool_result" => {
+            let failed = matches!(block.get("is_error"), Some(Json::Bool(true)));
+            let text = match block.get("content")? {
+                Json::List(parts) => parts.iter().filter_map(|part| part.text_of("text")).collect::<Vec<_>>().join(" "),
+                text => text.text()?.into_owned(),
+            };
+            let name = if failed { "failed" } else { "result" };
+            (!text.trim().is_empty()).then(|| format!("{name}: {}", one_line(&redact(text.trim()), 120)))
+        }
+        _ => None,
+    }
 }
 
 /// Bytes of all transcripts together.
@@ -80,6 +111,9 @@ mod tests {
         let turns = last_turns(path, 2000);
         assert!(turns.contains("user: ") && turns.contains("assistant: "), "{turns}");
         assert!(turns.len() <= 2000);
+        let calls = turns.lines().filter(|line| line.starts_with("call ")).count();
+        let results = turns.lines().filter(|line| line.starts_with("result: ") || line.starts_with("failed: ")).count();
+        assert!(calls > 0 && results > 0, "calls and results in one line each: {turns}");
         assert_eq!(last_turns("/nowhere", 100), "");
     }
 

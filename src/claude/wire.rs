@@ -1,4 +1,5 @@
 //! The client's hook JSON, known nowhere else: the events it sends, and the answer that each event wants.
 
+pub mod result;
 pub mod read;
 pub mod answer;

@@ -70,9 +70,10 @@ pub const WAIVE: Command = Command {
 const GATES: [&str; 8] = ["sandbox", "audit", "checks", "qa", "reflect", "close", "commit", "push"];
 
 /// Gates that cannot be waived, and why.
-const NEVER: [(&str, &str); 3] = [
+const NEVER: [(&str, &str); 4] = [
     ("block", "clear the block with `aops-hook clear-block`"),
     ("guard", "it protects the ledger and the settings; edit those files yourself"),
+    ("danger", "run the command yourself, or set that rule in `[danger]` of your configuration"),
     ("rules", "change the rule in your configuration"),
 ];
 

@@ -94,7 +94,7 @@ fn print_lines(io: &mut Io, found: &FoundSession) -> anyhow::Result<()> {
 
 type Cell = fn(&Insights) -> String;
 
-const COLUMNS: [(&str, Cell); 25] = [
+const COLUMNS: [(&str, Cell); 26] = [
     ("session_id", |of| of.session_id.clone()),
     ("date", |of| of.date.clone()),
     ("project", |of| of.project.clone()),
@@ -119,6 +119,7 @@ const COLUMNS: [(&str, Cell); 25] = [
     ("output_tokens", |of| sum(of, |sum| sum.output).to_string()),
     ("cost_usd", |of| of.cost_usd.map(|cost| cost.to_string()).unwrap_or_default()),
     ("stop_reason", |of| of.stop_reason.clone().unwrap_or_default()),
+    ("end_reason", |of| of.end_reason.clone().unwrap_or_default()),
     ("would_refuse", |of| of.rehearsed.values().sum::<u64>().to_string()),
 ];
 

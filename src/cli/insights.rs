@@ -164,7 +164,8 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
         rows.push(("tokens", words, Tone::Plain));
     }
     rows.extend(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong)));
-    rows.extend(insights.stop_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
+    rows.extend(insights.stop_reason.clone().map(|reason| ("last turn", reason, Tone::Plain)));
+    rows.extend(insights.end_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
     let path = collect::file(io.env, &insights.date, &insights.session_id);
     rows.push(("file", path.display().to_string(), Tone::Quiet));
     io.facts(rows)

@@ -107,7 +107,7 @@ fn own_levels(now: &InForce) -> String {
     let gates = KEYS.iter().filter(|key| key.table() == "gates" && key.name != "gates.close");
     let named = gates.filter_map(|key| Some((key, now.origins.of(key.name).first()?)));
     let named: Vec<String> =
-        named.map(|(key, at)| format!("{} is {} by {at}", key.last(), (key.get)(&now.policy))).collect();
+        named.map(|(key, at)| format!("{} is {} by {at}", key.last(), key.get(&now.policy))).collect();
     named.join("; ")
 }
 

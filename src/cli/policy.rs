@@ -69,7 +69,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     if io.json {
         return io.print(to_json(now));
     }
-    let keys = KEYS.iter().map(|key| (key.name.to_owned(), (key.get)(&now.policy).to_string()));
+    let keys = KEYS.iter().map(|key| (key.name.to_owned(), key.get(&now.policy).to_string()));
     let rules = now.policy.rules.iter().map(|rule| (format!("rule.{}", rule.id), describe_rule(rule)));
     let checks = now.policy.checks.iter();
     let checks =
@@ -124,7 +124,7 @@ fn describe_rule(rule: &Rule) -> String {
 
 fn to_json(now: &InForce) -> Value {
     let settings = KEYS.iter().map(|key| {
-        let value = json!({"key": key.name, "value": (key.get)(&now.policy).json()});
+        let value = json!({"key": key.name, "value": key.get(&now.policy).json()});
         if is_from_mode(key.name, now) {
             let mut value = with_origin(value, now.origins.of("mode.level"));
             value["from"] = json!("mode");
@@ -229,7 +229,7 @@ fn changes(then: &Form, now: &Form) -> Vec<Change> {
 
 /// Everything a hash is over, each with a name and a text that differs when it differs.
 fn lines(form: &Form) -> BTreeMap<String, String> {
-    let keys = KEYS.iter().map(|key| (key.name.to_owned(), (key.get)(&form.policy).to_string()));
+    let keys = KEYS.iter().map(|key| (key.name.to_owned(), key.get(&form.policy).to_string()));
     let rules = form.policy.rules.iter().map(|rule| (format!("rule.{}", rule.id), canonical(rule)));
     let checks = form.policy.checks.iter().map(|check| (format!("check.{}", check.id), canonical(check)));
     let texts = form.texts.iter().map(|(name, digest)| (name.clone(), digest.clone()));

@@ -24,7 +24,9 @@ pub use read::{Layer, Origins, Source, SourceLine, hold_in, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
 
+use aops_shell::danger;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 pub const SCHEMA: u32 = 1;
 
@@ -34,6 +36,9 @@ pub struct Policy {
     pub audit: Audit,
     pub checkpoint: Checkpoint,
     pub checks: Vec<Check>,
+    /// Danger rules that a file names, by id; the others rule as they are shipped.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub danger: BTreeMap<String, DangerLevel>,
     pub effects: Effects,
     #[serde(default, skip_serializing_if = "Evidence::is_unset")]
     pub evidence: Evidence,
@@ -225,6 +230,7 @@ impl Default for Policy {
                 max_tree_mb: 2_048,
             },
             checks: Vec::new(),
+            danger: BTreeMap::new(),
             effects: Effects::default(),
             evidence: Evidence::default(),
             gates: Gates { commit: Some(Level::Enforce), push: Some(Level::Enforce), ..Gates::default() },
@@ -244,6 +250,15 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// What becomes of a call that this danger rule finds.
+    pub fn danger_level(&self, rule: &danger::Rule) -> DangerLevel {
+        self.danger.get(rule.id()).copied().unwrap_or(match rule.ruling {
+            danger::Ruling::Off => DangerLevel::Off,
+            danger::Ruling::Ask => DangerLevel::Ask,
+            danger::Ruling::Deny => DangerLevel::Deny,
+        })
+    }
+
     /// The policy whose refusals are recorded; nothing outside of mode `observe`.
     pub fn rehearsal(&self) -> Option<Self> {
         if self.mode.level() != ModeLevel::Observe {
@@ -314,6 +329,16 @@ words! {
 }
 
 words! {
+    /// What becomes of a call that a danger rule finds.
+    DangerLevel {
+        Off = "off",
+        #[default]
+        Ask = "ask",
+        Deny = "deny",
+    }
+}
+
+words! {
     /// How much of the loop is enforced, in rising order.
     ModeLevel {
         Observe = "observe",
@@ -336,10 +361,10 @@ impl ModeLevel {
         Self::ALL.into_iter().find(|level| level.word() == word)
     }
 
-    /// The level of a gate that no file names. The rules have the level of `checks`.
+    /// The level of a gate that no file names. The rules, shipped and own, have the level of `checks`.
     pub fn default_for(self, gate: &str) -> Level {
         let from = match gate {
-            "checks" | "rules" => ModeLevel::Guard,
+            "checks" | "rules" | "danger" => ModeLevel::Guard,
             "push" | "close" => ModeLevel::Strict,
             _ => ModeLevel::Loop,
         };

@@ -14,6 +14,7 @@ use crate::session::growth::{ChangedFile, Growth};
 use crate::session::prompt::Prompt;
 use crate::session::state::{AtWork, RunStep};
 use crate::text::time;
+use crate::tool::danger::Danger;
 use crate::tool::targets::Targets;
 use std::collections::BTreeMap;
 
@@ -65,6 +66,10 @@ pub struct CallContext {
     pub effect: Effect,
     /// Why it is a write, in a few words.
     pub why: String,
+    /// What it adds to the programs that run without asking us, and whether no person can allow that here.
+    pub executable: Option<(String, bool)>,
+    /// What the skill or agent that it starts brings.
+    pub brought: Option<String>,
     /// It writes into the working tree or changes the repository: more than running tests.
     pub touches_tree: bool,
     /// What in it has an effect outside this machine; looked for where a task without a plan must not have one.
@@ -73,6 +78,8 @@ pub struct CallContext {
     pub grows: Option<ChangedFile>,
     /// It is the command of `evidence.test`, and its success is evidence.
     pub tests: Evidence,
+    /// What the shipped danger rules found in it.
+    pub dangers: Vec<Danger>,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
     pub paths: Vec<String>,
     pub commands: Vec<Vec<String>>,

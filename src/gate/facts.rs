@@ -246,6 +246,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.prompt_id.clone_from(&open.prompt_id);
     last.duration_ms = call.duration_ms;
     last.reason = (!call.error.is_empty()).then(|| call.error.clone());
+    last.result.clone_from(&call.result);
     last.todos = call.todos.filter(|_| end == Completed);
     last.launched = call.launched && started(call).is_some();
     last.drawn = context.ended.drawn;

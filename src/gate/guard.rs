@@ -7,7 +7,9 @@ use crate::model::verdict::Verdict;
 use crate::tool::targets::{Act, Targets};
 
 mod path;
+mod unguarded;
 mod verb;
+pub mod executable;
 mod hidden;
 #[cfg(test)]
 mod tests;
@@ -28,6 +30,11 @@ pub fn judge(protected: &Protected, targets: &Targets) -> Verdict {
     });
     let refusal = over.or_else(path).or_else(verb).or_else(hidden);
     refusal.map_or_else(Verdict::pass, |words| Verdict::deny("guard", words))
+}
+
+/// Why a person is asked about one of these commands.
+pub fn asked(targets: &Targets) -> Option<String> {
+    targets.runs.iter().find_map(verb::asked)
 }
 
 fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {

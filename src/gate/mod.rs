@@ -13,6 +13,7 @@ pub mod report;
 pub mod way_out;
 pub mod repeat;
 pub mod rules;
+pub mod danger;
 pub mod sandbox;
 pub mod reflection;
 pub mod facts;
@@ -44,7 +45,7 @@ fn level(policy: &Policy, gate: &str) -> Level {
         "audit" => policy.gates.audit,
         "checks" => policy.gates.checks,
         "critic" => policy.gates.critic,
-        "rules" => policy.mode.level().default_for(gate),
+        "rules" | "danger" => policy.mode.level().default_for(gate),
         "report" => {
             let gates = &policy.gates;
             let waiting = [gates.sandbox, gates.critic, gates.audit, gates.qa, gates.reflect].into_iter().max();
@@ -69,6 +70,7 @@ pub static GATES: &[Gate] = &[
     Gate { name: "guard", refuses: "writes to what guards, and a person's verbs", judge: watch::judge },
     Gate { name: "repeat", refuses: "a call that already ended, or an id used twice", judge: repeat::judge },
     Gate { name: "rules", refuses: "what the user's own rules say", judge: rules::judge },
+    Gate { name: "danger", refuses: "what loses work, breaks the system or gives secrets away", judge: danger::judge },
     Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: agentless::judge_sandbox },
     Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: agentless::judge_audit },
     Gate { name: "checks", refuses: "what a failing check of the user's guards", judge: checks::judge },

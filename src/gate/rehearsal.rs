@@ -16,7 +16,10 @@ use crate::session::state::Sandbox;
 pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Session> {
     let policy = session.policy();
     let may_refuse = match event.kind {
-        EventKind::PreToolUse => context.effect() != Some(Effect::Read) || !policy.rules.is_empty(),
+        EventKind::PreToolUse => {
+            let dangerous = context.call.as_ref().is_some_and(|call| !call.dangers.is_empty());
+            context.effect() != Some(Effect::Read) || dangerous || !policy.rules.is_empty()
+        }
         EventKind::Stop | EventKind::SubagentStop => true,
         _ => false,
     };

@@ -4,6 +4,7 @@
 //! an ended id a new call, since some gateways reuse ids. Way out: make the call again under an id of its own.
 
 use super::Context;
+use crate::model::call::ToolResult;
 use crate::model::error::Code;
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
@@ -33,11 +34,19 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     Verdict::deny(
         GATE,
         format!(
-            "call `{}` already ended: {}{why}\nhint: make the call again under an id of its own",
+            "call `{}` already ended: {}{why}{}\nhint: make the call again under an id of its own",
             cut(&call.key.id, 100),
             past.to.name(),
+            past.result.as_ref().map(told).unwrap_or_default(),
         ),
     )
+}
+
+/// The effect of the call as it was recorded: it stands in for a second execution.
+fn told(result: &ToolResult) -> String {
+    let (lines, digest) = (result.lines(), cut(&result.sha256, 12));
+    let lines = if lines.is_empty() { String::new() } else { format!(": {lines}") };
+    format!("\nits result then ({} bytes, sha256 {digest}…){lines}", result.bytes)
 }
 
 /// What was answered when the same call, still in flight, was asked first.

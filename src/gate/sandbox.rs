@@ -30,6 +30,10 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         let may = if shut && !event.agent_id.as_ref().is_some_and(known) { May::OnlyRead } else { agent.may };
         return judge_our_agent(agent.name, may, call, seen);
     }
+    if let Some(what) = seen.brought.as_ref().filter(|_| shut && !is_waived(session, context, GATE)) {
+        let values = vec![("call", shown(call)), ("what", what.clone()), ("agent", context.agent("prompt-hydrator"))];
+        return Verdict::refuse(GATE, Phrase::new("refusals/sandbox-brought.md", values));
+    }
     if !effect.is_write() || is_waived(session, context, GATE) {
         return Verdict::pass();
     }

@@ -1,4 +1,5 @@
 mod authority;
+mod danger;
 mod run;
 mod speech;
 mod stop;
@@ -8,7 +9,7 @@ use super::*;
 use crate::config::policy::check::Moment;
 use crate::config::policy::rule::Action;
 use crate::config::policy::{Check, Rule};
-use crate::model::call::{CallKey, CallState, Effect, ToolCall};
+use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
 use crate::model::event::EventKind;
 use crate::model::phase::Phase;
 use crate::model::worktree::Worktree;
@@ -157,6 +158,15 @@ fn repeat() {
     };
     refused(&working(), &call("Read"), &past("", Some("no")), "repeat", "already ended: DENIED (no)");
     refused(&working(), &call("Read"), &past("", None), "repeat", "already ended: DENIED\n");
+    let mut done = past("", None);
+    if let Some(step) = &mut done.past {
+        (step.to, step.result) = (CallState::Completed, Some(ToolResult { bytes: 7, ..ToolResult::default() }));
+    }
+    refused(&working(), &call("Read"), &done, "repeat", "COMPLETED\nits result then (7 bytes, sha256 …)\nhint");
+    if let Some(result) = done.past.as_mut().and_then(|step| step.result.as_mut()) {
+        (result.head, result.tail) = ("one\ntwo".to_owned(), "ten".to_owned());
+    }
+    refused(&working(), &call("Read"), &done, "repeat", "…): one | two … ten\n");
     passes(&working(), &call("Read"), &past("other", None));
     passes(&working(), &Event { prompt_id: Some("p".into()), ..call("Read") }, &past("", None));
 }

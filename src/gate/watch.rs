@@ -3,10 +3,10 @@
 //! Reads what the context says the call reaches, or what the settings file now says; writes nothing. Invariant: reading is
 //! free. Way out: a person edits the file or runs the verb in a terminal of their own.
 
-use super::{Context, EndContext, guard};
+use super::{CallContext, Context, EndContext, guard};
 use crate::claude::disarm;
 use crate::model::event::{Event, EventKind};
-use crate::model::verdict::Verdict;
+use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
 use crate::text::template::one_line;
@@ -15,13 +15,30 @@ const GATE: &str = "guard";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match (event.kind, &context.call) {
-        (_, Some(call)) => guard::judge(&call.protected, &call.reach),
+        (_, Some(call)) => judge_call(call, context),
         (EventKind::UserPromptSubmit, _) => unproven_prompt(context),
         (EventKind::SubagentStart, _) => unproven_agent(event, context),
         (EventKind::ConfigChange, _) => config_change(session, event, context),
         (EventKind::PostToolUse | EventKind::PostToolUseFailure, _) => after_write(&context.ended),
         _ => Verdict::pass(),
     }
+}
+
+/// What only a person may do is refused; what brings programs that no hook of ours sees is theirs to allow.
+fn judge_call(call: &CallContext, context: &Context) -> Verdict {
+    let said = guard::judge(&call.protected, &call.reach);
+    if said.ruling == Ruling::Deny {
+        return said;
+    }
+    let command = || guard::asked(&call.reach).map(|words| (words, false));
+    let Some((words, never)) = call.executable.clone().or_else(command) else { return said };
+    let words = one_line(&words, 400);
+    if never || !(context.attended || context.defers) {
+        let hint = "ask the user to do this in an editor or terminal of their own";
+        return Verdict::deny(GATE, format!("{words}: no tool call may do this without a person\nhint: {hint}"));
+    }
+    let reason = format!("{words}\nhint: allow it only if you know what it brings");
+    Verdict { ruling: Ruling::Ask, ..Verdict::deny(GATE, reason) }
 }
 
 /// A prompt that claims what only a person may claim is passed as any other, and the user is told why.

@@ -286,7 +286,8 @@ impl<'a> Turn<'a> {
             }
             seen.root = Some(texts::project(env, cwd).display().to_string());
             let protected = tampering::protected(env, event);
-            (seen.marks, seen.held) = (Some(tampering::marks(&protected)), Some(tampering::held(&protected)));
+            (seen.marks, seen.held) =
+                (Some(tampering::marks(&protected, &session.memory.marks)), Some(tampering::held(&protected)));
             seen.linked = Some(real_paths::links(&protected)).filter(|linked| !linked.is_empty());
         }
         let first = session.memory.baseline.is_empty() && session.memory.baseline_sha256.is_none();

@@ -26,6 +26,8 @@ pub struct Insights {
     pub critic_verdict: Option<String>,
     pub custodiet_blocks: u64,
     pub date: String,
+    /// Why the session ended, as its client said it.
+    pub end_reason: Option<String>,
     pub ended_at: Option<String>,
     pub files_changed: Vec<String>,
     pub friction_points: Vec<String>,
@@ -217,7 +219,8 @@ pub static FIELDS: &[InsightField] = &[
     field("subagents_invoked", FieldForm::Texts, "kinds of agents, in the order of their first start"),
     field("subagent_count", FieldForm::Count, "how many agents were started"),
     field("custodiet_blocks", FieldForm::Count, "how often custodiet said BLOCK"),
-    field("stop_reason", FieldForm::MaybeText, "why the last turn or the session ended"),
+    field("stop_reason", FieldForm::MaybeText, "why the last turn ended"),
+    field("end_reason", FieldForm::MaybeText, "why the session ended, as the client said it"),
     field("critic_verdict", FieldForm::Verdict(&["PROCEED", "REVISE", "HALT"]), "the critic's last"),
     field("acceptance_criteria_count", FieldForm::Count, "of the last task"),
     rich("learning_observations", FieldForm::Remarks, "what can be learnt, each with its evidence"),

@@ -39,6 +39,9 @@ pub struct Tally {
     waiting: Vec<String>,
     /// Tool calls in flight: the file they change.
     open: Vec<(CallKey, Option<String>)>,
+    /// Why the last turn ended.
+    stopped: Option<String>,
+    /// Why the session ended.
     ended: Option<String>,
     let_go: bool,
     root: String,
@@ -111,7 +114,7 @@ impl Tally {
         }
         match EventKind::of(&seen.event) {
             EventKind::SessionStart => {
-                self.ended = None;
+                (self.stopped, self.ended) = (None, None);
                 if let Some(root) = &seen.root {
                     self.root.clone_from(root);
                 }
@@ -140,10 +143,10 @@ impl Tally {
             EventKind::Stop if refused.is_none() => {
                 self.follow(|next| &mut next.ended);
                 self.let_go = seen.owed.as_ref().is_some_and(|owed| !owed.is_empty());
-                self.ended = Some(if self.let_go { "let_go" } else { "end_turn" }.to_owned());
+                self.stopped = Some(if self.let_go { "let_go" } else { "end_turn" }.to_owned());
                 seen.reflection.iter().for_each(|reflection| self.count_reflection(reflection));
             }
-            EventKind::StopFailure => self.ended = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
+            EventKind::StopFailure => self.stopped = Some(words(seen, "error").unwrap_or_else(|| "error".to_owned())),
             EventKind::SessionEnd => {
                 self.follow(|next| &mut next.ended);
                 self.ended = Some(words(seen, "reason").unwrap_or_else(|| "other".to_owned()));
@@ -252,7 +255,8 @@ impl Tally {
         insights.audits = Audits { done: state.audit.done, drawn: state.audit.drawn };
         insights.ledger_head = Some(self.session.head.clone());
         insights.outcome = outcome(&self.session).to_owned();
-        insights.stop_reason = if insights.outcome == "failure" { Some("halted".to_owned()) } else { self.ended };
+        insights.stop_reason = if insights.outcome == "failure" { Some("halted".to_owned()) } else { self.stopped };
+        insights.end_reason = self.ended;
         let wanted = insights.accomplishments.last().or(state.hydration.hydrated_intent.as_ref());
         let wanted = wanted.or_else(|| insights.user_prompts.last());
         insights.summary = wanted.map(|text| one_line(text, 300));

@@ -31,10 +31,8 @@ pub fn all(env: &Env, trace: &str) -> Result<Vec<Head>, Failure> {
     Ok(heads(env).all(trace)?)
 }
 
-pub fn blocked_in(env: &Env, project: &str) -> Result<Vec<Head>, Failure> {
-    let mut blocked = heads(env).blocked()?;
-    blocked.retain(|head| head.project == project);
-    Ok(blocked)
+pub fn blocked(env: &Env) -> Result<Vec<Head>, Failure> {
+    Ok(heads(env).blocked()?)
 }
 
 pub fn export(env: &Env, head: &Head) -> Result<(), Failure> {

@@ -63,6 +63,29 @@ pub struct ToolCall {
     pub todos: Option<(u64, u64)>,
     /// `PostToolUse` of `ExitPlanMode`: the plan it ended with.
     pub plan: Option<PlanMade>,
+    /// `PostToolUse`, `PostToolUseFailure`: what came out.
+    pub result: Option<ToolResult>,
+}
+
+/// What is kept of a tool's result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Size of the result as the client sent it.
+    pub bytes: u64,
+    /// Its first lines, redacted; empty where it is no text.
+    pub head: String,
+    /// SHA-256 of the result as the client sent it.
+    pub sha256: String,
+    /// Its last lines, redacted, where the first ones are not all of it.
+    pub tail: String,
+}
+
+impl ToolResult {
+    /// The lines that are kept, on one line.
+    pub fn lines(&self) -> String {
+        let ends = [&self.head, &self.tail].into_iter().filter(|text| !text.is_empty());
+        ends.map(|text| text.lines().map(str::trim).collect::<Vec<_>>().join(" | ")).collect::<Vec<_>>().join(" … ")
+    }
 }
 
 /// The plan that plan mode ended with.

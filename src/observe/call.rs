@@ -12,15 +12,18 @@ use crate::model::call::{Effect, ToolCall};
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
-use crate::observe::{authority, client, evidence, foreign_agents, growth, outside, plan, real_paths};
+use crate::observe::{
+    authority, client, evidence, executable, foreign_agents, growth, outside, plan, plugins, real_paths, same_project,
+};
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
 use crate::session::state::{OpenCall, RunStep};
 use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
-use crate::tool::effect;
+use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, CommandRun, Targets};
+use crate::tool::{danger, effect};
 use aops_shell::class::certain;
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
@@ -41,7 +44,10 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.unproven = authority::of_client(env, session, event);
         }
         EventKind::SubagentStart => {
-            context.unproven = authority::of_agent(env, session, event);
+            let by_plugin = |kind: &&String| kind.starts_with(PLUGIN_PREFIX) && ours(kind).is_some();
+            let plugin = event.agent_type.as_ref().filter(by_plugin);
+            let foreign = || plugin.and_then(|_| plugins::foreign(env, Path::new(&event.cwd)));
+            context.unproven = authority::of_agent(env, session, event).or_else(foreign);
             if context.unproven.is_none() {
                 context.start = start(env, ledger, event)?;
             }
@@ -91,7 +97,7 @@ fn start(env: &Env, ledger: &Ledger, event: &Event) -> Result<StartContext, Fail
         agentless: if session_starts { client::agentless(env, event) } else { None },
         clashes: clashes.into_iter().filter(|_| is_shadowed).map(|(name, _)| name.to_owned()).collect(),
         blocked_beside: if session_starts && ledger.session().is_new() {
-            blocked_beside(env, ledger)?
+            blocked_beside(env, ledger, event)?
         } else {
             Vec::new()
         },
@@ -179,17 +185,24 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     let outside = outside::of(env, session, event, line.as_ref(), effect);
+    let dangers = danger::of(tool, input, line.as_ref(), &ground);
     let grows = growth::of_edit(env, session, event);
+    let executable = executable::written(env, &protected, call, &reach);
+    let shut = session.is_shut() || session.memory.run.is_some();
+    let brought = if shut { executable::used(env, Path::new(&event.cwd), call) } else { None };
     let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
     Some(CallContext {
         protected,
         reach,
         effect,
         why,
+        executable,
+        brought,
         touches_tree,
         outside,
         grows,
         tests,
+        dangers,
         paths,
         commands,
         saves,
@@ -268,8 +281,12 @@ fn workflows(env: &Env, event: &Event) -> BTreeMap<String, Vec<String>> {
     library.catalogue.all().map(|held| (held.workflow.id.clone(), gates(held))).collect()
 }
 
-fn blocked_beside(env: &Env, ledger: &Ledger) -> Result<Vec<(String, String)>, Failure> {
-    let beside = heads::blocked_in(env, &ledger.project())?.into_iter();
+/// A fork may be started anywhere in the project: in a folder of it, in another working tree.
+fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(String, String)>, Failure> {
+    let (own, cwd) = (ledger.project(), Path::new(&event.cwd));
+    let forks = event.source == "fork";
+    let beside = heads::blocked(env)?.into_iter();
+    let beside = beside.filter(|head| head.project == own || forks && same_project::is_of(env, cwd, head));
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 
@@ -285,7 +302,10 @@ fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -
     if event.kind == EventKind::PostToolUse {
         ended.plan = plan::approved(env, session, event, || workflows(env, event)).map(Box::new);
     }
-    if open.effect.is_some_and(Effect::is_write) && !session.memory.marks.is_empty() {
+    // A line may do more than it was judged to do.
+    let runs_line = call
+        .is_some_and(|call| matches!(table::tool(&call.key.tool).touches, ToolTouches::Line | ToolTouches::PowerShell));
+    if (runs_line || open.effect.is_some_and(Effect::is_write)) && !session.memory.marks.is_empty() {
         find_tampering(env, session, event, &mut ended);
     }
     ended
@@ -293,10 +313,8 @@ fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -
 
 fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndContext) {
     let protected = tampering::protected(env, event);
-    let marks = tampering::marks(&protected);
-    let old = &session.memory.marks;
-    let is_changed = |(path, mark): &(&String, &String)| old.get(path.as_str()).is_some_and(|was| was != *mark);
-    let changed: Vec<String> = marks.iter().filter(is_changed).map(|(path, _)| path.clone()).collect();
+    let marks = tampering::marks(&protected, &session.memory.marks);
+    let changed = tampering::compare(&session.memory.marks, &marks, &protected.binaries);
     match tampering::judge(&changed, &session.memory.held, &protected.binaries) {
         Some(Trip::Disarmed(path, why)) => {
             ended.disarmed = Some(format!("`{path}` changed while a tool call ran: {why}"));

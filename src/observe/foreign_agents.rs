@@ -7,24 +7,61 @@
 use crate::config::texts::{self, Kind};
 use crate::model::agent::{AGENTS, FILE_PREFIX, PLUGIN_PREFIX, bare, meant, ours};
 use crate::system::env::Env;
+use crate::system::process::kin;
+use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value};
 use std::path::{Path, PathBuf};
 
 /// Deeper folders below `agents`, and further files, are not looked at.
 const DEEPEST: usize = 4;
 const MOST: usize = 500;
+/// The client's option that defines agents.
+const OPTION: &str = "--agents";
+/// Larger texts are not read.
+const LARGEST: u64 = 1 << 20;
+
+/// A text of the client's, whatever bytes it has; nothing where it is no plain file, or absurdly long.
+pub fn read(path: &Path) -> Option<String> {
+    let known = std::fs::metadata(path).ok().filter(|known| known.is_file() && known.len() <= LARGEST);
+    let bytes = known.and_then(|_| std::fs::read(path).ok())?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
 
 /// The foreign file behind this name of one of our agents; a plugin's name cannot be shadowed.
 pub fn shadow(env: &Env, cwd: &Path, agent_type: &str) -> Option<PathBuf> {
     ours(agent_type).filter(|_| !agent_type.starts_with(PLUGIN_PREFIX))?;
+    if given(env).iter().any(|name| name == agent_type) {
+        return Some(PathBuf::from(OPTION));
+    }
     files(env, cwd).into_iter().find(|path| foreign_name(env, path).as_deref() == Some(agent_type))
+}
+
+/// Our names among the agents that the client was started with.
+fn given(env: &Env) -> Vec<String> {
+    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    let texts = line.windows(2).filter(|pair| pair[0] == OPTION).map(|pair| pair[1].as_str());
+    let glued = line.iter().filter_map(|word| word.strip_prefix("--agents="));
+    let mut names = Vec::new();
+    for text in texts.chain(glued) {
+        match json::read(text) {
+            Ok(Json::Object(members)) => names.extend(members.iter().filter_map(|(name, _)| meant(name))),
+            // The name of a file, or what cannot be read: then it may be any.
+            _ => {
+                names
+                    .extend(AGENTS.iter().filter(|agent| text.contains(agent.name)).map(|agent| agent.name.to_owned()));
+            }
+        }
+    }
+    names
 }
 
 /// Our agents whose bare names are taken, each with the first file that has it. `is_known`: files that are ours all the same,
 /// such as those of an older version.
 pub fn clashes(env: &Env, cwd: &Path, is_known: &dyn Fn(&Path) -> bool) -> Vec<(&'static str, PathBuf)> {
     let others = files(env, cwd).into_iter().filter(|path| !is_known(path));
-    let taken: Vec<(String, PathBuf)> = others.filter_map(|path| Some((foreign_name(env, &path)?, path))).collect();
+    let given = given(env).into_iter().map(|name| (name, PathBuf::from(OPTION)));
+    let others = others.filter_map(|path| Some((foreign_name(env, &path)?, path)));
+    let taken: Vec<(String, PathBuf)> = given.chain(others).collect();
     let first = |name: &str| taken.iter().find(|(known, _)| known == name).map(|(_, path)| path.clone());
     AGENTS.iter().filter_map(|agent| Some((agent.name, first(agent.name)?))).collect()
 }
@@ -46,7 +83,7 @@ fn files(env: &Env, cwd: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
+pub fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut items: Vec<PathBuf> = items.map(|item| item.path()).collect();
     items.sort();
@@ -63,11 +100,19 @@ fn list(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
 }
 
 /// The name of ours, bare or prefixed, that a foreign file carries.
-fn foreign_name(env: &Env, path: &Path) -> Option<String> {
+pub fn foreign_name(env: &Env, path: &Path) -> Option<String> {
+    match texts::read_text(path, None) {
+        Ok(Some(text)) => name_in(env, path, &text),
+        _ => meant(&path.file_stem().unwrap_or_default().to_string_lossy())
+            .filter(|name| !name.starts_with(PLUGIN_PREFIX)),
+    }
+}
+
+/// The same of a file with this text.
+pub fn name_in(env: &Env, path: &Path, text: &str) -> Option<String> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let one_of = |name: &str| meant(name).filter(|name| !name.starts_with(PLUGIN_PREFIX));
-    let Ok(Some(text)) = texts::read_text(path, None) else { return one_of(&stem) };
-    let name = one_of(&stem).or_else(|| one_of(&read_name(&text)?))?;
+    let name = one_of(&stem).or_else(|| one_of(&read_name(text)?))?;
     let (bare, is_renamed) = (bare(&name), name.starts_with(FILE_PREFIX));
     let expected = |own: &str| if is_renamed { rename(own, bare) == text } else { own == text };
     let shipped = texts::ASSETS.iter().find(|asset| asset.kind() == Kind::Agent && asset.id() == bare);
@@ -78,7 +123,7 @@ fn foreign_name(env: &Env, path: &Path) -> Option<String> {
 }
 
 /// The name in the text's frontmatter; if that cannot be parsed, the first line that looks like a name.
-fn read_name(text: &str) -> Option<String> {
+pub fn read_name(text: &str) -> Option<String> {
     let front = text.trim_start_matches('\u{feff}').trim_start().strip_prefix("---")?;
     let front = front.split("\n---").next().unwrap_or(front);
     if let Ok(node) = yaml::parse(front, 1) {

@@ -1,12 +1,13 @@
 //! Notices changes of the files that guard a session, made past the gates.
 //!
-//! Reads the size, time and inode of settings, configuration and program; the text only of a settings file that changed.
-//! Invariant: unchanged files cost one system call each, and nothing here writes.
+//! Reads size, times, inode and mode of settings, configuration and program; the text only of a file for which one of these
+//! changed. Invariant: unchanged files cost one system call each, and nothing here writes.
 
 use crate::claude::disarm;
 use crate::gate::guard::Protected;
 use crate::model::event::Event;
 use crate::system::env::Env;
+use crate::text::sha256::sha256;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -42,9 +43,10 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     }
 }
 
-/// What `stat` says now of settings, configuration and program, by path: all zero where there is no file. A program without
-/// its execute bit no longer guards, so the mode counts.
-pub fn marks(protected: &Protected) -> BTreeMap<String, String> {
+/// What is known now of settings, configuration and program, by path: `length:mtime:inode:mode:ctime:digest`, all zero where
+/// there is no file. A program without its execute bit no longer guards, so the mode counts. Whoever edits in place can
+/// set the time of the last change back, but not the `ctime`. A mark of `old` whose `stat` still holds is kept unread.
+pub fn marks(protected: &Protected, old: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let Protected { config, project, user_config, binaries, .. } = protected;
     let files = [
         format!("{config}/settings.json"),
@@ -54,19 +56,45 @@ pub fn marks(protected: &Protected) -> BTreeMap<String, String> {
         format!("{user_config}/config.toml"),
         format!("{project}/.aops/config.toml"),
     ];
-    let paths = files.into_iter().chain(binaries.iter().cloned());
-    paths.map(|path| (path.clone(), stamp(&path))).collect()
+    let files = files.into_iter().map(|path| (mark(&path, true, old), path));
+    let programs = binaries.iter().map(|path| (mark(path, false, old), path.clone()));
+    files.chain(programs).map(|(mark, path)| (path, mark)).collect()
 }
 
-fn stamp(path: &str) -> String {
+/// `digested`: with the digest of the text; our program is too long for that.
+fn mark(path: &str, digested: bool, old: &BTreeMap<String, String>) -> String {
     let Ok(meta) = fs::metadata(path) else { return "0:0:0:0".to_owned() };
-    let mtime_ns = meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec());
-    format!("{}:{mtime_ns}:{}:{:o}", meta.len(), meta.ino(), meta.mode() & 0o7777)
+    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    let mtime = nanoseconds(meta.mtime(), meta.mtime_nsec());
+    let ctime = nanoseconds(meta.ctime(), meta.ctime_nsec());
+    let stat = format!("{}:{mtime}:{}:{:o}:{ctime}:", meta.len(), meta.ino(), meta.mode() & 0o7777);
+    if let Some(old) = old.get(path).filter(|old| old.starts_with(&stat)) {
+        return old.clone();
+    }
+    let text = if digested && meta.len() <= LARGEST { fs::read(path).unwrap_or_default() } else { Vec::new() };
+    format!("{stat}{}", &sha256(&[&text])[..16])
+}
+
+/// The paths whose file is another one, by these two looks. Not so where nothing but the `ctime` differs and the text is
+/// known to be the same. A mark of an older version has neither.
+pub fn compare(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>, binaries: &[String]) -> Vec<String> {
+    let parts = |mark: &str| mark.split(':').map(str::to_owned).collect::<Vec<_>>();
+    let differs = |path: &str, was: &str, is: &str| {
+        let (was, is) = (parts(was), parts(is));
+        let shared = was.len().min(is.len()).min(4);
+        let stat = was[..shared] != is[..shared];
+        let text = was.get(5).is_some_and(|digest| is.get(5) != Some(digest));
+        let ctime =
+            was.get(4).is_some_and(|time| is.get(4) != Some(time)) && binaries.iter().any(|binary| binary == path);
+        stat || text || ctime
+    };
+    let changed = new.iter().filter(|(path, is)| old.get(*path).is_some_and(|was| differs(path, was, is)));
+    changed.map(|(path, _)| path.clone()).collect()
 }
 
 /// The settings files that register our hooks now, with their events.
 pub fn held(protected: &Protected) -> Held {
-    let files = marks(protected).into_keys().filter(|path| is_json(path));
+    let files = marks(protected, &BTreeMap::new()).into_keys().filter(|path| is_json(path));
     let held = files.map(|path| (path.clone(), disarm::registered(&settings(&path))));
     held.filter(|(_, events)| !events.is_empty()).collect()
 }
@@ -132,9 +160,53 @@ mod tests {
         (dir, protected)
     }
 
-    /// Paths whose marks differ.
+    fn marks(protected: &Protected) -> BTreeMap<String, String> {
+        super::marks(protected, &BTreeMap::new())
+    }
+
     fn compare(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<String> {
-        new.iter().filter(|(path, mark)| old.get(*path) != Some(*mark)).map(|(path, _)| path.clone()).collect()
+        super::compare(old, new, &[])
+    }
+
+    /// E07: the same length, and the time of the last change set back.
+    #[test]
+    fn an_edit_of_the_same_length_with_the_old_time_is_seen() {
+        let (dir, protected) = world();
+        let path = dir.path().join("config/settings.json");
+        fs::write(&path, "{\"a\":1}").unwrap();
+        let before = marks(&protected);
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(&path, "{\"a\":2}").unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        let after = super::marks(&protected, &before);
+        assert_eq!(super::compare(&before, &after, &[]), [path.to_string_lossy()]);
+        assert_eq!(super::marks(&protected, &after), after, "and then it is what it is");
+    }
+
+    #[test]
+    fn a_file_with_another_ctime_and_the_same_text_is_unchanged() {
+        let (dir, protected) = world();
+        let path = dir.path().join("config/settings.json");
+        fs::write(&path, "{}").unwrap();
+        let before = marks(&protected);
+        fs::hard_link(&path, dir.path().join("second")).unwrap();
+        fs::hard_link(dir.path().join("aops-hook"), dir.path().join("third")).unwrap();
+        let after = super::marks(&protected, &before);
+        assert_eq!(compare(&before, &after), Vec::<String>::new());
+        assert_eq!(super::compare(&before, &after, &protected.binaries), protected.binaries, "our program is not read");
+    }
+
+    /// Marks of an older version hold four numbers.
+    #[test]
+    fn a_mark_without_digest_is_compared_by_what_it_says() {
+        let (dir, protected) = world();
+        fs::write(dir.path().join("config/settings.json"), "{}").unwrap();
+        let new = marks(&protected);
+        let four = |mark: &String| mark.split(':').take(4).collect::<Vec<_>>().join(":");
+        let old: BTreeMap<String, String> = new.iter().map(|(path, mark)| (path.clone(), four(mark))).collect();
+        assert_eq!(super::compare(&old, &new, &protected.binaries), Vec::<String>::new());
+        fs::write(dir.path().join("config/settings.json"), "{} ").unwrap();
+        assert_eq!(super::compare(&old, &marks(&protected), &protected.binaries).len(), 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing. Invariants: always one line; a reviewer sees what was done and never what the agent under
 //! review wrote about it: no prompt for another agent, no description, no message.
 
-use crate::model::call::CallKey;
+use crate::model::call::{CallKey, ToolResult};
 use crate::session::fact::{Fact, Said, Step};
 use crate::session::state::{RollbackState, Undone};
 use crate::text::json::{self, Json, cut};
@@ -52,8 +52,32 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
 /// The same for a reviewer.
 pub fn describe_deed(fact: &Fact, longest: usize) -> String {
     let Fact::Call(step) = fact else { return describe_fact(fact, longest) };
-    one_line(&describe_step(step, step.input.as_ref().and_then(|input| keep_deed(&step.call, input.get()))), longest)
+    let deed = describe_step(step, step.input.as_ref().and_then(|input| keep_deed(&step.call, input.get())));
+    let deed = one_line(&deed, longest);
+    let printed = step.result.as_ref().filter(|_| !TELLS.contains(&step.call.tool.as_str()));
+    // The reason of a failure is its beginning.
+    let printed = printed.map(|result| match step.reason {
+        Some(_) => ToolResult { head: String::new(), ..result.clone() }.lines(),
+        None => result.lines(),
+    });
+    let printed = printed.filter(|lines| !lines.is_empty());
+    let printed = printed.map(|lines| format!("  => {}", both_ends(&lines, longest))).unwrap_or_default();
+    deed + &printed
 }
+
+/// A long line without its middle.
+fn both_ends(line: &str, longest: usize) -> String {
+    let line = one_line(line, usize::MAX - 1);
+    if line.len() <= longest {
+        return line;
+    }
+    let from = line.ceil_char_boundary(line.len() - longest * 2 / 3);
+    format!("{} … {}", cut(&line, longest / 3), &line[from..])
+}
+
+/// Tools whose result is a message, or text of a file that the diff shows.
+const TELLS: [&str; 9] =
+    ["Agent", "Task", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "TodoWrite", "SendMessage"];
 
 /// Of the client's own tools, what they do it to. The new text of a file is in the diff.
 const DEEDS: [&str; 11] = [

@@ -6,7 +6,7 @@
 
 use crate::config::policy::Policy;
 use crate::config::policy::check::Moment;
-use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::call::{CallKey, CallState, Effect, ToolResult};
 use crate::model::event::EventKind;
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
@@ -260,6 +260,9 @@ pub struct Step {
     /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
+    /// With the end of a call: what came out. Older versions recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolResult>,
     /// With PENDING: digest of the prompt that a timer will send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedules: Option<String>,

@@ -2,7 +2,7 @@
 //!
 //! The form itself is `aops_ledger::json`. Invariant: no string is written here before it went through [`redact_under`].
 
-pub use aops_ledger::json::{Json, cut, quoted, read};
+pub use aops_ledger::json::{Json, cut, member, quoted, read};
 
 use crate::text::redact::redact_under;
 

@@ -12,3 +12,4 @@ pub mod template;
 pub mod redact;
 pub mod json;
 pub mod yaml;
+pub mod frontmatter;

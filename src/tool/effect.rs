@@ -6,6 +6,7 @@
 pub use aops_shell::class::CallClass;
 
 use super::input::{command, file_path};
+use super::statement::changing;
 use super::table::{self, ToolTouches};
 use crate::model::call::Effect;
 use aops_shell::class::{LineSetting, class};
@@ -37,6 +38,12 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
             CallClass::of(class.unwrap_or(known.class), true)
         }
         _ if tool == "Write" && is_plan(input, around) => CallClass::of(Ok(Effect::Control), false),
+        _ if known.class == Ok(Effect::Spawn) && is_isolated(input) => {
+            CallClass::of(Err("it makes a worktree".to_owned()), true)
+        }
+        _ if tool.starts_with("mcp__") && known.class == Ok(Effect::Read) && changing(input).is_some() => {
+            CallClass::of(Err("its statement may change what it asks".to_owned()), true)
+        }
         _ => CallClass::of(known.class, true),
     }
 }
@@ -49,6 +56,12 @@ pub(super) fn line_setting<'a>(around: &CallSetting<'a>) -> LineSetting<'a> {
         project: project.map(|(_, value)| value.as_str()),
         listed: around.listed_command,
     }
+}
+
+/// The agent gets a working tree of its own.
+fn is_isolated(input: &str) -> bool {
+    let fields: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(input);
+    fields.is_ok_and(|fields| fields.get("isolation").is_some_and(|value| !value.is_null()))
 }
 
 fn is_plan(input: &str, around: &CallSetting) -> bool {

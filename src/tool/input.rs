@@ -1,7 +1,8 @@
 //! Reads a tool's input: the few fields that matter; or, of unknown tools and above all MCP, every string: any may be a path,
 //! and some are lines or programs. Invariant: every string is looked at, or the call is over budget and so refused.
 
-use aops_shell::commands::program_writes;
+use super::table::{takes_patches, types_lines};
+use aops_shell::commands::{patched, program_writes};
 use aops_shell::syntax::{Bit, Ground, Word};
 use aops_shell::targets::{Act, Hidden, Targets};
 use serde::Deserialize;
@@ -19,6 +20,8 @@ pub(super) struct InputFields<'a> {
     pub(super) path: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) command: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) glob: Option<Cow<'a, str>>,
 }
 
 impl<'a> InputFields<'a> {
@@ -71,7 +74,7 @@ pub(super) fn literals(input: &str) -> Vec<String> {
 }
 
 /// A string as a path: a `file:` address without its scheme, `~` and known variables filled in.
-pub(super) fn path(text: &str, ground: &Ground) -> Word {
+pub(super) fn path_of(text: &str, ground: &Ground) -> Word {
     let text = text.trim();
     let address = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:")).map(|_| &text[5..]);
     if let Some(address) = address {
@@ -154,8 +157,9 @@ fn role(key: &str) -> Role {
 }
 
 /// Every string at any depth; literals if the text is beyond the parser (too deep, lone surrogates).
-pub(super) fn every_string(targets: &mut Targets, act: Act, input: &str, ground: &Ground) {
-    let mut tool = Strings { targets, act, ground, cwd: Word::of(ground.cwd) };
+pub(super) fn every_string(targets: &mut Targets, name: &str, act: Act, input: &str, ground: &Ground) {
+    let (types, patches) = (types_lines(name), takes_patches(name));
+    let mut tool = Strings { targets, act, types, patches, ground, cwd: Word::of(ground.cwd) };
     let Ok(root) = serde_json::from_str::<Value>(input) else {
         for text in literals(input) {
             tool.path(&text, Role::Place);
@@ -174,6 +178,7 @@ pub(super) fn every_string(targets: &mut Targets, act: Act, input: &str, ground:
                 if role_here == Role::Command {
                     tool.words(items.iter());
                 }
+                tool.parts(&items, role_here);
                 waiting.extend(items.into_iter().map(|item| (item, role_here, depth)));
             }
             Value::Object(fields) => {
@@ -196,13 +201,22 @@ fn nested(text: &str, depth: usize) -> Option<Value> {
 struct Strings<'a> {
     targets: &'a mut Targets,
     act: Act,
+    /// Its prose is typed into a shell.
+    types: bool,
+    /// Its prose may be a patch.
+    patches: bool,
     ground: &'a Ground<'a>,
     cwd: Word,
 }
 
 impl Strings<'_> {
     fn text(&mut self, text: &str, role: Role) {
-        if role == Role::Command {
+        if role != Role::Prose || self.patches {
+            for path in text.lines().flat_map(patched) {
+                self.targets.target(&path_of(path, self.ground), &self.cwd, Act::Write);
+            }
+        }
+        if role == Role::Command || role == Role::Prose && self.types {
             self.targets.line(text, self.ground);
             if program_writes(text) {
                 self.targets.hidden.push(Hidden::Program(text.to_owned()));
@@ -222,9 +236,17 @@ impl Strings<'_> {
         if prose || sign || text.contains('\n') {
             return;
         }
-        let path = path(text, self.ground);
+        let path = path_of(text, self.ground);
         if path.bits.len() <= LONGEST_PATH {
             self.targets.target(&path, &self.cwd, self.act);
+        }
+    }
+
+    /// A path in parts: `["folder", "name"]`.
+    fn parts(&mut self, items: &[Value], role: Role) {
+        let parts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+        if (2..=16).contains(&parts.len()) && role != Role::Prose {
+            self.path(&parts.join("/"), Role::Place);
         }
     }
 
@@ -246,10 +268,14 @@ impl Strings<'_> {
         let short = |text: &&&str| text.len() <= LONGEST_PATH && !text.contains('\n');
         let folders = texts.iter().filter(short).filter(|text| text.starts_with(['/', '~', '$', '.']));
         for folder in folders {
-            let folder = path(folder, self.ground).from_folder(&self.cwd);
+            let folder = path_of(folder, self.ground).from_folder(&self.cwd);
             let names = texts.iter().filter(short).filter(|text| !text.starts_with(['/', '~', '$']));
-            for name in names.filter(|name| name.contains('.')) {
+            let names: Vec<&&str> = names.filter(|name| name.len() < 256).take(8).collect();
+            for name in names.iter().filter(|name| name.contains('.')) {
                 self.targets.target(&Word::of(name), &folder, Act::Write);
+                for between in names.iter().filter(|between| **between != *name && !between.contains(' ')) {
+                    self.targets.target(&Word::of(name), &Word::of(between).from_folder(&folder), Act::Write);
+                }
             }
         }
     }

@@ -4,9 +4,11 @@
 //! of the client.
 
 pub mod table;
+mod statement;
 mod input;
 pub mod targets;
 pub mod effect;
+pub mod danger;
 
 #[cfg(test)]
 mod tests;

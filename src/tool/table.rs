@@ -32,7 +32,7 @@ static FREE: &[(Effect, &[&str])] = &[
     (Effect::Read, &[
         "Read", "Grep", "Glob", "LS", "LSP", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResources",
         "ReadMcpResource", "ListMcpResourcesTool", "ReadMcpResourceTool", "BashOutput", "TaskOutput", "TaskGet",
-        "TaskList",
+        "TaskList", "ListAgents", "CronList",
     ]),
     (Effect::Control, &[
         "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskStop",
@@ -52,7 +52,10 @@ const WRITING: [&str; 40] = [
     "overwrite", "truncate",
 ];
 const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "trash", "rm"];
+/// Servers of trackers and memories, the words that look there, and what is free beside looking.
 const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
+const TRACKED: [&str; 9] = ["ready", "show", "stats", "blocked", "recall", "status", "count", "where", "open"];
+const KEPT: [&str; 6] = ["store", "create", "update", "close", "comment", "comments"];
 
 pub fn tool(name: &str) -> KnownTool {
     if let Some((effect, _)) = FREE.iter().find(|(_, names)| names.contains(&name)) {
@@ -86,8 +89,51 @@ fn by_words(name: &str) -> KnownTool {
         Some(word) => (Err(format!("its name says `{word}`")), strings),
         None => (Err("its name begins with no reading verb".to_owned()), strings),
     };
-    let tracks = rest.split("__").next().is_some_and(|server| TRACKERS.contains(&server));
-    KnownTool { class: if tracks { Ok(Effect::Tracker) } else { class }, touches }
+    let is_tracker = rest.split("__").next().is_some_and(|server| TRACKERS.contains(&server));
+    KnownTool { class: if is_tracker && tracks(&words) { Ok(Effect::Tracker) } else { class }, touches }
+}
+
+/// A tool of a tracker that looks, or that creates, updates, closes or comments on something.
+fn tracks(words: &[String]) -> bool {
+    // `memory_search`
+    let own = words.iter().take_while(|word| TRACKERS.contains(&word.as_str())).count();
+    let Some((first, rest)) = words[own..].split_first() else { return false };
+    let is = |list: &[&str], word: &String| list.contains(&word.as_str());
+    let first = if first == "add" && rest.iter().any(|word| is(&KEPT[4..], word)) { &rest[0] } else { first };
+    let begins = is(&READING, first) || is(&TRACKED, first) || is(&KEPT, first);
+    begins && !rest.iter().any(|word| is(&WRITING, word) && !is(&KEPT, word))
+}
+
+/// What is typed here is a line for a shell, whatever its key.
+pub(super) fn types_lines(name: &str) -> bool {
+    const TYPING: [&str; 20] = [
+        "term",
+        "terminal",
+        "tmux",
+        "shell",
+        "iterm",
+        "console",
+        "tty",
+        "pty",
+        "keyboard",
+        "keys",
+        "keystrokes",
+        "type",
+        "paste",
+        "stdin",
+        "repl",
+        "exec",
+        "execute",
+        "run",
+        "ssh",
+        "screen",
+    ];
+    name.split("__").flat_map(words).any(|word| TYPING.contains(&word.as_str()))
+}
+
+/// What it is given may be a patch, whatever its key.
+pub(super) fn takes_patches(name: &str) -> bool {
+    words(name).iter().any(|word| ["apply", "patch", "diff", "edit"].contains(&word.as_str()))
 }
 
 /// The last part of a tool's name, cut at signs and capitals: `getUser-by_id` is get, user, by, id.
@@ -122,5 +168,6 @@ mod tests {
         assert_eq!(tool(saves).class, Err("its name says `save`".to_owned()));
         assert_eq!(tool(to_file).class, Err("its name says `to`".to_owned()));
         assert_eq!(tool("mcp__memory__delete").touches, ToolTouches::Strings(Act::Whole));
+        assert!(types_lines("mcp__term__send_text") && !types_lines("mcp__slack__send_message"));
     }
 }

@@ -6,6 +6,7 @@
 pub use aops_shell::targets::{Act, CommandRun, Hidden, Target, Targets};
 
 use super::input::{self, InputFields};
+use super::statement::changing;
 use super::table::{ToolTouches, tool as known};
 use aops_shell::commands::powershell_class;
 use aops_shell::syntax::{self, Ground, Line, Word};
@@ -19,6 +20,7 @@ pub fn line(tool: &str, input: &str, ground: &Ground) -> Option<Line> {
 pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targets {
     let mut all = Targets::default();
     match known(tool).touches {
+        ToolTouches::Nothing if tool.starts_with("mcp__") => all.hidden.extend(changing(input).map(Hidden::Program)),
         ToolTouches::Nothing => {}
         ToolTouches::File => file(&mut all, input, ground),
         ToolTouches::Line => match line {
@@ -30,7 +32,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Targ
             let writes = |line: &String| powershell_class(line).is_err();
             all.hidden.extend(lines.into_iter().filter(writes).map(Hidden::Line));
         }
-        ToolTouches::Strings(act) => input::every_string(&mut all, act, input, ground),
+        ToolTouches::Strings(act) => input::every_string(&mut all, tool, act, input, ground),
     }
     all
 }
@@ -41,7 +43,7 @@ fn file(all: &mut Targets, input: &str, ground: &Ground) {
     let named: Vec<String> = InputFields::read(input).into_iter().flat_map(InputFields::paths).collect();
     let named = if named.is_empty() { input::literals(input) } else { named };
     for text in &named {
-        let path = input::path(text, ground);
+        let path = input::path_of(text, ground);
         all.over |= path.bits.len() > input::LONGEST_PATH;
         all.target(&path, &cwd, Act::Write);
     }

@@ -99,7 +99,8 @@ fn an_allowed_stop_writes_what_the_session_came_to() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
     session.end().silent();
     let found = insights(&sandbox, &session);
-    assert_eq!((&found["stop_reason"], &found["outcome"]), (&json!("other"), &json!("success")));
+    assert_eq!((&found["stop_reason"], &found["outcome"]), (&json!("end_turn"), &json!("success")));
+    assert_eq!(found["end_reason"], "other", "the session's end has a field of its own");
     assert_eq!(found["ended_at"], session.state()["ended_at"]);
 }
 

@@ -214,7 +214,7 @@ fn the_schema_has_every_key_and_no_other() {
         KEYS.iter().map(|key| key.table().to_owned()).chain(["rule", "check", "project"].map(str::to_owned)).collect();
     assert_eq!(names(&schema["properties"]), tables);
     let policy = Policy::default();
-    for key in KEYS {
+    for key in KEYS.iter() {
         let table = &schema["properties"][key.table()];
         let in_table: BTreeSet<String> =
             KEYS.iter().filter(|k| k.table() == key.table()).map(|k| k.last().to_owned()).collect();
@@ -222,7 +222,7 @@ fn the_schema_has_every_key_and_no_other() {
         let said = &table["properties"][key.last()];
         assert_eq!(without(said.clone(), &["description", "default"]), said_of(key.form), "{}", key.name);
         let default = said.get("default").cloned().unwrap_or_default();
-        assert_eq!(default, (key.get)(&policy).json(), "{}", key.name);
+        assert_eq!(default, key.get(&policy).json(), "{}", key.name);
     }
     parts_agree(&schema["properties"]["rule"], rule::PARTS, 256);
     parts_agree(&schema["properties"]["check"], check::PARTS, 64);
@@ -282,13 +282,13 @@ fn the_page_has_every_key_with_its_default() {
     let page = page();
     let policy = Policy::default();
     let row = |key: &Key| {
-        let default = match (key.get)(&policy).to_string() {
+        let default = match key.get(&policy).to_string() {
             unset if unset == "not set" => unset,
             value => format!("`{value}`"),
         };
         format!("| `{}` | {default} | ", key.name)
     };
-    for key in KEYS {
+    for key in KEYS.iter() {
         let line = page.lines().find(|line| line.starts_with(&row(key)));
         let line = line.unwrap_or_else(|| panic!("no line begins {:?}", row(key)));
         let may = match key.project {

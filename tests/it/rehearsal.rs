@@ -154,6 +154,7 @@ fn the_weight_of_a_task_is_rehearsed() {
     let session = sandbox.session();
     let _ = session.start("startup");
     session.prompt("publish it").silent();
+    session.ask_bash("gh pr create --fill").silent();
     session.ask_bash("npm publish").silent();
-    assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny")]));
+    assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny"), ("danger", "deny")]));
 }

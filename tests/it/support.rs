@@ -8,7 +8,7 @@ mod session;
 mod work;
 
 pub(crate) use answer::Answer;
-pub(crate) use session::Session;
+pub(crate) use session::{Call, Session};
 pub(crate) use work::fenced;
 
 use serde_json::Value;

@@ -132,7 +132,7 @@ fn track(sandbox: &Sandbox, ready: &[(&str, &str)], in_progress: &[(&str, &str)]
         status: "open".to_owned(),
         priority: None,
         kind: "task".to_owned(),
-        blocked_by: Vec::new(),
+        ..Issue::default()
     };
     let part = |issues: &[(&str, &str)]| Part::of(issues.iter().map(issue).collect(), true);
     let snapshot = Snapshot {

@@ -33,7 +33,7 @@ fn a_waiver_is_a_persons_and_not_for_every_gate() {
     let with = |gate: &'static str| ["waive", gate, "--for", "10m", "--reason", "x"];
     sandbox.person(&with("qa")).failed(2, &["needs a person at a terminal", "--yes"]);
     sandbox.inside(&[&with("qa")[..], &["--yes"]].concat()).failed(2, &["inside a tool call"]);
-    for gate in ["block", "guard", "rules"] {
+    for gate in ["block", "guard", "rules", "danger"] {
         let said = sandbox.person(&[&with(gate)[..], &["--yes"]].concat());
         said.failed(2, &[gate, "cannot be waived", "hint: "]);
     }

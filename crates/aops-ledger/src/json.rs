@@ -38,6 +38,21 @@ pub fn read(document: &str) -> Result<Json<'_>, String> {
     Ok(Reader { text: raw.get(), at: 0 }.value(0))
 }
 
+/// A member's value as it stands in a document that is known to be a valid object.
+pub fn member<'a>(document: &'a str, name: &str) -> Option<&'a str> {
+    let mut reader = Reader { text: document, at: 0 };
+    if reader.peek() != b'{' {
+        return None;
+    }
+    let spans = reader.items(b'}', |r| {
+        let key = unescape(r.string());
+        r.peek();
+        r.at += 1; // the colon
+        (key, r.span())
+    });
+    spans.into_iter().rev().find(|(key, _)| key == name).map(|(_, span)| span)
+}
+
 impl<'a> Json<'a> {
     pub fn get(&self, name: &str) -> Option<&Json<'a>> {
         let Json::Object(members) = self else { return None };
@@ -152,6 +167,17 @@ impl<'a> Reader<'a> {
             "false" => Json::Bool(false),
             number => Json::Number(number),
         }
+    }
+
+    /// Steps over one value.
+    fn span(&mut self) -> &'a str {
+        let (first, start) = (self.peek(), self.at);
+        match first {
+            b'{' | b'[' => drop(self.skip()),
+            b'"' => drop(self.string()),
+            _ => drop(self.plain()),
+        }
+        &self.text[start..self.at.min(self.text.len())]
     }
 
     /// Steps over one nested value without recursion.

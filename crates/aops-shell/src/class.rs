@@ -1,7 +1,7 @@
 //! The class of a shell line: the gravest of its simple commands. Invariant: a part that is unknown, guessed or unreadable
 //! makes it a write, and so does a file a redirection writes or a variable that changes what other programs do.
 
-use crate::commands::{self, Class, PRINTING, is_nowhere};
+use crate::commands::{self, Class, is_nowhere, only_prints};
 use crate::effect::Effect;
 use crate::syntax::{Bit, Ground, Line, Simple, Word};
 
@@ -99,9 +99,9 @@ pub fn certain(words: &[Word]) -> Vec<Option<String>> {
 /// Variables set for this command alone.
 fn assigned(simple: &Simple, name: &str) -> Class {
     // `IFS= read` is heard by the shell alone.
-    let free = |set: &String| PRINTING.contains(&set.as_str()) || set == "IFS" && name == "read";
-    match simple.assigned.iter().find(|set| !free(set)) {
-        Some(set) => Err(format!("it sets `{set}`")),
+    let free = |(set, value): &(&String, &Word)| only_prints(set, value) || *set == "IFS" && name == "read";
+    match simple.assigned.iter().zip(&simple.values).find(|set| !free(set)) {
+        Some((set, _)) => Err(format!("it sets `{set}`")),
         None => Ok(Effect::Read),
     }
 }

@@ -6,17 +6,20 @@ mod options;
 mod command;
 mod programs;
 mod builtin;
+mod condition;
 mod scripts;
 mod find;
 mod git;
 mod files;
 mod fetch;
 mod own;
+mod tools;
 mod table;
 mod powershell;
 
-pub use builtin::{PRINTING, variables};
+pub use builtin::{only_prints, variables};
 pub use command::{Act, Class, Files, Touched, is_nowhere, unknown};
+pub use git::named as patched;
 pub use options::shown;
 pub use powershell::class as powershell_class;
 pub use programs::writes as program_writes;
@@ -57,23 +60,20 @@ fn new_class(known: Option<Row>, command: &Invocation) -> Class {
         ClassRule::Reads if command.options.is_empty() => Ok(Effect::Read),
         ClassRule::Reads => command.reads_if(command.written().is_empty(), command.options),
         ClassRule::Listed => command.sorted().map(|_| Effect::Read),
-        ClassRule::Needs(options) => command.reads_if(command.sorted()?.has(options), ""),
-        ClassRule::AtMost(operands) => command.unless(command.sorted()?.operands.get(operands).copied()),
+        ClassRule::Needs(options) => {
+            // Behind an operand it may be one itself: `unzip a.zip '*' -l`.
+            let sorted = command.sorted()?;
+            let leads = command.arguments.first().is_some_and(Word::is_option);
+            command.reads_if(leads && sorted.has(options), "")
+        }
+        ClassRule::AtMost(operands) => {
+            let sorted = command.sorted()?;
+            command.unless(sorted.operands.iter().find(|word| word.is_several()).copied())?;
+            command.unless(sorted.operands.get(operands).copied())
+        }
         ClassRule::Rule(class) => class(command),
-        ClassRule::Verbs(verbs) => versioned().or_else(|_| looks(command, verbs)),
-        ClassRule::Unknown => versioned(),
+        ClassRule::Unknown => versioned().or_else(|_| tools::class(command)),
     }
-}
-
-/// A tool that looks with these verbs, some of two words.
-fn looks(command: &Invocation, verbs: &[&str]) -> Class {
-    let sorted = command.sorted()?;
-    let firm = |n: usize| sorted.operands.get(n).filter(|word| word.is_firm()).map(|word| word.lossy());
-    let first = firm(0).unwrap_or_default();
-    let both = firm(1).map(|second| format!("{first} {second}")).unwrap_or_default();
-    // `docker ps` may be followed by anything; `ip addr` by nothing but its second verb.
-    let strict = command.name == "ip" && sorted.operands.len() > 1;
-    command.reads_if(verbs.contains(&both.as_str()) || verbs.contains(&first.as_str()) && !strict, &first)
 }
 
 /// Everything this command may touch.
@@ -87,9 +87,7 @@ pub fn touched(simple: &Simple, line: &Line) -> Touched {
     });
     let command = invocation(known, &lower, simple, line);
     let mut touched = if reads(known, &command) { Touched::nothing() } else { by_row(known, &command) };
-    if matches!(name, "cat" | "head" | "tail" | "tac" | "pv" | "tee") && (!simple.writes.is_empty() || name == "tee") {
-        touched.files.extend(all(command.arguments.iter().chain(&simple.arriving), Act::Copy));
-    }
+    touched.files.extend(files::copies(&command));
     touched
 }
 

@@ -9,3 +9,4 @@ pub mod commands;
 pub mod targets;
 pub mod outside;
 pub mod class;
+pub mod danger;

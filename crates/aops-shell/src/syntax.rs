@@ -10,6 +10,7 @@ mod scope;
 mod word;
 mod found;
 mod walk;
+mod each;
 mod wrap;
 mod simple;
 
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 pub use found::{found, globbed};
-pub use scope::{Held, is_armed};
+pub use scope::{Held, is_armed, is_set_by_shell};
 pub use word::{Bit, Word, is_text};
 
 /// Where programs of the system live. A program of the same name elsewhere may be anything.
@@ -49,6 +50,8 @@ pub struct Line {
     pub links: Vec<(Word, Word)>,
     /// Variables it computes with.
     pub numbers: BTreeSet<String>,
+    /// Variables that it computes with if the shell is zsh.
+    pub indexes: BTreeSet<String>,
     /// Functions it surely defines, and only once: a call of one runs what was seen.
     pub functions: BTreeSet<String>,
 }
@@ -65,6 +68,8 @@ pub struct Simple {
     pub arriving: Vec<Word>,
     /// The text on standard input, where the line itself holds it.
     pub script: Option<String>,
+    /// The programs whose output is its standard input: earlier stages of the pipe.
+    pub fed: Vec<Rc<str>>,
     /// The name is a function of this line, whatever it looks like.
     pub function: bool,
     /// Variables set for this command alone, and the value of each.
@@ -132,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_command_counts_again_only_where_something_about_it_differs() {
-        assert_eq!(count("ls; ls; ls && ls | ls"), 1);
+        assert_eq!(count("ls; ls; ls && ls"), 1);
+        assert_eq!(count("ls; ls | ls; ls | ls"), 2, "not what feeds it");
         assert_eq!(count("ls a; ls b; ls a"), 2);
         assert_eq!(count("ls; ls > x; ls > y; ls > x"), 3);
         assert_eq!(count("A=1 ls; A=2 ls; ls; A=1 ls"), 3);

@@ -58,6 +58,14 @@ impl Dialect {
         words(["blocked", "--json"])
     }
 
+    /// What was changed since this day, closed issues too.
+    pub fn recent(self, since: &str) -> Vec<String> {
+        match self {
+            Dialect::Bd => words(["list", "--all", "--json", "--limit", "0", &format!("--updated-after={since}")]),
+            Dialect::Minibeads => words(["list", "--json"]),
+        }
+    }
+
     /// Every issue that may hold this text, closed ones too.
     pub fn find(self, text: &str) -> Vec<String> {
         match self {
@@ -100,6 +108,12 @@ pub struct Issue {
     pub kind: String,
     /// Ids of what it waits for, as far as the answer said.
     pub blocked_by: Vec<String>,
+    /// Whose it is, where the answer said.
+    #[serde(default)]
+    pub assignee: String,
+    /// When it was last changed, where the answer said.
+    #[serde(default)]
+    pub updated_at: String,
 }
 
 const LONGEST_TITLE: usize = 160;
@@ -175,6 +189,8 @@ fn issue(json: &Json) -> Result<Issue, String> {
         priority: json.number_of("priority").and_then(|n| u8::try_from(n).ok()),
         kind: word("issue_type").or_else(|| word("type")).unwrap_or_default(),
         blocked_by: blockers(json),
+        assignee: word("assignee").unwrap_or_default(),
+        updated_at: word("updated_at").unwrap_or_default(),
     })
 }
 

@@ -3,6 +3,7 @@
 //! Reads nothing but its argument. Invariant: any JSON object that names the event and a session is read, whatever else it
 //! holds or lacks; any other input is a failure, which the caller turns into a refusal or a warning.
 
+use crate::claude::wire::result;
 use crate::model::call::{CallKey, PlanMade, ToolCall};
 use crate::model::error::{Code, Failure};
 use crate::model::event::{Event, EventKind};
@@ -89,7 +90,11 @@ pub fn read(name: &str, input: &[u8]) -> Result<Event, Failure> {
         let tool = json.text_of("tool_name").unwrap_or_default();
         check_input(&tool, json.get("tool_input")).map_err(invalid)?;
     }
-    Ok(event(kind, name, session_id, &json))
+    let mut event = event(kind, name, session_id, &json);
+    if let Some(call) = &mut event.call {
+        call.result = result::of(kind, text, &json);
+    }
+    Ok(event)
 }
 
 /// The fields that say what a tool of the client does, and the tools that cannot do without.
@@ -157,6 +162,7 @@ fn call(json: &Json) -> ToolCall {
         launched: is_launched(json),
         todos: todos(input),
         plan: plan(&tool, json),
+        result: None,
         input: whole,
     }
 }

@@ -27,7 +27,7 @@ pub fn find<'a>(policy: &Policy, origins: &'a Origins) -> Vec<Idle<'a>> {
             all.push(Idle { key: key.to_owned(), at, why });
         }
     };
-    for key in KEYS {
+    for key in KEYS.iter() {
         name(key.name, why_key(key.name, policy, origins));
     }
     for check in &policy.checks {

@@ -4,7 +4,9 @@
 //! all follow from this table; tests hold the last two to it.
 
 use super::value::{Field, Form, Value};
-use super::{Interactive, Intervene, Level, ModeLevel, OnPause, Policy, Rehearse};
+use super::{DangerLevel, Interactive, Intervene, Level, ModeLevel, OnPause, Policy, Rehearse};
+use aops_shell::danger::{RULES, Rule};
+use std::sync::LazyLock;
 
 pub struct Key {
     /// Table and key, with a dot.
@@ -12,9 +14,14 @@ pub struct Key {
     pub form: Form,
     pub project: Project,
     pub about: &'static str,
-    pub get: fn(&Policy) -> Value,
-    /// Gives the value a place; one of another form changes nothing.
-    pub set: fn(&mut Policy, Value),
+    value: KeyValue,
+}
+
+/// How a key's value is read and set; one of another form changes nothing.
+enum KeyValue {
+    Field(fn(&Policy) -> Value, fn(&mut Policy, Value)),
+    /// The switch of a danger rule.
+    Danger(&'static Rule),
 }
 
 /// What a project's file may do to the value it finds: always the stricter way, or nothing.
@@ -35,17 +42,19 @@ pub enum Project {
 /// `table.field: form, what a project may do, about;` for every key.
 macro_rules! keys {
     ($($table:ident . $field:ident: $form:expr, $project:ident, $about:literal;)+) => {
-        &[$(Key {
+        vec![$(Key {
             name: concat!(stringify!($table), ".", stringify!($field)),
             form: $form,
             project: Project::$project,
             about: $about,
-            get: |policy| Field::to_value(&policy.$table.$field),
-            set: |policy, value| {
-                if let Some(value) = Field::from_value(value) {
-                    policy.$table.$field = value;
-                }
-            },
+            value: KeyValue::Field(
+                |policy| Field::to_value(&policy.$table.$field),
+                |policy, value| {
+                    if let Some(value) = Field::from_value(value) {
+                        policy.$table.$field = value;
+                    }
+                },
+            ),
         }),+]
     };
 }
@@ -53,7 +62,20 @@ macro_rules! keys {
 const LEVEL: Form = Form::OneOf(Level::WORDS);
 
 /// In the order of the documentation.
-pub static KEYS: &[Key] = keys! {
+pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let switch = |rule: &'static Rule| Key {
+        name: rule.key,
+        form: Form::OneOf(DangerLevel::WORDS),
+        project: Project::Raise,
+        about: rule.reason,
+        value: KeyValue::Danger(rule),
+    };
+    fields().into_iter().chain(RULES.iter().map(switch)).collect()
+});
+
+/// The keys that are fields of the policy.
+fn fields() -> Vec<Key> {
+    keys! {
     mode.level: Form::OneOf(ModeLevel::WORDS), Raise,
         "how much of the loop is enforced; each gate below has its own level where a file names it";
     mode.observe: Form::Flag, Lower, "an older name of `level = \"observe\"`";
@@ -101,11 +123,30 @@ pub static KEYS: &[Key] = keys! {
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,
         "what a queue of runs does when one of them does not pass";
-};
+    }
+}
 
 impl Key {
     pub fn of(name: &str) -> Option<&'static Key> {
         KEYS.iter().find(|key| key.name == name)
+    }
+
+    pub fn get(&self, policy: &Policy) -> Value {
+        match &self.value {
+            KeyValue::Field(get, _) => get(policy),
+            KeyValue::Danger(rule) => policy.danger_level(rule).to_value(),
+        }
+    }
+
+    pub fn set(&self, policy: &mut Policy, value: Value) {
+        match &self.value {
+            KeyValue::Field(_, set) => set(policy, value),
+            KeyValue::Danger(rule) => {
+                if let Some(level) = DangerLevel::from_value(value) {
+                    policy.danger.insert(rule.id().to_owned(), level);
+                }
+            }
+        }
     }
 
     pub fn table(&self) -> &'static str {

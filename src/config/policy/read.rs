@@ -113,7 +113,7 @@ fn rehearsed(policy: &Policy, origins: &Origins) -> Option<Gates> {
 /// Gives every gate that no file has named the level of a mode.
 fn give_levels(policy: &mut Policy, origins: &Origins, mode: ModeLevel) {
     for key in KEYS.iter().filter(|key| key.table() == "gates" && origins.of(key.name).is_empty()) {
-        (key.set)(policy, Value::Text(mode.default_for(key.last()).word().to_owned()));
+        key.set(policy, Value::Text(mode.default_for(key.last()).word().to_owned()));
     }
     policy.gates.close = policy.gates.commit().min(policy.gates.push());
 }
@@ -240,18 +240,18 @@ impl Reading<'_> {
     fn set(&mut self, key: &'static Key, value: Value, name: &str, (at, value_at): (usize, usize)) {
         let place = self.place(at);
         if self.layer == Layer::User {
-            (key.set)(self.policy, value);
+            key.set(self.policy, value);
             self.origins.set(key.name, place);
             return;
         }
-        let now = (key.get)(self.policy);
+        let now = key.get(self.policy);
         match key.tightened(&now, value) {
             Ok(value) if value == now || key.project == Project::Add => {
-                (key.set)(self.policy, value);
+                key.set(self.policy, value);
                 self.origins.add(key.name, place);
             }
             Ok(value) => {
-                (key.set)(self.policy, value);
+                key.set(self.policy, value);
                 self.origins.set(key.name, place);
             }
             Err(what) => self.problem(value_at, name, what),

@@ -28,7 +28,7 @@ fn nothing_said_is_the_default() {
     let policy = Policy::default();
     assert_eq!(read(None, None).unwrap(), (policy.clone(), Origins::default()));
     assert_eq!(user("# nothing\n"), policy);
-    let levels = KEYS.iter().filter(|key| key.table() == "gates").map(|key| (key.get)(&policy));
+    let levels = KEYS.iter().filter(|key| key.table() == "gates").map(|key| key.get(&policy));
     assert!(levels.clone().count() == 9 && levels.into_iter().all(|l| l == Value::Text("enforce".into())));
     assert_eq!((policy.audit.rate.to_string(), policy.audit.at_least_every), ("0.1".to_owned(), 25));
 }

@@ -92,7 +92,7 @@ impl Protected {
 pub(super) type Component = Vec<Bit>;
 
 /// The components, lexically normalised, in lower case.
-fn components(bits: &[Bit]) -> Vec<Component> {
+pub(super) fn components(bits: &[Bit]) -> Vec<Component> {
     let mut all: Vec<Component> = Vec::new();
     for part in bits.split(|bit| *bit == Bit::Char('/')) {
         match part {
@@ -180,7 +180,7 @@ impl<'a> PlaceMap<'a> {
     }
 }
 
-fn names(path: &str) -> Vec<String> {
+pub(super) fn names(path: &str) -> Vec<String> {
     path.to_lowercase().split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
@@ -239,9 +239,17 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
         [projects, _] | [projects, _, _] if named(projects, "projects") && rest.last().is_some_and(unnamed) => {
             Some(SESSIONS)
         }
+        [plugins, file] if named(plugins, "plugins") && is_plugin_list(file) => Some(SETTINGS),
         [plugins, .., _] if named(plugins, "plugins") && rest[1..].iter().any(pattern::is_plugin) => Some(BINARY),
         _ => None,
     }
+}
+
+/// Without us in it, our plugin's hooks are gone.
+fn is_plugin_list(file: &Component) -> bool {
+    ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"]
+        .iter()
+        .any(|name| named(file, name))
 }
 
 fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, names: &[String], act: Act) -> bool {

@@ -1,6 +1,7 @@
 //! The guard against a corpus of lines, and against tools.
 
 mod corners;
+mod unasked;
 
 use super::{Protected, judge};
 use crate::model::verdict::Ruling;
@@ -107,6 +108,17 @@ fn tools_are_judged_by_what_they_write() {
         ("deny", "mcp__x__fetch_to_file", r#"{"path":"/home/u/.claude/settings.json"}"#),
         ("deny", "mcp__x__delete", r#"{"path":"~"}"#),
         ("deny", "mcp__x__delete", r#"{"path":"/"}"#),
+        ("deny", "mcp__fs__apply", r#"{"diff":"*** Update File: .claude/settings.json\n+x"}"#),
+        ("deny", "mcp__fs__apply_patch", r#"{"content":"--- a/.aops/config.toml\n+++ b/.aops/config.toml\n"}"#),
+        ("deny", "mcp__x__go", r#"{"patch":"diff --git a/x b/.claude/settings.local.json"}"#),
+        ("deny", "mcp__term__send_text", r#"{"content":"aops-hook clear-block --yes"}"#),
+        ("deny", "mcp__tmux__send", r#"{"text":"rm ~/.claude/settings.json"}"#),
+        ("deny", "mcp__fs__write_file", r#"{"path":["/home/u/.claude","settings.json"]}"#),
+        ("deny", "mcp__fs__write_file", r#"{"path":["/","home","u",".claude","settings.json"]}"#),
+        ("deny", "mcp__fs__write_file", r#"{"root":"/home/u","dir":".claude","name":"settings.json"}"#),
+        ("deny", "mcp__db__query", r#"{"sql":"COPY x TO '/home/u/.claude/settings.json'"}"#),
+        ("pass", "mcp__slack__post", r#"{"text":"--- a/.claude/settings.json"}"#),
+        ("pass", "mcp__slack__send_message", r#"{"text":"aops-hook clear-block --yes"}"#),
         ("pass", "mcp__x__delete_thing", r#"{"id":"."}"#),
         ("pass", "mcp__x__delete_thing", r#"{"id":".."}"#),
         ("pass", "mcp__x__move_card", r#"{"to":"/"}"#),

@@ -1,13 +1,11 @@
 //! Commands that need a person: our admin verbs, switching the client's hooks off, killing the client.
 
 use super::path::{self, Protected, pattern};
+use super::unguarded;
 use crate::model::event::EventKind;
 use crate::tool::targets::CommandRun;
 use aops_shell::syntax::{Bit, Word};
 use aops_shell::verbs::{self, Who};
-
-/// Options of the client that leave our hooks out.
-const UNHOOKED: [&str; 4] = ["--bare", "--safe-mode", "--settings", "--setting-sources"];
 
 /// The command as written, if it needs a person.
 pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String> {
@@ -26,8 +24,8 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
     for (at, word) in words.iter().enumerate() {
         let rest = &words[at + 1..];
         if is_own_program(protected, word) && needs_person(word, rest)
-            || is_client(word, at) && (unhooks(rest) || moved(run))
-            || word.is("claude") && is_unhooked(rest)
+            || is_client(word, at) && (unhooks(rest) || unguarded::is_moved(run))
+            || word.is("claude") && unguarded::is_unhooked(rest)
         {
             return Some(written());
         }
@@ -67,11 +65,6 @@ fn fits(bits: &[Bit], name: &str) -> bool {
     said > 3 && pattern::fits(&path::lower(bits), name)
 }
 
-/// The client is started with another configuration, in which our hooks are not registered.
-fn moved(run: &CommandRun) -> bool {
-    run.assigned.iter().any(|name| matches!(name.as_str(), "CLAUDE_CONFIG_DIR" | "HOME"))
-}
-
 fn needs_person(program: &Word, arguments: &[Word]) -> bool {
     let called = program.last_part().lossy();
     if called.get("aops-hook-".len()..).is_some_and(EventKind::is_event_name) {
@@ -100,24 +93,33 @@ fn is_client(word: &Word, at: usize) -> bool {
     whole.contains("@anthropic-ai/claude-code") || whole.ends_with("/bin/claude")
 }
 
-fn is_unhooked(arguments: &[Word]) -> bool {
-    let given = |word: &Word, option: &str| word.is(option) || word.starts_with(&format!("{option}="));
-    arguments.iter().any(|word| UNHOOKED.iter().any(|option| given(word, option)))
-}
-
 fn unhooks(arguments: &[Word]) -> bool {
-    let text: Vec<String> = arguments.iter().map(Word::lossy).collect();
-    if is_unhooked(arguments) {
+    if unguarded::is_unhooked(arguments) || unguarded::takes_us_away(arguments) {
         return true;
     }
-    let mut operands = text.iter().filter(|text| !text.starts_with('-')).map(String::as_str);
-    match (operands.next(), operands.next()) {
-        (Some("plugin" | "plugins"), Some(verb)) => matches!(verb, "disable" | "uninstall" | "remove" | "rm"),
-        (Some("config"), Some(_)) => {
-            text.iter().any(|text| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks"))
-        }
-        _ => false,
+    let text: Vec<String> = arguments.iter().map(Word::lossy).collect();
+    let named = |text: &String| text.eq_ignore_ascii_case("disableAllHooks") || text.eq_ignore_ascii_case("hooks");
+    text.iter().find(|text| !text.starts_with('-')).is_some_and(|verb| verb == "config") && text.iter().any(named)
+}
+
+/// Why a person is asked about this command, where one is there: it starts what no hook of ours sees, or brings programs that
+/// run without being asked.
+pub(super) fn asked(run: &CommandRun) -> Option<String> {
+    let words = &run.command.words;
+    let written = || words.iter().map(Word::lossy).collect::<Vec<_>>().join(" ");
+    if run.reads {
+        return None;
     }
+    if unguarded::is_other_client(run) {
+        return Some(format!("`{}` starts another agent, which no hook of ours sees", super::clip(&written())));
+    }
+    if unguarded::sets_git_program(run) {
+        return Some(format!("`{}` sets a program that git runs by itself", super::clip(&written())));
+    }
+    let brings = |at: usize| is_client(&words[at], at) && unguarded::brings_programs(&words[at + 1..]);
+    (0..words.len())
+        .any(brings)
+        .then(|| format!("`{}` brings programs that run without being asked", super::clip(&written())))
 }
 
 /// By name, by a variable that holds its process, or all processes at once.

@@ -70,3 +70,29 @@ fn block() {
     told(&working(), &event("SessionStart"), &beside, "block", "`other` is blocked");
     passes(&working(), &event("SessionStart"), &Context::default());
 }
+
+#[test]
+fn what_brings_programs_is_asked_about_where_a_person_is() {
+    let brings = |never| {
+        calls(CallContext { executable: Some(("`x` brings hooks".to_owned(), never)), ..CallContext::default() })
+    };
+    refused(&working(), &call("Write"), &brings(false), "guard", "no tool call may do this without a person");
+    let there = |context: Context| Context { attended: true, ..context };
+    refused(&working(), &call("Write"), &there(brings(true)), "guard", "no tool call may");
+    let said = judge(&working(), &call("Write"), &there(brings(false)));
+    assert!(said.ruling == Ruling::Ask && said.reason.contains("brings hooks"), "{said:?}");
+    let said = judge(&working(), &call("Write"), &Context { defers: true, ..brings(false) });
+    assert_eq!(said.ruling, Ruling::Defer);
+    let mut over = CallContext::default();
+    over.reach.over = true;
+    refused(&working(), &call("Bash"), &calls(over), "guard", "more paths");
+}
+
+#[test]
+fn what_a_skill_brings_waits_for_the_plan() {
+    let brought = calls(CallContext { brought: Some("`x` brings hooks".to_owned()), ..CallContext::default() });
+    passes(&working(), &call("Skill"), &brought);
+    let shut = with(|session| (session.state.phase, session.state.sandbox) = (Phase::Hydrate, Sandbox::Shut));
+    refused(&shut, &call("Skill"), &brought, "sandbox", "sandbox-brought.md");
+    passes(&shut, &call("Skill"), &does(Effect::Control));
+}

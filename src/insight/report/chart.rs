@@ -220,7 +220,8 @@ fn facts(out: &mut String, card: &Card) {
         let n = insights.files_changed.len();
         facts.push(("files", format!("{n}: {}", one_line(&insights.files_changed.join(", "), 120))));
     }
-    facts.extend(insights.stop_reason.as_ref().map(|reason| ("ended", one_line(reason, 60))));
+    facts.extend(insights.stop_reason.as_ref().map(|reason| ("last turn", one_line(reason, 60))));
+    facts.extend(insights.end_reason.as_ref().map(|reason| ("ended", one_line(reason, 60))));
     out.push_str("<dl>");
     for (name, words) in facts {
         let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", escape(&words));

@@ -51,6 +51,7 @@ fn all() -> Vec<Fact> {
         reason: text(),
         tests: true,
         rehearsed: said(),
+        result: Some(ToolResult::default()),
         schedules: text(),
         starts: Some(Starts::default()),
         to: CallState::Denied,

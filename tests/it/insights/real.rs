@@ -39,7 +39,7 @@ fn the_whole_loop_in_the_client_is_told_right() {
         "subagents_invoked": ["prompt-hydrator", "qa-verifier", "framework"], "subagent_count": 3,
         "tool_calls": {"completed": 4, "failed": 0, "denied": 0}, "files_changed": ["hello.txt"],
         "gates": {"qa": 1}, "acceptance_criteria_count": 2, "user_prompts": ["add a greeting"],
-        "stop_reason": "other", "custodiet_blocks": 0, "proposed_changes": ["write the test first"],
+        "stop_reason": "end_turn", "end_reason": "other", "custodiet_blocks": 0, "proposed_changes": ["write the test first"],
     });
     for (name, value) in wanted.as_object().unwrap() {
         assert_eq!(&found[name], value, "{name} in {found:#}");

@@ -45,7 +45,13 @@ fn shape(name: &str, samples: &[&Value]) -> Value {
         let those: Vec<&Value> = samples.iter().copied().filter(|sample| kind(sample) == *one).collect();
         match *one {
             "object" if MAPS.contains(&name) => schema["additionalProperties"] = values(&those),
-            "object" => members(&mut schema, &those),
+            "object" => {
+                members(&mut schema, &those);
+                if name == "result" {
+                    // Of a call's result `head` is its first lines.
+                    schema["properties"]["head"] = json!({"type": "string"});
+                }
+            }
             "array" => items(name, &mut schema, &those),
             "string" => text(name, &mut schema, types.contains(&"null")),
             "integer" if matches!(name, "schema" | "format") => schema["const"] = json!(1),

@@ -6,7 +6,7 @@ use aops_hook::checkpoint::form::{
 use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
 use aops_hook::config::policy::check::Moment;
 use aops_hook::config::policy::{ModeLevel, Policy};
-use aops_hook::model::call::{CallKey, CallState, Effect};
+use aops_hook::model::call::{CallKey, CallState, Effect, ToolResult};
 use aops_hook::model::phase::Phase;
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
@@ -417,6 +417,7 @@ fn step() -> Step {
         reason: some(),
         tests: true,
         rehearsed: Some(said()),
+        result: Some(ToolResult { bytes: 1, head: text(), sha256: digest(), tail: text() }),
         schedules: Some(digest()),
         starts: Some(Starts { client: text(), name: text() }),
         to: CallState::Denied,
@@ -506,6 +507,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         prompt_id: None,
         reason: None,
         rehearsed: None,
+        result: None,
         schedules: None,
         starts: None,
         todos: None,

@@ -63,14 +63,12 @@ pub(super) enum ClassRule {
     Reads,
     /// It reads with the options of its row.
     Listed,
-    /// It reads with these verbs and the options of its row, or when asked for its version.
-    Verbs(&'static [&'static str]),
-    /// The same, and one of these options must be there.
+    /// It reads with the options of its row, and the first of them must hold one of these.
     Needs(&'static [&'static str]),
-    /// The same, with at most this many operands.
+    /// It reads with the options of its row and at most this many operands.
     AtMost(usize),
     Rule(fn(&Invocation) -> Class),
-    /// A write, unless it is asked for its version.
+    /// A write, unless it is asked for its version or is a tool with a verb that looks.
     Unknown,
 }
 

@@ -17,8 +17,9 @@ pub(super) const WGET: &str = "-qSv46 -O= -T= -t= -U= --quiet --spider --server-
 pub(super) const ARIA2C: &str = "-o= --out= -l= --log= --save-session= -d= --dir=";
 /// Options that name files or the folder they go to.
 const CURL_FILES: &str = "-o> -D> -c> --output> --dump-header> --cookie-jar> --trace> --trace-ascii> --stderr> \
-    -O --remote-name --remote-name-all --output-dir=";
-const WGET_FILES: &str = "-O> -o> -a> --output-document> --output-file> --append-output> -P= --directory-prefix=";
+    --hsts> --alt-svc> --etag-save> --libcurl> -O --remote-name --remote-name-all --output-dir= -K= --config=";
+const WGET_FILES: &str = "-O> -o> -a> --output-document> --output-file> --append-output> --save-cookies> --hsts-file> --warc-file> \
+    --warc-tempdir> --rejected-log> -P= --directory-prefix=";
 
 /// Prints what an address holds.
 pub(super) fn curl(command: &Invocation) -> Class {
@@ -49,9 +50,11 @@ pub(super) fn wget(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let nowhere = |word: &Word| word.is("-") || is_nowhere(word);
     let mut kept = sorted.values(&["-O", "--output-document"]).peekable();
-    let prints = kept.peek().is_some() && kept.all(nowhere) || sorted.has(&["--spider", "--version", "--help"]);
-    let asks = sorted.values(&["--method"]).all(|word| word.is("GET") || word.is("HEAD"));
-    command.reads_if(prints && asks, "")?;
+    let asks = kept.peek().is_none()
+        && (sorted.has(&["--spider"]) || command.arguments.len() == 1 && sorted.has(&["--version", "--help"]));
+    let prints = asks || kept.peek().is_some() && kept.all(nowhere);
+    let gets = sorted.values(&["--method"]).all(|word| word.is("GET") || word.is("HEAD"));
+    command.reads_if(prints && gets, "")?;
     addresses(command, sorted.operands.iter().copied())
 }
 
@@ -83,6 +86,9 @@ fn kept(sorted: &Sorted, by_address: bool) -> Touched {
     let mut files = all(&sorted.written, Act::Write);
     let folder = sorted.values(&["-P", "--output-dir", "--directory-prefix"]).next().cloned();
     let folder = folder.unwrap_or_else(|| Word::of("."));
+    // `curl --output-dir folder -o name`
+    let placed = sorted.written.iter().map(|name| (name.from_folder(&folder), Act::Write));
+    files.extend(placed.collect::<Files>());
     let names = sorted.operands.iter().filter(|_| by_address).map(|word| word.last_part());
     files.extend(names.map(|name| (name.from_folder(&folder), Act::Write)));
     Touched::files(files)

@@ -2,16 +2,16 @@
 //! hold is hidden but where it goes is not; `tee`, `dd`, `date` and others.
 
 use super::command::{Act, Class, Files, Invocation, Touched, all, every, is_nowhere};
-use super::options::shown;
+use super::options::{WordShape, shape, shown};
 use super::programs;
 use crate::effect::Effect;
 use crate::syntax::{Bit, Word};
 
 pub(super) const COPY: &str = "-rRaTsn -t= --target-directory= --recursive --archive --no-target-directory --symbolic \
-    --no-dereference --del --delete";
+    --no-dereference --del --delete --parents";
 
 /// The same for commands that know no `-t FOLDER`: `rsync -rt a b` keeps times.
-pub(super) const NO_TARGET: &str = "-rRaTsn --recursive --archive --del --delete";
+pub(super) const NO_TARGET: &str = "-rRaTsn --recursive --archive --del --delete --relative";
 
 pub(super) fn copied(command: &Invocation) -> Touched {
     let moves = matches!(command.name, "mv" | "gmv");
@@ -28,7 +28,16 @@ fn put(command: &Invocation, source: Act) -> Files {
     let whole = matches!(name, "mv" | "gmv" | "ln" | "link" | "gln" | "ditto")
         || sorted.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
     let renames = sorted.has(&["-T", "--no-target-directory"]) || name == "ditto";
+    let keeps_path = sorted.has(&["--parents", "--relative"]) || name == "rsync" && sorted.has(&["-R"]);
     for word in &sources {
+        if whole {
+            files.extend(held(word));
+        }
+        if keeps_path {
+            let path = word.bits.iter().copied().skip_while(|bit| *bit == Bit::Char('/')).collect();
+            let path = Word { bits: path, ..Word::default() }.from_folder(target);
+            files.extend([(path.clone(), Act::Write), (path, Act::Merge)]);
+        }
         let inside = word.last_part();
         let mirrored = inside.is(".") || (name == "rsync" && word.lossy().ends_with('/'));
         if mirrored || renames && whole && name != "mv" {
@@ -44,6 +53,54 @@ fn put(command: &Invocation, source: Act) -> Files {
         files.push((target.clone(), Act::Become));
     }
     files.push((target.clone(), Act::Write));
+    files
+}
+
+/// What a folder may hold that is taken as a whole, two levels deep.
+fn held(folder: &Word) -> Files {
+    let below = |depth: usize| {
+        let bits = [Bit::Char('/'), Bit::Star].repeat(depth);
+        Word { bits: [&folder.bits[..], &bits].concat(), ..folder.clone() }
+    };
+    vec![(below(1), Act::Copy), (below(2), Act::Copy)]
+}
+
+/// Programs that print what a file holds, perhaps in another form.
+#[rustfmt::skip]
+static DUMPING: &[&str] = &[
+    "awk", "base32", "base64", "basenc", "bzip2", "cat", "curl", "cut", "dd", "fold", "gzip", "head", "hexdump", "iconv", "lz4", "nl", "od",
+    "openssl", "perl", "pv", "rev", "sed", "sort", "strings", "tac", "tail", "tee", "tr", "uniq", "uuencode", "xxd", "xz", "zstd",
+];
+
+/// Programs that keep what a file holds, in a file of their own.
+#[rustfmt::skip]
+static KEEPING: &[&str] = &[
+    "7z", "7za", "7zr", "7zz", "ar", "bsdtar", "bzip2", "cpio", "csplit", "dd", "ditto", "gtar", "gzip", "llvm-objcopy", "lz4", "objcopy", "pax",
+    "rar", "split", "strip", "tar", "tee", "upx", "xz", "zip", "zstd",
+];
+
+/// Files of which a copy is made: what a program dumps where its output is kept, and what an archiver takes in.
+pub(super) fn copies(command: &Invocation) -> Files {
+    let (name, simple) = (command.name, command.simple);
+    let keeps = KEEPING.contains(&name);
+    let is_kept = !simple.writes.is_empty()
+        || command.arguments.iter().any(|word| word.starts_with("-o") || word.starts_with("--output"));
+    if !(keeps || is_kept && DUMPING.contains(&name)) {
+        return Vec::new();
+    }
+    let folder = command.sort_by(&["-C= --directory="]).values(&["-C", "--directory"]).next().cloned();
+    let mut files = Vec::new();
+    for word in
+        command.arguments.iter().chain(&simple.arriving).flat_map(|word| std::iter::once(word).chain(&word.named))
+    {
+        let address = word.starts_with("file://").then(|| word.after(7));
+        let parts =
+            [Some(word.clone()), word.past('='), address, folder.as_ref().map(|folder| word.from_folder(folder))];
+        for part in parts.into_iter().flatten() {
+            files.extend(held(&part).into_iter().filter(|_| keeps));
+            files.push((part, Act::Copy));
+        }
+    }
     files
 }
 
@@ -105,17 +162,71 @@ pub(super) fn opened(command: &Invocation) -> Touched {
     Touched { files: if looks { Vec::new() } else { all(sorted.operands, Act::Write) }, programs, ..Touched::default() }
 }
 
+/// What lets `tar` list.
+const TAR: &str = "-tvzjJa -f= -C= --list --file= --verbose --gzip --bzip2 --xz --zstd --auto-compress --wildcards \
+    --strip-components= --exclude= --full-time --numeric-owner --utc";
+
 /// `tar` reads if it only lists.
 pub(super) fn tar(command: &Invocation) -> Class {
-    let first = command.arguments.first().filter(|word| word.is_firm()).map(Word::lossy);
-    let letters = first.as_deref().map(|text| text.trim_start_matches('-')).unwrap_or_default();
-    let lists = letters.contains('t') && letters.chars().all(|c| "tvzjJaf".contains(c));
+    let mut arguments = command.arguments.to_vec();
+    if let Some(first) = arguments.first_mut().filter(|first| !first.starts_with("-")) {
+        // `tar tf a.tar`: the old way to write options, whose values follow all letters.
+        let text = first.lossy();
+        command.reads_if(first.is_firm() && !text.trim_end_matches('f').contains('f'), &text)?;
+        first.bits.insert(0, Bit::Char('-'));
+    }
     // `host:archive` is fetched by a program of its own.
-    let remote = command.arguments.iter().any(|word| word.lossy().contains(':'));
-    let rest = Invocation { arguments: command.arguments.get(1..).unwrap_or_default(), ..*command };
-    command.reads_if(lists && !remote, letters)?;
-    rest.sorted_by(&["-tvzjJa -f= -C= --file= --verbose --gzip --wildcards --strip-components= --exclude="])?;
-    command.reads_if(true, "")
+    let remote = arguments.iter().any(|word| word.lossy().contains(':'));
+    let first = arguments.first().map(Word::lossy).unwrap_or_default();
+    let sorted = Invocation { arguments: &arguments, ..*command }.sort_by(&[TAR]);
+    command.reads_if(sorted.odd.is_none() && sorted.has(&["-t", "--list"]) && !remote, &first)
+}
+
+/// `xxd` takes each option as a word of its own; a second file is the output.
+pub(super) fn xxd(command: &Invocation) -> Class {
+    const ALONE: [&str; 15] =
+        ["-a", "-b", "-C", "-d", "-E", "-e", "-i", "-p", "-ps", "-plain", "-r", "-u", "-v", "--version", "-version"];
+    const VALUED: [&str; 7] = ["-c", "-g", "-l", "-n", "-o", "-R", "-s"];
+    let (mut words, mut files) = (command.arguments.iter(), 0);
+    while let Some(word) = words.next() {
+        let text = word.lossy();
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'x');
+        let glued = text.get(..2).is_some_and(|name| VALUED.contains(&name)) && digits(&text[2..]);
+        let known = match shape(word, command.line) {
+            WordShape::Operand => {
+                files += 1;
+                files == 1 && !word.is_several()
+            }
+            WordShape::Option if VALUED.contains(&text.as_str()) => words.next().is_some_and(Word::is_firm),
+            WordShape::Option => word.is_firm() && (glued || ALONE.contains(&text.as_str())),
+            WordShape::Either => false,
+        };
+        command.reads_if(known, &text)?;
+    }
+    Ok(Effect::Read)
+}
+
+/// `ldd` may run what it looks at; what the system brought is fine.
+pub(super) fn ldd(command: &Invocation) -> Class {
+    let folders = ["/bin/", "/usr/", "/lib/", "/lib64/", "/sbin/"];
+    let known = |word: &&Word| {
+        word.is_firm() && folders.iter().any(|folder| word.starts_with(folder)) && !word.lossy().contains("..")
+    };
+    let sorted = command.sorted()?;
+    command.unless(sorted.operands.into_iter().find(|word| !known(word)))
+}
+
+/// `sysctl name` shows, `sysctl name=value` sets.
+pub(super) fn sysctl(command: &Invocation) -> Class {
+    command.unless(command.sorted()?.operands.into_iter().find(|word| word.lossy().contains('=') || !word.is_firm()))
+}
+
+/// `bash -n file` looks for mistakes and runs nothing.
+pub(super) fn checked(command: &Invocation) -> Class {
+    let versioned = matches!(command.arguments, [only] if only.is_firm() && only.is("--version"))
+        && matches!(command.name, "bash" | "zsh");
+    let checks = matches!(command.arguments, [first, file] if first.is_firm() && first.is("-n") && shape(file, command.line) == WordShape::Operand);
+    command.reads_if(versioned || checks, "")
 }
 
 /// `gzip` reads if it prints, lists or tests; else it replaces the file. Without a file it is a filter.
@@ -161,6 +272,13 @@ pub(super) fn unpacked_by_7z(command: &Invocation) -> Touched {
     into(command.arguments.iter().filter(|word| !word.is_option()), folder)
 }
 
+/// Each argument may be the folder that an archive is unpacked into.
+pub(super) fn unpacked_anywhere(command: &Invocation) -> Touched {
+    let mut files = every(command.arguments);
+    files.extend(all(command.arguments, Act::Into));
+    Touched::files(files)
+}
+
 fn into<'w>(members: impl Iterator<Item = &'w Word>, folder: Option<Word>) -> Touched {
     let folder = folder.unwrap_or_else(|| Word::of("."));
     let mut files: Vec<_> = members.map(|member| (member.from_folder(&folder), Act::Write)).collect();
@@ -197,8 +315,9 @@ pub(super) fn date(command: &Invocation) -> Class {
     command.unless(sorted.operands.into_iter().find(|word| !word.starts_with("+") && !converts))
 }
 
-/// A `+` begins a command of its own.
+/// A `+` begins a command of its own, and behind a `$` another option may stand.
 pub(super) fn less(command: &Invocation) -> Class {
+    command.unless(command.arguments.iter().find(|word| word.bits.contains(&Bit::Char('$'))))?;
     command.unless(command.sorted()?.operands.into_iter().find(|word| word.starts_with("+")))
 }
 

@@ -57,6 +57,13 @@ pub(super) const FD: &str = "-HIusigFalLp01q -d= -t= -e= -E= -S= -o= -c= -j= -C=
     --base-directory= --max-results= --changed-within= --changed-before= --strip-cwd-prefix --quiet --and= --format= \
     --prune --one-file-system --version --help";
 
+/// `rg` with files of a listing: `git ls-files | xargs rg x`.
+pub(super) fn rg(command: &Invocation) -> Class {
+    let own: Vec<Word> = command.arguments.iter().filter(|word| !word.lists_files).cloned().collect();
+    let sorted = Invocation { arguments: &own, ..*command }.sort_by(&[command.options]);
+    sorted.odd.map_or(Ok(Effect::Read), |odd| Err(command.refusal(&odd)))
+}
+
 /// Where the command begins that `fd` runs for what it finds.
 fn executes(command: &Invocation) -> Option<usize> {
     let executing = ["-x", "-X", "--exec", "--exec-batch"];

@@ -113,9 +113,15 @@ fn lists(sorted: &Sorted) -> bool {
     sorted.operands.is_empty() || sorted.has(&patterns)
 }
 
-/// Verbs that look or change by what follows them.
+/// Verbs that look or change by what follows them: the first word, or what stands behind options that may come first.
 fn by_operands(verb: &str, command: &Invocation) -> Class {
-    let first = command.arguments.iter().find(|word| !word.is_option());
+    let first = command.arguments.first();
+    let leading = ["-v", "--verbose", "-q", "--quiet"];
+    let skips = matches!(verb, "notes" | "remote" | "submodule")
+        && first.is_some_and(|word| {
+            word.is_firm() && (leading.iter().any(|option| word.is(option)) || word.starts_with("--ref="))
+        });
+    let first = if skips { command.arguments.get(1) } else { first };
     let sub = first.filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
     if let Some((.., lists)) = SUBVERBS.iter().find(|(name, subs, _)| {
         // Nothing in the list stands for no operand, which one that is not certain is not.
@@ -128,11 +134,12 @@ fn by_operands(verb: &str, command: &Invocation) -> Class {
         "remote" if sub == "show" || sub == "get-url" => {
             !command.sorted_by(&["-nv --push --all"])?.operands.into_iter().any(is_program)
         }
-        "reflog" if !matches!(sub.as_str(), "expire" | "delete" | "drop" | "write") => {
-            command.sorted_by(&[DIFF, LOG]).is_ok()
+        "reflog" => {
+            let changes = |word: &Word| ["expire", "delete", "drop", "write"].iter().any(|verb| word.is(verb));
+            command.sorted_by(&[DIFF, LOG]).is_ok() && !command.arguments.iter().any(changes)
         }
-        "symbolic-ref" => command.sorted_by(&["-q --short --quiet --no-recurse"])?.operands.len() == 1,
-        "config" => return config(command, &sub),
+        "symbolic-ref" => is_one(&command.sorted_by(&["-q --short --quiet --no-recurse"])?),
+        "config" => return config(command),
         "clean" => command.sorted_by(&["-ndxXq -e= --dry-run --exclude="])?.has(&["-n", "--dry-run"]),
         "apply" => command
             .sorted_by(&["-p= -R --check --stat --numstat --summary --reverse --verbose --directory="])?
@@ -142,18 +149,25 @@ fn by_operands(verb: &str, command: &Invocation) -> Class {
     command.reads_if(looks, &sub)
 }
 
+/// One operand, which stays one.
+fn is_one(sorted: &Sorted) -> bool {
+    matches!(sorted.operands.as_slice(), [only] if !only.is_several())
+}
+
 /// Reads one key, or lists them; a second operand would be the new value.
-fn config(command: &Invocation, sub: &str) -> Class {
+fn config(command: &Invocation) -> Class {
     let sorted = command.sorted_by(&[
         "-lz -f= --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --global --local --system \
          --worktree --file= --blob= --type= --bool --int --path --null --name-only --show-origin --show-scope --includes \
          --no-includes --default= --all --regexp --value= --fixed-value --url= --no-type",
     ])?;
+    let first = command.arguments.first().filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
     let named = sorted.options.iter().any(|(name, _)| name.starts_with("--get"));
-    let lists = sorted.has(&["-l", "--list"]) || matches!(sub, "get" | "list");
-    let splits = sorted.operands.iter().any(|word| word.splits && word.shifts.is_some());
-    let plain = sorted.operands.len() == 1 && !splits && !matches!(sub, "edit" | "set" | "unset");
-    command.reads_if(named || lists || plain, sub)
+    let lists = sorted.has(&["-l", "--list"]) || matches!(first.as_str(), "get" | "list");
+    let changes =
+        |word: &&Word| ["edit", "set", "unset", "rename-section", "remove-section"].iter().any(|verb| word.is(verb));
+    let plain = is_one(&sorted) && !sorted.operands.iter().any(changes);
+    command.reads_if(named || lists || plain, &first)
 }
 
 /// Verbs that put files of the index or a commit into the tree.
@@ -299,7 +313,7 @@ fn patched(command: &Invocation) -> Files {
 }
 
 /// The paths in one line of a patch, without the letter git puts before them.
-fn named(line: &str) -> Vec<&str> {
+pub fn named(line: &str) -> Vec<&str> {
     #[rustfmt::skip]
     const HEADS: [&str; 11] = [
         "+++ ", "--- ", "Index: ", "rename to ", "rename from ", "copy to ", "copy from ",

@@ -42,8 +42,11 @@ pub(super) fn shape(word: &Word, line: &Line) -> WordShape {
     if word.shifts != Some(0) {
         let begins = word.bits.first() == Some(&Bit::Char('-'));
         let dash = begins && (word.bits.len() > 1 || word.shifts == Some(1));
+        // A pattern may find a file whose name begins with a dash.
+        let globs = matches!(word.bits.first(), Some(Bit::Star | Bit::One));
         return match dash {
             true => WordShape::Option,
+            false if globs => WordShape::Either,
             // A word that begins as written but splits may go on as an option.
             false if word.splits && !is_plain(word, line) => WordShape::Either,
             false => WordShape::Operand,
@@ -55,7 +58,7 @@ pub(super) fn shape(word: &Word, line: &Line) -> WordShape {
 /// Every value its variables may have is a known word and no option.
 fn is_plain(word: &Word, line: &Line) -> bool {
     let mut variables = word.filled.iter().chain(&word.unknown).peekable();
-    let programs = word.bits.iter().filter(|bit| **bit == Bit::Any).count() > word.sums;
+    let programs = word.bits.iter().filter(|bit| **bit == Bit::Any).count() > word.sums + word.commits;
     let only_sums = variables.peek().is_none() && !programs;
     let named = variables.peek().is_some();
     let plain = variables.all(|name| line.variables.get(name).is_some_and(|held| held.plain));

@@ -27,9 +27,19 @@ pub(super) fn aops_hook(command: &Invocation) -> Class {
 pub(super) const BD: &str = "-qvh --global --json --profile --quiet --readonly --sandbox --verbose --help --version \
     --actor= --db= --dolt-auto-commit=";
 
-/// The tracker, except for what it does to the repository and its own storage.
+/// Verbs that keep to issues and notes. Not so those that set up the repository, the client's settings or its own storage:
+/// `setup`, `init`, `hooks`, `doctor`, `dolt`, `sync`, `migrate`, …
+#[rustfmt::skip]
+static TRACKING: &[&str] = &[
+    "activity", "assign", "audit", "blocked", "children", "claim", "close", "comment", "comments", "context", "count", "create", "create-form",
+    "defer", "dep", "diff", "duplicate", "duplicates", "epic", "export", "find-duplicates", "forget", "gate", "get", "graph", "help",
+    "history", "human", "info", "label", "link", "lint", "list", "memories", "new", "note", "orphans", "ping", "prime", "priority", "q",
+    "query", "quickstart", "ready", "recall", "remember", "reopen", "search", "set-state", "show", "stale", "state", "stats",
+    "status", "statuses", "supersede", "tag", "todo", "types", "undefer", "update", "version", "where", "whoami",
+];
+
+/// The tracker, by its verb. Before it only its own global options stand.
 pub(super) fn tracker(command: &Invocation) -> Class {
-    const REACHING: [&str; 3] = ["sync", "hooks", "dolt"];
     let written = |word: &&Word| word.starts_with("--out") || word.starts_with("-o");
     if let Some(word) = command.arguments.iter().find(written) {
         return Err(command.refusal(&word.lossy()));
@@ -37,21 +47,20 @@ pub(super) fn tracker(command: &Invocation) -> Class {
     let mut words = command.arguments.iter();
     while let Some(word) = words.next() {
         let text = word.lossy();
-        let option = word.is_option();
-        let bare = option && !text.contains('=');
-        let listed = |sign: &str| BD.split(' ').any(|row| row.strip_suffix(sign) == Some(text.as_str()));
-        if word.shifts == Some(0) || word.splits || bare && !word.is_firm() {
+        let name = text.split('=').next().unwrap_or_default();
+        let listed = |sign: &str| {
+            BD.split(' ').any(|row| row.strip_suffix(sign) == Some(name) && row.ends_with('=') != sign.is_empty())
+        };
+        let known = word.is_firm() || text.contains('=') && word.shifts.is_none_or(|at| at > name.chars().count());
+        if !known || word.splits {
             return Err(command.refusal(&text));
         }
-        let reaches = |word: &Word| REACHING.iter().any(|verb| word.is(verb));
-        let unknown = bare && !listed("") && !matches!(text.as_str(), "-q" | "-v" | "-h");
-        if bare && listed("=") {
-            words.next();
-        } else if unknown && words.clone().take(2).any(reaches) || !option && reaches(word) {
-            return Err(command.refusal(&text));
-        } else if unknown || !option {
-            // An unknown option may take a word with it, so that the verb is not certain.
-            break;
+        match word.is_option() {
+            true if text.contains('=') && (listed("=") || listed("")) => {}
+            true if listed("=") => drop(words.next()),
+            true if listed("") || matches!(name, "-q" | "-v" | "-h") => {}
+            false if TRACKING.contains(&name) => return Ok(Effect::Tracker),
+            _ => return Err(command.refusal(&text)),
         }
     }
     Ok(Effect::Tracker)

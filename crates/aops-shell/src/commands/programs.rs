@@ -121,6 +121,11 @@ pub(super) fn interpreted(command: &Invocation) -> Touched {
         // `python -m json.tool in [out]` is how people look at settings.
         let reading = matches!(module.as_str(), "json.tool" | "tokenize" | "ast" | "py_compile" | "dis");
         operands.retain(|word| !word.is(&module));
+        if matches!(module.as_str(), "zipfile" | "tarfile" | "venv" | "virtualenv") {
+            let files =
+                all(operands.iter().copied(), Act::Into).into_iter().chain(all(operands.iter().copied(), Act::Write));
+            return Touched { files: files.collect(), programs, ..Touched::default() };
+        }
         operands.drain(..usize::from(reading).min(operands.len()));
     } else if matches!(name, "perl" | "ruby") && !code.is_empty() && !sorted.has(&["-i"]) {
         // `perl -ne '…' file` reads its files; a script's arguments may be written.

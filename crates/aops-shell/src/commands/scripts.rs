@@ -16,7 +16,7 @@ const PROGRAMS: &str = "-e= -f= --expression= --file=";
 pub(super) fn sed(command: &Invocation) -> Class {
     let sorted = command.sorted()?;
     let (scripts, _) = scripts(&sorted);
-    let shown = sorted.has(&["--version", "--help"]);
+    let shown = matches!(command.arguments, [only] if only.is("--version") || only.is("--help"));
     let texts: Option<Vec<String>> = scripts.iter().map(|word| text(word, command.line)).collect();
     match texts {
         _ if shown => Ok(Effect::Read),
@@ -118,18 +118,25 @@ fn address(rest: &mut Peekable<Chars>) -> bool {
 
 /// Text up to an unescaped sign. Whether the sign ends it in brackets differs between systems.
 fn delimited(rest: &mut impl Iterator<Item = char>, sign: char, is_pattern: bool) -> bool {
-    let (mut bracket, mut odd) = (false, false);
+    // In brackets: how many characters since they were opened, and whether a class such as `[:alpha:]` is open in them.
+    let (mut bracket, mut class, mut before, mut odd): (Option<usize>, _, _, _) = (None, false, ' ', false);
     while let Some(c) = rest.next() {
-        match c {
-            '\\' => {
+        match (c, bracket) {
+            ('\\', _) => {
                 rest.next();
+                bracket = bracket.map(|count| count + 1);
             }
-            '[' => bracket = is_pattern,
-            ']' => bracket = false,
-            '\n' if sign != '\n' => odd = true,
-            _ if c == sign => return !bracket && !odd,
+            _ if c == sign => return bracket.is_none() && !odd,
+            ('[', None) => bracket = is_pattern.then_some(0),
+            ('^', Some(0)) if before == '[' => {}
+            ('[', Some(count)) => (class, bracket) = (true, Some(count + 1)),
+            (']', Some(_)) if class && matches!(before, ':' | '.' | '=') => class = false,
+            (']', Some(1..)) => (bracket, class) = (None, false),
+            (_, Some(count)) => bracket = Some(count + 1),
+            ('\n', None) if sign != '\n' => odd = true,
             _ => {}
         }
+        before = c;
     }
     false
 }
@@ -159,7 +166,8 @@ fn function(rest: &mut Peekable<Chars>) -> bool {
             true
         }
         Some(':' | 'b' | 't' | 'T') => {
-            while rest.next_if(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '.' | '-')).is_some() {}
+            while rest.next_if_eq(&' ').is_some() {}
+            while rest.next_if(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-')).is_some() {}
             ended(rest)
         }
         // Text to the end of the line; a backslash takes the next line along.
@@ -184,8 +192,14 @@ fn ended(rest: &mut Peekable<Chars>) -> bool {
 pub(super) const AWK: &str = "-F= -v= --posix --re-interval --field-separator= --assign= --version";
 
 pub(super) fn awk(command: &Invocation) -> Class {
-    let sorted = command.sorted()?;
-    if sorted.has(&["--version"]) {
+    // Behind the program stand its arguments, whatever they look like.
+    let (mut end, words) = (0, command.arguments);
+    while words.get(end).is_some_and(Word::is_option) {
+        end += 1 + usize::from(words[end].is("-v") || words[end].is("-F"));
+    }
+    let own = &words[..words.len().min(end + 1)];
+    let sorted = Invocation { arguments: own, ..*command }.sorted()?;
+    if matches!(command.arguments, [only] if only.is("--version")) {
         return Ok(Effect::Read);
     }
     match sorted.operands.first().and_then(|word| text(word, command.line)) {
@@ -276,6 +290,11 @@ impl AwkReader<'_> {
                 self.before = LastToken::Bracket;
             }
             ' ' | '\t' | '\r' => self.rest = &self.rest[1..],
+            // Behind `x++` it divides, before `++x` it does not.
+            '+' | '-' if next == Some(c) => {
+                self.pass(2);
+                self.before = LastToken::Bracket;
+            }
             _ => self.pass(1),
         }
         true
@@ -294,7 +313,12 @@ impl AwkReader<'_> {
         match word {
             "system" | "extension" => return false,
             "print" | "printf" => (self.printing, self.before) = (Some(0), LastToken::Other),
-            "return" | "in" | "case" | "else" | "do" | "if" | "while" => self.before = LastToken::Other,
+            // Without brackets behind it, what it takes may be a pattern.
+            "getline" | "length" => self.before = LastToken::Bracket,
+            "return" | "in" | "case" | "else" | "do" | "if" | "while" | "exit" | "delete" | "for" | "function"
+            | "func" | "next" | "nextfile" | "break" | "continue" | "default" | "switch" | "BEGIN" | "END" => {
+                self.before = LastToken::Other;
+            }
             _ => {}
         }
         true

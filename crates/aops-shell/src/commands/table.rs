@@ -4,34 +4,39 @@
 //! lists are sorted, and no name is in two of them.
 
 use super::command::Act;
-use super::command::ClassRule::{self, AtMost, Listed, Needs, Reads, Rule, Unknown, Verbs};
+use super::command::ClassRule::{self, AtMost, Listed, Needs, Reads, Rule, Unknown};
 use super::command::Touches::{
     self, ChangesBy, Every, Nothing, Operands, Outputs, Remote, Runs, RunsBy, Scripted, Second,
 };
 use super::command::{Invocation, Row};
-use super::{builtin, fetch, files, find, git, own, programs, scripts};
+use super::{builtin, condition, fetch, files, find, git, own, programs, scripts};
 
 /// Commands that share a row, each list sorted.
 #[rustfmt::skip]
 static GROUPS: &[(&[&str], Row)] = &[
     // They only read, however they are called.
-    (&[":", "arch", "b2sum", "base32", "basename", "break", "cal", "cat", "cd", "cksum", "clear", "cmp", "colordiff",
-        "column", "comm", "continue", "cut", "df", "dig", "dirname", "dirs", "du", "echo", "egrep", "envsubst",
-        "exa", "exit", "expand", "expr", "eza", "factor", "false", "fgrep", "findmnt", "fmt", "fold", "free",
-        "getconf", "getent", "getfacl", "grep", "groups", "hd", "head", "help", "hexdump", "hexyl", "host", "id",
-        "join", "jq", "last", "locale", "locate", "logname", "look", "ls", "lsattr", "lsb_release", "lsblk", "lscpu",
-        "lspci", "lsusb", "md5", "md5sum", "namei", "netstat", "nl", "nproc", "nslookup", "numfmt", "od", "paste",
-        "pgrep", "pidof", "popd", "pr", "printenv", "ps", "pstree", "pushd", "pwd", "readelf", "readlink",
-        "realpath", "return", "rev", "seq", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum",
-        "shellcheck", "shift", "sleep", "stat", "strings", "sum", "sw_vers", "tac", "tail", "times", "tr", "true",
-        "tsort", "tty", "type", "ulimit", "umask", "uname", "unexpand", "uptime", "users", "vmstat", "w", "wait",
-        "wc", "whatis", "whereis", "which", "who", "whoami", "yes", "zgrep", "zipinfo"], row("", Reads, Nothing)),
+    (&[":", "b2sum", "base32", "basename", "basenc", "cal", "cat", "cd", "cksum", "clear", "cmp", "column", "comm",
+        "csvcut", "csvlook", "csvstat", "cut", "df", "dig", "dirname", "dirs", "du", "echo", "egrep",
+        "envsubst", "exa", "expand", "expr", "eza", "factor", "false", "fgrep", "findmnt", "fmt", "fold", "free",
+        "getconf", "getent", "getfacl", "getfattr", "grep", "groups", "hd", "head", "help", "hexdump", "hexyl",
+        "host", "id", "ioreg", "iostat", "ipcs", "join", "jq", "kextstat", "last", "locale", "locate",
+        "logname", "look", "ls", "lsattr", "lsb_release", "lsblk", "lscpu", "lsipc", "lslocks", "lsmod", "lsns",
+        "lspci", "lsscsi", "lsusb", "md5", "md5sum", "mdfind", "mdls", "modinfo", "mpstat", "namei", "ncal",
+        "netstat", "nettop", "nl", "nproc", "numfmt", "od", "paste", "pgrep", "pidof", "popd", "pr",
+        "printenv", "ps", "pstree", "pushd", "pwd", "readelf", "readlink", "realpath", "rev", "seq",
+        "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "shellcheck", "sleep", "stat",
+        "strings", "sum", "sw_vers", "system_profiler", "tac", "tail", "times", "tput", "tr", "tracepath",
+        "traceroute", "true", "tsort", "tty", "type", "ulimit", "umask", "uname", "unexpand", "uptime", "users",
+        "uuidgen", "vm_stat", "vmstat", "w", "wc", "whatis", "whereis", "which", "who", "whoami", "whois", "yes",
+        "zgrep", "zipinfo"], row("", Reads, Nothing)),
     // They touch no file that an argument names, but are not known to only read.
     (&[".", "ack", "apropos", "bg", "chdir", "delta", "diffstat", "disown", "fg", "getopts", "glow", "killall",
-        "ldd", "mdfind", "more", "most", "pbcopy", "pkill", "source", "test-path", "tldr", "tput", "ug", "ugrep",
+        "let", "more", "most", "pbcopy", "pkill", "source", "test-path", "tldr", "ug", "ugrep",
         "unalias", "wl-copy", "xclip", "zless"], row("", Unknown, Nothing)),
+    (&["aunpack", "jar", "ouch", "pax", "unar", "unrar"], row("", Unknown, ChangesBy(files::unpacked_anywhere))),
     (&["7z", "7za", "7zr", "7zz"], row("", Unknown, ChangesBy(files::unpacked_by_7z))),
-    (&["[", "let", "test"], row("", Rule(builtin::test), Nothing)),
+    (&["[", "test"], row("", Rule(condition::test), Nothing)),
+    (&["break", "continue", "exit", "return", "shift"], row("", Rule(builtin::counted), Nothing)),
     (&["adb", "aws", "az", "claude", "codex", "fly", "gcloud", "gemini", "glab", "http", "hub", "jira", "linear",
         "llm", "logger", "mail", "notify-send", "oc", "say", "slack", "wall"], row("", Unknown, Remote)),
     (&["at", "batch", "dc", "duckdb", "ftp", "gdb", "ghci", "gmake", "gnuplot", "irb", "jshell", "just", "lftp",
@@ -45,7 +50,7 @@ static GROUPS: &[(&[&str], Row)] = &[
     (&["bzcat", "history", "xzcat", "zcat", "zstdcat"], row("", Listed, Outputs)),
     (&["cp", "gcp", "gmv", "install", "mv"], row(files::COPY, Unknown, ChangesBy(files::copied))),
     (&["csplit", "emacs", "fallocate", "nano", "rename", "sd", "split", "zip", "zstd"], row("", Unknown, Every)),
-    (&["declare", "local", "readonly", "typeset"], row("-aAirgpfFlu", Rule(builtin::declare), Nothing)),
+    (&["declare", "local", "readonly", "typeset"], row("-aArgpfFlu", Rule(builtin::declare), Nothing)),
     (&["ditto", "rsync", "scp"], row(files::NO_TARGET, Unknown, ChangesBy(files::copied))),
     (&["ed", "ex", "nvim", "red", "vi", "view", "vim"], row(files::EDITOR, Unknown, ChangesBy(files::opened))),
     (&["expect", "pypy", "python"], row("-c=", Unknown, RunsBy(programs::interpreted))),
@@ -54,84 +59,103 @@ static GROUPS: &[(&[&str], Row)] = &[
     (&["mkdir", "mkfifo", "mknod", "sponge", "touch", "truncate"], row("", Unknown, Operands(Act::Write))),
     (&["apply_patch", "patch"], row("", Unknown, ChangesBy(git::patched_files))),
     (&["bat", "batcat"], row("-AnpPSuf -l= -r= -H= -m= --plain --number --language= --line-range= --highlight-line= --style= --color= --paging= --theme= --wrap= --show-all --decorations= --tabs= --list-languages --list-themes --version --help", Listed, Outputs)),
+    (&["bash", "dash", "ksh", "sh", "zsh"], row("", Rule(files::checked), Runs)),
     (&["chmod", "gchmod"], row("", Unknown, ChangesBy(files::mode))),
     (&["deno", "tclsh"], row("", Unknown, RunsBy(programs::interpreted))),
-    (&["docker", "podman"], row("-aqlsft -n= --all --quiet --latest --size --filter= --format= --no-trunc --tail= --since= --until= --timestamps --follow --digests --type=", Verbs(&["compose ls", "compose ps", "container list", "container ls", "diff", "history", "image list", "image ls", "images", "info", "inspect", "logs", "network inspect", "network list", "network ls", "port", "ps", "top", "version", "volume inspect", "volume list", "volume ls"]), RunsBy(files::mounted))),
+    (&["docker", "docker-compose", "podman"], row("", Unknown, RunsBy(files::mounted))),
     (&["fd", "fdfind"], row(find::FD, Rule(find::fd), RunsBy(find::fd_touched))),
     (&["gunzip", "gzip"], row("-cdkltvqfn -# --stdout --decompress --list --test --verbose --keep --best --fast --to-stdout", Rule(files::gzip), Every)),
     (&["mapfile", "readarray"], row("-t -d= -n= -O= -s= -u=", Rule(builtin::declare), Runs)),
-    (&["pip", "pip3"], row("-flov --outdated --format= --user --local --verbose --files --not-required --all --path=", Verbs(&["check", "debug", "freeze", "help", "index versions", "list", "show"]), Runs)),
 ];
 
-/// Programs that are harmless when asked for their version alone.
+/// How programs are asked for their version: with this one argument, and by their own documentation they exit then.
 #[rustfmt::skip]
-static VERSIONED: &[&str] = &[
-    "apt", "aws", "az", "bash", "black", "brew", "bun", "bundle", "c++", "cargo", "cargo-clippy", "cargo-nextest",
-    "cc", "clang", "clang++", "claude", "cmake", "composer", "deno", "docker", "dotnet", "elixir", "emacs", "erl",
-    "eslint", "fish", "g++", "gcc", "gem", "gh", "ghc", "git", "go", "gradle", "helm", "java", "javac", "julia",
-    "just", "kubectl", "ld", "lua", "make", "meson", "mvn", "mypy", "nginx", "ninja", "node", "npm", "npx", "perl",
-    "php", "pip", "pip3", "pnpm", "podman", "poetry", "prettier", "psql", "pytest", "python", "python3", "ruby",
-    "ruff", "rustc", "rustfmt", "rustup", "sqlite3", "terraform", "tsc", "uv", "vim", "zsh",
+static VERSIONED: &[(&str, &str)] = &[
+    ("ansible", "--version"), ("apt", "--version"), ("aws", "--version"), ("az", "--version"), ("bash", "--version"),
+    ("black", "--version"), ("brew", "--version"), ("bun", "--version -v"), ("bundle", "--version -v"),
+    ("c++", "--version"), ("cargo", "--version -V -vV -Vv"), ("cargo-clippy", "--version -V"),
+    ("cargo-nextest", "--version -V"), ("cc", "--version"), ("clang", "--version"), ("clang++", "--version"),
+    ("claude", "--version -v"), ("cmake", "--version"), ("composer", "--version -V"), ("conda", "--version -V"),
+    ("dart", "--version"), ("deno", "--version -V"), ("docker", "--version -v"), ("dotnet", "--version"),
+    ("elixir", "--version"), ("emacs", "--version"), ("eslint", "--version -v"), ("ffmpeg", "-version"),
+    ("fish", "--version -v"), ("g++", "--version -dumpversion -dumpmachine"),
+    ("gcc", "--version -dumpversion -dumpmachine"), ("gem", "--version -v"), ("gh", "--version"),
+    ("ghc", "--version -V"), ("git", "--version"), ("go", "version"), ("gradle", "--version -v"), ("helm", "version"),
+    ("java", "--version -version"), ("javac", "--version -version"), ("jest", "--version"), ("julia", "--version -v"),
+    ("just", "--version -V"), ("kotlinc", "-version"), ("kubectl", "version"), ("ld", "--version"), ("lua", "-v"),
+    ("make", "--version -v"), ("meson", "--version"), ("mvn", "--version -v"), ("mypy", "--version -V"),
+    ("mysql", "--version -V"), ("nginx", "-v -V"), ("ninja", "--version"), ("node", "--version -v"),
+    ("npm", "--version -v"), ("npx", "--version -v"), ("nvim", "--version -v"), ("perl", "--version -v"),
+    ("php", "--version -v"), ("pip", "--version -V"), ("pip3", "--version -V"), ("pipx", "--version"),
+    ("pnpm", "--version -v"), ("podman", "--version -v"), ("poetry", "--version -V"), ("pre-commit", "--version -V"),
+    ("prettier", "--version -v"), ("psql", "--version -V"), ("pytest", "--version -V"),
+    ("python", "--version -V -VV"), ("python3", "--version -V -VV"), ("redis-cli", "--version -v"),
+    ("ruby", "--version -v"), ("ruff", "--version -V"), ("rustc", "--version -V -vV -Vv"),
+    ("rustfmt", "--version -V"), ("rustup", "--version -V"), ("scala", "-version --version"),
+    ("sqlite3", "--version -version"), ("ssh", "-V"), ("swift", "--version"),
+    ("terraform", "version --version -version -v"), ("tmux", "-V"), ("tofu", "version --version -version"),
+    ("tsc", "--version -v"), ("uv", "--version -V"), ("vim", "--version"), ("vite", "--version -v"),
+    ("yarn", "--version -v"), ("zig", "version"), ("zsh", "--version"),
 ];
 
 /// Commands with a row of their own, sorted.
 #[rustfmt::skip]
 static TABLE: &[(&str, Row)] = &[
     ("ag", row("-acfgGhilLnNoQrRsSuUvwz -A? -B? -C? -m= --hidden --ignore= --depth= --nocolor --color --count --vimgrep --nogroup", Listed, Outputs)),
-    ("alias", row("", Rule(builtin::alias), Nothing)),
+    ("alias", row("-p", Rule(builtin::alias), Nothing)),
     ("aops-hook", row("", Rule(own::aops_hook), Remote)),
-    ("apt", row("-a --installed --upgradable --all-versions", Verbs(&["list", "policy", "search", "show"]), Runs)),
-    ("apt-cache", row("-n --names-only", Verbs(&["depends", "policy", "rdepends", "search", "show", "showpkg"]), Runs)),
+    ("arch", row("", AtMost(0), Runs)),
     ("aria2c", row(fetch::ARIA2C, Unknown, ChangesBy(fetch::aria2c))),
     ("base64", row("-dDi -w= --decode --wrap= --ignore-garbage -o> --output>", Listed, Outputs)),
     ("bc", row("-lqsiw --mathlib --quiet", Listed, Outputs)),
     ("bd", row(own::BD, Rule(own::tracker), Remote)),
-    ("brew", row("--versions --json --cask --formula", Verbs(&["info", "leaves", "list"]), Runs)),
     ("cloc", row("--by-file --quiet --json --csv --md --vcs= --include-lang= --exclude-dir= --exclude-lang= --hide-rate", Listed, Outputs)),
+    ("colordiff", row("--output>", Reads, Outputs)),
     ("crontab", row("-l", AtMost(0), Scripted)),
     ("curl", row(fetch::CURL, Rule(fetch::curl), ChangesBy(fetch::curl_touched))),
     ("date", row("-ujRn -I? -d= -r= -v= -f= --utc --universal --date= --reference= --iso-8601 --rfc-3339= --rfc-email --debug", Rule(files::date), Nothing)),
     ("dd", row("", Rule(files::dd), ChangesBy(files::dd_touched))),
     ("diff", row("--output>", Reads, Outputs)),
     ("diff3", row("-AeEmxX3aiT -L= --text --merge --show-all", Listed, Outputs)),
+    ("dmesg", row("-THkurtwWxedLJP -l= -f= --human --ctime --level= --facility= --kernel --userspace --decode --color --follow --since= --until= --reltime --json --nopager --notime --raw", AtMost(0), Runs)),
     ("dpkg", row("-l -L -s -S --list --listfiles --status --search --print-architecture --version", Listed, Runs)),
     ("dpkg-query", row("-l -L -s -S -W -f= --list --listfiles --status --search --show --showformat=", Listed, Runs)),
     ("export", row("-p", Rule(builtin::export), Nothing)),
     ("file", row("-bkLhiIzrs0Np -m= -F= -e= -f= -P= --mime --mime-type --mime-encoding --brief --dereference --extension", Listed, Outputs)),
     ("find", row("", Rule(find::class), ChangesBy(find::touched))),
+    ("fuser", row("-vmuca46 -n=", Listed, Runs)),
     ("gfind", row("", Unknown, ChangesBy(find::touched))),
-    ("gh", row("-R= -L= -s= -S= -a= -A= -l= -q= -t= -b= -w= -u= -e= -j= -c --repo= --limit= --state= --search= --author= --assignee= --label= --jq= --template= --json= --comments --log --log-failed --job= --branch= --workflow= --user= --event= --status= --verbose --exit-status --name-only --patch --color= --required --order= --sort= --yaml --owner= --language=", Verbs(&["auth status", "issue list", "issue status", "issue view", "label list", "pr checks", "pr diff", "pr list", "pr status", "pr view", "release list", "release view", "repo list", "repo view", "run list", "run view", "search code", "search commits", "search issues", "search prs", "search repos", "workflow list", "workflow view"]), Remote)),
+    ("gh", row("", Unknown, Remote)),
     ("git", row("", Rule(git::class), ChangesBy(git::touched))),
-    ("go", row("-m -v", Verbs(&["help", "version"]), Runs)),
     ("gsed", row(scripts::SED, Unknown, ChangesBy(scripts::sed_touched))),
-    ("hash", row("-lt", Listed, Outputs)),
+    ("hash", row("-ltr", Rule(builtin::alias), Outputs)),
     ("hostname", row("-fsiIdA --fqdn --short --ip-address --all-ip-addresses --domain", AtMost(0), Nothing)),
     ("iconv", row("-cls -f= -t= --from-code= --to-code= --list -o> --output>", Listed, Outputs)),
     ("ifconfig", row("-a", AtMost(0), Runs)),
-    ("ip", row("-46sjodc", Verbs(&["a", "addr", "addr list", "addr show", "address", "l", "link", "link show", "n", "neigh", "r", "route", "route show", "rule"]), Runs)),
     ("jobs", row("-lnprs", Listed, Outputs)),
     ("journalctl", row("-aefklmqrx -u= -n= -p= -o= -S= -U= -t= -g= -D= -b? --no-pager --since= --until= --unit= --user --lines= --output= --priority= --dmesg --list-boots --disk-usage --grep= --reverse --boot --catalog --follow --utc", Listed, Runs)),
     ("kill", row("-l0", Needs(&["-l", "-0"]), Nothing)),
-    ("kubectl", row("-Afwp -n= -l= -o= -c= --namespace= --all-namespaces --output= --selector= --tail= --since= --follow --previous --container= --show-labels --no-headers --sort-by= --context= --client --field-selector= --watch", Verbs(&["api-resources", "api-versions", "cluster-info", "describe", "explain", "get", "logs", "top", "version"]), Remote)),
-    ("less", row("-eEFfgGiIJKLmMnNqQrRsSuUwWX -# -x= -z= -p= -P= --no-init --quit-if-one-screen -o> -O> --log-file> --LOG-FILE>", Rule(files::less), Outputs)),
+    ("kubectl", row("", Unknown, Remote)),
+    ("ldd", row("-vru --verbose --unused", Rule(files::ldd), Nothing)),
+    ("less", row("-eEFfgGiIJKLmMnNqQrRsSuUwWX -# -x= -z= -p= --no-init --quit-if-one-screen -o> -O> --log-file> --LOG-FILE>", Rule(files::less), Outputs)),
     ("lsof", row("-PntalUwbX -i? -p= -u= -c= -d= -F? -s?", Listed, Outputs)),
     ("man", row("-kfwa -s= --where --path --whatis --apropos", Listed, Runs)),
+    ("nc", row("-zv46nuN -w=", Needs(&["-z"]), Runs)),
     ("nerdctl", row("", Unknown, RunsBy(files::mounted))),
     ("nm", row("-AaBCDglnoprSsuv -f? -t= --demangle --dynamic --defined-only --undefined-only --extern-only --print-size --size-sort --numeric-sort", Listed, Outputs)),
-    ("npm", row("-algp --json --depth= --all --long --global --omit= --prod --dev --parseable", Verbs(&["bin", "config get", "config list", "config ls", "explain", "help", "info", "list", "ls", "outdated", "prefix", "root", "show", "v", "view", "why"]), Runs)),
+    ("nslookup", row("", Listed, Outputs)),
     ("objdump", row("-aCdDfFghHlprRsStTwxz -j= -M= -m= -b= --disassemble --syms --headers --all-headers --section= --section-headers --no-show-raw-insn --demangle --source", Listed, Outputs)),
     ("perl", row("-e= -E=", Unknown, RunsBy(programs::interpreted))),
     ("php", row("-r=", Unknown, RunsBy(programs::interpreted))),
     ("ping", row("-46nq -c= -i= -t= -w= -W= -s=", Listed, Outputs)),
     ("printf", row("", Rule(builtin::printf), Nothing)),
     ("read", row("-rse -a= -d= -n= -N= -p= -t= -u= -i=", Rule(builtin::read), Nothing)),
-    ("rg", row(RG, Listed, Outputs)),
+    ("rg", row(RG, Rule(find::rg), Outputs)),
     ("rpm", row("-qalifcdRp --query --all --list --info --file --whatprovides --queryformat= --last --changelog", Needs(&["-q", "--query"]), Runs)),
-    ("rustup", row("--installed --toolchain= -v", Verbs(&["component list", "show", "target list", "toolchain list", "which"]), Runs)),
     ("sdiff", row("-o> --output>", Unknown, Outputs)),
     ("sed", row(scripts::SED, Rule(scripts::sed), ChangesBy(scripts::sed_touched))),
     ("set", row("", Rule(builtin::set), Nothing)),
-    ("shopt", row("-pqsuo", Listed, Outputs)),
+    ("shopt", row("-pqsu", Rule(builtin::shopt), Outputs)),
     ("shuf", row("-ezr -i= -n= --echo --input-range= --head-count= --repeat --zero-terminated --random-source= -o> --output>", Listed, Outputs)),
     ("size", row("-ABGdoxt --format= --totals", Listed, Outputs)),
     ("sort", row("-bdfghiMnRrVcCmsuz -k= -t= -S= -T= --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --sort= --check --merge --stable --unique --zero-terminated --key= --field-separator= --parallel= --buffer-size= --batch-size= --debug --files0-from= --help --version -o> --output>", Listed, Outputs)),
@@ -139,7 +163,7 @@ static TABLE: &[(&str, Row)] = &[
     ("ss", row("-46aehHilmnoprstuwx0 --listening --tcp --udp --numeric --processes --all --summary --no-header -D> --diag>", Listed, Outputs)),
     ("ssh", row(programs::SSH, Unknown, RunsBy(programs::ssh))),
     ("strace", row("-o> --output>", Unknown, RunsBy(files::wrapped))),
-    ("systemctl", row("-alq -n= -t= -p= --user --system --no-pager --all --type= --state= --property= --value --failed --plain --no-legend --lines=", Verbs(&["cat", "is-active", "is-enabled", "is-failed", "list-dependencies", "list-timers", "list-unit-files", "list-units", "show", "status"]), Runs)),
+    ("sysctl", row("-aneqN --all", Rule(files::sysctl), Runs)),
     ("tar", row("", Rule(files::tar), ChangesBy(files::unpacked))),
     ("tee", row("-ai --append --ignore-interrupts", Rule(files::tee), Operands(Act::Write))),
     ("time", row("-o> --output>", Reads, RunsBy(files::wrapped))),
@@ -151,9 +175,10 @@ static TABLE: &[(&str, Row)] = &[
     ("uniq", row("-cdDiuz -f= -s= -w= --count --repeated --unique --ignore-case --zero-terminated --skip-fields= --skip-chars=", AtMost(1), Second)),
     ("unset", row("-v", Rule(builtin::unset), Nothing)),
     ("unzip", row("-lptvzZqch12C -x=", Needs(&["-l", "-p", "-t", "-v", "-z", "-Z", "-c"]), ChangesBy(files::unpacked))),
+    ("wait", row("", Rule(builtin::wait), Nothing)),
     ("wget", row(fetch::WGET, Rule(fetch::wget), ChangesBy(fetch::wget_touched))),
     ("xmllint", row("--noout --format --xpath= --nonet --recover --huge --noblanks --html --version -o> --output>", Listed, Outputs)),
-    ("xxd", row("-abCdEeiprRuv -c= -g= -l= -o= -s= -n=", AtMost(1), Second)),
+    ("xxd", row("", Rule(files::xxd), Operands(Act::Write))),
     ("yq", row("-rceCMnNPjvV -o= -p= -I= --raw-output --exit-status --colors --no-colors --null-input --no-doc --prettyPrint --output-format= --input-format= --indent= --unwrapScalar --compact-output --tojson --version", Listed, ChangesBy(files::yq))),
 ];
 
@@ -183,16 +208,11 @@ pub(super) fn find(name: &str) -> Option<Row> {
     row.or_else(group)
 }
 
-/// It is asked for its version, and harmless then.
+/// It is asked for its version and nothing else.
 pub(super) fn asks_version(command: &Invocation) -> bool {
     let [only] = command.arguments else { return false };
-    let asks = match only.lossy().as_str() {
-        "--version" | "-V" | "-version" | "-vV" => true,
-        "-v" => matches!(command.name, "node" | "npm" | "php" | "perl" | "ruby" | "pnpm" | "gem"),
-        "version" => matches!(command.name, "go" | "terraform" | "helm"),
-        _ => false,
-    };
-    asks && only.is_firm() && VERSIONED.binary_search(&command.name).is_ok()
+    let known = VERSIONED.binary_search_by_key(&command.name, |(name, _)| name).map_or("", |at| VERSIONED[at].1);
+    only.is_firm() && known.split(' ').any(|option| !option.is_empty() && only.is(option))
 }
 
 #[cfg(test)]
@@ -203,7 +223,8 @@ mod tests {
     fn names_are_sorted_and_stand_in_one_list() {
         let table: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
         let lists = || GROUPS.iter().map(|(names, _)| *names).chain([&table[..]]);
-        for list in lists().chain([VERSIONED]) {
+        assert!(VERSIONED.is_sorted_by(|a, b| a.0 < b.0));
+        for list in lists() {
             assert!(list.is_sorted_by(|a, b| a < b), "{list:?}");
         }
         let mut all: Vec<&str> = lists().flatten().copied().collect();

@@ -1,7 +1,10 @@
 //! What commands print: what a `find` may find (its roots, any depth below, the names it asks for), arguments, known text,
 //! numbers.
 
+use super::tree::{Command, Redirect, Statement};
+use super::word::Run;
 use super::{Bit, Simple, Word};
+use std::rc::Rc;
 
 /// Paths as patterns, with `**` for any depth; `None` if the command is no `find`.
 pub fn found(simple: &Simple) -> Option<Vec<Word>> {
@@ -86,11 +89,24 @@ pub(super) fn printed(commands: &[Simple]) -> (Vec<Word>, Option<String>) {
             continue;
         }
         let own = command.words.iter().skip(1);
-        let plain = own.filter(|word| !word.is_option() && !word.is(".") && !word.is("..") && !word.is("/"));
+        let all = matches!(command.name(), Some("echo" | "printf"));
+        let plain = own.filter(|word| (all || !word.is_option()) && !word.is(".") && !word.is("..") && !word.is("/"));
         names.extend(plain.map(|word| Word { named: Vec::new(), ..word.clone() }));
     }
     names.truncate(64);
     (names, commands.iter().filter_map(said).reduce(|all, more| all + "\n" + &more))
+}
+
+/// Programs kept of those that print something: a long pipe of like stages stays short.
+const PRINTERS: usize = 16;
+
+/// Adds the names of these commands' programs, each once.
+pub(super) fn add_names(names: &mut Vec<Rc<str>>, commands: &[Simple]) {
+    for name in commands.iter().filter_map(|command| command.called.as_ref()) {
+        if names.len() < PRINTERS && !names.contains(name) {
+            names.push(Rc::clone(name));
+        }
+    }
 }
 
 fn said(simple: &Simple) -> Option<String> {
@@ -105,21 +121,67 @@ fn said(simple: &Simple) -> Option<String> {
     }
 }
 
-/// This program, of which these are the commands, prints numbers and nothing else.
-pub(super) fn is_number(code: &str, commands: &[Simple]) -> bool {
-    let one = !code.contains([';', '&', '\n', '(', '{', '`']);
-    let Some(last) = commands.last().filter(|last| one && !last.function && last.writes.is_empty()) else {
-        return false;
+/// What a program prints, where its text leaves no doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prints {
+    Numbers,
+    /// Names of commits, one in each line.
+    Commits,
+    Anything,
+}
+
+/// What this program prints: one pipeline whose last stage is a plain command, and none of `functions`.
+pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
+    let Run::Tree(program) = run else { return Prints::Anything };
+    let [Statement { pipelines, background: false }] = program.as_slice() else { return Prints::Anything };
+    let [(_, stages)] = pipelines.as_slice() else { return Prints::Anything };
+    let Some(Command::Simple(last)) = stages.last() else { return Prints::Anything };
+    let words: Vec<&str> = last.words.iter().map(|word| word.text).collect();
+    let reads = |redirect: &Redirect| matches!(redirect, Redirect::File("<", _)) || is_silenced(redirect);
+    let plain = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=%+~^@".contains(&byte));
+    let Some((name, words)) = words.split_first().filter(|_| last.assignments.is_empty()) else {
+        return Prints::Anything;
     };
-    let firm = last.words.iter().all(Word::is_firm);
-    let words: Vec<String> = last.words.iter().skip(1).map(Word::lossy).collect();
-    let digits = |word: &String| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
-    match last.name() {
-        Some("nproc") => words.is_empty(),
-        Some("wc") => words.len() == 1 && matches!(words[0].as_str(), "-l" | "-w" | "-c" | "-m"),
-        Some("seq" | "echo") => firm && words.iter().all(digits),
-        Some("date") => firm && matches!(words.as_slice(), [only] if only == "+%s" || only == "+%Y"),
-        Some("grep") => firm && words.first().is_some_and(|word| word == "-c") && words.len() <= 3,
+    if !last.redirects.iter().all(reads) || !words.iter().all(plain) || functions.iter().any(|known| known == name) {
+        return Prints::Anything;
+    }
+    match *name {
+        "git" if stages.len() == 1 && prints_commits(words) => Prints::Commits,
+        name if prints_numbers(name, words) => Prints::Numbers,
+        _ => Prints::Anything,
+    }
+}
+
+/// `2>/dev/null`
+fn is_silenced(redirect: &Redirect) -> bool {
+    matches!(redirect, Redirect::File(">", word) if word.text == "/dev/null")
+}
+
+fn prints_numbers(name: &str, words: &[&str]) -> bool {
+    let digits = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    match (name, words) {
+        ("nproc", []) | ("wc", ["-l" | "-w" | "-c" | "-m"]) | ("date", ["+%s" | "+%Y"]) => true,
+        ("grep", ["-c", rest @ ..]) => matches!(rest.len(), 1 | 2) && !rest.iter().any(|word| word.starts_with('-')),
+        ("seq" | "echo", words) => words.iter().all(digits),
         _ => false,
     }
+}
+
+/// `git rev-list -3 HEAD`: options that do not change what is printed, and revisions, which begin with no dash.
+fn prints_commits(words: &[&str]) -> bool {
+    let Some((verb, rest)) = words.split_first() else { return false };
+    let options: &[&str] = match *verb {
+        "merge-base" => &["--fork-point", "--octopus", "-a", "--all"],
+        "rev-parse" => &["--short", "--verify", "-q", "--quiet"],
+        "rev-list" => &["--all", "--reverse", "--no-merges", "--merges", "--first-parent", "--topo-order"],
+        "log" => &["--format=%H", "--format=%h", "--pretty=%H", "--pretty=%h", "--all", "--reverse", "--no-merges"],
+        _ => return false,
+    };
+    let counts = |word: &str| {
+        let count = word.strip_prefix("--max-count=").or_else(|| word.strip_prefix('-'));
+        count.is_some_and(|count| !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let formats = rest.iter().any(|word| word.starts_with("--format=%") || word.starts_with("--pretty=%"));
+    let known = |word: &&str| !word.starts_with('-') || options.contains(word) || *verb != "rev-parse" && counts(word);
+    rest.iter().all(known) && (*verb != "log" || formats) && !rest.contains(&"--")
 }

@@ -273,7 +273,8 @@ impl<'a> Reader<'a> {
                 Some(Command::Compound(Box::new(compound), self.redirects()?))
             }
             "function" => self.function_keyword(),
-            "coproc" => self.coprocess(),
+            // It sets variables that the line does not name.
+            "coproc" => None,
             _ => self.simple(None),
         }
     }

@@ -24,6 +24,8 @@ pub(super) struct Scope {
     pub(super) functions: Rc<Vec<String>>,
     pub(super) arriving: Vec<Word>,
     pub(super) script: Option<String>,
+    /// Programs whose output is standard input.
+    pub(super) fed: Vec<Rc<str>>,
     /// The script is all of the command's standard input, letter by letter.
     pub(super) sure: bool,
     /// Programs around this one.
@@ -44,6 +46,9 @@ impl Scope {
     pub(super) fn value(&self, name: &str) -> Option<&[Word]> {
         if name == "PWD" {
             return Some(&self.folders);
+        }
+        if is_set_by_shell(name) {
+            return None;
         }
         self.variables.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
     }
@@ -95,6 +100,20 @@ impl Scope {
     }
 }
 
+/// Variables that builtins and the shell itself set, of bash and of zsh: what they hold is not in the line.
+#[rustfmt::skip]
+const SET_BY_SHELL: [&str; 41] = [
+    "0", "COPROC", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "LINENO",
+    "MAPFILE", "MATCH", "MBEGIN", "MEND", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PIPESTATUS", "PPID", "RANDOM", "REPLY",
+    "SECONDS", "SHLVL", "SRANDOM", "TTYIDLE", "UID", "_", "argv", "dirstack", "errnos", "mapfile", "match", "mbegin",
+    "mend", "pipestatus", "reply", "status", "termcap", "terminfo", "words",
+];
+
+pub fn is_set_by_shell(name: &str) -> bool {
+    let families = ["BASH_", "COMP_", "COPROC_", "READLINE_", "ZSH_"];
+    SET_BY_SHELL.binary_search(&name).is_ok() || families.iter().any(|family| name.starts_with(family))
+}
+
 /// What is true of every value a line gives a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
@@ -113,15 +132,18 @@ impl Held {
     /// It may hold anything.
     pub(super) const ANYTHING: Held = Held { plain: false, number: false, blank: false, armed: false, set: true };
 
+    pub(super) const NUMBER: Held = Held { plain: true, number: true, blank: false, armed: false, set: true };
+
     pub fn of(word: &Word) -> Self {
         let unknown = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
         let blank = |bit: &Bit| matches!(bit, Bit::Char(' ' | '\t' | '\n' | '\r'));
         let number = |bit: &Bit| matches!(bit, Bit::Char('0'..='9') | Bit::Any);
-        let known = unknown == word.sums;
-        let begins = word.bits.first().is_some_and(|bit| *bit != Bit::Char('-'));
+        let known = unknown == word.sums + word.commits;
+        // A pattern may find a file whose name begins with a dash.
+        let begins = word.bits.first().is_some_and(|bit| !matches!(bit, Bit::Char('-') | Bit::Star | Bit::One));
         Self {
             plain: known && begins && !word.bits.iter().any(blank),
-            number: known && !word.bits.is_empty() && word.bits.iter().all(number),
+            number: unknown == word.sums && !word.bits.is_empty() && word.bits.iter().all(number),
             blank: word.bits.iter().all(blank),
             armed: begins_program(&word.bits),
             set: true,

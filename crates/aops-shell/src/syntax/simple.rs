@@ -36,6 +36,7 @@ impl Walk {
         }
         simple.arriving.clone_from(&own.arriving);
         simple.script.clone_from(&own.script);
+        simple.fed.clone_from(&own.fed);
         self.run(simple, scope, &own);
     }
 
@@ -99,6 +100,7 @@ impl Walk {
         if let Some(list) = raw.process().filter(|_| !copies) {
             let word = self.sublist(list, scope);
             scope.arriving.extend(word.named);
+            scope.fed.extend(word.printed);
             scope.script = word.said.or(scope.script.take());
             scope.sure = false;
             return Vec::new();
@@ -176,10 +178,10 @@ impl Walk {
             "ln" | "gln" => self.link(simple),
             "popd" => scope.back(),
             "read" | "mapfile" | "readarray" => {
-                for word in operands(simple) {
+                for name in filled(simple, name) {
                     let mut values = simple.arriving.clone();
                     values.push(Word::any());
-                    self.assign(scope, &word.lossy(), values);
+                    self.assign(scope, &name, values);
                 }
             }
             "printf" if simple.words.get(1).is_some_and(|word| word.starts_with("-v")) => {
@@ -213,6 +215,28 @@ fn operands(simple: &Simple) -> Vec<&Word> {
     simple.words.iter().skip(1).filter(|word| !word.is_option()).collect()
 }
 
+/// The variables that `read` and `mapfile` fill: their operands, and what follows `-a`.
+fn filled(simple: &Simple, program: &str) -> Vec<String> {
+    let (valued, usual) = if program == "read" { ("adinNptuAk", "REPLY") } else { ("dnOsucC", "MAPFILE") };
+    let mut names = Vec::new();
+    let mut words = simple.words.iter().skip(1);
+    while let Some(word) = words.next() {
+        let text = word.lossy();
+        if !word.is_option() {
+            names.push(text.split('?').next().unwrap_or_default().to_owned());
+            continue;
+        }
+        let Some(at) = text.find(|c: char| valued.contains(c)) else { continue };
+        let (letter, glued) = (&text[at..=at], &text[at + 1..]);
+        let value = if glued.is_empty() { words.next().map(Word::lossy) } else { Some(glued.to_owned()) };
+        names.extend(value.filter(|_| program == "read" && matches!(letter, "a" | "A")));
+    }
+    if names.is_empty() {
+        names.push(usual.to_owned());
+    }
+    names
+}
+
 fn is_descriptor(word: &Word) -> bool {
     word.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit() || c == '-'))
 }
@@ -225,6 +249,7 @@ fn joined(words: &[Word]) -> Word {
         }
         all.bits.extend(&word.bits);
         all.named.extend(word.named.iter().cloned());
+        all.printed.extend(word.printed.iter().cloned());
         all.unknown.extend(word.unknown.iter().cloned());
     }
     all

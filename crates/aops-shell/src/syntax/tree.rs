@@ -28,7 +28,7 @@ pub(super) struct SimpleCommand<'a> {
 pub(super) enum Compound<'a> {
     /// `{ … }`, and the parts of `if`, `while` and `until` in their order.
     Lists(Vec<List<'a>>),
-    /// `( … )`, and the command of `coproc`.
+    /// `( … )`
     Subshell(List<'a>),
     /// `for`, or `select`, whose variable may also be empty.
     Each {

@@ -3,8 +3,9 @@
 //! Subshells and pipe stages get a scope of their own. Invariant: a spent budget or text that is no shell sets
 //! `unclear`; nothing is dropped silently.
 
+use super::found::Prints;
 use super::reader::{PROGRAMS, parse};
-use super::scope::Scope;
+use super::scope::{Scope, is_set_by_shell};
 use super::tree::{Command, Compound, List, Pipeline, Raw, Redirect, Statement};
 use super::word::{Expanded, Run, document, expand, sum};
 use super::{Bit, Ground, Held, Line, Simple, Word, found};
@@ -76,6 +77,7 @@ impl Walk {
     }
 
     pub(super) fn hold(&mut self, name: &str, held: Held) {
+        let held = if is_set_by_shell(name) { Held { armed: held.armed, ..Held::ANYTHING } } else { held };
         let known = self.line.variables.entry(name.to_owned()).or_insert(held);
         *known = known.and(held);
     }
@@ -126,12 +128,14 @@ impl Walk {
         }
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
+        let mut fed = scope.fed.clone();
         for stage in pipeline {
-            let mut own =
-                Scope { arriving: std::mem::take(&mut arriving), script: script.take(), sure: false, ..scope.clone() };
+            let (arrived, said) = (std::mem::take(&mut arriving), script.take());
+            let mut own = Scope { arriving: arrived, script: said, fed: fed.clone(), sure: false, ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
             (arriving, script) = found::printed(&self.found[first..]);
+            found::add_names(&mut fed, &self.found[first..]);
             // Known once is enough: a long pipe of like stages stays short.
             own.arriving.retain(|word| !arriving.contains(word));
             arriving.append(&mut own.arriving);
@@ -226,14 +230,21 @@ impl Walk {
         self.read(&read, scope);
         let mut words = std::mem::take(&mut read.words);
         let (names, said) = found::printed(&self.found[first..]);
-        if let ([code], [word]) = (read.runs.as_slice(), words.as_mut_slice())
-            && word.bits == [Bit::Any]
-            && found::is_number(code.text(), &self.found[first..])
+        let mut printed = Vec::new();
+        found::add_names(&mut printed, &self.found[first..]);
+        if let [word] = words.as_mut_slice()
+            && word.unknown.is_empty()
+            && word.bits.iter().filter(|bit| **bit == Bit::Any).count() == read.runs.len()
         {
-            word.sums = 1;
+            let kinds = read.runs.iter().map(|run| found::prints(run, &scope.functions));
+            for kind in kinds {
+                word.sums += usize::from(kind == Prints::Numbers);
+                word.commits += usize::from(kind == Prints::Commits);
+            }
         }
         for word in &mut words {
             word.named.extend(names.iter().cloned());
+            word.printed.extend(printed.iter().cloned());
             word.said = word.said.take().or_else(|| said.clone());
         }
         let length: usize = words.iter().map(|word| word.bits.len()).sum();
@@ -255,19 +266,22 @@ impl Walk {
         for name in &read.sets {
             self.hold(name, Held::ANYTHING);
         }
+        for name in &read.counted {
+            self.hold(name, Held::NUMBER);
+        }
         self.line.numbers.extend(read.numbers.iter().cloned());
+        self.line.indexes.extend(read.indexes.iter().cloned());
         read.runs.iter().for_each(|run| self.substituted(run, scope));
         for run in &read.counts {
-            let first = self.found.len();
             self.substituted(run, scope);
-            let is_number = found::is_number(run.text(), &self.found[first..]);
+            let is_number = found::prints(run, &scope.functions) == Prints::Numbers;
             self.guess_if(!is_number, "a sum with text that may be a program");
         }
     }
 
     fn substituted(&mut self, run: &Run, scope: &Scope) {
         match run {
-            Run::Tree(list, _) => self.tree(list, &mut scope.clone()),
+            Run::Tree(list) => self.tree(list, &mut scope.clone()),
             Run::Text(text) => self.program(text, &mut scope.clone()),
         }
     }
@@ -277,6 +291,8 @@ impl Walk {
         let first = self.found.len();
         self.list(list, &mut scope.clone(), false);
         let (named, said) = found::printed(&self.found[first..]);
-        Word { named, said, ..Word::any() }
+        let mut printed = Vec::new();
+        found::add_names(&mut printed, &self.found[first..]);
+        Word { named, said, printed, ..Word::any() }
     }
 }

@@ -5,7 +5,9 @@
 
 use super::scope::Scope;
 use super::tree::{List, Raw};
+use std::rc::Rc;
 
+mod arithmetic;
 mod scan;
 mod parameter;
 
@@ -45,6 +47,8 @@ pub struct Word {
     pub named: Vec<Word>,
     /// What those substitutions print, where the line itself holds it.
     pub said: Option<String>,
+    /// The programs in those substitutions.
+    pub printed: Vec<Rc<str>>,
     /// Variables in it whose value we do not know.
     pub unknown: Vec<String>,
     /// Variables in it whose value was filled in.
@@ -55,6 +59,10 @@ pub struct Word {
     pub splits: bool,
     /// How many of its unknown bits are sums, and so numbers.
     pub sums: usize,
+    /// How many of its unknown bits are names of commits, and so no options.
+    pub commits: usize,
+    /// It stands for names of files that a listing before this command prints.
+    pub lists_files: bool,
 }
 
 impl Word {
@@ -118,6 +126,19 @@ impl Word {
         self.shifts.is_none() && self.bits.iter().all(|bit| matches!(bit, Bit::Char(_)))
     }
 
+    /// It may become more words than one, or none: a pattern, an expansion outside quotes, all that a `find` found.
+    pub fn is_several(&self) -> bool {
+        self.splits
+            || self.bits.windows(2).any(|pair| pair == [Bit::Any, Bit::Any])
+            || self.bits.iter().any(|bit| matches!(bit, Bit::Star | Bit::One))
+    }
+
+    /// Another program changes what its substitutions say.
+    pub fn is_filtered(&self) -> bool {
+        const PLAIN: [&str; 7] = ["cat", "echo", "envsubst", "head", "printf", "tail", "tee"];
+        self.printed.iter().any(|name| !PLAIN.contains(&&**name))
+    }
+
     /// What follows the first `n` bits.
     #[must_use]
     pub fn after(&self, n: usize) -> Self {
@@ -131,11 +152,14 @@ impl Word {
             bits,
             named: self.named.clone(),
             said: self.said.clone(),
+            printed: self.printed.clone(),
             unknown: self.unknown.clone(),
             filled: self.filled.clone(),
             shifts,
             splits: self.splits,
             sums: self.sums,
+            commits: self.commits,
+            lists_files: self.lists_files,
         }
     }
 
@@ -206,19 +230,10 @@ pub fn is_text(bits: &[Bit], text: &str) -> bool {
 /// A program that a word runs.
 #[derive(Debug)]
 pub(super) enum Run<'t> {
-    /// Parsed with the word, and its text.
-    Tree(&'t List<'t>, &'t str),
+    /// Parsed with the word.
+    Tree(&'t List<'t>),
     /// Known only once quotes are taken off: backquotes.
     Text(String),
-}
-
-impl Run<'_> {
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Run::Tree(_, text) => text,
-            Run::Text(text) => text,
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -233,6 +248,10 @@ pub(super) struct Expanded<'t> {
     /// Programs whose output it computes with, and variables.
     pub(super) counts: Vec<Run<'t>>,
     pub(super) numbers: Vec<String>,
+    /// Variables it gives a number.
+    pub(super) counted: Vec<String>,
+    /// Variables that only zsh computes with: `$x[y]`.
+    pub(super) indexes: Vec<String>,
 }
 
 /// Most words are plain text: they stand for themselves.

@@ -1,7 +1,7 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin. What they
 //! run is walked at once, in the scope it would see.
 
-use super::found::found;
+use super::each::{arriving, lists_files, placeholder, replaced};
 use super::scope::Scope;
 use super::tree::is_name_byte;
 use super::walk::Walk;
@@ -34,7 +34,7 @@ const fn acting(names: &'static [&'static str], options: &'static str, operands:
 
 #[rustfmt::skip]
 static WRAPPERS: &[Wrapper] = &[
-    plain(&["nohup", "builtin", "busybox", "toybox"], "", 0),
+    plain(&["nohup", "builtin"], "", 0),
     plain(&["sudo"], "-AbEHknPS -u= -g= -h= -p= -C= -r= -t= -T= -U= -D= -R= --user= --group= --chdir= --non-interactive --preserve-env", 0),
     plain(&["doas"], "-n -u=", 0),
     plain(&["env"], "-i0v -u= -C= --ignore-environment --null --debug --unset= --chdir=", 0),
@@ -48,7 +48,9 @@ static WRAPPERS: &[Wrapper] = &[
     plain(&["exec"], "-cl -a=", 0),
     plain(&["caffeinate"], "-disum -t= -w=", 0),
     plain(&["xargs"], "-0rtpxo -I= -n= -P= -L= -d= -s= -E= -J= -R= -a= -i? -e? -l? --null --no-run-if-empty --verbose --interactive --exit --open-tty --max-args= --max-procs= --delimiter= --max-chars= --max-lines --arg-file= --replace", 0),
-    acting(&["unbuffer", "chronic", "unshare"], "", 0),
+    acting(&["busybox", "toybox", "unbuffer", "chronic", "unshare", "xcrun", "fakeroot", "pkexec"], "", 0),
+    acting(&["arch"], "-e= -d=", 0),
+    acting(&["sandbox-exec"], "-f= -p= -n= -D=", 0),
     acting(&["taskset", "chrt", "chroot", "setarch"], "", 1),
     acting(&["strace", "ltrace"], "-e= -p= -s= -u= -o= --output=", 0),
     acting(&["flock"], "-w= -E=", 1),
@@ -105,7 +107,7 @@ impl Walk {
         match name {
             "eval" => {
                 let words: Vec<&Word> = arguments.iter().filter(|word| !word.is("--")).collect();
-                self.texts(&words, scope)
+                self.texts(&words, scope) && !words.iter().any(|word| word.is_filtered())
             }
             "source" | "." => {
                 self.guess("a file read as program");
@@ -165,13 +167,13 @@ impl Walk {
                 scope.set(if n == 0 { "_name" } else { "@" }, vec![word.clone()]);
             }
             self.program(&program, &mut scope);
-            return true;
+            return !text.is_filtered();
         }
         let file = arguments.iter().find(|word| !word.is_option());
         if let Some(text) = file.and_then(|word| word.said.as_ref()) {
             self.guess(MADE_UP);
             self.program(text, &mut scope);
-            return true;
+            return !file.is_some_and(Word::is_filtered);
         }
         let reads_input = arguments.iter().all(|word| word.is_option() || word.is("-"));
         let Some(script) = &simple.script else { return false };
@@ -185,11 +187,12 @@ impl Walk {
 
     fn unwrap(&mut self, simple: &Simple, scope: &mut Scope, own: &Scope, wrapper: (&str, &Wrapper)) -> bool {
         let (name, mut operands) = (wrapper.0, wrapper.1.operands);
-        self.guess_if(!wrapper.1.is_plain, name);
+        self.guess_if(!wrapper.1.is_plain && simple.words.len() > 1, name);
         let assigns = matches!(name, "env" | "sudo" | "doas");
         let mut inner = Simple { words: Vec::new(), writes: Vec::new(), ..simple.clone() };
         let mut apart = scope.clone();
         let mut rest = &simple.words[1..];
+        let mut mark = (name == "parallel").then(|| "{}".to_owned());
         loop {
             let Some(word) = rest.first() else { return false };
             let text = word.lossy();
@@ -203,6 +206,7 @@ impl Walk {
                 if let Some(looked) = self.inner_program(rest, &inner, name, &mut apart) {
                     return looked;
                 }
+                mark = mark.or_else(|| replaced(rest, name));
                 count = self.option(rest, wrapper, &mut apart);
             } else if let Some(assigned) =
                 assigned.filter(|name| assigns && !name.is_empty() && name.bytes().all(is_name_byte))
@@ -217,13 +221,25 @@ impl Walk {
             }
             rest = &rest[count.min(rest.len())..];
         }
-        inner.words = rest.to_vec();
-        self.unwrapped(inner, scope, own, (name, apart));
+        inner.words = match &mark {
+            // What arrives stands for the mark, wherever it is.
+            Some(mark) => rest.iter().map(|word| arriving(placeholder(word, mark, &inner.arriving))).collect(),
+            None => rest.to_vec(),
+        };
+        let appends =
+            mark.is_none_or(|mark| name == "parallel" && !rest.iter().any(|word| word.lossy().contains(&mark)));
+        self.unwrapped(inner, scope, own, (name, apart, appends));
         true
     }
 
     /// Run the command behind a wrapper of this name, which gives most of them a scope of their own.
-    fn unwrapped(&mut self, mut inner: Simple, scope: &mut Scope, own: &Scope, (name, mut apart): (&str, Scope)) {
+    fn unwrapped(
+        &mut self,
+        mut inner: Simple,
+        scope: &mut Scope,
+        own: &Scope,
+        (name, mut apart, appends): (&str, Scope, bool),
+    ) {
         match name {
             "time" => self.run(inner, scope, own),
             "command" | "builtin" | "exec" => {
@@ -233,10 +249,12 @@ impl Walk {
                 scope.functions = functions;
             }
             _ => {
-                if matches!(name, "xargs" | "parallel") {
+                if matches!(name, "xargs" | "parallel") && appends {
                     // What arrives may be options, and as many words as it likes.
                     let named = inner.arriving.clone();
-                    inner.words.push(Word { named, shifts: Some(0), splits: true, ..Word::any() });
+                    let lists_files = self.found.last().is_some_and(lists_files);
+                    let said = inner.script.clone();
+                    inner.words.push(Word { named, said, shifts: Some(0), splits: true, lists_files, ..Word::any() });
                 }
                 apart.functions = Rc::default();
                 self.run(inner, &mut apart, own);
@@ -274,29 +292,6 @@ impl Walk {
             self.found.push(Simple { writes, folders, ..Simple::default() });
         }
         count
-    }
-
-    /// The commands after `-exec` and its kin; what `find` found is named by its roots and patterns.
-    fn executed(&mut self, simple: &Simple, scope: &Scope, own: &Scope) {
-        const FLAGS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-        let words = &simple.words;
-        let mut at = 1;
-        while at < words.len() {
-            if !FLAGS.iter().any(|flag| words[at].is(flag)) {
-                at += 1;
-                continue;
-            }
-            // `;` ends a command of `find`, and so does `+` after `{}`.
-            let ends = |n: &usize| words[*n].is(";") || words[*n].is("+") && words[*n - 1].is("{}");
-            let end = (at..words.len()).find(ends).unwrap_or(words.len());
-            let named = found(simple).unwrap_or_default();
-            let inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, &named)).collect();
-            if !inner.is_empty() {
-                let command = Simple { words: inner, writes: Vec::new(), ..simple.clone() };
-                self.run(command, &mut Scope { functions: Rc::default(), ..scope.clone() }, own);
-            }
-            at = end + 1;
-        }
     }
 }
 
@@ -346,20 +341,4 @@ fn folder_option(text: &str, value: Option<&Word>, name: &str, scope: &mut Scope
     let glued = || text.strip_prefix("--chdir=").map(Word::of);
     let Some(folder) = value.filter(|_| moves).cloned().or_else(glued) else { return };
     scope.folders = Rc::new(scope.folders.iter().map(|from| folder.from_folder(from)).collect());
-}
-
-/// `{}` is whatever was found.
-fn placeholder(word: &Word, found: &[Word]) -> Word {
-    let text = word.lossy();
-    if !text.contains("{}") {
-        return word.clone();
-    }
-    let mut bits = Vec::new();
-    for (n, part) in text.split("{}").enumerate() {
-        if n > 0 {
-            bits.push(Bit::Any);
-        }
-        bits.extend(part.chars().map(Bit::Char));
-    }
-    Word { bits, named: found.to_vec(), ..word.clone() }
 }

@@ -101,7 +101,7 @@ fn a_project_may_only_tighten() {
         let case = format!("{one} then {other}");
         match (read(source(&one), project), want) {
             (Ok((policy, _)), Ok(want)) => {
-                assert_eq!((Key::of(name).unwrap().get)(&policy).to_string(), *want, "{case}");
+                assert_eq!(Key::of(name).unwrap().get(&policy).to_string(), *want, "{case}");
             }
             (Err(problems), Err(())) => {
                 let [problem] = problems.as_slice() else { panic!("{case}: {problems:?}") };
@@ -111,9 +111,30 @@ fn a_project_may_only_tighten() {
             (got, want) => panic!("{case}: {got:?}, not {want:?}"),
         }
     }
-    for key in KEYS {
+    for key in KEYS.iter() {
         let both = |ok: bool| TIGHTENING.iter().any(|row| row.0 == key.name && row.3.is_ok() == ok);
+        if key.table() == "danger" {
+            switch_tightens(key);
+            continue;
+        }
         assert!(both(true) && (both(false) || key.project == Project::Add), "{} is tried both ways", key.name);
+    }
+}
+
+/// The switch of a danger rule: each step up is a project's to take, none down.
+#[track_caller]
+fn switch_tightens(key: &Key) {
+    let words = ["off", "ask", "deny"];
+    for (at, of_user) in words.iter().enumerate() {
+        for (to, of_project) in words.iter().enumerate() {
+            let line = |word: &str| format!("{} = \"{word}\"", key.name);
+            let project = line(of_project);
+            let got = read(source(&line(of_user)), Some(Source { file: "p.toml", text: &project }));
+            assert_eq!(got.is_ok(), to >= at, "{} from {of_user} to {of_project}", key.name);
+            if let Ok((policy, _)) = got {
+                assert_eq!(key.get(&policy).to_string(), format!("\"{of_project}\""));
+            }
+        }
     }
 }
 

@@ -22,12 +22,12 @@ pub(in crate::gate::guard) fn fits(part: &Component, name: &str) -> bool {
 }
 
 /// The part may be this name, and says something of it.
-pub(super) fn named(part: &Component, name: &str) -> bool {
+pub(in crate::gate::guard) fn named(part: &Component, name: &str) -> bool {
     !unnamed(part) && fits(part, name)
 }
 
 /// Not one character of it is known.
-pub(super) fn unnamed(part: &Component) -> bool {
+pub(in crate::gate::guard) fn unnamed(part: &Component) -> bool {
     !part.iter().any(|bit| matches!(bit, Bit::Char(_)))
 }
 

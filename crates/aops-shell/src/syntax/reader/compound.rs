@@ -1,7 +1,7 @@
-//! Loops, branches, groups, sums and `[[ … ]]`; functions and coprocesses with a keyword.
+//! Loops, branches, groups, sums and `[[ … ]]`; functions with a keyword.
 
-use super::simple::{is_name, is_reserved};
-use super::{Command, Kind, List, Raw, Reader, Redirect, Statement};
+use super::simple::is_name;
+use super::{Command, Kind, List, Raw, Reader, Redirect};
 use crate::syntax::tree::Compound;
 
 /// The operands of a test, and whether the shell computes with them.
@@ -138,24 +138,6 @@ impl<'a> Reader<'a> {
         self.function(name)
     }
 
-    pub(super) fn coprocess(&mut self) -> Option<Command<'a>> {
-        self.expect("coproc")?;
-        let command = self.nested(|reader| {
-            if begins(reader.next_text()) {
-                return reader.command();
-            }
-            let word = reader.word().filter(|word| !is_reserved(word.text))?;
-            match reader.next_text() {
-                text if begins(text) && is_name(word.text) => reader.command(),
-                // Behind `coproc word` bash still looks for keywords.
-                text if begins(text) || is_reserved(text) => None,
-                _ => reader.simple(Some(word)),
-            }
-        })?;
-        let statement = Statement { pipelines: vec![(false, vec![command])], background: false };
-        Some(Command::Compound(Box::new(Compound::Subshell(vec![statement])), Vec::new()))
-    }
-
     /// Terms of a test joined by `&&` and `||`.
     fn terms(&mut self, all: &mut Operands<'a>) -> Option<()> {
         loop {
@@ -179,7 +161,9 @@ impl<'a> Reader<'a> {
         let is_unary = matches!(left.text.as_bytes(), [b'-', letter] if b"abcdefghknoprstuvwxzGLNORS".contains(letter));
         if is_unary {
             let word = self.operand()?;
-            all.push((word, false));
+            // An index in a name is computed.
+            let computes = left.text == "-t" || matches!(left.text, "-v" | "-R") && !is_name(word.text);
+            all.push((word, computes));
             return Some(());
         }
         let operator = self.next_text();
@@ -224,11 +208,6 @@ impl<'a> Reader<'a> {
         })?;
         (!raw.text.is_empty() && raw.text != "]]").then_some(raw)
     }
-}
-
-/// A compound command begins with this.
-fn begins(text: &str) -> bool {
-    matches!(text, "(" | "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[[")
 }
 
 impl<'a> Command<'a> {

@@ -69,7 +69,6 @@ const LINES: &[(&str, &str)] = &[
     ("case x in $(a)) b;; esac", "a b"),
     ("f() { a; }; g () (b)\nh ( )\n\nif c; then d; fi > e", "a b c d "),
     ("function f { a; }; function g() { b; }; function h\n{ c; }", "a b c"),
-    ("coproc a b; coproc { c; }; coproc N { d; }; coproc N (e)", "a c d e"),
     ("[[ -f $(a) && ! ( $(b) == c* || d =~ ^(e|f)[$(g)]$ ) ]]", "a b g"),
     ("[[ a < b\n && c > d ]] && e", "e"),
     ("[[ $x -eq $(a) ]]", "a a"),
@@ -136,7 +135,7 @@ const MALFORMED: &[&str] = &[
     "for x in a; ls; done", "while a; b; done", "case x in a) b", "case x a) b;; esac", "[[ a", "[[ a b ]]", "[[ ]]",
     "[[ -f ]]", "((1", "for ((1; 2)); do a; done", "x=(a", "echo ${a", "echo $(a", "echo $((1)", "select x in a; b; done",
     "function { a; }", "& a", "a & & b", "a | | b", "a && || b", "cat <<", "cat <<<", "esac", "}", "then", "a=(b;c)",
-    "echo <(a", "echo @(a", "coproc a ]]", "echo \"${a:-it's}\"",
+    "echo <(a", "echo @(a", "echo \"${a:-it's}\"",
 ];
 
 #[test]
@@ -171,7 +170,9 @@ fn both_accept_the_same_lines_of_the_corpora() {
     let mut wrong = Vec::new();
     for (line, bash) in lines.iter().zip(bash_accepts(&lines)) {
         let ours = parse(line).is_some();
-        if ours != bash {
+        // A coprocess sets variables that the line does not name; `${(e)x}` is zsh's.
+        let refused = line.starts_with("coproc ") || line.contains("${(");
+        if ours != bash && !refused {
             wrong.push(format!("bash {bash}, ours {ours}: {line}"));
         }
     }
@@ -278,7 +279,6 @@ fn depth_is_bounded() {
         ("<(", ")"),
         ("case a in b) ", ";;esac"),
         ("for a in b; do ", ";done"),
-        ("coproc { ", ";}"),
         ("x=${y:-$(", ")}"),
     ];
     for (open, close) in nests {

@@ -28,7 +28,15 @@ impl Scan<'_> {
                 let end = self.name_end(at + 1, to);
                 let raw = self.raw;
                 self.variable(&raw.text[at + 1..end], quoted);
+                if self.byte(end, to) == b'[' {
+                    self.index(end, to);
+                }
                 end
+            }
+            // `$~x`, `$^x` and `$=x` in zsh: the value is a pattern, which may run a program.
+            (_, b'~' | b'^' | b'=', _) if !quoted && is_name_byte(self.byte(at + 2, to)) => {
+                self.done.odd = true;
+                at + 1
             }
             (_, byte, _) if byte.is_ascii_digit() || b"@*#?-$!".contains(&byte) => {
                 self.variable(char::from(byte).encode_utf8(&mut [0]), quoted);
@@ -83,6 +91,11 @@ impl Scan<'_> {
                 let texts = values.iter().map(|word| word.bits.clone()).collect();
                 self.word.said = self.word.said.take().or_else(|| values.iter().find_map(|word| word.said.clone()));
                 self.word.named.extend(values.iter().flat_map(|word| word.named.iter().cloned()).take(64));
+                if let [only] = values {
+                    self.word.sums += only.sums;
+                    self.word.commits += only.commits;
+                }
+                self.word.printed.extend(values.iter().flat_map(|word| word.printed.iter().cloned()).take(16));
                 self.word.filled.push(name.to_owned());
                 self.pieces.push(Piece::OneOf(texts, !quoted));
             }
@@ -101,18 +114,23 @@ impl Scan<'_> {
         let Some(&sign) = rest.as_bytes().first() else { return self.variable(name, quoted) };
         let colon = usize::from(sign == b':');
         let known = self.scope.value(name).is_some_and(|values| !values.is_empty());
-        // Of `[@]` each element is a word; `@P` runs what its value says, and so does `${(e)x}` in zsh.
+        // Of `[@]` each element is a word; `@P` runs what its value says.
         self.word.splits |= !quoted || sign == b'[';
-        self.done.odd |= sign == b'(' || rest.ends_with("@P");
+        self.done.odd |= rest.ends_with("@P") || name.is_empty() && !is_known(rest);
         if sign == b'#' && name.is_empty() && rest.len() > 1 {
             self.word.sums += 1;
+            let open = rest.find('[').map_or(to, |open| begin + open + 1);
+            self.sum(open, self.raw.closing(open, to, b'[', b']').unwrap_or(to));
             return self.bit(Bit::Any);
         }
         if sign == b'[' {
-            // `[@]` and `[*]` count nothing.
             let end = self.raw.closing(begin + 1, to, b'[', b']').unwrap_or(to);
             self.sum(begin + 1, end);
-            self.inside(end, to);
+            if self.is_slice(end + 1, to) {
+                self.sum(end + 1, to);
+            } else {
+                self.inside(end, to);
+            }
             return self.variable(name, quoted);
         }
         match rest.as_bytes().get(colon) {
@@ -131,8 +149,7 @@ impl Scan<'_> {
             }
             _ => {
                 // Cut, replaced, indirect: anything, though it may still run programs.
-                if sign == b':' && !rest.starts_with(":?") {
-                    // `${x:from:length}`
+                if self.is_slice(begin, to) {
                     self.sum(begin, to);
                 } else {
                     self.inside(begin, to);
@@ -142,6 +159,11 @@ impl Scan<'_> {
                 self.bit(Bit::Any);
             }
         }
+    }
+
+    /// `:from:length`, and not `:-word` or its kind.
+    fn is_slice(&self, at: usize, to: usize) -> bool {
+        self.byte(at, to) == b':' && !b"-=+?".contains(&self.byte(at + 1, to))
     }
 
     /// The word of `${x:-word}`: it, or nothing that is known.
@@ -157,5 +179,18 @@ impl Scan<'_> {
         let bits: Vec<Bit> = bits.flatten().collect();
         self.take(within.done);
         self.pieces.push(Piece::OneOf(vec![bits, vec![Bit::Any]], false));
+    }
+}
+
+/// `${…}` that begins with no name, and still only stands for text: special parameters, lengths, the names of variables or
+/// keys. Of the rest, `${!x}` takes a name from a value, and zsh runs the text of `${(e)x}` and `${~x}`.
+fn is_known(rest: &str) -> bool {
+    let (sign, rest) = rest.split_at(rest.chars().next().map_or(0, char::len_utf8));
+    let name = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    match sign {
+        "!" => name.len() < rest.len() && matches!(name, "[@]" | "[*]" | "*" | "@"),
+        "#" => true,
+        "@" | "*" | "?" | "-" | "$" => !rest.starts_with(['{', '(']),
+        _ => false,
     }
 }

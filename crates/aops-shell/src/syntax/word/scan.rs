@@ -1,9 +1,9 @@
 //! Reads the characters of a raw word into pieces: text, patterns, braces, and what is not known. Then spreads `{a,b}` into
 //! its alternatives, as the shell does first, fills in `~` and variables, and splits at blanks.
 
-use super::{ALTERNATIVES, Expanded, LONGEST, Run};
+use super::{ALTERNATIVES, Expanded, LONGEST, Run, arithmetic};
 use crate::syntax::scope::Scope;
-use crate::syntax::tree::{Raw, is_name_byte};
+use crate::syntax::tree::Raw;
 use crate::syntax::{Bit, Word};
 
 /// The letters behind a backslash in `$'…'`, and what each stands for.
@@ -62,16 +62,29 @@ impl<'t> Scan<'t> {
     pub(super) fn sum(&mut self, from: usize, to: usize) {
         let mut within = Scan::new(self.raw, self.scope);
         within.read(from, to, Quotes::Document);
-        self.done.numbers.extend(names(self.raw, from, to));
+        let terms = arithmetic::terms(self.raw, from, to);
+        self.done.numbers.extend(terms.names);
+        self.done.counted.extend(terms.sets);
+        self.done.odd |= terms.is_odd;
         self.done.counts.append(&mut within.done.runs);
         self.take(within.done);
+    }
+
+    /// `$x[…]`: text in bash, an index that is computed in zsh.
+    pub(super) fn index(&mut self, open: usize, to: usize) {
+        let Some(end) = self.raw.closing(open + 1, to, b'[', b']') else { return };
+        let terms = arithmetic::terms(self.raw, open + 1, end);
+        self.done.indexes.extend(terms.names);
+        self.done.odd |= self.raw.text[open..end].contains("$(") || self.raw.text[open..end].contains('`');
     }
 
     pub(super) fn take(&mut self, mut within: Expanded<'t>) {
         self.done.runs.append(&mut within.runs);
         self.done.sets.append(&mut within.sets);
         self.done.counts.append(&mut within.counts);
+        self.done.counted.append(&mut within.counted);
         self.done.numbers.append(&mut within.numbers);
+        self.done.indexes.append(&mut within.indexes);
         self.done.odd |= within.odd;
     }
 
@@ -163,7 +176,7 @@ impl<'t> Scan<'t> {
         if let Some((part, end)) = self.raw.part(at).filter(|(_, end)| *end <= to)
             && let Some(list) = &part.list
         {
-            self.done.runs.push(Run::Tree(list, &text[at + 2..end - 1]));
+            self.done.runs.push(Run::Tree(list));
             return end;
         }
         // Quoted when the line was read, but text that the shell reads again: `[[ 'a[$(rm x)]' -eq 1 ]]`.
@@ -210,38 +223,6 @@ fn plain(c: char) -> Piece {
         '~' => Piece::Tilde,
         _ => Piece::Bit(Bit::Char(c)),
     }
-}
-
-/// The variables that an arithmetic text computes with; the programs of substitutions are skipped. The shell evaluates a
-/// variable's value again and again, and an index in it may run a program. So all that is computed with must be a number.
-fn names(raw: &Raw, from: usize, to: usize) -> Vec<String> {
-    let bytes = raw.text.as_bytes();
-    let name_end = |from: usize| (from..to).find(|&at| !is_name_byte(bytes[at])).unwrap_or(to);
-    let mut all = Vec::new();
-    let mut at = from;
-    while at < to {
-        let next = bytes.get(at + 1).filter(|_| at + 1 < to);
-        let program = raw.part(at).filter(|(part, end)| part.list.is_some() && *end <= to);
-        at = match (bytes[at], next) {
-            (b'$', _) if program.is_some() => program.map_or(to, |(_, end)| end),
-            (b'$', Some(sign)) if sign.is_ascii_digit() || matches!(sign, b'@' | b'*') => {
-                all.push(char::from(*sign).to_string());
-                at + 2
-            }
-            (byte, _) if byte.is_ascii_digit() => {
-                let end = name_end(at);
-                // `16#ff`
-                if end < to && bytes[end] == b'#' { name_end(end + 1) } else { end }
-            }
-            (byte, _) if is_name_byte(byte) => {
-                let end = name_end(at);
-                all.push(raw.text[at..end].to_owned());
-                end
-            }
-            _ => at + 1,
-        };
-    }
-    all
 }
 
 /// All alternatives of these pieces; one that is anything when there are too many.

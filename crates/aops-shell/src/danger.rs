@@ -1,0 +1,135 @@
+//! Which command of a line is dangerous: it loses work, breaks the system, runs what it downloads, gives secrets away,
+//! destroys what others use, or publishes.
+//!
+//! `RULES` is the one table, a row for each rule with its reason, what to do instead, and examples. The rules ask the same
+//! reading of the line as every other question: wrappers, substitutions, variables and here-documents are seen through.
+//! Invariants: a rule that finds nothing it is sure of stays silent; a command whose program no rule knows costs one look
+//! at its name.
+
+mod rule;
+mod rules;
+mod call;
+mod place;
+mod secret;
+mod forms;
+mod table;
+mod sql;
+mod files;
+mod git;
+mod system;
+mod remote;
+mod cloud;
+mod carrier;
+mod code;
+mod windows;
+mod programs;
+
+pub use place::Place;
+pub use rule::{Danger, Rule, Ruling, Severity};
+pub use rules::{RULES, rule};
+pub use secret::is_secret;
+pub use sql::destroys;
+pub use windows::powershell_destroys;
+
+use crate::syntax::{Ground, Line, Simple, Word, cut};
+use call::Call;
+
+/// Lines inside lines.
+const DEEPEST: usize = 4;
+
+/// What is dangerous in this line, in the order of its commands; each rule once.
+pub fn dangers(line: &Line, place: &Place) -> Vec<Danger> {
+    let mut search = Search { place, found: Vec::new(), shown: Vec::new(), depth: 0 };
+    search.line(line);
+    search.found
+}
+
+/// A search in a line and in the lines that its commands carry.
+struct Search<'a> {
+    place: &'a Place<'a>,
+    found: Vec<Danger>,
+    /// Commands that print a secret variable.
+    shown: Vec<Simple>,
+    depth: usize,
+}
+
+impl Search<'_> {
+    fn line(&mut self, line: &Line) {
+        system::fork_bomb(self, line);
+        for simple in &line.commands {
+            self.simple(simple);
+        }
+        remote::run_after_download(self, line);
+        secret::shown(self, line);
+    }
+
+    fn simple(&mut self, simple: &Simple) {
+        if simple.function {
+            return;
+        }
+        for word in &simple.writes {
+            files::written(self, simple, word);
+        }
+        if simple.words.is_empty() {
+            // `$(< .env)`
+            return secret::arriving(self, simple, "");
+        }
+        let Some(name) = simple.name() else { return };
+        if name == "{}" {
+            // `xargs -I{} sh -c {}`
+            self.add("unknown-code", simple);
+        }
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_suffix(".exe").unwrap_or(&name);
+        if let Some(judge) = programs::judge(name) {
+            let call = Call::new(name, simple);
+            // Asked about itself, or told to change nothing.
+            if !call.only_tells() {
+                judge(self, &call);
+            }
+        }
+        if !simple.arriving.is_empty() {
+            secret::arriving(self, simple, name);
+        }
+    }
+
+    /// A line that runs when this command does.
+    fn text(&mut self, text: &str, simple: &Simple) {
+        if self.depth >= DEEPEST || text.len() > 64 * 1024 {
+            return;
+        }
+        self.depth += 1;
+        let folder = simple.folders.first().and_then(Word::literal);
+        let cwd = folder.as_deref().unwrap_or(self.place.cwd);
+        let line = cut(text, &Ground { cwd, home: self.place.home, variables: &[] });
+        self.line(&line);
+        self.depth -= 1;
+    }
+
+    /// A command that runs when this one does: its words from here on.
+    fn words(&mut self, words: &[Word], simple: &Simple) {
+        if words.is_empty() || self.depth >= DEEPEST {
+            return;
+        }
+        // Shells and wrappers are opened by reading the words as a line of their own.
+        let text: Vec<String> = words.iter().map(call::quoted).collect();
+        let fed = if simple.fed.is_empty() { String::new() } else { format!("{} | ", simple.fed.join(" | ")) };
+        self.text(&(fed + &text.join(" ")), simple);
+    }
+
+    fn add(&mut self, id: &'static str, simple: &Simple) {
+        let words: Vec<String> = simple.words.iter().take(8).map(crate::commands::shown).collect();
+        self.add_what(id, words.join(" "));
+    }
+
+    fn add_what(&mut self, id: &'static str, what: String) {
+        if let Some(rule) = rule(id)
+            && !self.found.iter().any(|known| known.rule.id() == id)
+        {
+            self.found.push(Danger { rule, what });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

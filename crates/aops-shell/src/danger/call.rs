@@ -1,0 +1,86 @@
+//! One command as the rules look at it: its words as text, its options and operands.
+
+use crate::syntax::{Bit, Simple, Word};
+
+pub(super) struct Call<'a> {
+    pub(super) name: &'a str,
+    pub(super) simple: &'a Simple,
+    /// The arguments.
+    pub(super) words: &'a [Word],
+    pub(super) texts: Vec<String>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(name: &'a str, simple: &'a Simple) -> Self {
+        let words = &simple.words[1..];
+        Self { name, simple, words, texts: words.iter().map(Word::lossy).collect() }
+    }
+
+    /// The same command from this argument on, under its name.
+    pub(super) fn from(&self, at: usize) -> &'a [Word] {
+        self.words.get(at..).unwrap_or_default()
+    }
+
+    pub(super) fn only_tells(&self) -> bool {
+        let tells = |text: &String| {
+            matches!(text.as_str(), "--help" | "--version" | "--dry-run" | "--dryrun" | "--what-if" | "--whatif")
+                || text.starts_with("--dry-run=") && text != "--dry-run=none" && text != "--dry-run=false"
+        };
+        self.options().any(tells)
+    }
+
+    /// The words before `--` that begin with a dash.
+    pub(super) fn options(&self) -> impl Iterator<Item = &String> {
+        self.texts.iter().take_while(|text| *text != "--").filter(|text| text.len() > 1 && text.starts_with('-'))
+    }
+
+    /// One of these options is there: `--force` also as `--force=…`, `-f` also among other letters.
+    pub(super) fn has(&self, wanted: &[&str]) -> bool {
+        self.options().any(|text| wanted.iter().any(|option| is_option(text, option)))
+    }
+
+    /// The value of one of these options, glued or the next word.
+    pub(super) fn values(&self, wanted: &'a [&'a str]) -> impl Iterator<Item = &'a Word> + '_ {
+        self.words.iter().zip(&self.texts).enumerate().filter_map(move |(at, (_, text))| {
+            wanted.contains(&text.as_str()).then(|| self.words.get(at + 1)).flatten()
+        })
+    }
+
+    /// Everything that is no option; after `--` everything. Each with its place.
+    pub(super) fn operands(&self) -> Vec<(usize, &'a Word)> {
+        let end = self.texts.iter().position(|text| text == "--").unwrap_or(self.texts.len());
+        let is_operand =
+            |at: usize| at > end || at < end && !(self.texts[at].len() > 1 && self.texts[at].starts_with('-'));
+        self.words.iter().enumerate().filter(|(at, _)| is_operand(*at)).collect()
+    }
+}
+
+/// `-xf` holds `-f`; `--force=yes` is `--force`.
+pub(super) fn is_option(text: &str, option: &str) -> bool {
+    if let Some(letter) = option.strip_prefix('-').filter(|rest| rest.chars().count() == 1) {
+        return text.starts_with('-') && !text.starts_with("--") && text[1..].contains(letter);
+    }
+    text == option || text.strip_prefix(option).is_some_and(|rest| rest.starts_with('='))
+}
+
+/// A word as one word of a line; what is unknown is a variable that is never set.
+pub(super) fn quoted(word: &Word) -> String {
+    let text = word.bits.iter().map(|bit| match *bit {
+        Bit::Char('\'') => "\\'".to_owned(),
+        Bit::Char(c) if c.is_ascii_alphanumeric() || "_-./:=%+,@".contains(c) => c.to_string(),
+        Bit::Char(c) => format!("'{c}'"),
+        other => other.code(),
+    });
+    let text: String = text.collect();
+    if text.is_empty() { "''".to_owned() } else { text }
+}
+
+/// A word as a line of its own.
+pub(super) fn code(word: &Word) -> String {
+    word.bits.iter().map(|bit| bit.code()).collect()
+}
+
+/// Only the running shell knows any of it.
+pub(super) fn is_unknown(word: &Word) -> bool {
+    !word.bits.is_empty() && word.bits.iter().all(|bit| *bit == Bit::Any) && (word.said.is_none() || word.is_filtered())
+}

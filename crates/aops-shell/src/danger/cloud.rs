@@ -1,0 +1,80 @@
+//! Databases, and requests that delete something elsewhere.
+
+use super::Search;
+use super::call::{Call, code};
+use super::table::FORMS;
+use super::{forms, remote, secret, sql};
+
+/// A program of the table of forms.
+pub(super) fn formed(search: &mut Search, call: &Call) {
+    for (id, names, all) in FORMS {
+        if names.contains(&call.name) && all.iter().any(|form| forms::is(call, form)) {
+            search.add(id, call.simple);
+        }
+    }
+}
+
+/// A shell of SQL: statements among its arguments and on its standard input.
+pub(super) fn sql(search: &mut Search, call: &Call) {
+    formed(search, call);
+    let words = call.words.iter().map(code);
+    let glued = call.texts.iter().filter_map(|text| Some(text.split_once('=')?.1.to_owned()));
+    let given: Vec<String> = words.chain(glued).chain(call.simple.script.clone()).collect();
+    let short =
+        call.texts.iter().filter(|text| text.starts_with("-e") || text.starts_with("-c")).map(|text| &text[2..]);
+    if given.iter().any(|text| sql::destroys(text) || sql::drops_documents(text))
+        || short.into_iter().any(sql::destroys)
+    {
+        search.add("sql-destroy", call.simple);
+    }
+}
+
+/// Keys found by one `redis-cli` and deleted by another.
+pub(super) fn redis(search: &mut Search, call: &Call) {
+    formed(search, call);
+    let deletes = call.texts.iter().any(|text| matches!(text.to_lowercase().as_str(), "del" | "unlink"));
+    let arrives = call.words.last().is_some_and(|word| word.splits && word.shifts == Some(0));
+    let flushes = call.simple.script.as_ref().is_some_and(|text| sql::destroys(text));
+    if deletes && arrives || flushes {
+        search.add("database-drop", call.simple);
+    }
+}
+
+pub(super) fn aws(search: &mut Search, call: &Call) {
+    formed(search, call);
+    if call.texts.iter().any(|text| sql::destroys(text.trim_start_matches("QueryString="))) {
+        search.add("sql-destroy", call.simple);
+    }
+    let copies = call.texts.iter().take(3).any(|text| matches!(text.as_str(), "cp" | "sync" | "mv"));
+    if copies {
+        secret::sends(search, call);
+    }
+}
+
+/// `curl` and its kin: a deleting request to another machine, a secret sent, a download into a place of the system.
+pub(super) fn request(search: &mut Search, call: &Call) {
+    let method = call.texts.windows(2).any(|pair| {
+        matches!(pair[0].as_str(), "-X" | "--request" | "--method") && pair[1].eq_ignore_ascii_case("delete")
+    });
+    let glued = call.texts.iter().any(|text| {
+        let text = text.to_lowercase();
+        matches!(text.as_str(), "-xdelete" | "--request=delete" | "--method=delete")
+            || text == "delete" && call.name != "curl"
+    });
+    if (method || glued) && remote::is_addressed_away(call) {
+        search.add("http-delete", call.simple);
+    }
+    let body = call.texts.iter().any(|text| {
+        let text = text.to_lowercase();
+        text.contains("mutation") && text.contains("delete")
+            || text.contains("_delete_by_query")
+            || text.contains("delete_series")
+    });
+    if body {
+        search.add("http-delete", call.simple);
+    }
+    for word in call.values(&["-o", "--output", "-O", "--output-document", "-P", "--directory-prefix"]) {
+        super::files::written(search, call.simple, word);
+    }
+    secret::sends(search, call);
+}

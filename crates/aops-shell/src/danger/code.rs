@@ -1,0 +1,311 @@
+//! Programs of interpreters in the line (`python -c`, `node -e`, a here-document): what they start, remove, read and write,
+//! one level deep. Only calls and the text between quotes are looked at.
+
+use super::Search;
+use super::call::{Call, code, is_unknown};
+use super::files::{removed, unlinked, written};
+use super::{remote, secret, sql};
+use crate::syntax::{Simple, Word};
+
+/// A call in program text: the last part of its name, all of it, and the texts among its arguments.
+#[derive(Debug, Default)]
+struct Called {
+    name: String,
+    whole: String,
+    texts: Vec<String>,
+    /// The texts of the call that it is a part of: `Path('x').unlink()`.
+    before: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Program {
+    calls: Vec<Called>,
+    texts: Vec<String>,
+    /// Commands between backquotes.
+    quoted: Vec<String>,
+}
+
+pub(super) fn interpreted(search: &mut Search, call: &Call) {
+    super::cloud::formed(search, call);
+    remote::interpreter(search, call);
+    let operands = call.operands();
+    let flags = ["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe", "-le", "-pi", "-i", "-lne", "-0777"];
+    let mut programs: Vec<String> = Vec::new();
+    for (at, text) in call.texts.iter().enumerate() {
+        let bundled = text.starts_with('-') && !text.starts_with("--") && text.ends_with(['e', 'c', 'E']);
+        if flags.contains(&text.as_str()) || bundled {
+            programs.extend(call.words.get(at + 1).filter(|word| !is_unknown(word)).map(code));
+        } else if let Some(glued) = text.strip_prefix("--eval=").or_else(|| text.strip_prefix("-e")) {
+            programs.push(glued.to_owned());
+        }
+    }
+    if matches!(call.name, "deno" | "bun") && operands.first().is_some_and(|(_, word)| word.is("eval")) {
+        programs.extend(operands.iter().skip(1).map(|(_, word)| code(word)));
+    }
+    if matches!(call.name, "perl" | "ruby") {
+        secret::named(search, call.simple, operands.iter().map(|(_, word)| *word), "secret-file");
+    }
+    if matches!(call.name, "awk" | "gawk" | "mawk" | "nawk") {
+        programs.extend(operands.first().map(|(_, word)| code(word)));
+        secret::reads(search, call);
+    }
+    let reads_input = operands.iter().all(|(_, word)| word.is("-")) || !programs.is_empty();
+    programs.extend(call.simple.script.clone().filter(|_| reads_input));
+    for program in &programs {
+        judge(search, call.simple, program);
+    }
+    // `python manage.py flush`
+    let django = call.texts.iter().position(|text| text.ends_with("manage.py"));
+    if let Some(at) = django {
+        let verb = call.texts.get(at + 1).map(String::as_str).unwrap_or_default();
+        let zero = verb == "migrate" && call.texts.last().is_some_and(|last| last == "zero");
+        if zero || matches!(verb, "flush" | "reset_db" | "sqlflush" | "clear_cache") {
+            search.add("database-drop", call.simple);
+        }
+    }
+    let module = call.texts.windows(2).find(|pair| pair[0] == "-m").map(|pair| pair[1].as_str());
+    match module {
+        Some("twine") if call.texts.iter().any(|text| text == "upload") => search.add("publish-package", call.simple),
+        Some("pip") if call.texts.iter().any(|text| text == "uninstall") => search.add("package-remove", call.simple),
+        _ => {}
+    }
+    let publishes = |text: &String| matches!(text.as_str(), "upload" | "sdist upload");
+    if call.texts.first().is_some_and(|text| text.ends_with("setup.py")) && call.texts.iter().any(publishes) {
+        search.add("publish-package", call.simple);
+    }
+}
+
+fn judge(search: &mut Search, simple: &Simple, text: &str) {
+    let program = read(text);
+    for called in &program.calls {
+        one(search, simple, called, &program);
+    }
+    for line in &program.quoted {
+        search.text(line, simple);
+    }
+    let calls = |names: &[&str]| program.calls.iter().any(|called| names.contains(&called.name.as_str()));
+    let lower = text.to_lowercase();
+    let fetches = calls(&["urlopen", "urlretrieve", "fetch", "get", "get_response"])
+        && ["urllib", "requests", "httpx", "http", "lwp", "aiohttp"].iter().any(|name| lower.contains(name));
+    let evaluates = calls(&["exec", "eval", "compile", "instance_eval", "function", "runincontext", "execfile"]);
+    let decodes =
+        calls(&["b64decode", "a85decode", "unhexlify", "fromhex", "atob", "decode64", "base64_decode", "loads"])
+            && (lower.contains("b64")
+                || lower.contains("marshal")
+                || lower.contains("pickle")
+                || lower.contains("hex")
+                || lower.contains("atob"));
+    if evaluates && fetches {
+        search.add("remote-code", simple);
+    }
+    if evaluates && decodes {
+        search.add("decoded-code", simple);
+    }
+    let shell = lower.contains("/bin/sh")
+        || lower.contains("/bin/bash")
+        || lower.contains("pty.spawn")
+        || lower.contains("cmd.exe");
+    if shell && (lower.contains("socket") || lower.contains("tcpsocket") || lower.contains("fsockopen")) {
+        search.add("reverse-shell", simple);
+    }
+    let loops = ["while", "for", "loop", "until"].iter().any(|word| lower.contains(word));
+    if (calls(&["fork"]) || lower.contains("fork while") || lower.contains("fork()")) && loops {
+        search.add("fork-bomb", simple);
+    }
+    let environment = lower.contains("os.environ") || lower.contains("process.env") || lower.contains("env.to_h");
+    if environment
+        && calls(&["post", "request", "sendall"])
+        && ["http", "socket"].iter().any(|name| lower.contains(name))
+    {
+        search.add("secret-send", simple);
+    }
+}
+
+fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program) {
+    #[rustfmt::skip]
+    const RUNS: &[&str] = &[
+        "call", "check_call", "check_output", "exec", "execfile", "execfilesync", "execsync", "getoutput",
+        "getstatusoutput", "open3", "passthru", "popen", "proc_open", "qx", "run", "shell", "shell_exec", "spawn", "spawnsync",
+        "system", "execute", "execv", "execvp", "execlp", "execl", "posix_spawn", "capture2", "capture3", "sh",
+    ];
+    #[rustfmt::skip]
+    const TREES: &[&str] = &[
+        "delete_tree", "deltree", "emptydirsync", "remove_dir_all", "remove_entry_secure", "remove_tree", "removeall",
+        "removesync", "rimraf", "rimrafsync", "rm_r", "rm_rf", "rmdirsync", "rmsync", "rmtree", "removedirs", "rmtree_f",
+        "rm", "deleterecursively",
+    ];
+    const FILES: &[&str] =
+        &["remove", "unlink", "unlinksync", "delete", "rmdir", "rename", "renamesync", "truncate", "truncatesync"];
+    const WRITES: &[&str] =
+        &["writefilesync", "writefile", "appendfilesync", "file_put_contents", "write_text", "write_bytes"];
+    const READS: &[&str] = &[
+        "open",
+        "read_text",
+        "read_bytes",
+        "readfilesync",
+        "readfile",
+        "file_get_contents",
+        "read",
+        "readlines",
+        "load_dotenv_values",
+        "file",
+        "foreach",
+        "readtextfile",
+    ];
+    let name = called.name.as_str();
+    let own = if called.texts.is_empty() { &called.before } else { &called.texts };
+    let words: Vec<Word> = own.iter().filter(|text| !text.is_empty()).map(|text| Word::of(text)).collect();
+    if RUNS.contains(&name) {
+        let line: Vec<String> = words.iter().map(super::call::quoted).collect();
+        search.text(&line.join(" "), simple);
+        for text in &called.texts {
+            search.text(text, simple);
+        }
+    }
+    if TREES.contains(&name) && (name != "rm" || called.whole.contains('.')) {
+        if words.is_empty() {
+            let all: Vec<Word> = program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
+            removed(search, simple, &all);
+            if all.is_empty() {
+                removed(search, simple, [&Word::any()]);
+            }
+        } else {
+            removed(search, simple, words.iter().filter(|word| !is_mode(word)));
+        }
+    }
+    if FILES.contains(&name) {
+        unlinked(search, simple, &words);
+        secret::named(search, simple, &words, "secret-file");
+    }
+    let mode = called.texts.get(1).map(String::as_str).unwrap_or_default();
+    if WRITES.contains(&name) || name == "open" && mode.contains(['w', 'a', 'x', '+', '>']) && mode.len() < 4 {
+        words.iter().take(1).for_each(|word| written(search, simple, word));
+    }
+    if READS.contains(&name) || name == "path" {
+        secret::named(search, simple, &words, "secret-file");
+    }
+    if matches!(name, "execute" | "query" | "raw" | "executescript" | "executemany")
+        && called.texts.iter().any(|text| sql::destroys(text))
+    {
+        search.add("sql-destroy", simple);
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    text.starts_with(['/', '~', '.']) || text.contains('/') && !text.contains(' ')
+}
+
+fn is_mode(word: &Word) -> bool {
+    matches!(word.lossy().as_str(), "utf8" | "utf-8" | "recursive" | "force" | "true")
+}
+
+/// The calls and texts of a program in any of these languages.
+fn read(text: &str) -> Program {
+    let letters: Vec<char> = text.chars().take(64 * 1024).collect();
+    let mut reader = Reader::default();
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        at = match letter {
+            '"' | '\'' | '`' => {
+                let (literal, end) = literal(&letters, at);
+                reader.text(literal, letter == '`');
+                end
+            }
+            '#' if at == 0 || letters[at - 1].is_whitespace() => {
+                letters[at..].iter().position(|letter| *letter == '\n').map_or(letters.len(), |line| at + line)
+            }
+            _ => {
+                reader.letter(letter, at > 0 && matches!(letters[at - 1], ' ' | '\t'));
+                at + 1
+            }
+        };
+    }
+    reader.program
+}
+
+#[derive(Default)]
+struct Reader {
+    program: Program,
+    /// The calls whose brackets are open, by their place in the program.
+    open: Vec<Option<usize>>,
+    /// The call without brackets that is being read: `system "a", "b"`.
+    bare: Option<usize>,
+    /// The name that is being read.
+    name: String,
+}
+
+impl Reader {
+    fn text(&mut self, literal: String, is_backquoted: bool) {
+        #[rustfmt::skip]
+        const BARE: &[&str] = &["system", "exec", "unlink", "rm_rf", "rmtree", "rmdir", "popen", "script", "delete", "qx"];
+        let last = self.name.rsplit(['.', ':']).next().unwrap_or_default();
+        self.program.texts.push(literal.clone());
+        if let Some(called) = self.open.iter().rev().flatten().next().or(self.bare.as_ref()) {
+            self.program.calls[*called].texts.push(literal);
+        } else if BARE.contains(&last) {
+            // `do shell script "…"`
+            let name = last.replace("script", "system");
+            let called = Called { name, whole: self.name.clone(), texts: vec![literal], ..Called::default() };
+            self.program.calls.push(called);
+            self.bare = Some(self.program.calls.len() - 1);
+        } else if is_backquoted {
+            self.program.quoted.push(literal);
+        }
+        self.name.clear();
+    }
+
+    fn letter(&mut self, letter: char, is_apart: bool) {
+        match letter {
+            '(' => self.open_call(),
+            ')' => {
+                self.open.pop();
+                self.name.clear();
+            }
+            ';' | '\n' | '}' => {
+                self.bare = None;
+                self.name.clear();
+            }
+            ' ' | '\t' => {}
+            _ if letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '$') => {
+                if is_apart && letter != '.' {
+                    self.name.clear();
+                }
+                self.name.push(letter);
+            }
+            _ => self.name.clear(),
+        }
+    }
+
+    fn open_call(&mut self) {
+        let whole = std::mem::take(&mut self.name);
+        let name = whole.rsplit(['.', ':', '>', '$']).next().unwrap_or_default().to_lowercase();
+        if name.is_empty() {
+            return self.open.push(self.open.last().copied().flatten());
+        }
+        let chained = self.program.calls.last().filter(|_| whole.starts_with('.'));
+        let before = chained.map(|called| called.texts.clone()).unwrap_or_default();
+        self.program.calls.push(Called { name, whole, before, ..Called::default() });
+        self.open.push(Some(self.program.calls.len() - 1));
+    }
+}
+
+/// A text between quotes that begins here, and the place after it.
+fn literal(letters: &[char], from: usize) -> (String, usize) {
+    let quote = letters[from];
+    let triple = letters.get(from + 1) == Some(&quote) && letters.get(from + 2) == Some(&quote);
+    let mut at = if triple { from + 3 } else { from + 1 };
+    let mut text = String::new();
+    while let Some(&letter) = letters.get(at) {
+        let closes =
+            letter == quote && (!triple || letters.get(at + 1) == Some(&quote) && letters.get(at + 2) == Some(&quote));
+        if closes {
+            return (text, at + if triple { 3 } else { 1 });
+        }
+        if letter == '\\' {
+            at += 1;
+        }
+        text.extend(letters.get(at));
+        at += 1;
+    }
+    (text, at)
+}

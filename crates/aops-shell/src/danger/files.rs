@@ -1,0 +1,311 @@
+//! Files lost or overwritten: `rm`, `find -delete`, `mv`, `truncate`, `shred`, `dd`, `rsync --delete`, redirections; and
+//! permissions changed for whole trees.
+
+use super::Search;
+use super::call::Call;
+use super::place::{Spot, below};
+use super::secret;
+use crate::syntax::{Bit, Simple, Word};
+
+/// A recursive removal of what these words name.
+pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl IntoIterator<Item = &'w Word>) {
+    for word in words {
+        // A folder above is named by its dots, wherever the line runs.
+        let rule = match search.place.spot(simple, word) {
+            Spot::Scratch | Spot::Inside => continue,
+            Spot::Source => "rm-source",
+            Spot::Unknown => "rm-unknown",
+            Spot::Outside => "rm-outside",
+            Spot::Project => "rm-project",
+            Spot::System | Spot::Root => "rm-system",
+        };
+        search.add(rule, simple);
+    }
+}
+
+/// The removal of single files: their number is known, but not what they are worth.
+pub(super) fn unlinked<'w>(search: &mut Search, simple: &Simple, words: impl IntoIterator<Item = &'w Word>) {
+    for word in words {
+        let last = word.last_part().lossy();
+        let all = matches!(last.as_str(), "*" | ".*" | "*.*");
+        match search.place.spot(simple, word) {
+            Spot::System => search.add("system-write", simple),
+            Spot::Root => search.add("rm-system", simple),
+            Spot::Project if all => search.add("rm-project", simple),
+            Spot::Outside if word.bits.contains(&Bit::Star) => search.add("rm-outside", simple),
+            _ => {}
+        }
+        guarded_name(search, simple, word, true);
+    }
+}
+
+pub(super) fn rm(search: &mut Search, call: &Call) {
+    if call.has(&["--no-preserve-root"]) {
+        search.add("rm-system", call.simple);
+    }
+    let operands = call.operands();
+    let words = operands.iter().map(|(_, word)| *word);
+    if call.has(&["-r", "-R", "--recursive", "--recurs"]) || call.name == "rimraf" || call.name == "del-cli" {
+        removed(search, call.simple, words.clone());
+    } else {
+        unlinked(search, call.simple, words.clone());
+    }
+    secret::named(search, call.simple, words, "secret-file");
+}
+
+pub(super) fn unlink(search: &mut Search, call: &Call) {
+    unlinked(search, call.simple, call.words.iter().filter(|word| !word.is_option()));
+}
+
+pub(super) fn find(search: &mut Search, call: &Call) {
+    let deletes = call.texts.iter().any(|text| text == "-delete");
+    let fd_removes = ["-x", "-X", "--exec", "--exec-batch"];
+    let executes = |at: usize| {
+        let flags = ["-exec", "-execdir", "-ok", "-okdir"];
+        flags.contains(&call.texts[at].as_str()) || call.name != "find" && fd_removes.contains(&call.texts[at].as_str())
+    };
+    let removes = |at: usize| {
+        let program = call.texts.get(at + 1).map(String::as_str).unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default();
+        let behind = call.texts.get(at + 2..).unwrap_or_default().iter().take(2).any(|text| text == "rm");
+        matches!(name, "rm" | "shred" | "unlink" | "srm") || matches!(name, "sudo" | "env" | "nice") && behind
+    };
+    let removes = (0..call.texts.len()).any(|at| executes(at) && removes(at));
+    if !deletes && !removes {
+        return;
+    }
+    let tests = call.texts.iter().position(|text| text.starts_with(['-', '(', '!'])).unwrap_or(call.texts.len());
+    let here = [Word::of(".")];
+    let roots = if tests == 0 || call.name != "find" { &here[..] } else { &call.words[..tests] };
+    let (mut gravest, mut scratch) = (Spot::Scratch, true);
+    for root in roots {
+        let spot = search.place.spot(call.simple, root);
+        gravest = gravest.max(spot);
+        scratch &= spot == Spot::Scratch;
+    }
+    if scratch || only_generated(call) {
+        return;
+    }
+    search.add(if gravest == Spot::Root { "rm-system" } else { "find-delete" }, call.simple);
+}
+
+/// Every name that is looked for is a file that a tool makes again.
+fn only_generated(call: &Call) -> bool {
+    const NAMES: &[&str] = &["*.pyc", "*.pyo", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
+    let is_name = |pair: &[String]| matches!(pair[0].as_str(), "-name" | "-iname");
+    let mut names = call.texts.windows(2).filter(|pair| is_name(pair)).map(|pair| pair[1].as_str()).peekable();
+    let plain = !call.texts.iter().any(|text| matches!(text.as_str(), "!" | "-not"));
+    plain && names.peek().is_some() && names.all(|name| NAMES.contains(&name))
+}
+
+pub(super) fn mv(search: &mut Search, call: &Call) {
+    let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
+    let into: Vec<&Word> = call.values(&["-t", "--target-directory"]).collect();
+    let Some((last, sources)) = operands.split_last() else { return };
+    let (target, sources) = if into.is_empty() { (*last, sources) } else { (into[0], &operands[..]) };
+    if target.is("/dev/null") {
+        search.add("file-wipe", call.simple);
+    }
+    for source in sources {
+        match search.place.spot(call.simple, source) {
+            Spot::Project | Spot::Root | Spot::System => search.add("mv-away", call.simple),
+            _ => {}
+        }
+        guarded_name(search, call.simple, source, true);
+    }
+    secret::named(search, call.simple, sources.iter().copied(), "secret-file");
+    written(search, call.simple, target);
+}
+
+/// `cp`, `install`, `ln`: the last operand is written; a secret among the others is copied.
+pub(super) fn copy(search: &mut Search, call: &Call) {
+    let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
+    let into: Vec<&Word> = call.values(&["-t", "--target-directory"]).collect();
+    let Some((last, sources)) = operands.split_last() else { return };
+    let (target, sources) = if into.is_empty() { (*last, sources) } else { (into[0], &operands[..]) };
+    if call.name != "ln" && sources.iter().any(|word| word.is("/dev/null") || word.is("/dev/zero")) {
+        wiped(search, call, target);
+    }
+    secret::named(search, call.simple, sources.iter().copied(), "secret-file");
+    written(search, call.simple, target);
+}
+
+/// A file whose content is lost.
+fn wiped(search: &mut Search, call: &Call, word: &Word) {
+    let device = word.starts_with("/dev/");
+    if !device && !search.place.is_scratch(call.simple, word) && !word.starts_with("-") {
+        search.add("file-wipe", call.simple);
+    }
+    written(search, call.simple, word);
+}
+
+pub(super) fn truncate(search: &mut Search, call: &Call) {
+    let size = call.values(&["-s", "--size"]).map(Word::lossy).next();
+    let glued = call.texts.iter().find_map(|text| text.strip_prefix("--size=").or_else(|| text.strip_prefix("-s")));
+    let size = size.or_else(|| glued.map(str::to_owned)).unwrap_or_default();
+    if size.starts_with('+') {
+        return;
+    }
+    for (at, word) in call.operands() {
+        let is_size = at > 0 && matches!(call.texts[at - 1].as_str(), "-s" | "--size" | "-r" | "--reference");
+        if !is_size {
+            wiped(search, call, word);
+        }
+    }
+}
+
+pub(super) fn shred(search: &mut Search, call: &Call) {
+    for (at, word) in call.operands() {
+        let is_value = at > 0 && matches!(call.texts[at - 1].as_str(), "-n" | "--iterations" | "-s" | "--size");
+        if !is_value {
+            wiped(search, call, word);
+        }
+    }
+}
+
+pub(super) fn dd(search: &mut Search, call: &Call) {
+    for word in call.words {
+        if word.starts_with("of=") {
+            wiped(search, call, &word.after(3));
+        } else if word.starts_with("if=") {
+            secret::named(search, call.simple, [&word.after(3)], "secret-file");
+        }
+    }
+}
+
+pub(super) fn tee(search: &mut Search, call: &Call) {
+    for (_, word) in call.operands() {
+        written(search, call.simple, word);
+    }
+}
+
+/// `sed -i`, `perl -i`: their files are written. Without it, they are read.
+pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
+    let in_place = |text: &String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
+    if call.options().any(in_place) {
+        for (_, word) in call.operands() {
+            written(search, call.simple, word);
+        }
+    }
+    secret::reads(search, call);
+}
+
+pub(super) fn rsync(search: &mut Search, call: &Call) {
+    let deletes = |text: &String| text.starts_with("--del") || text == "--remove-source-files";
+    if call.options().any(deletes) && !call.has(&["-n"]) {
+        search.add("sync-delete", call.simple);
+    }
+    secret::sends(search, call);
+}
+
+pub(super) fn tar(search: &mut Search, call: &Call) {
+    if call.has(&["--remove-files"]) {
+        let kept = |(_, word): &(usize, &Word)| search.place.is_scratch(call.simple, word);
+        let operands = call.operands();
+        // The first operands are letters and the archive.
+        if !operands.iter().skip(1).all(kept) {
+            search.add("file-wipe", call.simple);
+        }
+    }
+    secret::named(search, call.simple, call.operands().into_iter().map(|(_, word)| word), "secret-file");
+}
+
+pub(super) fn chmod(search: &mut Search, call: &Call) {
+    let whole = call.has(&["-R", "--recursive"]);
+    let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
+    let Some((mode, files)) = operands.split_first() else { return };
+    let mode = mode.lossy();
+    let open = mode.ends_with("777") || mode.ends_with("666") || opens(&mode);
+    let sets_id = mode.len() == 4 && mode.starts_with(['2', '4', '6']) || mode.contains("+s") || mode.contains("=s");
+    let grave = files.iter().map(|word| search.place.spot(call.simple, word)).max().unwrap_or(Spot::Inside);
+    let shuts = whole && matches!(mode.as_str(), "000" | "0" | "a-rwx" | "-rwx" | "a=");
+    let scratch = grave == Spot::Scratch && !whole;
+    let tree = whole && matches!(grave, Spot::Root | Spot::System | Spot::Project | Spot::Unknown);
+    let broad = tree && !(grave == Spot::Project && !open && !shuts) && (grave != Spot::Unknown || open);
+    if open && !scratch || sets_id || shuts || broad || matches!(grave, Spot::Root | Spot::System) && !whole {
+        search.add("permission-change", call.simple);
+    }
+}
+
+/// `a+w`, `o+rw`, `ugo=rwx`: others may write.
+fn opens(mode: &str) -> bool {
+    mode.split(',').any(|part| {
+        let at = part.find(['+', '=']).unwrap_or(part.len());
+        let (who, what) = part.split_at(at);
+        what.contains('w') && (who.contains(['o', 'a']) || who == "ugo")
+    })
+}
+
+/// `chown`, `chgrp`, `setfacl` over a tree of the system, or of somebody's home.
+pub(super) fn chown(search: &mut Search, call: &Call) {
+    let whole = call.has(&["-R", "--recursive"]);
+    let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
+    let Some((_, files)) = operands.split_first() else { return };
+    let grave = files.iter().map(|word| search.place.spot(call.simple, word)).max().unwrap_or(Spot::Inside);
+    if matches!(grave, Spot::Root | Spot::System) || whole && matches!(grave, Spot::Outside | Spot::Unknown) {
+        search.add("permission-change", call.simple);
+    }
+}
+
+/// A file that a redirection, `tee`, `cp` or an editor writes.
+pub(super) fn written(search: &mut Search, simple: &Simple, word: &Word) {
+    let path = word.lossy();
+    if is_device(&path) {
+        return search.add("disk-write", simple);
+    }
+    if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+        return search.add("reverse-shell", simple);
+    }
+    let free = path.starts_with("/dev/") || path.starts_with("/proc/self/");
+    if word.bits.is_empty() || free || path == "-" || path.contains("://") {
+        return;
+    }
+    if search.place.spot(simple, word) == Spot::System {
+        search.add("system-write", simple);
+    }
+    guarded_name(search, simple, word, false);
+}
+
+/// A disk, not one of the harmless devices.
+pub(super) fn is_device(path: &str) -> bool {
+    const DISKS: &[&str] = &[
+        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "mapper/", "dm-", "md", "loop", "nbd", "mem",
+        "kmem", "sr", "zd", "block/", "port",
+    ];
+    path.strip_prefix("/dev/").is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))
+}
+
+/// Files of the shell's start, of credentials and of git's own, wherever they are.
+fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool) {
+    const GUARDED: &[&str] = &["HEAD", "config", "hooks", "index", "logs", "objects", "packed-refs", "refs"];
+    #[rustfmt::skip]
+    const STARTS: &[&str] = &[
+        ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+        ".config/fish/config.fish",
+    ];
+    #[rustfmt::skip]
+    const TRUSTED: &[&str] = &[
+        ".aws/", ".azure/", ".config/gcloud/", ".config/gh/hosts.yml", ".docker/config.json", ".git-credentials", ".gnupg/",
+        ".kube/config", ".netrc", ".npmrc", ".pypirc", ".ssh/",
+    ];
+    let home = Word::of(search.place.home);
+    let at_home = |path: &str, name: &str| match name.strip_suffix('/') {
+        Some(folder) => below(path, folder).is_some(),
+        None => path == name,
+    };
+    for folder in simple.folders.iter().take(2) {
+        let path = word.from_folder(folder).tidied().lossy();
+        let in_home = below(&path, &home.lossy()).filter(|_| !search.place.home.is_empty());
+        if in_home.is_some_and(|path| STARTS.iter().any(|name| at_home(path, name))) {
+            return search.add("startup-write", simple);
+        }
+        let known_hosts = path.ends_with("/.ssh/known_hosts") && !removed;
+        if in_home.is_some_and(|path| TRUSTED.iter().any(|name| at_home(path, name))) && !known_hosts {
+            return search.add("credential-write", simple);
+        }
+        let inside = path.split_once("/.git/").map(|(_, inside)| inside);
+        if inside.is_some_and(|rest| GUARDED.iter().any(|name| below(rest, name).is_some())) {
+            return search.add("git-internals", simple);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Work and history that git would lose.
+
+use super::Search;
+use super::call::{Call, is_option};
+use super::secret;
+use crate::syntax::Word;
+
+/// Options before the verb that take the next word.
+const VALUED: &[&str] =
+    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"];
+
+/// One verb with its arguments.
+struct Verb<'a> {
+    name: &'a str,
+    words: &'a [Word],
+    texts: &'a [String],
+}
+
+impl Verb<'_> {
+    /// The words before `--`.
+    fn before(&self) -> &[String] {
+        let end = self.texts.iter().position(|text| text == "--").unwrap_or(self.texts.len());
+        &self.texts[..end]
+    }
+
+    fn has(&self, wanted: &[&str]) -> bool {
+        self.before().iter().any(|text| wanted.iter().any(|option| is_option(text, option)))
+    }
+
+    fn operands(&self) -> Vec<&str> {
+        let plain = self.texts.iter().filter(|text| *text != "--").filter(|text| !text.starts_with('-'));
+        plain.map(String::as_str).collect()
+    }
+
+    fn first(&self) -> &str {
+        self.operands().first().copied().unwrap_or_default()
+    }
+
+    /// Words after `--`.
+    fn paths(&self) -> usize {
+        self.texts.len() - (self.before().len() + 1).min(self.texts.len())
+    }
+}
+
+pub(super) fn git(search: &mut Search, call: &Call) {
+    let mut at = 0;
+    while call.texts.get(at).is_some_and(|text| text.starts_with('-')) {
+        at += if VALUED.contains(&call.texts[at].as_str()) { 2 } else { 1 };
+    }
+    aliases(search, call, at);
+    let Some(name) = call.texts.get(at) else { return };
+    let verb = Verb { name, words: call.from(at + 1), texts: &call.texts[at + 1..] };
+    if verb.has(&["--help"]) {
+        return;
+    }
+    if let Some(id) = judge(&verb) {
+        search.add(id, call.simple);
+    }
+    match verb.name {
+        "push" => pushed(search, call, &verb),
+        "show" | "cat-file" | "diff" | "blame" | "annotate" => {
+            let after = |word: &Word| word.past(':').unwrap_or_else(|| word.clone());
+            let named: Vec<Word> = verb.words.iter().filter(|word| !word.is_option()).map(after).collect();
+            secret::named(search, call.simple, &named, "secret-file");
+        }
+        "submodule" | "bisect" | "rebase" => {
+            let inner = verb.texts.iter().position(|text| matches!(text.as_str(), "foreach" | "run" | "-x" | "--exec"));
+            if let Some(at) = inner {
+                let words: Vec<&Word> = verb.words[at + 1..].iter().filter(|word| !word.is_option()).collect();
+                let line: Vec<String> = words.iter().map(|word| super::call::code(word)).collect();
+                search.text(&line.join(" "), call.simple);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `git -c alias.x='!rm -rf /' x`: what the alias runs.
+fn aliases(search: &mut Search, call: &Call, verb: usize) {
+    for pair in call.texts[..verb.min(call.texts.len())].windows(2).filter(|pair| pair[0] == "-c") {
+        let Some((name, value)) = pair[1].split_once('=').filter(|(name, _)| name.starts_with("alias.")) else {
+            continue;
+        };
+        if call.texts.get(verb).is_some_and(|verb| name.strip_prefix("alias.") == Some(verb)) {
+            let line = value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned);
+            search.text(&line, call.simple);
+        }
+    }
+}
+
+fn judge(verb: &Verb) -> Option<&'static str> {
+    let force = &["-f", "--force"][..];
+    let is = |holds: bool, id: &'static str| holds.then_some(id);
+    match verb.name {
+        "reset" => is(verb.has(&["--hard", "--merge", "--keep"]), "git-discard"),
+        "checkout" => is(checkout_discards(verb), "git-discard"),
+        "restore" => {
+            let staged = verb.has(&["--staged", "-S"]) && !verb.has(&["--worktree", "-W"]);
+            is(!staged && !verb.texts.is_empty() && !verb.has(&["-h"]), "git-discard")
+        }
+        "switch" => is(verb.has(&["--discard-changes", "-f", "--force"]), "git-discard"),
+        "read-tree" => is(verb.has(&["--reset", "-u"]), "git-discard"),
+        "checkout-index" => is(verb.has(force), "git-discard"),
+        "rm" => is(verb.has(force) && !verb.has(&["--cached", "-n"]), "git-discard"),
+        "clean" => {
+            let previews = verb.has(&["-n", "--dry-run", "-i", "--interactive"]);
+            is(verb.has(force) && !previews, "git-clean")
+        }
+        "branch" => {
+            let deletes = verb.has(&["-d", "--delete"]) && verb.has(force);
+            is(verb.has(&["-D"]) || deletes || verb.has(force) && !verb.has(&["-m", "-M"]), "git-delete-branch")
+        }
+        "tag" => is(verb.has(&["-d", "--delete"]), "git-delete-branch"),
+        "stash" => is(matches!(verb.first(), "drop" | "clear"), "git-drop-stash"),
+        "reflog" => is(matches!(verb.first(), "expire" | "delete" | "drop"), "git-history"),
+        "gc" => {
+            let now = |text: &String| text.starts_with("--prune=") && !text.contains("week") && !text.contains("day");
+            is(verb.texts.iter().any(now), "git-history")
+        }
+        "prune" | "filter-branch" | "filter-repo" | "fast-import" => is(!verb.has(&["-n"]), "git-history"),
+        "update-ref" => is(verb.has(&["-d", "--delete", "--stdin"]), "git-history"),
+        "symbolic-ref" => is(verb.has(&["-d", "--delete"]), "git-history"),
+        "lfs" => is(matches!(verb.first(), "migrate" | "prune" | "uninstall"), "git-history"),
+        "worktree" => is(verb.first() == "remove" && verb.has(force), "git-remove-worktree"),
+        "credential" => is(verb.first() == "fill", "secret-print"),
+        "submodule" => is(verb.first() == "deinit" && verb.has(&["-f", "--force", "--all"]), "git-discard"),
+        _ => None,
+    }
+}
+
+fn checkout_discards(verb: &Verb) -> bool {
+    if verb.has(&["-b", "-B", "--orphan", "-t", "--track", "--detach", "-d"]) && verb.paths() == 0 {
+        return verb.has(&["-f", "--force"]);
+    }
+    let operands = verb.operands();
+    let dots = |word: &&str| matches!(*word, "." | "./" | "*" | ":/" | "./*");
+    // `git checkout HEAD file`, `git checkout main src/x.rs`: a second operand is a path.
+    let path = operands.len() > 1 && !verb.has(&["-b", "-B"]);
+    let whole = verb.has(&["-f", "--force", "--pathspec-from-file", "-p", "--patch"]);
+    verb.paths() > 0
+        || operands.iter().any(dots)
+        || path
+        || whole && !verb.has(&["-p", "--patch"])
+        || verb.has(&["--pathspec-from-file"])
+}
+
+fn pushed(search: &mut Search, call: &Call, verb: &Verb) {
+    if verb.has(&["-n", "--dry-run"]) {
+        return;
+    }
+    let exact = |text: &String| text == "--force" || text.starts_with("--force=");
+    let short = |text: &String| text.starts_with('-') && !text.starts_with("--") && text[1..].contains('f');
+    let forced = verb.before().iter().any(|text| exact(text) || short(text));
+    let operands = verb.operands();
+    let plus = operands.iter().skip(1).any(|word| word.starts_with('+'));
+    if forced || plus {
+        search.add("git-force-push", call.simple);
+    }
+    let empties = operands.iter().skip(1).any(|word| word.starts_with(':') && word.len() > 1);
+    if empties || verb.has(&["--delete", "--mirror", "--prune", "-d"]) {
+        search.add("git-delete-remote", call.simple);
+    }
+}

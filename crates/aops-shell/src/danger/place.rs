@@ -1,0 +1,196 @@
+//! Where a path leads: the system, the home folder, the project, a folder of generated files, a temporary one.
+
+use crate::syntax::{Bit, Simple, Word};
+
+/// Where the line runs. Paths are absolute.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    pub cwd: &'a str,
+    pub home: &'a str,
+    /// The root of the working tree.
+    pub project: Option<&'a str>,
+}
+
+/// In rising order of what is lost when it is removed with all that is below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Spot {
+    /// A temporary or generated folder.
+    Scratch,
+    /// Inside the project.
+    Inside,
+    /// A folder of sources inside the project.
+    Source,
+    /// Only the running shell knows.
+    Unknown,
+    /// Neither the project nor temporary.
+    Outside,
+    /// A file or folder of the system.
+    System,
+    /// The project, its repository, or a folder that holds it.
+    Project,
+    /// The root, a folder of the system, a home folder.
+    Root,
+}
+
+/// Folders of the system, and what holds home folders.
+#[rustfmt::skip]
+const SYSTEM: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv",
+    "/sys", "/usr", "/var", "/System", "/Library", "/Applications", "/private", "/nix", "/snap", "/usr/local",
+    "/usr/bin", "/usr/lib", "/usr/share", "/usr/sbin", "/var/lib", "/var/log", "/var/www",
+];
+const HOLDS_HOMES: &[&str] = &["/home", "/Users", "/mnt", "/media", "/Volumes", "/export/home"];
+const TEMPORARY: &[&str] =
+    &["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm"];
+/// Variables that name a temporary or generated folder.
+#[rustfmt::skip]
+const SCRATCH_VARIABLES: &[&str] = &[
+    "TMPDIR", "TMP", "TEMP", "TEMPDIR", "RUNNER_TEMP", "BATS_TMPDIR", "BATS_TEST_TMPDIR", "XDG_RUNTIME_DIR",
+    "CARGO_TARGET_DIR",
+];
+/// Folders that a tool makes again, inside a project.
+#[rustfmt::skip]
+const GENERATED: &[&str] = &[
+    ".build", ".cache", ".coverage", ".dart_tool", ".docusaurus", ".eggs", ".gradle", ".hypothesis", ".ipynb_checkpoints",
+    ".mypy_cache", ".next", ".nox", ".nuxt", ".nyc_output", ".output", ".parcel-cache", ".pytest_cache", ".ruff_cache",
+    ".sass-cache", ".serverless", ".svelte-kit", ".terraform", ".tmp", ".tox", ".turbo", ".venv", ".vite", ".webpack",
+    "__pycache__", "_build", "bazel-bin", "bazel-out", "bin", "build", "cache", "cmake-build-debug", "coverage",
+    "deriveddata", "dist", "htmlcov", "logs", "node_modules", "obj", "out", "output", "pods", "site", "storybook-static",
+    "target", "temp", "test-results", "playwright-report", "tmp", "vendor", "venv",
+];
+/// The same, unmistakable wherever they are.
+#[rustfmt::skip]
+const GENERATED_ANYWHERE: &[&str] = &[
+    ".mypy_cache", ".next", ".nuxt", ".parcel-cache", ".pytest_cache", ".ruff_cache", ".turbo", "__pycache__",
+    "node_modules", "_cacache", "deriveddata",
+];
+/// Folders whose loss is lost work.
+#[rustfmt::skip]
+const SOURCES: &[&str] = &[
+    ".circleci", ".claude", ".github", "api", "app", "apps", "assets", "backend", "client", "cmd", "components", "config",
+    "content", "crates", "data", "database", "db", "doc", "docs", "frontend", "include", "infra", "internal", "lib",
+    "libs", "migrations", "modules", "packages", "pages", "pkg", "public", "scripts", "server", "services", "source",
+    "sources", "spec", "specs", "src", "test", "tests", "uploads", "web",
+];
+
+impl Place<'_> {
+    /// Where this word leads, seen from each folder that the command may run in: the gravest.
+    pub(super) fn spot(&self, simple: &Simple, word: &Word) -> Spot {
+        let here = Word::of(self.cwd);
+        let folders: &[Word] = if simple.folders.is_empty() { std::slice::from_ref(&here) } else { &simple.folders };
+        folders.iter().map(|folder| self.from(folder, word)).max().unwrap_or(Spot::Inside)
+    }
+
+    fn from(&self, folder: &Word, word: &Word) -> Spot {
+        if word.starts_with("~") {
+            // The home of another user.
+            let deep = word.bits.iter().filter(|bit| **bit == Bit::Char('/')).count();
+            return if deep > 1 { Spot::Outside } else { Spot::Root };
+        }
+        let path = word.from_folder(folder);
+        match path.bits.iter().position(|bit| *bit == Bit::Any) {
+            Some(at) => self.partly(word, &path, at),
+            None => self.text(&path.tidied().lossy()),
+        }
+    }
+
+    /// A path of which only the beginning is known.
+    fn partly(&self, word: &Word, path: &Word, at: usize) -> Spot {
+        let made = word.printed.iter().any(|name| &**name == "mktemp");
+        let first = word.unknown.iter().find(|name| !name.is_empty());
+        let scratch = first.is_some_and(|name| SCRATCH_VARIABLES.contains(&name.as_str()));
+        let begins = word.bits.first() == Some(&Bit::Any);
+        let climbs = path.lossy().contains("..");
+        if begins && (made || scratch) && !climbs {
+            return Spot::Scratch;
+        }
+        if !word.named.is_empty() && word.named.iter().all(|name| is_generated(&name.lossy(), GENERATED_ANYWHERE)) {
+            return Spot::Scratch;
+        }
+        let known = Word { bits: path.bits[..at].to_vec(), ..Word::default() };
+        let before = known.lossy();
+        let folder = before.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let glued = !before.ends_with('/');
+        match self.text(&Word::of(folder).tidied().lossy()) {
+            _ if begins || climbs => Spot::Unknown,
+            Spot::Scratch => Spot::Scratch,
+            // `prefix-$n` is one of several in a known folder; `./$x` may be the folder itself.
+            Spot::Inside | Spot::Source => Spot::Inside,
+            Spot::Project if glued => Spot::Inside,
+            Spot::Root | Spot::System => Spot::System,
+            _ => Spot::Unknown,
+        }
+    }
+
+    /// A known path, perhaps with a pattern, without `.` and `..`.
+    pub(super) fn text(&self, path: &str) -> Spot {
+        let whole = path.trim_end_matches('/');
+        let all = ["/*", "/.*", "/**", "/?*", "/.[!.]*"].iter().find_map(|end| whole.strip_suffix(end));
+        let whole = all.unwrap_or(whole);
+        let temporary = |root: &&str| below(whole, root).is_some();
+        if let Some(rest) = self.projects().find_map(|root| below(whole, root)) {
+            return self.inside(rest, whole);
+        }
+        if self.holds_project(whole) && !(all.is_some() && TEMPORARY.contains(&whole)) {
+            return if is_top(whole) || whole == self.home { Spot::Root } else { Spot::Project };
+        }
+        if whole == self.home || is_top(whole) {
+            return Spot::Root;
+        }
+        if let Some(rest) = below(whole, self.home).filter(|_| !self.home.is_empty()) {
+            let cached = rest.starts_with(".cache/") || is_generated(rest, GENERATED_ANYWHERE);
+            return if cached { Spot::Scratch } else { Spot::Outside };
+        }
+        if TEMPORARY.iter().any(temporary) || whole.starts_with("/run/user/") {
+            return Spot::Scratch;
+        }
+        if SYSTEM.iter().any(|root| below(whole, root).is_some()) {
+            return Spot::System;
+        }
+        if is_generated(whole, GENERATED_ANYWHERE) { Spot::Scratch } else { Spot::Outside }
+    }
+
+    fn projects(&self) -> impl Iterator<Item = &str> {
+        // Where the line runs in the home folder, a name in it is no part of a project.
+        [Some(self.cwd), self.project].into_iter().flatten().filter(|root| !root.is_empty() && *root != self.home)
+    }
+
+    fn holds_project(&self, path: &str) -> bool {
+        self.projects().any(|root| below(root, path).is_some())
+    }
+
+    /// A path below the project's root, or that itself.
+    fn inside(&self, rest: &str, whole: &str) -> Spot {
+        let last = rest.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        if rest.is_empty() || rest == ".git" || self.holds_project(whole) {
+            return Spot::Project;
+        }
+        match last.as_str() {
+            "*" | ".*" | "**" | "*.*" if !rest.contains('/') => Spot::Project,
+            _ if rest.split('/').any(|part| GENERATED.contains(&part.to_ascii_lowercase().as_str())) => Spot::Scratch,
+            _ if SOURCES.contains(&last.as_str()) => Spot::Source,
+            _ => Spot::Inside,
+        }
+    }
+
+    /// Below a temporary folder, and not below home or project.
+    pub(super) fn is_scratch(&self, simple: &Simple, word: &Word) -> bool {
+        self.spot(simple, word) == Spot::Scratch
+    }
+}
+
+/// The root, or a folder whose loss is the loss of a system or of everybody's home.
+fn is_top(path: &str) -> bool {
+    let homes = |root: &&str| below(path, root).is_some_and(|rest| !rest.contains('/'));
+    path.is_empty() || SYSTEM.contains(&path) || HOLDS_HOMES.iter().any(homes)
+}
+
+fn is_generated(path: &str, names: &[&str]) -> bool {
+    path.split('/').any(|part| names.contains(&part.to_ascii_lowercase().as_str()))
+}
+
+/// What follows `root` in this path; empty for the root itself.
+pub(super) fn below<'p>(path: &'p str, root: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+}

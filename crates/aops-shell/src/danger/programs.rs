@@ -1,0 +1,83 @@
+//! Which rules look at which program: one look at the name.
+
+use super::Search;
+use super::call::Call;
+use super::{carrier, cloud, code, files, git, remote, secret, system, table};
+
+type Judge = fn(&mut Search, &Call);
+
+pub(super) fn judge(name: &str) -> Option<Judge> {
+    Some(match name {
+        "git" => git::git,
+        "rm" | "rimraf" | "srm" | "del-cli" | "grm" | "trash-empty" => files::rm,
+        "unlink" | "gunlink" => files::unlink,
+        "find" | "fd" | "fdfind" | "gfind" => files::find,
+        "mv" | "gmv" => files::mv,
+        "cp" | "install" | "ln" | "gcp" => files::copy,
+        "truncate" => files::truncate,
+        "shred" | "gshred" | "wipe" => files::shred,
+        "dd" | "gdd" | "dcfldd" => files::dd,
+        "tee" | "sponge" => files::tee,
+        "sed" | "gsed" => files::edited_in_place,
+        "rsync" => files::rsync,
+        "tar" | "zip" | "7z" | "gzip" | "bzip2" | "xz" | "zstd" => files::tar,
+        "chmod" => files::chmod,
+        "chown" | "chgrp" | "setfacl" | "chattr" => files::chown,
+        "kill" => system::kill,
+        "pkill" | "killall" | "killall5" | "skill" => system::pkill,
+        "nc" | "ncat" | "netcat" | "socat" => system::netcat,
+        "history" => system::history,
+        "cat" | "bat" | "batcat" | "less" | "more" | "most" | "head" | "tail" | "tac" | "nl" | "od" | "xxd"
+        | "hexdump" | "strings" | "base64" | "base32" | "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack"
+        | "jq" | "yq" | "cut" | "sort" | "uniq" | "diff" | "colordiff" | "cmp" | "vi" | "vim" | "nvim" | "nano"
+        | "emacs" | "code" | "ed" | "paste" | "column" | "fold" | "rev" | "split" | "csplit" | "pbcopy" | "xclip"
+        | "openssl" | "view" | "pr" | "fmt" | "glow" | "comm" | "join" | "iconv" | "dos2unix" | "hd" | "zcat"
+        | "open" | "xdg-open" | "micro" | "hx" | "subl" | "gedit" => secret::reads,
+        "echo" | "printf" | "print" => secret::printed,
+        "printenv" => secret::environment,
+        "curl" | "wget" | "http" | "https" | "xh" | "httpie" | "aria2c" | "fetch" | "lwp-request" => cloud::request,
+        "scp" | "sftp" | "ftp" | "telnet" | "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "rcp"
+        | "magic-wormhole" | "wormhole" | "croc" | "transfer" => secret::sends,
+        "ssh" | "mosh" | "sshpass" | "autossh" => carrier::ssh,
+        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "yash" | "rbash" | "csh" | "tcsh" => {
+            remote::interpreter
+        }
+        "eval" | "source" | "." => remote::evaluated,
+        "python" | "python2" | "python3" | "pypy" | "pypy3" | "node" | "nodejs" | "deno" | "bun" | "perl" | "ruby"
+        | "php" | "lua" | "luajit" | "rscript" | "osascript" | "tclsh" | "ts-node" | "tsx" | "awk" | "gawk"
+        | "mawk" | "nawk" | "ipython" | "elixir" | "groovy" | "julia" | "jshell" => code::interpreted,
+        _ if name.starts_with("python3.") || name.starts_with("python2.") => code::interpreted,
+        "psql" | "mysql" | "mariadb" | "sqlite3" | "sqlite" | "duckdb" | "clickhouse-client" | "clickhouse"
+        | "cqlsh" | "sqlcmd" | "isql" | "osql" | "snowsql" | "snow" | "bq" | "mongo" | "mongosh" | "usql" | "pgcli"
+        | "mycli" | "litecli" | "sqlplus" | "db2" | "cockroach" | "presto" | "trino" | "hive" | "beeline"
+        | "spark-sql" | "impala-shell" | "influx" | "cypher-shell" | "turso" | "wrangler" | "databricks" | "gsql"
+        | "vsql" | "ysqlsh" | "osm2pgsql" => cloud::sql,
+        "redis-cli" | "valkey-cli" | "keydb-cli" | "dragonfly-cli" => cloud::redis,
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" | "lxc" | "incus" => carrier::docker,
+        "kubectl" | "oc" | "k3s" | "microk8s" | "k" => carrier::kubectl,
+        "aws" | "gcloud" | "gsutil" | "az" | "rclone" | "mc" | "azcopy" | "s3cmd" | "s5cmd" | "b2" => cloud::aws,
+        "poetry" | "uv" | "pipenv" | "bundle" | "npx" | "bunx" | "pnpx" | "uvx" | "npm" | "pnpm" | "yarn" | "hatch"
+        | "pdm" | "rye" | "direnv" | "dotenv" | "op" | "doppler" | "infisical" | "mise" | "asdf" | "conda"
+        | "mamba" | "micromamba" | "firejail" | "fakeroot" | "proxychains" | "proxychains4" | "torsocks"
+        | "systemd-run" | "runuser" | "setpriv" | "cross-env" | "nix" | "vagrant" | "heroku" | "fly" | "flyctl"
+        | "railway" | "chamber" | "aws-vault" | "wsl" | "pkexec" | "gosu" | "su-exec" | "numactl" | "cpulimit"
+        | "prlimit" | "watchexec" | "entr" | "summon" | "teller" | "vercel" | "netlify" => carrier::environment,
+        "tmux" | "screen" | "at" | "batch" | "hyperfine" | "zellij" | "pueue" | "tsp" | "cmd" | "concurrently" => {
+            carrier::lines
+        }
+        "ansible" => carrier::ansible,
+        "su" | "script" | "nix-shell" | "gdb" | "vim.basic" => carrier::behind_c,
+        "powershell" | "pwsh" => super::windows::powershell,
+        "del" | "erase" | "rd" | "format" | "diskpart" | "vssadmin" | "wmic" | "cipher" | "reg" | "schtasks"
+        | "net" => super::windows::command,
+        _ if name.starts_with("mkfs.") || name.starts_with("newfs_") => {
+            |search, call| search.add("disk-write", call.simple)
+        }
+        _ if name.starts_with("git-") => |search, call| {
+            let line: Vec<String> = call.words.iter().map(super::call::quoted).collect();
+            search.text(&format!("git {} {}", &call.name[4..], line.join(" ")), call.simple);
+        },
+        _ if table::FORMS.iter().any(|(_, names, _)| names.contains(&name)) => cloud::formed,
+        _ => return None,
+    })
+}

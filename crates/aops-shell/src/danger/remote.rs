@@ -1,0 +1,203 @@
+//! Programs that come from elsewhere: downloaded, decoded, or not known, and run at once.
+
+use super::Search;
+use super::call::{Call, is_unknown};
+use crate::syntax::{Line, Simple, Word};
+use std::rc::Rc;
+
+const DOWNLOADERS: &[&str] = &[
+    "curl",
+    "wget",
+    "fetch",
+    "aria2c",
+    "http",
+    "https",
+    "xh",
+    "lynx",
+    "links",
+    "w3m",
+    "nc",
+    "ncat",
+    "netcat",
+    "lwp-request",
+    "axel",
+    "ftp",
+    "tftp",
+];
+const DECODERS: &[&str] = &[
+    "base64", "base32", "xxd", "openssl", "uudecode", "rev", "gunzip", "zcat", "gzip", "bunzip2", "xz", "gpg", "tr",
+    "od", "hexdump",
+];
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "yash", "rbash", "csh", "tcsh"];
+/// Programs that print settings for the shell that started them.
+#[rustfmt::skip]
+const SETTINGS: &[&str] = &[
+    "brew", "conda", "dircolors", "direnv", "docker-machine", "fnm", "fzf", "gpg-agent", "hub", "keychain", "lesspipe",
+    "lesspipe.sh", "luarocks", "micromamba", "minikube", "mise", "nodenv", "opam", "pipx", "podman", "poetry", "pyenv",
+    "rbenv", "register-python-argcomplete", "rtx", "scw", "ssh-agent", "starship", "tmux", "vault", "zoxide", "asdf",
+    "atuin", "navi", "thefuck", "goenv", "jenv", "phpenv", "mcfly", "resize", "xmodmap", "setxkbmap", "cargo", "perl",
+    "docker", "kubectl", "npm", "gh", "stack", "ghcup", "swiftenv", "tfenv", "volta", "lsof",
+];
+
+fn any(names: &[Rc<str>], known: &[&str]) -> bool {
+    names.iter().any(|name| known.contains(&&**name))
+}
+
+/// The rule for a program that these programs print.
+fn by_source(names: &[Rc<str>]) -> &'static str {
+    if any(names, DOWNLOADERS) {
+        "remote-code"
+    } else if any(names, DECODERS) {
+        "decoded-code"
+    } else {
+        "unknown-code"
+    }
+}
+
+/// A shell or an interpreter whose program is not in the line: `curl … | sh`, `bash <(…)`, `sh -c "$x"`.
+pub(super) fn interpreter(search: &mut Search, call: &Call) {
+    // `bash -i >& /dev/tcp/…` is found by its redirection.
+    let shell = SHELLS.contains(&call.name);
+    let flags: &[&str] =
+        if shell { &["-c"] } else { &["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe"] };
+    let given = call.texts.iter().position(|text| flags.contains(&text.as_str()) || shell && is_c(text));
+    if let Some(at) = given {
+        let program = call.words.get(at + 1..).unwrap_or_default().iter().find(|word| !word.is_option());
+        match program {
+            Some(word) if is_unknown(word) => {
+                // What `xargs` adds comes from the pipe.
+                let from = if word.printed.is_empty() { &call.simple.fed } else { &word.printed };
+                search.add(by_source(from), call.simple);
+            }
+            // What `xargs` adds is the program.
+            None if shell => search.add(by_source(&call.simple.fed), call.simple),
+            _ => {}
+        }
+        return;
+    }
+    let operand = call.operands().first().map(|(_, word)| *word);
+    match operand {
+        Some(word) if word.bits.len() == 1 && !word.printed.is_empty() && is_unknown(word) => {
+            return search.add(by_source(&word.printed), call.simple);
+        }
+        // `xargs sh`: each line is a file, or a program.
+        Some(word) if word.splits && word.shifts == Some(0) && shell => return search.add("unknown-code", call.simple),
+        Some(word) if !word.is("-") && !call.has(&["-s"]) => return,
+        _ => {}
+    }
+    let module = !shell && call.has(&["-m"]);
+    if !call.simple.fed.is_empty()
+        && call.simple.script.is_none()
+        && !module
+        && !call.has(&["-V", "-v", "--version", "-h"])
+    {
+        search.add(by_source(&call.simple.fed), call.simple);
+    }
+}
+
+fn is_c(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
+}
+
+/// `eval "$x"`, `source <(curl …)`
+pub(super) fn evaluated(search: &mut Search, call: &Call) {
+    let printed: Vec<Rc<str>> = call.words.iter().flat_map(|word| word.printed.iter().cloned()).collect();
+    let reads_file = call.name != "eval";
+    if reads_file {
+        let fetched = any(&printed, DOWNLOADERS) || any(&printed, DECODERS);
+        if fetched || call.words.iter().any(|word| word.is("/dev/stdin")) && any(&call.simple.fed, DOWNLOADERS) {
+            search.add(by_source(&printed), call.simple);
+        }
+        return;
+    }
+    let unknown = call.words.iter().any(is_unknown);
+    if unknown && (printed.is_empty() || !any(&printed, SETTINGS) || any(&printed, DOWNLOADERS)) {
+        search.add(by_source(&printed), call.simple);
+    }
+}
+
+/// A file that a command of this line downloads, and another one runs.
+pub(super) fn run_after_download(search: &mut Search, line: &Line) {
+    let mut kept: Vec<String> = Vec::new();
+    for simple in &line.commands {
+        let Some(name) = simple.name() else { continue };
+        if DOWNLOADERS.contains(&name) {
+            kept.extend(downloads(simple));
+            continue;
+        }
+        if !kept.is_empty() && runs(simple, name).is_some_and(|file| kept.contains(&file)) {
+            search.add("remote-code", simple);
+        }
+    }
+}
+
+/// The names of the files that this download leaves.
+fn downloads(simple: &Simple) -> Vec<String> {
+    let texts: Vec<String> = simple.words.iter().map(Word::lossy).collect();
+    let last = |text: &str| {
+        text.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    let named = texts.windows(2).filter(|pair| matches!(pair[0].as_str(), "-o" | "--output" | "--output-document"));
+    let mut all: Vec<String> = named.map(|pair| last(&pair[1])).collect();
+    let wget = texts
+        .windows(2)
+        .filter(|pair| pair[0].starts_with('-') && pair[0].ends_with('O') && texts[0].ends_with("wget"));
+    all.extend(wget.map(|pair| last(&pair[1])));
+    all.extend(
+        texts.iter().filter_map(|text| text.strip_prefix("-o").or_else(|| text.strip_prefix("--output="))).map(last),
+    );
+    // `curl -fsSLo file address`
+    let bundled = texts
+        .windows(2)
+        .filter(|pair| pair[0].starts_with('-') && !pair[0].starts_with("--") && pair[0].ends_with('o'));
+    all.extend(bundled.map(|pair| last(&pair[1])));
+    all.extend(texts.iter().skip(1).filter(|text| text.contains("://") || text.contains('.')).map(|text| last(text)));
+    all.extend(simple.writes.iter().map(|word| last(&word.lossy())));
+    all.retain(|name| !name.is_empty() && name != "-" && name != "null");
+    all
+}
+
+/// The name of the file that this command runs.
+fn runs(simple: &Simple, name: &str) -> Option<String> {
+    let path = simple.words[0].lossy();
+    if path.contains('/') {
+        return Some(name.to_owned());
+    }
+    let interpreted =
+        SHELLS.contains(&name) || matches!(name, "source" | "." | "node" | "perl" | "ruby" | "php" | "deno" | "bun");
+    let installs = matches!(name, "dpkg" | "rpm" | "installer");
+    if !(interpreted || installs || name.starts_with("python")) {
+        return None;
+    }
+    let file = simple.words.iter().skip(1).find(|word| !word.is_option())?;
+    Some(file.last_part().lossy())
+}
+
+/// The address is not of this machine, or it is one where data lies on this machine too.
+pub(super) fn is_addressed_away(call: &Call) -> bool {
+    let is_here = |text: &String| {
+        let rest = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
+        let here = ["localhost", "127.", "0.0.0.0", "[::1]", ":", "host.docker.internal"]
+            .iter()
+            .any(|host| rest.starts_with(host));
+        // Search engines, stores of series and of keys.
+        let stores = [
+            ":9200",
+            ":9201",
+            ":9090",
+            ":5984",
+            ":8086",
+            ":7700",
+            ":8529",
+            ":15672",
+            ":8001",
+            ":8500",
+            ":2379",
+            ":6333",
+            ":19200",
+            ":8080/api/v1/namespaces",
+        ];
+        here && !stores.iter().any(|port| rest.contains(port))
+    };
+    !call.texts.iter().filter(|text| !text.starts_with('-')).any(is_here)
+}

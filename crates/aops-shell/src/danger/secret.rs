@@ -1,0 +1,227 @@
+//! Files that hold secrets, and commands that print, copy or send them.
+
+use super::Search;
+use super::call::Call;
+use crate::syntax::{Bit, Line, Simple, Word};
+use std::rc::Rc;
+
+/// Names that are secret in any folder.
+#[rustfmt::skip]
+const NAMES: &[&str] = &[
+    ".env", ".envrc", ".git-credentials", ".htpasswd", ".my.cnf", ".netrc", ".npmrc", ".pgpass", ".pypirc", ".s3cfg",
+    ".vault-token", "_netrc", ".boto", "application_default_credentials.json", "auth.json", "client_secret.json",
+    "credentials", "credentials.csv", "credentials.db", "credentials.json", "credentials.toml", "credentials.yaml",
+    "credentials.yml", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa", "id_xmss", "kubeconfig", "login data",
+    "logins.json", "master.key", "private.key", "secret.json", "secret.yaml", "secret.yml", "secrets.env", "secrets.json",
+    "secrets.toml", "secrets.yaml", "secrets.yml", "secrets.enc.yaml", "token.json", "wallet.dat", "rclone.conf",
+    ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", "key4.db", "shadow-",
+];
+/// Ends of names; certificates and public keys have some of these too.
+const ENDS: &[&str] =
+    &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".pkcs12", ".tfvars", ".ovpn"];
+const PUBLIC: &[&str] =
+    &["cert", "chain", "public", "pub.", "ca.", "ca-", "root", "example", "sample", "dhparam", "test"];
+/// Ends of paths.
+#[rustfmt::skip]
+const PATHS: &[&str] = &[
+    "/.docker/config.json", "/.kube/config", "/.config/gh/hosts.yml", "/.aws/config", "/.cargo/credentials.toml",
+    "/.m2/settings.xml", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/master.passwd", "/.gem/credentials",
+    "/.config/hub", "/.terraform.d/credentials.tfrc.json", "/.composer/auth.json", "/.ssh/config.secret",
+    "/etc/krb5.keytab", "/.claude/.credentials.json", "/.codex/auth.json",
+];
+/// Folders with nothing but secrets, and what in them is none.
+#[rustfmt::skip]
+const FOLDERS: &[&str] = &[
+    "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/cache/", "/.password-store/",
+    "/library/keychains/", "/.local/share/keyrings/", "/.config/op/", "/etc/ssl/private/", "/run/secrets/",
+    "/etc/sudoers.d/",
+];
+const PLAIN: &[&str] =
+    &["known_hosts", "known_hosts.old", "authorized_keys", "config", "gpg.conf", "gpg-agent.conf", ".pub"];
+
+/// Whether the file of this path holds secrets, by its name alone.
+pub fn is_secret(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    if path.len() > 4096 || !path.contains(['.', '/', '_', 'c', 's']) {
+        return false;
+    }
+    let lower = format!("/{}", path.trim_start_matches("./").trim_start_matches('/').to_lowercase());
+    let name = lower.rsplit('/').next().unwrap_or_default();
+    if let Some(kind) = name.strip_prefix(".env.").or_else(|| name.strip_prefix(".env-")) {
+        return !is_model(kind);
+    }
+    let named = NAMES.contains(&name) && !in_code(&lower, name);
+    let public = PUBLIC.iter().any(|part| name.contains(part));
+    let ends = ENDS.iter().any(|end| name.ends_with(end) && name.len() > end.len()) && !public;
+    let (stem, kind) = name.rsplit_once('.').unwrap_or((name, ""));
+    let account = kind == "json"
+        && ["service-account", "service_account", "serviceaccount"].iter().any(|of| stem.starts_with(of));
+    let folder = |folder: &&str| lower.contains(*folder) || format!("{lower}/").ends_with(folder);
+    let plain = PLAIN.iter().any(|end| name == *end || end.starts_with('.') && name.ends_with(end));
+    let aws = lower.contains("/.aws/") && name == "config";
+    let dotted = kind == "env" && !stem.is_empty() && !is_model(stem);
+    let process = lower.starts_with("/proc/") && name == "environ";
+    named
+        || ends
+        || account
+        || dotted
+        || process
+        || aws
+        || PATHS.iter().any(|end| lower.ends_with(end))
+        || FOLDERS.iter().any(folder) && !plain
+}
+
+/// `.env.example` and its kin hold no values.
+fn is_model(kind: &str) -> bool {
+    const MODELS: &[&str] =
+        &["example", "sample", "template", "dist", "defaults", "default", "schema", "tpl", "tmpl", "d.ts", "vault"];
+    MODELS.iter().any(|model| kind.split(['.', '-', '_']).any(|part| part == *model) || kind == *model)
+}
+
+/// `src/auth/credentials` and `aws credentials` in words are no files of secrets.
+fn in_code(path: &str, name: &str) -> bool {
+    let generic = matches!(name, "credentials" | "auth.json" | "token.json");
+    generic && !path.contains("/.") && !path.ends_with("/auth.json") && name == "credentials"
+}
+
+/// The path of a word: what is glued to `@`, `=` or `:` counts too.
+fn names(word: &Word) -> Vec<String> {
+    let text = word.lossy();
+    let text = text.strip_prefix("file://").unwrap_or(&text);
+    let mut all = vec![text.to_owned()];
+    for sign in ['@', '=', ':'] {
+        if let Some((_, rest)) = text.rsplit_once(sign) {
+            all.push(rest.trim_matches(['"', '\'', ';', '<']).to_owned());
+        }
+    }
+    all
+}
+
+fn holds_secret(word: &Word) -> bool {
+    // A pattern that only ends like one: `*.pem` names them all.
+    let bare = |text: &String| !text.contains(['(', ')', '{', ' ']) && !text.starts_with("http");
+    names(word).iter().filter(|text| bare(text)).any(|text| {
+        let bare = text.replace('…', "");
+        // `.env*` may be `.env`, `*.pem` is some name.
+        is_secret(&bare)
+            || bare.contains('*') && (is_secret(&bare.replace('*', "")) || is_secret(&bare.replace('*', "x")))
+    })
+}
+
+/// Adds the rule if one of these words names a secret file.
+pub(super) fn named<'w>(
+    search: &mut Search,
+    simple: &Simple,
+    words: impl IntoIterator<Item = &'w Word>,
+    id: &'static str,
+) {
+    let found = words.into_iter().find(|word| holds_secret(word) || word.named.iter().take(8).any(holds_secret));
+    if found.is_some() {
+        search.add(id, simple);
+    }
+}
+
+/// A program that prints or changes its files.
+pub(super) fn reads(search: &mut Search, call: &Call) {
+    let searches = matches!(
+        call.name,
+        "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "sed" | "awk" | "gawk" | "jq" | "yq"
+    );
+    if call.name == "openssl" {
+        let shows = call.texts.first().is_some_and(|verb| {
+            matches!(verb.as_str(), "rsa" | "pkey" | "ec" | "dsa" | "pkcs8" | "pkcs12" | "enc" | "base64")
+        });
+        let read: Vec<&Word> = call.values(&["-in"]).filter(|_| shows).collect();
+        return named(search, call.simple, read, "secret-file");
+    }
+    let explicit = call.has(&["-e", "-f", "--regexp"]);
+    let operands = call.operands();
+    // The first operand is the pattern or the program.
+    let skipped = usize::from(searches && !explicit && operands.len() > 1);
+    let quiet = call.has(&["-q", "--quiet", "-c", "-l"]) && searches && call.name != "sed" && call.name != "awk";
+    let only = searches && !explicit && operands.len() == 1;
+    if !quiet && !only {
+        named(search, call.simple, operands.into_iter().skip(skipped).map(|(_, word)| word), "secret-file");
+    }
+}
+
+/// A network tool: what it names or gets is sent.
+pub(super) fn sends(search: &mut Search, call: &Call) {
+    // The identity that a connection is made with stays here.
+    let identity = |at: usize| {
+        at > 0 && matches!(call.texts[at - 1].as_str(), "-i" | "-F" | "--key" | "--cert" | "--cacert" | "-E")
+    };
+    let upload = |at: usize| {
+        let form = at > 0 && matches!(call.texts[at - 1].as_str(), "-F" | "--form") && call.texts[at].contains('@');
+        form || !identity(at)
+    };
+    let copies = matches!(call.name, "scp" | "rsync" | "sftp");
+    let words: Vec<&Word> = call.words.iter().enumerate().filter(|(at, _)| upload(*at)).map(|(_, word)| word).collect();
+    // `scp host:.env .` fetches one.
+    let words = words.into_iter().filter(|word| !(copies && word.lossy().contains(':')));
+    let words: Vec<&Word> = words.filter(|word| !is_address(&word.lossy())).collect();
+    named(search, call.simple, words, "secret-send");
+    let dumps = |name: &Rc<str>| matches!(&**name, "env" | "printenv" | "set" | "export" | "declare");
+    let given = call.words.iter().any(|word| word.printed.iter().any(dumps));
+    if call.simple.fed.iter().any(dumps) || given {
+        search.add("secret-send", call.simple);
+    }
+    if call.simple.arriving.iter().any(holds_secret) {
+        search.add("secret-send", call.simple);
+    }
+    let data = ["-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "-F", "--form"];
+    let sent = call.values(&data).any(|word| word.unknown.iter().chain(&word.filled).any(|name| is_secret_name(name)));
+    if sent && call.name == "curl" {
+        search.add("secret-send", call.simple);
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://") || text.starts_with("ftp://")
+}
+
+/// A command that gets a secret file on its standard input: `python < .env`, `while read x; do …; done < .env`.
+pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
+    const SILENT: &[&str] = &["wc", "read", "test", "true", "docker", "kubectl", "xargs", "source", "."];
+    if simple.fed.is_empty() && !SILENT.contains(&name) && simple.arriving.iter().any(holds_secret) {
+        search.add("secret-file", simple);
+    }
+}
+
+/// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`
+pub(super) fn is_secret_name(name: &str) -> bool {
+    const WORDS: &[&str] = &["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PRIVATE"];
+    let upper = name.to_uppercase();
+    let mut parts = upper.split('_');
+    let key = upper.ends_with("_KEY") && !upper.contains("PUBLIC");
+    key || parts.any(|part| WORDS.contains(&part))
+}
+
+/// `echo $TOKEN`, `printf '%s' "$DB_PASSWORD"`: shown, unless it goes into a file or a pipe.
+pub(super) fn printed(search: &mut Search, call: &Call) {
+    let whole = |word: &Word| {
+        let unknown = word.bits.contains(&Bit::Any) && !word.unknown.iter().any(String::is_empty);
+        unknown && word.unknown.iter().any(|name| is_secret_name(name))
+    };
+    if call.simple.writes.is_empty() && call.words.iter().any(whole) {
+        search.shown.push(call.simple.clone());
+    }
+}
+
+/// `printenv TOKEN`
+pub(super) fn environment(search: &mut Search, call: &Call) {
+    if call.simple.writes.is_empty() && call.texts.iter().any(|name| is_secret_name(name)) {
+        search.shown.push(call.simple.clone());
+    }
+}
+
+/// Adds what a command of this line shows and no other one takes.
+pub(super) fn shown(search: &mut Search, line: &Line) {
+    for simple in std::mem::take(&mut search.shown) {
+        let name = simple.name().unwrap_or_default();
+        let takes = |other: &Rc<Simple>| other.fed.iter().any(|fed| &**fed == name);
+        if !line.commands.iter().any(takes) {
+            search.add("secret-print", &simple);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Statements that destroy data, in the words of SQL and of the shells of other stores.
+
+/// Whether this text holds a statement that drops, empties or rewrites whole tables.
+pub fn destroys(text: &str) -> bool {
+    let statements = statements(text);
+    statements.iter().any(|statement| destructive(statement))
+}
+
+/// Statements as words in upper case, without strings and comments.
+fn statements(text: &str) -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new()];
+    let mut word = String::new();
+    let mut letters = text.chars().peekable();
+    let end = |word: &mut String, all: &mut Vec<Vec<String>>| {
+        if let (false, Some(last)) = (word.is_empty(), all.last_mut()) {
+            last.push(std::mem::take(word).to_uppercase());
+        }
+    };
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' => {
+                end(&mut word, &mut all);
+                letters.by_ref().find(|c| *c == '\'');
+                word.push('\'');
+                end(&mut word, &mut all);
+            }
+            '-' if letters.peek() == Some(&'-') => {
+                letters.by_ref().find(|c| *c == '\n');
+            }
+            '/' if letters.peek() == Some(&'*') => {
+                let mut last = ' ';
+                letters.by_ref().find(|c| std::mem::replace(&mut last, *c) == '*' && *c == '/');
+            }
+            ';' => {
+                end(&mut word, &mut all);
+                all.push(Vec::new());
+            }
+            _ if letter.is_alphanumeric() || matches!(letter, '_' | '.' | '`' | '"' | '*') => word.push(letter),
+            _ => {
+                end(&mut word, &mut all);
+                if matches!(letter, '(' | ')' | '=' | ',') {
+                    word.push(letter);
+                    end(&mut word, &mut all);
+                }
+            }
+        }
+    }
+    end(&mut word, &mut all);
+    all
+}
+
+fn destructive(words: &[String]) -> bool {
+    #[rustfmt::skip]
+    const DROPPED: &[&str] = &[
+        "TABLE", "DATABASE", "SCHEMA", "INDEX", "VIEW", "USER", "ROLE", "KEYSPACE", "COLLECTION", "SEQUENCE", "TABLESPACE",
+        "FUNCTION", "PROCEDURE", "TRIGGER", "TYPE", "EXTENSION", "MATERIALIZED", "EXTERNAL", "SNAPSHOT", "MODEL", "STAGE",
+        "WAREHOUSE", "STREAM", "PIPE", "OWNED", "PARTITION", "COLUMN",
+    ];
+    let is = |at: usize, known: &[&str]| words.get(at).is_some_and(|word| known.contains(&word.as_str()));
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    // A statement may follow something else on the same line: `psql -c "BEGIN; DROP …"` is cut, `EXPLAIN` is not.
+    let at = words.iter().position(|word| !matches!(word.as_str(), "BEGIN" | "(" | "\\C")).unwrap_or(0);
+    if is(at, &["DROP"]) {
+        return is(at + 1, DROPPED);
+    }
+    if is(at, &["TRUNCATE"]) {
+        return words.len() > at + 1 && !is(at + 1, &["("]);
+    }
+    if is(at, &["DELETE"]) && is(at + 1, &["FROM"]) || is(at, &["WITH"]) && has("DELETE") {
+        return words.len() > at + 2 && (!has("WHERE") || always(words));
+    }
+    if is(at, &["UPDATE"]) && has("SET") {
+        return !has("WHERE") || always(words);
+    }
+    if is(at, &["ALTER"]) && has("DROP") {
+        return true;
+    }
+    is(at, &["FLUSHALL", "FLUSHDB"])
+        || is(at, &["RESET"]) && is(at + 1, &["MASTER"])
+        || is(at, &["GRANT"]) && is(at + 1, &["ALL"]) && has("*.*")
+}
+
+/// `WHERE 1=1`, `WHERE TRUE`
+fn always(words: &[String]) -> bool {
+    let Some(at) = words.iter().position(|word| word == "WHERE") else { return false };
+    let rest: Vec<&str> = words[at + 1..].iter().map(String::as_str).collect();
+    matches!(rest.as_slice(), ["TRUE" | "1"] | ["1", "=", "1"] | ["'", "=", "'"])
+}
+
+/// What the shell of a document store, or of a store of keys, would lose.
+pub(super) fn drops_documents(code: &str) -> bool {
+    #[rustfmt::skip]
+    const CALLS: &[&str] = &[
+        "dropdatabase(",
+        ".drop(",
+        "dropcollection(",
+        "deletemany({})",
+        ".remove({})",
+        ".remove()",
+        "dropindexes(",
+        "dropuser(",
+        "dropalluser",
+        "updatemany({},",
+        "shutdownserver(",
+    ];
+    let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase();
+    CALLS.iter().any(|call| plain.contains(call))
+}

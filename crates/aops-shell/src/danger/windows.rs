@@ -1,0 +1,69 @@
+//! Commands of Windows: a PowerShell line, and what `cmd` runs.
+
+use super::Search;
+use super::call::{Call, code};
+
+/// Words of a PowerShell line that lose something.
+pub fn powershell_destroys(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    lower.split([';', '|', '\n', '{', '}', '&']).any(|command| {
+        let words: Vec<&str> =
+            command.split_whitespace().map(|word| word.trim_matches(['(', ')', '"', '\''])).collect();
+        let Some(name) = words.first() else { return false };
+        let has = |wanted: &[&str]| words.iter().any(|word| wanted.iter().any(|known| word.starts_with(known)));
+        if has(&["-whatif"]) {
+            return false;
+        }
+        match *name {
+            "remove-item" | "ri" | "rm" | "del" | "rd" | "rmdir" | "erase" => {
+                let scratch = has(&["$env:temp", "$env:tmp", "node_modules", ".\\node_modules", "dist", "build"]);
+                (has(&["-recurse", "-r", "/s"]) || has(&["hklm:", "hkcu:"])) && !scratch
+            }
+            "format" => words.get(1).is_some_and(|word| word.len() == 2 && word.ends_with(':')),
+            "format-volume"
+            | "iex"
+            | "invoke-expression"
+            | "clear-disk"
+            | "remove-partition"
+            | "initialize-disk"
+            | "clear-recyclebin"
+            | "diskpart"
+            | "stop-computer"
+            | "restart-computer"
+            | "remove-localuser"
+            | "remove-vm"
+            | "disable-computerrestore" => true,
+            "vssadmin" | "wmic" | "reg" | "bcdedit" | "schtasks" | "sc" | "net" => has(&["delete", "/delete"]),
+            _ => false,
+        }
+    })
+}
+
+pub(super) fn powershell(search: &mut Search, call: &Call) {
+    let line: Vec<String> =
+        call.words.iter().filter(|word| !word.is_option() || word.lossy().contains(' ')).map(code).collect();
+    let whole: Vec<String> = call.words.iter().map(code).collect();
+    let encoded = call.options().any(|text| text.to_lowercase().starts_with("-enc") || text.eq_ignore_ascii_case("-e"));
+    if encoded {
+        search.add("decoded-code", call.simple);
+    }
+    let joined = [line.join(" "), whole.join(" ")];
+    let inner = call.words.iter().map(code).any(|text| powershell_destroys(&text));
+    if inner || joined.iter().any(|text| powershell_destroys(text)) {
+        search.add("windows-delete", call.simple);
+    }
+}
+
+pub(super) fn command(search: &mut Search, call: &Call) {
+    let has = |wanted: &[&str]| call.texts.iter().any(|text| wanted.contains(&text.to_lowercase().as_str()));
+    let destroys = match call.name {
+        "del" | "erase" | "rd" => has(&["/s", "/f", "/q"]),
+        "format" => call.texts.first().is_some_and(|text| text.len() == 2 && text.ends_with(':')),
+        "diskpart" => true,
+        "cipher" => call.texts.iter().any(|text| text.to_lowercase().starts_with("/w")),
+        _ => has(&["delete", "/delete"]),
+    };
+    if destroys {
+        search.add("windows-delete", call.simple);
+    }
+}

@@ -1,0 +1,92 @@
+//! Commands that run another for each name they find or read: `find -exec`, `fd -x`, `xargs -I`.
+
+use super::found::found;
+use super::scope::Scope;
+use super::walk::Walk;
+use super::{Bit, Simple, Word};
+use std::rc::Rc;
+
+impl Walk {
+    /// The commands after `-exec` and its kin; what `find` found is named by its roots and patterns.
+    pub(super) fn executed(&mut self, simple: &Simple, scope: &Scope, own: &Scope) {
+        const FLAGS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+        let words = &simple.words;
+        let mut at = 1;
+        while at < words.len() {
+            if !FLAGS.iter().any(|flag| words[at].is(flag)) {
+                at += 1;
+                continue;
+            }
+            // `;` ends a command of `find`, and so does `+` after `{}`.
+            let ends = |n: &usize| words[*n].is(";") || words[*n].is("+") && words[*n - 1].is("{}");
+            let end = (at..words.len()).find(ends).unwrap_or(words.len());
+            let named = found(simple).unwrap_or_default();
+            let mut inner: Vec<Word> = words[at + 1..end].iter().map(|word| placeholder(word, "{}", &named)).collect();
+            let is_bare = words[at].is("-execdir") || words[at].is("-okdir");
+            for word in inner.iter_mut().filter(|word| is_bare && word.bits.first() == Some(&Bit::Any)) {
+                // Some systems put no folder before the name.
+                word.shifts = Some(0);
+            }
+            let is_batch =
+                end < words.len() && words[end].is("+") || words[at].is("-X") || words[at].is("--exec-batch");
+            for word in inner.iter_mut().filter(|word| is_batch && word.bits == [Bit::Any]) {
+                // As many words as were found.
+                word.bits.push(Bit::Any);
+            }
+            if simple.name() != Some("find") && !inner.is_empty() {
+                // `fd` names what it found at the end, or where one of `{/}`, `{.}`, … stands.
+                let bits = [Bit::Char('.'), Bit::Char('/'), Bit::Any, Bit::Any];
+                inner.push(Word { bits: bits[..3 + usize::from(is_batch)].to_vec(), ..Word::default() });
+            }
+            if !inner.is_empty() {
+                let command = Simple { words: inner, writes: Vec::new(), ..simple.clone() };
+                self.run(command, &mut Scope { functions: Rc::default(), ..scope.clone() }, own);
+            }
+            at = end + 1;
+        }
+    }
+}
+
+/// The mark that `xargs` replaces: the value of `-I`, `-J` or `--replace`, or `{}`.
+pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
+    let text = rest[0].lossy();
+    let (letter, glued) = (text.get(..2)?, text.get(2..)?);
+    let next = || rest.get(1).map(Word::lossy);
+    match letter {
+        _ if name != "xargs" => None,
+        "-I" | "-J" if glued.is_empty() => next(),
+        "-i" if glued.is_empty() => Some("{}".to_owned()),
+        "-I" | "-J" | "-i" => Some(glued.to_owned()),
+        _ if text.starts_with("--replace") => Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned()),
+        // Bundled: `-0I {}`.
+        _ if !text.starts_with("--") && text.ends_with('I') => next(),
+        _ => None,
+    }
+}
+
+/// It prints names of files of the project, one in each line.
+pub(super) fn lists_files(simple: &Simple) -> bool {
+    simple.name() == Some("git") && simple.words.get(1).is_some_and(|word| word.is_firm() && word.is("ls-files"))
+}
+
+/// What arrives in place of a mark may begin with a dash.
+pub(super) fn arriving(word: Word) -> Word {
+    let shifts = word.bits.iter().position(|bit| *bit == Bit::Any).or(word.shifts);
+    Word { shifts, ..word }
+}
+
+/// The mark is whatever was found, or arrives.
+pub(super) fn placeholder(word: &Word, mark: &str, found: &[Word]) -> Word {
+    let text = word.lossy();
+    if mark.is_empty() || !text.contains(mark) {
+        return word.clone();
+    }
+    let mut bits = Vec::new();
+    for (n, part) in text.split(mark).enumerate() {
+        if n > 0 {
+            bits.push(Bit::Any);
+        }
+        bits.extend(part.chars().map(Bit::Char));
+    }
+    Word { bits, named: found.to_vec(), ..word.clone() }
+}

@@ -1,0 +1,40 @@
+//! Stops what is dangerous: work and history lost, the system broken, foreign code run, secrets read, things published.
+//!
+//! Invariant: a rule that asks refuses where no person can answer; of several rules the strictest counts. Way out: what the
+//! rule says to do instead, a person who runs the command, or a person who switches that rule.
+
+use super::Context;
+use crate::config::policy::DangerLevel;
+use crate::model::event::Event;
+use crate::model::verdict::{Ruling, Verdict};
+use crate::session::fold::Session;
+use crate::text::template::{Phrase, one_line};
+use crate::tool::danger::Danger;
+
+const GATE: &str = "danger";
+
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    let (Some(_), Some(seen)) = (event.asked_call(), context.call.as_ref()) else { return Verdict::pass() };
+    let policy = session.policy();
+    let mut worst: Option<(DangerLevel, &Danger)> = None;
+    for danger in &seen.dangers {
+        let level = policy.danger_level(danger.rule);
+        let graver =
+            |(known, other): (DangerLevel, &Danger)| (level, danger.rule.severity) > (known, other.rule.severity);
+        if level != DangerLevel::Off && worst.is_none_or(graver) {
+            worst = Some((level, danger));
+        }
+    }
+    let Some((level, danger)) = worst else { return Verdict::pass() };
+    let asks = level == DangerLevel::Ask && (context.attended || context.defers);
+    let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
+    let rule = danger.rule;
+    let values = vec![
+        ("rule", rule.id().to_owned()),
+        ("severity", rule.severity.word().to_owned()),
+        ("what", one_line(&danger.what, 120).replace('`', "'")),
+        ("reason", rule.reason.to_owned()),
+        ("instead", rule.instead.to_owned()),
+    ];
+    Verdict { ruling, gate: GATE, phrase: Some(Phrase::new("refusals/danger.md", values)), ..Verdict::pass() }
+}

@@ -1,0 +1,131 @@
+//! Which paths are executable configuration: what the client, a shell or git runs without asking a hook of ours.
+//!
+//! Compares a path, or a pattern of paths, with names; reads nothing. Invariant: a text that brings no program is free; whether
+//! it does is for `observe` to say.
+
+use super::path::pattern::{fits, named, unnamed};
+use super::path::{Component, Protected, components, names};
+use crate::tool::targets::{Act, Target};
+use aops_shell::syntax::{Bit, Word};
+
+/// How a path is executable configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executable {
+    /// Whatever its text says.
+    Always(&'static str),
+    /// A text for the client, which may bring programs.
+    Text,
+    /// Another file in the folder of a skill: its index is the number of components up to that folder.
+    Beside(usize),
+}
+
+const PLUGINS: &str = "a plugin, or the list of them";
+const SNAPSHOTS: &str = "what the client sources before each command";
+const HOOKS: &str = "a script that hooks run";
+const SERVERS: &str = "a list of MCP servers";
+const GIT: &str = "a hook or the configuration of git";
+const STARTUP: &str = "what each shell runs when it starts";
+
+/// Files in the home folder that shells, or git, run by themselves.
+#[rustfmt::skip]
+const STARTUP_FILES: [&str; 11] = [
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+    ".zlogout", ".inputrc",
+];
+const TEXTS: [&str; 3] = ["skills", "commands", "agents"];
+/// In a skill's folder: what makes it a plugin.
+const PARTS: [&str; 7] = [".claude-plugin", "hooks", "hooks.json", "plugin.json", ".lsp.json", "monitors", "bin"];
+
+/// How this target is executable configuration, as given or as the disk names it.
+pub fn of_target(protected: &Protected, target: &Target) -> Option<Executable> {
+    if target.act == Act::Copy {
+        return None;
+    }
+    let of = |word: &Word| of_path(protected, &components(&word.bits), target.act);
+    of(&target.path).or_else(|| target.real.as_ref().and_then(of))
+}
+
+fn of_path(protected: &Protected, path: &[Component], act: Act) -> Option<Executable> {
+    let last = path.last()?;
+    let is = |part: &Component, name: &str| named(part, name);
+    if is(last, ".mcp.json") {
+        return Some(Executable::Always(SERVERS));
+    }
+    if of_git(path) || in_home(protected, path, &[".gitconfig", ".config/git/config"]) {
+        return Some(Executable::Always(GIT));
+    }
+    if in_home(protected, path, &STARTUP_FILES) || in_home(protected, path, &[".config/fish/config.fish"]) {
+        return Some(Executable::Always(STARTUP));
+    }
+    let config = names(&protected.config);
+    let in_config = path.len() > config.len() && config.iter().zip(path).all(|(name, part)| fits(part, name));
+    let below = |at: usize| in_client_folder(&path[at..], at, act);
+    if let Some(found) = in_config.then(|| of_config(&path[config.len()..]).or_else(|| below(config.len()))).flatten() {
+        return Some(found);
+    }
+    let folders = path.iter().enumerate().filter(|(_, part)| is(part, ".claude"));
+    folders.into_iter().find_map(|(at, _)| below(at + 1))
+}
+
+/// Below the client's own folder.
+fn of_config(rest: &[Component]) -> Option<Executable> {
+    let first = rest.first()?;
+    if named(first, "plugins") {
+        return Some(Executable::Always(PLUGINS));
+    }
+    let sourced = ["shell-snapshots", "session-env"].iter().any(|name| named(first, name));
+    sourced.then_some(Executable::Always(SNAPSHOTS))
+}
+
+/// Below a `.claude`: `rest` begins `at` components from the root.
+fn in_client_folder(rest: &[Component], at: usize, act: Act) -> Option<Executable> {
+    let (first, inner) = rest.split_first()?;
+    if named(first, "hooks") && !inner.is_empty() {
+        return Some(Executable::Always(HOOKS));
+    }
+    if !TEXTS.iter().any(|name| named(first, name)) {
+        return None;
+    }
+    if inner.iter().any(|part| PARTS.iter().any(|name| named(part, name))) {
+        return Some(Executable::Always(PLUGINS));
+    }
+    let brings_whole = matches!(act, Act::Into | Act::Merge | Act::Become);
+    match inner.last() {
+        None => brings_whole.then_some(Executable::Text),
+        // Taken away, it brings nothing.
+        Some(_) if act == Act::Whole => None,
+        Some(last) if brings_whole || unnamed(last) || is_text(last) => Some(Executable::Text),
+        Some(_) => Some(Executable::Beside(at + 2)),
+    }
+}
+
+/// `*.md`, or a name that may end so.
+fn is_text(last: &Component) -> bool {
+    let plain = last.iter().all(|bit| matches!(bit, Bit::Char(_)));
+    !plain || last.ends_with(&[Bit::Char('.'), Bit::Char('m'), Bit::Char('d')])
+}
+
+/// `.git/hooks/…`, `.git/config`, also of worktrees and submodules; and the folders that `core.hooksPath` usually names.
+fn of_git(path: &[Component]) -> bool {
+    let shared = |part: &Component| named(part, ".husky") || named(part, ".githooks");
+    if path.iter().rev().skip(1).any(shared) {
+        return true;
+    }
+    let Some(at) = path.iter().position(|part| named(part, ".git")) else { return false };
+    let inside = &path[at + 1..];
+    let config = |last: &Component| named(last, "config") || named(last, "config.worktree");
+    inside.iter().any(|part| named(part, "hooks")) || inside.last().is_some_and(config)
+}
+
+/// One of these below the home folder.
+fn in_home(protected: &Protected, path: &[Component], files: &[&str]) -> bool {
+    let home = names(&protected.home);
+    let in_home =
+        !home.is_empty() && path.len() > home.len() && home.iter().zip(path).all(|(name, part)| fits(part, name));
+    in_home
+        && files.iter().any(|file| {
+            let parts: Vec<&str> = file.split('/').collect();
+            let rest = &path[home.len()..];
+            rest.len() == parts.len() && rest.iter().zip(parts).all(|(part, name)| named(part, name))
+        })
+}

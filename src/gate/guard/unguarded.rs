@@ -1,0 +1,131 @@
+//! Commands that start an agent without our hooks: the client with them left out, its server, and other agents' clients.
+
+use crate::tool::targets::CommandRun;
+use aops_shell::syntax::Word;
+
+/// Options of the client that leave our hooks out.
+const OPTIONS: [&str; 5] = ["--bare", "--safe-mode", "--restricted", "--settings", "--setting-sources"];
+/// Variables that do the same, or move its configuration.
+#[rustfmt::skip]
+const VARIABLES: [&str; 6] = [
+    "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_RESTRICTED", "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
+    "CLAUDE_CONFIG_DIR", "HOME",
+];
+/// Commands of the client that run tools without a hook, remove what we recorded, or take our plugin away: first word, then
+/// one of the others, where there are any.
+#[rustfmt::skip]
+const VERBS: [(&str, &[&str]); 7] = [
+    ("mcp", &["serve"]),
+    ("purge", &[]),
+    ("project", &["purge"]),
+    ("plugin", &["disable", "uninstall", "remove", "rm"]),
+    ("plugins", &["disable", "uninstall", "remove", "rm"]),
+    ("plugin marketplace", &["remove", "rm"]),
+    ("plugins marketplace", &["remove", "rm"]),
+];
+/// Those that bring programs which run without being asked: servers, plugins.
+#[rustfmt::skip]
+const BRINGING: [(&str, &[&str]); 5] = [
+    ("mcp", &["add", "add-json", "add-from-claude-desktop"]),
+    ("plugin", &["install", "i", "enable", "update"]),
+    ("plugins", &["install", "i", "enable", "update"]),
+    ("plugin marketplace", &["add", "update"]),
+    ("plugins marketplace", &["add", "update"]),
+];
+/// Clients of other agents. With words: only before one of those, since other programs have the name too.
+#[rustfmt::skip]
+const OTHERS: &[(&str, &[&str])] = &[
+    ("codex", &[]), ("gemini", &[]), ("aider", &[]), ("opencode", &[]), ("cursor-agent", &[]), ("copilot", &[]),
+    ("grok", &[]), ("amp", &[]), ("qwen", &[]), ("qwen-code", &[]), ("crush", &[]), ("auggie", &[]), ("kiro-cli", &[]),
+    ("cline", &[]), ("openhands", &[]), ("plandex", &[]), ("kimi", &[]), ("kilocode", &[]), ("roo", &[]),
+    ("rovodev", &[]), ("acli", &["rovodev"]), ("goose", &["run", "session", "web", "acp"]), ("droid", &["exec"]),
+    ("q", &["chat"]), ("cursor", &["agent"]), ("gh", &["copilot", "agent-task"]), ("cn", &["-p", "--print"]),
+    ("interpreter", &[]), ("mini", &["-t", "--task"]), ("sweagent", &[]), ("gptme", &[]), ("letta", &[]),
+];
+/// The same as packages.
+#[rustfmt::skip]
+const PACKAGES: [&str; 16] = [
+    "@openai/codex", "@google/gemini-cli", "@qwen-code/qwen-code", "opencode-ai", "aider-chat", "@github/copilot",
+    "@vibe-kit/grok-cli", "@sourcegraph/amp", "@charmland/crush", "@augmentcode/auggie", "cline", "@kilocode/cli",
+    "openhands-ai", "open-interpreter", "@continuedev/cli", "mini-swe-agent",
+];
+const RUNNERS: [&str; 10] = ["npx", "bunx", "pnpx", "uvx", "pipx", "npm", "pnpm", "yarn", "bun", "uv"];
+
+/// The client is started with these arguments, without our hooks.
+pub(super) fn is_unhooked(arguments: &[Word]) -> bool {
+    let given = |word: &Word, option: &str| word.is(option) || word.starts_with(&format!("{option}="));
+    let named = |word: &Word| OPTIONS.iter().any(|option| given(word, option));
+    // `echo --bare | xargs claude`: what arrives may be any option.
+    arguments.iter().any(|word| named(word) || word.shifts.is_some())
+}
+
+/// It is started in another environment: with our hooks left out, or another configuration.
+pub(super) fn is_moved(run: &CommandRun) -> bool {
+    run.assigned.iter().any(|name| VARIABLES.contains(&name.as_str()))
+}
+
+pub(super) fn takes_us_away(arguments: &[Word]) -> bool {
+    says(&VERBS, arguments)
+}
+
+pub(super) fn brings_programs(arguments: &[Word]) -> bool {
+    says(&BRINGING, arguments)
+}
+
+fn says(table: &[(&str, &[&str])], arguments: &[Word]) -> bool {
+    let words: Vec<String> = arguments.iter().filter(|word| !word.is_option()).map(Word::lossy).collect();
+    table.iter().any(|(first, then)| {
+        let first: Vec<&str> = first.split(' ').collect();
+        let begins = words.len() >= first.len() && first.iter().zip(&words).all(|(one, two)| one == two);
+        begins && (then.is_empty() || words.get(first.len()).is_some_and(|word| then.contains(&word.as_str())))
+    })
+}
+
+/// Keys of git's configuration under which a program stands; a star is any name.
+#[rustfmt::skip]
+const GIT_PROGRAMS: [&str; 30] = [
+    "alias.*", "core.hookspath", "core.fsmonitor", "core.pager", "core.editor", "core.sshcommand", "core.askpass",
+    "core.gitproxy", "core.alternaterefscommand", "sequence.editor", "include.path", "includeif.*", "credential.*",
+    "diff.external", "diff.*.command", "diff.*.textconv", "merge.*.driver", "filter.*", "gpg.program", "gpg.*", "pager.*",
+    "interactive.difffilter", "uploadpack.packobjectshook", "init.templatedir", "difftool.*.cmd", "mergetool.*.cmd",
+    "man.*.cmd", "browser.*.cmd", "trailer.*", "submodule.*.update",
+];
+
+/// It sets a program that git will run.
+pub(super) fn sets_git_program(run: &CommandRun) -> bool {
+    let words: Vec<String> = run.command.words.iter().map(|word| word.lossy().to_lowercase()).collect();
+    let is_git = words.first().is_some_and(|word| word.rsplit('/').next() == Some("git"));
+    let Some(at) = words.iter().position(|word| word == "config").filter(|_| is_git) else { return false };
+    let sets = |key: &str| {
+        GIT_PROGRAMS.iter().any(|known| match known.split_once('*') {
+            Some((begin, end)) => key.starts_with(begin) && key.ends_with(end) && key.len() > begin.len() + end.len(),
+            None => key == *known,
+        })
+    };
+    words[at + 1..].iter().any(|word| sets(word) || word == "--edit" || word == "-e")
+}
+
+/// The command starts another agent's client, which no hook of ours sees.
+pub(super) fn is_other_client(run: &CommandRun) -> bool {
+    let words: Vec<String> = run.command.words.iter().map(|word| word.lossy().to_lowercase()).collect();
+    let Some((program, rest)) = words.split_first() else { return false };
+    let asks = |word: &String| matches!(word.as_str(), "--version" | "--help" | "-h" | "-v" | "version" | "help");
+    if rest.first().is_some_and(asks) {
+        return false;
+    }
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let is = |(other, then): &(&str, &[&str])| {
+        *other == name && (then.is_empty() || rest.iter().any(|word| then.contains(&word.as_str())))
+    };
+    let package = |word: &String| {
+        let unversioned = word.get(1..).and_then(|tail| tail.find('@')).map_or(word.as_str(), |at| &word[..=at]);
+        PACKAGES.contains(&unversioned) || OTHERS.iter().any(|(other, then)| then.is_empty() && *other == unversioned)
+    };
+    let runs = match name {
+        "npm" | "pnpm" | "yarn" | "bun" | "pipx" | "uv" => {
+            rest.first().is_some_and(|verb| matches!(verb.as_str(), "exec" | "x" | "dlx" | "run" | "tool"))
+        }
+        _ => true,
+    };
+    OTHERS.iter().any(is) || RUNNERS.contains(&name) && runs && rest.iter().any(package)
+}

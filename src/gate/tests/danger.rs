@@ -1,0 +1,38 @@
+//! The danger gate: who is asked, who is refused, which of several rules speaks.
+
+use super::*;
+use crate::config::policy::{DangerLevel, ModeLevel};
+use crate::tool::danger::{self, Danger};
+
+#[test]
+fn danger() {
+    let found = |ids: &[&str]| {
+        let danger = |id: &&str| Danger { rule: danger::rule(id).unwrap(), what: format!("`{id}`") };
+        calls(CallContext { dangers: ids.iter().map(danger).collect(), ..CallContext::default() })
+    };
+    let attended = |ids: &[&str]| Context { attended: true, ..found(ids) };
+    let set = |id: &str, level| with_policy(|policy| policy.danger.extend([(id.to_owned(), level)]));
+    refused(&working(), &call("Bash"), &found(&["git-discard"]), "danger", "danger.md");
+    assert_eq!(said(&working(), &call("Bash"), &attended(&["git-discard"])).1, Ruling::Ask);
+    refused(&working(), &call("Bash"), &attended(&["rm-system"]), "danger", "danger.md");
+    refused(&set("git-discard", DangerLevel::Deny), &call("Bash"), &attended(&["git-discard"]), "danger", "danger.md");
+    assert_eq!(said(&set("rm-system", DangerLevel::Ask), &call("Bash"), &attended(&["rm-system"])).1, Ruling::Ask);
+    passes(&set("git-discard", DangerLevel::Off), &call("Bash"), &found(&["git-discard"]));
+    // Of several the strictest, then the gravest, speaks.
+    let spoken = |ids: &[&str]| {
+        let verdict = judge(&working(), &call("Bash"), &attended(ids));
+        verdict.phrase.unwrap().values.into_iter().find(|(name, _)| *name == "rule").unwrap().1
+    };
+    assert_eq!(spoken(&["git-discard", "rm-system", "git-clean"]), "rm-system");
+    assert_eq!(spoken(&["startup-write", "git-force-push"]), "git-force-push");
+    assert_eq!(spoken(&["git-force-push", "startup-write"]), "git-force-push");
+    // In a run a person is asked later; in mode `observe` it is only recorded.
+    let run = Context { defers: true, ..found(&["git-discard"]) };
+    assert_eq!(said(&working(), &call("Bash"), &run).1, Ruling::Defer);
+    let observed = with_policy(|policy| policy.mode.set_level(ModeLevel::Observe));
+    passes(&observed, &call("Read"), &found(&["secret-file"]));
+    let stage = rehearsal::session(&observed, &call("Read"), &found(&["secret-file"])).unwrap();
+    refused(&stage, &call("Read"), &found(&["secret-file"]), "danger", "danger.md");
+    passes(&working(), &call("Bash"), &Context::default());
+    passes(&working(), &event("PostToolUse"), &found(&["rm-system"]));
+}

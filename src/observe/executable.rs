@@ -1,0 +1,143 @@
+//! What a call would add to the programs that run without asking a hook of ours, and what a skill or an agent brings.
+//!
+//! Reads the file that an edit changes, the files of skills and agents, and folders of `PATH`; each only for a call that may
+//! concern it. Invariants: a plain text is free, to write and to use; a text that cannot be seen is not plain.
+
+use crate::gate::guard::Protected;
+use crate::gate::guard::executable::{Executable, of_target};
+use crate::model::agent::meant;
+use crate::model::call::ToolCall;
+use crate::observe::foreign_agents::{self, read};
+use crate::observe::plugins;
+use crate::system::env::Env;
+use crate::text::frontmatter::brings;
+use crate::text::json::{self, Json};
+use crate::tool::targets::{Act, Targets};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What is to be asked about, and whether no person can allow it here.
+type Found = (String, bool);
+
+/// Why this call writes executable configuration.
+pub fn written(env: &Env, protected: &Protected, call: &ToolCall, reach: &Targets) -> Option<Found> {
+    reach.paths.iter().find_map(|target| {
+        let path = target.real.as_ref().unwrap_or(&target.path);
+        let named = path.lossy();
+        let said = |what: &str| (format!("`{named}` is {what}"), false);
+        match of_target(protected, target) {
+            Some(Executable::Always(what)) => Some(said(what)),
+            Some(Executable::Text) => text(env, call, Path::new(&named)),
+            Some(Executable::Beside(deep)) => {
+                let folder: PathBuf = Path::new(&named).components().take(deep + 1).collect();
+                let what = read(&folder.join("SKILL.md")).as_deref().and_then(brings)?;
+                Some(said(&format!("beside a skill that brings {what}")))
+            }
+            None => {
+                Some(target.act).filter(|act| *act != Act::Copy).and_then(|_| on_path(env, Path::new(&path.literal()?)))
+            }
+        }
+    })
+}
+
+/// The file as this call leaves it brings programs, or poses as one of our agents.
+fn text(env: &Env, call: &ToolCall, path: &Path) -> Option<Found> {
+    let named = path.display();
+    let Some(new) = new_texts(call, path) else {
+        let words = format!(
+            "`{named}` is read by the client, and its new text cannot be seen here (Write shows it; a plain one is free)"
+        );
+        return Some((words, false));
+    };
+    if in_agents(path) && new.iter().any(|text| foreign_agents::name_in(env, path, text).is_some()) {
+        return Some((format!("`{named}` defines an agent under one of our names"), true));
+    }
+    new.iter()
+        .find_map(|text| brings(text))
+        .map(|what| (format!("`{named}` brings {what}, which run without being asked"), false))
+}
+
+fn in_agents(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "agents")
+}
+
+/// What the file may say after this call; nothing where only running it shows that.
+fn new_texts(call: &ToolCall, path: &Path) -> Option<Vec<String>> {
+    let input = json::read(&call.input).ok()?;
+    let field = |name: &str| input.text_of(name);
+    match call.key.tool.as_str() {
+        "Write" => Some(vec![field("content")?]),
+        "Edit" => Some(vec![edited(read(path).unwrap_or_default(), std::slice::from_ref(&input))]),
+        "MultiEdit" => {
+            let Some(Json::List(edits)) = input.get("edits") else { return None };
+            Some(vec![edited(read(path).unwrap_or_default(), edits)])
+        }
+        tool if tool.starts_with("mcp__") => {
+            let mut all = Vec::new();
+            collect(&input, &mut all);
+            Some(all)
+        }
+        _ => None,
+    }
+}
+
+fn edited(mut text: String, edits: &[Json]) -> String {
+    for edit in edits {
+        let (old, new) =
+            (edit.text_of("old_string").unwrap_or_default(), edit.text_of("new_string").unwrap_or_default());
+        let all = matches!(edit.get("replace_all"), Some(Json::Bool(true)));
+        text = match (old.is_empty() || !text.contains(&old), all) {
+            (true, _) => text + "\n" + &new,
+            (_, true) => text.replace(&old, &new),
+            (_, false) => text.replacen(&old, &new, 1),
+        };
+    }
+    text
+}
+
+/// Every text in it: each by itself may be the whole file.
+fn collect(json: &Json, all: &mut Vec<String>) {
+    match json {
+        Json::Object(members) => members.iter().for_each(|(_, value)| collect(value, all)),
+        Json::List(items) => items.iter().for_each(|item| collect(item, all)),
+        value => all.extend(value.text().map(std::borrow::Cow::into_owned)),
+    }
+}
+
+/// A program put where it is found before another of its name.
+fn on_path(env: &Env, path: &Path) -> Option<Found> {
+    let (folder, name) = (path.parent()?, path.file_name()?);
+    let search = env.search_path();
+    let mut folders = std::env::split_paths(&search).filter(|at| at.is_absolute());
+    folders.find(|at| at == folder)?;
+    let program = |at: PathBuf| {
+        std::fs::metadata(at).is_ok_and(|known| known.is_file() && known.permissions().mode() & 0o111 != 0)
+    };
+    let hidden = folders.map(|at| at.join(name)).find(|at| program(at.clone()));
+    let replaced = || program(path.to_path_buf()).then(|| path.to_path_buf());
+    let other = hidden.or_else(replaced)?;
+    let words = format!("`{}` would be run in the place of `{}`", path.display(), other.display());
+    Some((words, false))
+}
+
+/// What the skill, command or agent of this call brings, and its file. Ours bring nothing that is not ours.
+pub fn used(env: &Env, cwd: &Path, call: &ToolCall) -> Option<String> {
+    let input = json::read(&call.input).ok()?;
+    let text = |name: &str| input.text_of(name).filter(|text| !text.is_empty());
+    let files = match call.key.tool.as_str() {
+        "Skill" => plugins::skill_files(env, cwd, &text("skill").or_else(|| text("command")).or_else(|| text("name"))?),
+        "SlashCommand" => plugins::skill_files(env, cwd, &text("command")?),
+        "Agent" | "Task" => {
+            let kind = text("subagent_type")?;
+            if meant(&kind).is_some() {
+                return None;
+            }
+            plugins::agent_files(env, cwd, &kind)
+        }
+        _ => return None,
+    };
+    files.into_iter().find_map(|path| {
+        let what = read(&path).filter(|text| !plugins::is_ours(text)).as_deref().and_then(brings)?;
+        Some(format!("`{}` brings {what}", path.display()))
+    })
+}

@@ -1,0 +1,165 @@
+//! Finds the plugins, skills, commands and agents that a client here may load.
+//!
+//! Reads `.claude` of the project and the folders above it, the client's own folder, its list of installed plugins and its
+//! command line. Invariants: a plugin is ours by the texts of its agents, not by its name; lists are bounded.
+
+use crate::config::texts::{self, Kind};
+use crate::model::agent::folded;
+use crate::observe::foreign_agents::{self, list, read};
+use crate::system::env::Env;
+use crate::system::process::kin;
+use crate::text::json::{self, Json};
+use std::path::{Path, PathBuf};
+
+const OUR_NAME: &str = "aops";
+const IN_PLUGIN: &str = "${CLAUDE_PLUGIN_ROOT}/bin/aops-hook";
+/// Most plugins, and skills of one folder, that are looked at.
+const MOST: usize = 500;
+
+/// Every `.claude` that the client reads here, the project's first, its own last.
+pub fn folders(env: &Env, cwd: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = cwd.ancestors().map(|folder| folder.join(".claude")).collect();
+    all.retain(|folder| *folder != env.config);
+    all.push(env.config.clone());
+    all
+}
+
+/// The folders of plugins, and what each is called.
+pub fn all(env: &Env, cwd: &Path) -> Vec<(String, PathBuf)> {
+    let in_skills = folders(env, cwd).into_iter().flat_map(|folder| inside(&folder.join("skills")));
+    let installed = ["installed_plugins.json", "installed_plugins_v2.json"].into_iter().flat_map(|name| {
+        let mut found = Vec::new();
+        let text = read(&env.config.join("plugins").join(name)).unwrap_or_default();
+        if let Ok(json) = json::read(&text) {
+            install_paths(&json, &mut found);
+        }
+        found
+    });
+    let given = given_by(env, "--plugin-dir").into_iter().map(|folder| cwd.join(folder));
+    let roots = in_skills.chain(installed).chain(given).chain(env.plugin_root.clone()).take(MOST);
+    roots.filter_map(|root| Some((name(&root)?, root))).collect()
+}
+
+fn inside(folder: &Path) -> Vec<PathBuf> {
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST);
+    let mut all: Vec<PathBuf> = items.map(|item| item.path()).collect();
+    all.sort();
+    all
+}
+
+fn install_paths(json: &Json, found: &mut Vec<PathBuf>) {
+    match json {
+        Json::Object(members) => {
+            found.extend(json.text_of("installPath").map(PathBuf::from));
+            for (_, value) in members {
+                install_paths(value, found);
+            }
+        }
+        Json::List(items) => items.iter().for_each(|item| install_paths(item, found)),
+        _ => {}
+    }
+}
+
+/// What follows this option on the client's command line, each time it stands there.
+pub fn given_by(env: &Env, option: &str) -> Vec<String> {
+    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    let glued = format!("{option}=");
+    let mut words = line.iter();
+    let mut found = Vec::new();
+    while let Some(word) = words.next() {
+        match word.strip_prefix(&glued) {
+            Some(value) => found.push(value.to_owned()),
+            None if word == option => found.extend(words.next().cloned()),
+            None => {}
+        }
+    }
+    found
+}
+
+/// The name in a plugin's manifest; nothing where there is none.
+fn name(root: &Path) -> Option<String> {
+    let text = read(&root.join(".claude-plugin/plugin.json"))?;
+    let named = json::read(&text).ok().and_then(|json| json.text_of("name"));
+    named.or_else(|| Some(root.file_name()?.to_string_lossy().into_owned()))
+}
+
+/// Why `aops:` agents do not count here: another plugin has our name. One that is ours decides it, where the client says that
+/// it runs us.
+pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
+    if env.plugin_root.as_ref().is_some_and(|root| is_our_plugin(env, root)) {
+        return None;
+    }
+    let taken = |(name, root): &(String, PathBuf)| folded(name) == OUR_NAME && !is_our_plugin(env, root);
+    let (_, root) = all(env, cwd).into_iter().find(taken)?;
+    Some(format!("`{}` is a plugin called `aops` that is not ours", root.display()))
+}
+
+/// Its agents are the ones we ship.
+fn is_our_plugin(env: &Env, root: &Path) -> bool {
+    let text = read(&root.join(".claude-plugin/plugin.json")).unwrap_or_default();
+    let own = json::read(&text)
+        .is_ok_and(|json| json.text_of("name").as_deref() == Some(OUR_NAME) && json.get("agents").is_none());
+    let mut files = Vec::new();
+    list(&root.join("agents"), 4, &mut files);
+    own && !files.is_empty() && files.iter().all(|path| foreign_agents::foreign_name(env, path).is_none())
+}
+
+/// The files that a skill or command of this name may come from.
+pub fn skill_files(env: &Env, cwd: &Path, spelled: &str) -> Vec<PathBuf> {
+    let name = spelled.trim().trim_start_matches('/').split(char::is_whitespace).next().unwrap_or_default();
+    let mut found = Vec::new();
+    if let Some((plugin, skill)) = name.split_once(':') {
+        for (_, root) in all(env, cwd).into_iter().filter(|(name, _)| folded(name) == folded(plugin)) {
+            found.extend(of_skill(&root, skill));
+        }
+    }
+    let last = name.rsplit(':').next().unwrap_or(name);
+    found.extend(folders(env, cwd).iter().flat_map(|folder| of_skill(folder, last)));
+    found
+}
+
+/// Below one `.claude`, or the root of a plugin. A skill is known by its folder or by the name inside.
+fn of_skill(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let is_meant = |path: &PathBuf| {
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        folded(&folder) == folded(name)
+            || read(path)
+                .and_then(|text| foreign_agents::read_name(&text))
+                .is_some_and(|own| folded(&own) == folded(name))
+    };
+    let skills = inside(&folder.join("skills")).into_iter().map(|skill| skill.join("SKILL.md"));
+    let mut found: Vec<PathBuf> = skills.filter(|path| path.exists()).filter(is_meant).collect();
+    found.extend([folder.join("SKILL.md")].into_iter().filter(|path| path.exists()));
+    let mut commands = Vec::new();
+    list(&folder.join("commands"), 4, &mut commands);
+    let stem = |path: &PathBuf| path.file_stem().is_some_and(|stem| folded(&stem.to_string_lossy()) == folded(name));
+    found.extend(commands.into_iter().filter(stem));
+    found
+}
+
+/// The files that an agent of this name may come from.
+pub fn agent_files(env: &Env, cwd: &Path, kind: &str) -> Vec<PathBuf> {
+    let last = kind.rsplit(':').next().unwrap_or(kind);
+    let mut files = Vec::new();
+    for folder in folders(env, cwd).into_iter().chain(all(env, cwd).into_iter().map(|(_, root)| root)) {
+        list(&folder.join("agents"), 4, &mut files);
+    }
+    let is_meant = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let own = read(path).and_then(|text| foreign_agents::read_name(&text)).unwrap_or_else(|| stem.into_owned());
+        folded(&own) == folded(last)
+    };
+    files.into_iter().filter(is_meant).collect()
+}
+
+/// A text that we ship, with the program where an installation put it.
+pub fn is_ours(text: &str) -> bool {
+    texts::ASSETS.iter().filter(|asset| matches!(asset.kind(), Kind::Agent | Kind::Command)).any(|asset| {
+        let Some((before, _)) = asset.text.split_once(IN_PLUGIN) else { return asset.text == text };
+        let rest = text.strip_prefix(before).unwrap_or_default();
+        let program = rest.find("aops-hook").map(|end| &rest[..end + "aops-hook".len()]).unwrap_or_default();
+        let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=\"${}'".contains(c);
+        let fixed = program.starts_with(['/', '\'']) || program.contains(".claude/aops-hook") || program == IN_PLUGIN;
+        fixed && program.chars().all(plain) && !program.contains("$(") && asset.text.replace(IN_PLUGIN, program) == text
+    })
+}

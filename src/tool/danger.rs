@@ -1,0 +1,108 @@
+//! What is dangerous in a tool call: its shell line, the file it names, the strings of a tool that is not known.
+//!
+//! Reads the call alone. Invariant: a tool that names no file and runs no line costs one look at its name; what a field's
+//! name says is prose is not read.
+
+pub use aops_shell::danger::{Danger, Place, RULES, Rule, rule};
+
+use super::input::{self, InputFields};
+use super::table::{ToolTouches, tool as known};
+use aops_shell::danger::{dangers, destroys, is_secret, powershell_destroys};
+use aops_shell::syntax::{Ground, Line, cut};
+use serde_json::Value;
+
+/// Strings of one call that are looked at.
+const STRINGS: usize = 2_000;
+
+pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Vec<Danger> {
+    let project = ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR").map(|(_, path)| path.as_str());
+    let place = Place { cwd: ground.cwd, home: ground.home, project };
+    if let Some(line) = line {
+        return dangers(line, &place);
+    }
+    match known(tool).touches {
+        ToolTouches::PowerShell => {
+            let line = input::command(input).filter(|line| powershell_destroys(line));
+            line.map(|line| found("windows-delete", line.chars().take(120).collect())).unwrap_or_default()
+        }
+        ToolTouches::File => named(input, false),
+        _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(input, tool == "Grep"),
+        ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => strings(input, &place),
+        _ => Vec::new(),
+    }
+}
+
+fn found(id: &str, what: String) -> Vec<Danger> {
+    rule(id).map(|rule| Danger { rule, what }).into_iter().collect()
+}
+
+/// The file that a tool of the client reads or changes; a search may also name it by a pattern.
+fn named(input: &str, searches: bool) -> Vec<Danger> {
+    let Some(fields) = InputFields::read(input) else { return Vec::new() };
+    let glob = fields.glob.as_deref().filter(|glob| searches && is_secret(glob)).map(str::to_owned);
+    let path = fields.paths().find(|path| is_secret(path)).or(glob);
+    path.map(|path| found("secret-file", path)).unwrap_or_default()
+}
+
+/// What a field of an unknown tool is, by its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Line,
+    Query,
+    Prose,
+    Other,
+}
+
+fn field(key: &str) -> Field {
+    match key.to_ascii_lowercase().as_str() {
+        "command" | "commands" | "cmd" | "cmds" | "commandline" | "command_line" | "script" | "shell" | "bash"
+        | "line" => Field::Line,
+        "sql" | "query" | "statement" | "statements" | "queries" => Field::Query,
+        "text" | "body" | "message" | "content" | "description" | "comment" | "title" | "prompt" | "summary"
+        | "note" => Field::Prose,
+        _ => Field::Other,
+    }
+}
+
+fn strings(input: &str, place: &Place) -> Vec<Danger> {
+    let Ok(root) = serde_json::from_str::<Value>(input) else { return Vec::new() };
+    let mut all: Vec<Danger> = Vec::new();
+    let mut waiting = vec![(root, Field::Other)];
+    let mut looked = 0;
+    while let Some((value, kind)) = waiting.pop() {
+        looked += 1;
+        let more = match value {
+            _ if looked > STRINGS => return all,
+            Value::String(text) => one(&text, kind, place),
+            Value::Array(items) => {
+                waiting.extend(items.into_iter().map(|item| (item, kind)));
+                continue;
+            }
+            Value::Object(fields) => {
+                waiting.extend(fields.into_iter().map(|(key, value)| (value, field(&key))));
+                continue;
+            }
+            _ => continue,
+        };
+        all.extend(more);
+    }
+    all
+}
+
+fn one(text: &str, kind: Field, place: &Place) -> Vec<Danger> {
+    let shown = || text.chars().take(120).collect::<String>();
+    match kind {
+        Field::Line => dangers(&cut(text, &Ground { cwd: place.cwd, home: place.home, variables: &[] }), place),
+        Field::Query if destroys(text) => found("sql-destroy", shown()),
+        Field::Other if !text.contains(char::is_whitespace) && is_secret(path(text)) => found("secret-file", shown()),
+        _ => Vec::new(),
+    }
+}
+
+/// Without the scheme of a `file:` address.
+fn path(text: &str) -> &str {
+    text.strip_prefix("file://").unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! The corpora of dangerous and harmless lines, and the tools that are no shell.
+
+use super::*;
+use aops_shell::syntax::cut;
+use std::fmt::Write as _;
+
+fn ground(variables: &[(String, String)]) -> Ground<'_> {
+    Ground { cwd: "/home/u/proj", home: "/home/u", variables }
+}
+
+fn found(line: &str) -> Vec<&'static str> {
+    let variables = [("CLAUDE_PROJECT_DIR".to_owned(), "/home/u/proj".to_owned())];
+    let ground = ground(&variables);
+    let line = cut(&line.replace('␤', "\n"), &ground);
+    of("Bash", "{}", Some(&line), &ground).into_iter().map(|danger| danger.rule.id()).collect()
+}
+
+fn rows(corpus: &'static str) -> Vec<&'static str> {
+    corpus.lines().filter(|row| !row.starts_with("# ") && !row.is_empty()).collect()
+}
+
+/// The share in thousandths, without a rounding up.
+fn share(part: usize, whole: usize) -> usize {
+    part * 1000 / whole.max(1)
+}
+
+#[test]
+fn the_corpora_hold_their_rates() {
+    let destructive = rows(include_str!("../../../tests/fixtures/danger/destructive.txt"));
+    let harmless = rows(include_str!("../../../tests/fixtures/danger/harmless.txt"));
+    let mut words = String::new();
+    let (mut stopped, mut named, mut passed) = (0, 0, 0);
+    for row in &destructive {
+        let (wanted, line) = row.split_once('\t').expect(row);
+        assert!(rule(wanted).is_some(), "no rule `{wanted}`: {row}");
+        let said = found(line);
+        stopped += usize::from(!said.is_empty());
+        named += usize::from(said.contains(&wanted));
+        if !said.contains(&wanted) {
+            writeln!(words, "wanted {wanted}, found {said:?}: {line}").unwrap();
+        }
+    }
+    for line in &harmless {
+        let said = found(line.trim_start());
+        passed += usize::from(said.is_empty());
+        if !said.is_empty() {
+            writeln!(words, "harmless, found {said:?}: {line}").unwrap();
+        }
+    }
+    println!(
+        "{words}{} destructive, {stopped} stopped, {named} by their rule; {} harmless, {passed} passed",
+        destructive.len(),
+        harmless.len()
+    );
+    assert!(destructive.len() >= 600 && harmless.len() >= 600, "{} {}", destructive.len(), harmless.len());
+    assert!(share(stopped, destructive.len()) >= 995 && share(named, destructive.len()) >= 990, "{words}");
+    assert!(share(passed, harmless.len()) >= 995, "{words}");
+}

@@ -1,0 +1,195 @@
+//! Danger rules, with the real binary: what is stopped, who is asked, and every way out that a refusal names.
+
+use crate::support::{Answer, Sandbox, Session};
+use serde_json::{Value, json};
+
+/// A sandbox in mode `guard`, where nothing but rules and danger rules speak.
+fn guarding(config: &str) -> Sandbox {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.configure(&format!("tracker.command = \"none\"\nmode.level = \"guard\"\n{config}"));
+    sandbox
+}
+
+fn begun(sandbox: &Sandbox) -> Session<'_> {
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("go");
+    session
+}
+
+fn asks(answer: &Answer, words: &[&str]) {
+    let said = answer.json();
+    let own = &said["hookSpecificOutput"];
+    assert_eq!(own["permissionDecision"], "ask", "{said:#}");
+    let reason = own["permissionDecisionReason"].as_str().unwrap();
+    assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
+}
+
+#[test]
+fn it_is_asked_where_a_person_is_there_and_refused_otherwise() {
+    let sandbox = guarding("");
+    let session = begun(&sandbox);
+    session.ask_bash("git reset --hard").refused(&["git-discard", "git stash", "! command", "[danger] git-discard"]);
+    let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = begun(&attended);
+    asks(&session.ask_bash("git reset --hard"), &["git-discard", "throws away"]);
+    session.ask_bash("rm -rf /usr").refused(&["rm-system"]);
+    session.ask_bash("git status").silent();
+    // A mode that leaves the person nothing to answer refuses.
+    let payload = |mode: &str, id: &str| {
+        let call = json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "git reset --hard"}});
+        let mut all = session.payload("PreToolUse", call);
+        all["permission_mode"] = json!(mode);
+        attended.hook("PreToolUse", &all)
+    };
+    payload("bypassPermissions", "t-bypass").refused(&["git-discard"]);
+    payload("dontAsk", "t-never").refused(&["git-discard"]);
+    asks(&payload("acceptEdits", "t-edits"), &["git-discard"]);
+}
+
+#[test]
+fn the_switch_that_a_refusal_names_works() {
+    let sandbox = guarding("[danger]\ngit-discard = \"off\"\ngit-drop-stash = \"deny\"\n")
+        .with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = begun(&sandbox);
+    session.ask_bash("git reset --hard").silent();
+    session.ask_bash("git stash clear").refused(&["git-drop-stash"]);
+    asks(&session.ask_bash("git push --force"), &["git-force-push", "--force-with-lease"]);
+    // And what it says to do instead passes.
+    session.ask_bash("git push --force-with-lease").silent();
+    session.ask_bash("git clean -n").silent();
+    session.ask_bash("git stash").silent();
+}
+
+#[test]
+fn a_project_may_raise_a_rule_and_never_lower_it() {
+    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    sandbox.put(".aops/config.toml", "[danger]\ngit-discard = \"deny\"\n");
+    let session = begun(&sandbox);
+    session.ask_bash("git reset --hard").refused(&["git-discard"]);
+    let other = guarding("");
+    other.put(".aops/config.toml", "[danger]\ngit-discard = \"off\"\n");
+    other.person(&["policy"]).failed(2, &["danger.git-discard", "may only raise"]);
+    other.put(".aops/config.toml", "[danger]\ngit-discrd = \"deny\"\n");
+    other.person(&["policy"]).failed(2, &["did you mean `git-discard`"]);
+}
+
+#[test]
+fn secret_files_count_for_every_tool() {
+    let sandbox = guarding("");
+    let session = begun(&sandbox);
+    let asked = |tool: &str, input: Value| session.pre(&session.call(tool, input));
+    let env = sandbox.project().join(".env");
+    for (tool, input) in [
+        ("Read", json!({"file_path": env})),
+        ("Read", json!({"file_path": sandbox.home().join(".ssh/id_ed25519")})),
+        ("Grep", json!({"pattern": "KEY", "path": env})),
+        ("Grep", json!({"pattern": "KEY", "glob": ".env"})),
+        ("Edit", json!({"file_path": env, "old_string": "a", "new_string": "b"})),
+        ("Write", json!({"file_path": sandbox.home().join(".aws/credentials"), "content": ""})),
+        ("mcp__files__read_file", json!({"path": env})),
+        ("mcp__files__read_many", json!({"paths": ["a.txt", "/home/u/.netrc"]})),
+        ("mcp__shell__run", json!({"command": "cat .env"})),
+    ] {
+        asked(tool, input.clone()).refused(&["secret-file", ".env.example"]);
+    }
+    asked("mcp__shell__run", json!({"command": "git reset --hard"})).refused(&["git-discard"]);
+    asked("mcp__db__query", json!({"sql": "DROP TABLE users"})).refused(&["sql-destroy"]);
+    asked("PowerShell", json!({"command": "Remove-Item -Recurse C:\\data"})).refused(&["windows-delete"]);
+    for (tool, input) in [
+        ("Read", json!({"file_path": sandbox.project().join(".env.example")})),
+        ("Read", json!({"file_path": sandbox.project().join("src/environment.rs")})),
+        ("Grep", json!({"pattern": "\\.env", "path": sandbox.project()})),
+        ("Edit", json!({"file_path": sandbox.project().join("a.txt"), "old_string": "rm -rf /", "new_string": ".env"})),
+        ("mcp__db__query", json!({"sql": "SELECT 1"})),
+        ("mcp__tracker__create", json!({"title": "cat .env", "body": "git reset --hard"})),
+    ] {
+        asked(tool, input.clone()).silent();
+    }
+}
+
+#[test]
+fn every_mode_but_observe_holds_them() {
+    for mode in ["guard", "loop", "strict"] {
+        let sandbox = guarding("");
+        sandbox.configure(&format!("tracker.command = \"none\"\nmode.level = \"{mode}\"\n"));
+        begun(&sandbox).ask_bash("sudo rm -rf /usr").refused(&["rm-system", "critical"]);
+    }
+    let sandbox = guarding("");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"observe\"\n");
+    let session = begun(&sandbox);
+    session.ask_bash("git reset --hard").silent();
+    session.pre(&session.call("Read", json!({"file_path": sandbox.project().join(".env")}))).silent();
+    let insights = sandbox.person(&["insights", "--json"]).json();
+    assert_eq!(insights["rehearsed"], json!({"danger": 2}));
+    sandbox.person(&["why"]).said(&["`danger` would refuse this", "secret-file"]);
+}
+
+#[test]
+fn a_refusal_is_explained_and_counted_and_no_waiver_lifts_it() {
+    let sandbox = guarding("");
+    let session = begun(&sandbox);
+    session.ask_bash("cd src && git push -f").refused(&["git-force-push"]);
+    sandbox.person(&["why"]).said(&[
+        "`danger` refused",
+        "git-force-push",
+        "next     use `git push --force-with-lease`",
+    ]);
+    let _ = session.prompt(". push it");
+    session.ask_bash("git push -f").refused(&["git-force-push"]);
+    assert_eq!(sandbox.person(&["insights", "--json"]).json()["gates"], json!({"danger": 2}));
+    let waive = ["waive", "danger", "--for", "1h", "--reason", "x", "--yes"];
+    sandbox.person(&waive).failed(2, &["cannot be waived", "[danger]"]);
+}
+
+#[test]
+fn your_own_rule_speaks_first() {
+    let sandbox =
+        guarding("[[rule]]\nid = \"mine\"\ncommand = \"git push -f\"\naction = \"deny\"\nreason = \"ask me\"\n");
+    begun(&sandbox).ask_bash("git push -f").refused(&["mine", "ask me"]);
+}
+
+/// The page's table is the code's.
+#[test]
+fn the_page_has_every_rule() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/danger.md")).unwrap();
+    let code = |line: &&str| {
+        let line = line.replace('|', "\\|");
+        if line.contains('`') { format!("`` {line} ``") } else { format!("`{line}`") }
+    };
+    let listed = |lines: &[&str]| lines.iter().map(code).collect::<Vec<_>>().join(", ");
+    for rule in aops_hook::tool::danger::RULES {
+        let row = format!(
+            "| `{}` | {} | {} | {} | {} | {} | {} |",
+            rule.id(),
+            rule.severity.word(),
+            rule.ruling.word(),
+            rule.reason,
+            rule.instead,
+            listed(rule.examples),
+            listed(rule.counter)
+        );
+        assert!(page.contains(&row), "no row {row}");
+    }
+    let rows = page.lines().filter(|line| line.starts_with("| `")).count();
+    assert_eq!(rows, aops_hook::tool::danger::RULES.len());
+}
+
+/// The table's examples of tools that are no shell, with the real binary.
+#[test]
+fn examples_of_tools_are_found() {
+    let sandbox = guarding("");
+    let session = begun(&sandbox);
+    for rule in aops_hook::tool::danger::RULES {
+        for (line, is_found) in rule.examples.iter().map(|l| (l, true)).chain(rule.counter.iter().map(|l| (l, false))) {
+            let tools = ["Read", "Edit", "PowerShell"];
+            let Some((tool, text)) = line.split_once(": ").filter(|(t, _)| tools.contains(t) || t.starts_with("mcp__"))
+            else {
+                continue;
+            };
+            let field = if tool == "PowerShell" { "command" } else { "file_path" };
+            let answer = session.pre(&session.call(tool, json!({field: text})));
+            if is_found { answer.refused(&[rule.id()]) } else { answer.silent() }
+        }
+    }
+}
