@@ -2,19 +2,20 @@
 //!
 //! Pure. Stored type, version `schema`: fields in sorted order, so the plain serialisation is what its digest is over.
 
+pub mod describe;
 pub mod text;
 
 use crate::checkpoint::tree::Artifacts;
-use crate::model::phase::Phase;
-use crate::session::fold::Session;
-use crate::session::state::{LastRun, Sandbox, Subagent};
-use crate::text::{json::cut, time};
+use crate::config::workflow::is_plain;
+use crate::session::state::Sandbox;
+use crate::text::time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub const SCHEMA: u32 = 1;
+/// What is written. The first form is read too: there, agents have sums of tokens and calls, and a run no phases of its own.
+pub const SCHEMA: u32 = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -30,7 +31,8 @@ pub struct Checkpoint {
     pub orchestrator: Orchestrator,
     /// The checkpoint before it in its run or, after a rollback, the one that was restored.
     pub parent: Option<String>,
-    pub phase: Phase,
+    /// Of the loop in a session, of the graph in a run: the step's id.
+    pub phase: String,
     pub schema: u32,
     pub timing: Timing,
     #[serde(rename = "type")]
@@ -44,17 +46,60 @@ pub struct AgentState {
     pub status: AgentStatus,
     pub summary: Option<String>,
     /// As far as they are known.
+    #[serde(default)]
+    pub token_usage: TokenUsage,
+    /// With those of the cache.
     pub tokens: u64,
-    pub tool_invocations: u64,
+    pub tool_invocations: Invocations,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenUsage {
+    pub input: u64,
+    pub output: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Invocations {
+    /// The newest, oldest first.
+    List(Vec<ToolInvocation>),
+    /// In checkpoints of the first form.
+    Count(u64),
+}
+
+impl Default for Invocations {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl Invocations {
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::List(calls) => calls.len() as u64,
+            Self::Count(count) => *count,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolInvocation {
+    pub id: String,
+    /// Where the call stands: `COMPLETED`, `FAILED`, `DENIED`, or not that far yet.
+    pub outcome: String,
+    pub tool: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentStatus {
     #[default]
-    Idle,
+    #[serde(alias = "idle")]
+    Pending,
     Running,
-    Done,
+    #[serde(alias = "done")]
+    Complete,
     Failed,
 }
 
@@ -87,12 +132,28 @@ pub struct Identity {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orchestrator {
     pub completed: Vec<String>,
+    #[serde(default)]
+    pub current_phase: String,
     pub incomplete: Vec<String>,
+    #[serde(default)]
+    pub intake_summary: Intake,
     pub policy_hash: String,
     pub sandbox: Sandbox,
     pub task: Option<String>,
     /// Number of the task in the session; 0 before the first.
     pub task_number: u64,
+    pub workflow: Option<String>,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intake {
+    pub acceptance_criteria: Vec<String>,
+    /// Files that belong to the task of a run.
+    pub context_refs: Vec<String>,
+    pub intent: Option<String>,
+    pub project_type: Option<String>,
+    pub prompt: Option<String>,
     pub workflow: Option<String>,
 }
 
@@ -106,8 +167,8 @@ pub struct Timing {
 impl Checkpoint {
     /// The first thing that is wrong with it, if any. [`text`] checks the digest.
     pub fn problem(&self) -> Option<String> {
-        if self.schema != SCHEMA {
-            return Some(format!("its schema is {}; this program reads schema {SCHEMA}", self.schema));
+        if !(1..=SCHEMA).contains(&self.schema) {
+            return Some(format!("its schema is {}; this program reads schemas 1 to {SCHEMA}", self.schema));
         }
         if self.id() != Id::read(&self.identity.checkpoint_id) {
             return Some("its id does not match its run, type, phase and version".to_owned());
@@ -116,7 +177,7 @@ impl Checkpoint {
     }
 
     pub fn id(&self) -> Option<Id> {
-        Id::new(&self.identity.run_id, self.kind, self.phase, self.version)
+        Id::new(&self.identity.run_id, self.kind, &self.phase, self.version)
     }
 
     pub fn trigger(&self) -> &str {
@@ -156,16 +217,17 @@ pub const BY_HAND: &str = "manual";
 pub struct Id {
     pub run: String,
     pub kind: CheckpointKind,
-    pub phase: Phase,
+    pub phase: String,
     pub version: u64,
 }
 
 impl Id {
-    /// `None` where the run's name has other characters than `[A-Za-z0-9_-]`, or more than 64.
-    pub fn new(run: &str, kind: CheckpointKind, phase: Phase, version: u64) -> Option<Self> {
+    /// `None` where the run's name has other characters than `[A-Za-z0-9_-]`, or more than 64; or the phase others than
+    /// those of a step's id.
+    pub fn new(run: &str, kind: CheckpointKind, phase: &str, version: u64) -> Option<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let sound = (1..=64).contains(&run.len()) && run.chars().all(plain) && version > 0;
-        sound.then(|| Self { run: run.to_owned(), kind, phase, version })
+        let sound = (1..=64).contains(&run.len()) && run.chars().all(plain) && is_plain(phase) && version > 0;
+        sound.then(|| Self { run: run.to_owned(), kind, phase: phase.to_owned(), version })
     }
 
     pub fn read(text: &str) -> Option<Self> {
@@ -173,7 +235,6 @@ impl Id {
         let (kind, rest) = file.split_once('_')?;
         let (phase, version) = rest.rsplit_once("_v")?;
         let kind = [CheckpointKind::Pre, CheckpointKind::Post].into_iter().find(|known| known.name() == kind)?;
-        let phase = Phase::ALL.into_iter().find(|known| known.name() == phase)?;
         let id = Self::new(run, kind, phase, version.parse().ok()?)?;
         (id.to_string() == text).then_some(id)
     }
@@ -183,13 +244,13 @@ impl Id {
     }
 
     pub fn file(&self) -> String {
-        format!("{}_{}_v{}.json", self.kind.name(), self.phase.name(), self.version)
+        format!("{}_{}_v{}.json", self.kind.name(), self.phase, self.version)
     }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}/{}_{}_v{}", self.run, self.kind.name(), self.phase.name(), self.version)
+        write!(f, "{}/{}_{}_v{}", self.run, self.kind.name(), self.phase, self.version)
     }
 }
 
@@ -238,111 +299,39 @@ fn walk(at: String, old: &Value, new: &Value, found: &mut Vec<Difference>) {
     }
 }
 
-/// The phases of a task, in order; `review` and `verify` only where the workflow asks for them.
-const WALK: [Phase; 6] = [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
-
-pub fn describe_loop(session: &Session) -> Orchestrator {
-    let state = &session.state;
-    let gates = &session.memory.progress.gates;
-    let asked = |phase: &Phase| match phase {
-        Phase::Review => gates.iter().any(|gate| gate == "critic"),
-        Phase::Verify => gates.iter().any(|gate| gate == "qa"),
-        _ => true,
-    };
-    // An intervention belongs to `verify`. Before a task begins, and after a halt, nothing is complete.
-    let reached = match state.phase {
-        Phase::Intervene => 3,
-        Phase::Done => WALK.len(),
-        phase => WALK.iter().position(|known| *known == phase).unwrap_or(0),
-    };
-    let (mut completed, mut incomplete) = (Vec::new(), Vec::new());
-    for (at, phase) in WALK.iter().enumerate().filter(|(_, phase)| asked(phase)) {
-        let list = if at < reached { &mut completed } else { &mut incomplete };
-        list.push(phase.name().to_owned());
-    }
-    Orchestrator {
-        completed,
-        incomplete,
-        policy_hash: state.policy_hash.clone(),
-        sandbox: state.sandbox,
-        task: state.task.as_ref().and_then(|task| task.intent.clone()),
-        task_number: state.task.as_ref().map_or(0, |task| task.n),
-        workflow: state.state.current_workflow.clone(),
-    }
-}
-
-pub fn describe_agents(session: &Session, tokens: &BTreeMap<String, u64>) -> Vec<AgentState> {
-    let used = |name: &str| tokens.get(name).copied().unwrap_or(0);
-    let calls = |name: &str| session.memory.invocations.get(name).copied().unwrap_or(0);
-    let main = AgentState {
-        name: "main".to_owned(),
-        status: if session.state.ended_at.is_some() { AgentStatus::Done } else { AgentStatus::Running },
-        summary: session.state.main_agent.current_task.as_deref().map(|task| cut(task, 200).to_owned()),
-        tokens: used(""),
-        tool_invocations: calls(""),
-    };
-    let others = session.state.subagents.iter().map(|(name, agent)| AgentState {
-        name: name.clone(),
-        status: status(session, name, agent),
-        summary: agent.verdict.clone().or_else(|| agent.result.clone()),
-        tokens: used(name),
-        tool_invocations: calls(name),
-    });
-    [main].into_iter().chain(others).collect()
-}
-
-fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
-    let started = session.memory.progress.agents.iter().rfind(|started| started.name == name);
-    match (started, agent.verdict.is_some() || agent.result.is_some()) {
-        (Some(started), _) if !started.done => AgentStatus::Running,
-        (Some(_), false) => AgentStatus::Failed,
-        (_, true) => AgentStatus::Done,
-        _ => AgentStatus::Idle,
-    }
-}
-
-pub fn describe_gates(session: &Session) -> Governance {
-    const MENDS: &str = "INTERVENTION_REQUIRED";
-    let (state, course) = (&session.state, &session.memory.progress);
-    let gate = |name: &str, outcome: &str, reason: Option<String>| GateOutcome {
-        name: name.to_owned(),
-        outcome: outcome.to_owned(),
-        reason: reason.filter(|reason| !reason.is_empty()),
-    };
-    let or_pass = |name: &str, outcome: &str, reason: Option<String>| match reason {
-        Some(_) => gate(name, outcome, reason),
-        None => gate(name, "PASS", None),
-    };
-    let problems = || Some(cut(&course.problems.join("; "), 500).to_owned());
-    let shut = (state.sandbox != Sandbox::Open).then(|| "no plan is in force".to_owned());
-    let mut gates =
-        vec![or_pass("block", "HALT", session.blocked().map(str::to_owned)), or_pass("sandbox", MENDS, shut)];
-    gates.extend(state.hydration.critic_verdict.as_deref().map(|verdict| match verdict {
-        "PROCEED" => gate("critic", "PASS", None),
-        "HALT" => gate("critic", "HALT", problems()),
-        _ => gate("critic", MENDS, problems()),
-    }));
-    gates.push(or_pass("audit", MENDS, state.audit.due.then(|| "an audit is due".to_owned())));
-    if session.owes_qa() {
-        let reason = if course.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
-        let open = if course.rounds >= 3 { "ASK_USER" } else { MENDS };
-        gates.push(or_pass("qa", open, reason.filter(|_| !course.verified)));
-    }
-    // Only checks that ran in this task.
-    let ending = |run: &LastRun| (run.outcome != "PASS").then(|| run.ending.clone());
-    let checks: Vec<GateOutcome> =
-        course.checks.iter().map(|(name, run)| gate(name, &run.outcome, ending(run))).collect();
-    let passed = gates.iter().chain(&checks).all(|one| one.outcome == "PASS");
-    Governance { checks, gates, passed }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Sums instead of lists, the old words, and no phases of a run.
+    #[test]
+    fn the_first_form_is_read() {
+        let agent = json!({"name": "main", "status": "done", "summary": null, "tokens": 7, "tool_invocations": 3});
+        let agent: AgentState = serde_json::from_value(agent).unwrap();
+        assert_eq!((agent.status, agent.tool_invocations.count()), (AgentStatus::Complete, 3));
+        let old = json!({"completed": [], "incomplete": [], "policy_hash": "", "sandbox": "shut", "task": null,
+            "task_number": 0, "workflow": null});
+        let old: Orchestrator = serde_json::from_value(old).unwrap();
+        assert_eq!((old.current_phase.as_str(), old.intake_summary), ("", Intake::default()));
+        let of_schema = |schema| Checkpoint {
+            identity: Identity { checkpoint_id: "r/PRE_execute_v1".into(), run_id: "r".into(), ..Identity::default() },
+            phase: "execute".to_owned(),
+            kind: CheckpointKind::Pre,
+            version: 1,
+            schema,
+            ..Checkpoint::default()
+        };
+        assert_eq!((of_schema(1).problem(), of_schema(2).problem()), (None, None));
+        assert!(of_schema(3).problem().is_some());
+    }
+
     #[test]
     fn names_come_back_and_lead_nowhere_else() {
-        for text in ["manual/POST_execute_v2", "5f0c1f3a-0000-4000-8000-00000000cafe/PRE_hydrate_v13"] {
+        for text in [
+            "manual/POST_execute_v2",
+            "r/PRE_consensus-plan_v1",
+            "5f0c1f3a-0000-4000-8000-00000000cafe/PRE_hydrate_v13",
+        ] {
             assert_eq!(Id::read(text).unwrap().to_string(), text);
         }
         for bad in [
@@ -353,7 +342,9 @@ mod tests {
             "m/POST_execute_v0",
             "m/POST_execute_v01",
             "m/MID_execute_v1",
-            "m/POST_lunch_v1",
+            "m/POST_Lunch_v1",
+            "m/POST_a/b_v1",
+            "m/POST__v1",
             "m/POST_execute",
             "/POST_execute_v1",
             "m/POST_execute_v1.json",

@@ -13,15 +13,16 @@ pub use finish::{finish_pending, resume};
 pub use start::root;
 
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{self, Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, text};
+use crate::checkpoint::form::describe::{self, RunView, Usage};
+use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, Identity, SCHEMA, Timing, ToolInvocation, text};
 use crate::checkpoint::store::{Store, read_file};
 use crate::checkpoint::{store::index::IndexRow, tree::Artifacts};
-use crate::claude::transcript::used;
+use crate::claude::transcript;
 use crate::ledger::session_folder::{self, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::ledger::{entry::Line, open::Ledger, recover::LEDGER_FILE};
+use crate::model::agent::bare;
 use crate::model::error::{Code, Failure};
-use crate::model::phase::Phase;
 use crate::session::fact::{Fact, Taken};
 use crate::session::fold::Session;
 use crate::system::env::Env;
@@ -35,31 +36,37 @@ use std::time::{Duration, Instant};
 /// How long sessions are locked for a capture of their tree; their hooks wait a few seconds.
 pub const BRIEF: Duration = Duration::from_secs(1);
 
+/// In the metadata of a run's checkpoint: its step, and the phase of the loop in it.
+pub const STEP: &str = "step";
+pub const LOOP_PHASE: &str = "loop_phase";
+
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub run: &'a str,
     pub kind: CheckpointKind,
-    pub phase: Phase,
+    pub phase: &'a str,
     pub trigger: &'a str,
     /// Metadata besides the trigger.
     pub about: Vec<(&'static str, String)>,
-    /// By agent, as far as they are known.
-    pub tokens: BTreeMap<String, u64>,
+    pub used: Usage,
+    /// The run, where it is one that a driver knows.
+    pub view: Option<RunView>,
     /// `None`: the last one of its run.
     pub parent: Option<String>,
     pub began: Instant,
 }
 
 impl<'a> Wanted<'a> {
-    pub fn new(run: &'a str, kind: CheckpointKind, phase: Phase, trigger: &'a str) -> Self {
-        let (about, tokens) = (Vec::new(), BTreeMap::new());
-        Self { run, kind, phase, trigger, about, tokens, parent: None, began: Instant::now() }
+    pub fn new(run: &'a str, kind: CheckpointKind, phase: &'a str, trigger: &'a str) -> Self {
+        let (about, used) = (Vec::new(), Usage::default());
+        Self { run, kind, phase, trigger, about, used, view: None, parent: None, began: Instant::now() }
     }
 
     /// The present, which a rollback to `target` is about to overwrite: kept in the run of the target.
     fn archive(target: &'a Checkpoint, session: Option<&Session>, trigger: &'a str) -> Self {
-        let phase = session.map_or(target.phase, |session| session.state.phase);
-        Self::new(&target.identity.run_id, CheckpointKind::Pre, phase, trigger)
+        // A run has phases of its own.
+        let of_loop = session.filter(|_| !target.metadata.contains_key(STEP)).map(|session| session.state.phase.name());
+        Self::new(&target.identity.run_id, CheckpointKind::Pre, of_loop.unwrap_or(&target.phase), trigger)
     }
 }
 
@@ -88,17 +95,20 @@ fn write(
     let empty = Session::default();
     let known = session.unwrap_or(&empty);
     let created_at = timestamp(env.now_ms);
-    let mut orchestrator = form::describe_loop(known);
+    let (mut orchestrator, governance) = match &wanted.view {
+        Some(view) => describe::describe_run(known, view),
+        None => (describe::describe_loop(known), describe::describe_gates(known)),
+    };
     if orchestrator.policy_hash.is_empty() {
         NO_DIGEST.clone_into(&mut orchestrator.policy_hash);
     }
     let started = Some(&known.state.started_at).filter(|at| !at.is_empty());
     let about = wanted.about.iter().map(|(name, text)| (*name, text.as_str())).chain([("trigger", wanted.trigger)]);
     let checkpoint = Checkpoint {
-        agents: form::describe_agents(known, &wanted.tokens),
+        agents: describe::describe_agents(known, &wanted.used),
         artifacts,
         digest: None,
-        governance: form::describe_gates(known),
+        governance,
         identity: Identity {
             checkpoint_id: id.to_string(),
             ledger_head: known.head.clone(),
@@ -109,7 +119,7 @@ fn write(
         metadata: about.map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
         orchestrator,
         parent: wanted.parent.clone().or_else(last),
-        phase: wanted.phase,
+        phase: wanted.phase.to_owned(),
         schema: SCHEMA,
         timing: Timing {
             started_at: started.unwrap_or(&created_at).clone(),
@@ -128,12 +138,41 @@ fn write(
     Ok(checkpoint)
 }
 
-pub fn tokens(ledger: &Ledger) -> BTreeMap<String, u64> {
+/// What the agents of a session used and did, as its transcript and its ledger say.
+pub fn used(ledger: &Ledger) -> Usage {
     let session = ledger.session();
-    let Some(project) = ledger.place().path.parent() else { return BTreeMap::new() };
+    let Some(project) = ledger.place().path.parent() else { return Usage::default() };
     let started = &session.memory.progress.agents;
     let names: Vec<(&str, &str)> = started.iter().map(|agent| (agent.agent_id.as_str(), agent.name.as_str())).collect();
-    used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names)
+    let tokens = transcript::used(&project.join(format!("{}.jsonl", file_name(&session.state.session_id))), &names);
+    Usage { tokens, calls: calls(ledger) }
+}
+
+/// So much of the ledger's end is read for calls, and so many of each agent are kept.
+const TAIL: usize = 1 << 20;
+const MOST_CALLS: usize = 50;
+
+fn calls(ledger: &Ledger) -> BTreeMap<String, Vec<ToolInvocation>> {
+    let bytes = read_file(&ledger.place().dir, LEDGER_FILE).ok().flatten().unwrap_or_default();
+    let lines = bytes[bytes.len().saturating_sub(TAIL)..].split(|b| *b == b'\n');
+    let lines = lines.filter(|line| memmem::find(line, b"\"type\":\"call\"").is_some()).filter_map(Line::read);
+    let mut found: BTreeMap<String, Vec<ToolInvocation>> = BTreeMap::new();
+    for step in lines.filter_map(|line| match Fact::read(line.kind, line.with)? {
+        Fact::Call(step) => Some(step),
+        _ => None,
+    }) {
+        let outcome = step.to.name().to_owned();
+        if let Some(known) = found.values_mut().flatten().rfind(|known| known.id == step.call.id) {
+            known.outcome = outcome;
+            continue;
+        }
+        let of_agent =
+            found.entry(step.agent_type.as_deref().map_or_else(String::new, |name| bare(name).to_owned())).or_default();
+        of_agent.push(ToolInvocation { id: step.call.id, outcome, tool: step.call.tool });
+        let over = of_agent.len().saturating_sub(MOST_CALLS);
+        of_agent.drain(..over);
+    }
+    found
 }
 
 pub fn fact(checkpoint: &Checkpoint) -> Fact {

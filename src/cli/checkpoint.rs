@@ -6,7 +6,7 @@
 mod change;
 
 use super::table::{Cell, Tone, clean};
-use super::{Command, Io, allowed, flag, operand, refused, text, who_may, yes};
+use super::{Command, Io, allowed, flag, operand, option, refused, text, who_may, yes};
 use crate::checkpoint::capture::{Limits, capture};
 use crate::checkpoint::form::{Checkpoint, Difference, Id, compare};
 use crate::checkpoint::rollback::{finish_pending, said_in_ledger};
@@ -87,9 +87,12 @@ const LIST: Command = Command {
     about: "List all checkpoints, the newest last",
     examples: &[
         ("aops-hook checkpoint list", "id, age and why it was taken"),
+        ("aops-hook checkpoint list --run 20260113-1f3a9c02", "those of one run or session"),
         ("aops-hook checkpoint list --json", "the same for a program: id, version, phase, type, created_at"),
     ],
-    arguments: |row| row,
+    arguments: |row| {
+        row.arg(option("run", "ID", "Only those of this run or session; the beginning of an id is enough"))
+    },
     run: list,
 };
 
@@ -129,8 +132,11 @@ const VERIFY: Command = Command {
 /// Larger files are named, and their text is not shown.
 const LONGEST: u64 = 256 << 10;
 
-fn list(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let rows = Store::look(&root(io))?.map_or_else(|| Ok(Vec::new()), |store| store.rows())?;
+fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let mut rows = Store::look(&root(io))?.map_or_else(|| Ok(Vec::new()), |store| store.rows())?;
+    if let Some(run) = text(given, "run") {
+        rows.retain(|row| row.run().starts_with(run));
+    }
     if io.json {
         let row = |row: &IndexRow| json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at});
         return io.print(rows.iter().map(row).collect::<Value>());
@@ -183,8 +189,8 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
             lines.push((label, format!("{} {} {why}", found.name, found.outcome)));
         }
     }
-    for agent in one.agents.iter().filter(|agent| agent.tool_invocations > 0 || agent.summary.is_some()) {
-        let (calls, tokens, summary) = (agent.tool_invocations, agent.tokens, agent.summary.as_deref());
+    for agent in one.agents.iter().filter(|agent| agent.tool_invocations.count() > 0 || agent.summary.is_some()) {
+        let (calls, tokens, summary) = (agent.tool_invocations.count(), agent.tokens, agent.summary.as_deref());
         let words = format!("{}: {calls} calls, {tokens} tokens  {}", agent.name, summary.unwrap_or_default());
         lines.push(("agent", words));
     }

@@ -17,12 +17,12 @@ pub mod policy;
 pub mod replay;
 pub mod simulate;
 pub mod verify;
-pub mod checkpoint;
 pub mod range;
 pub mod export;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod checkpoint;
 pub mod transcript;
 pub mod insights;
 pub mod why;
@@ -303,10 +303,13 @@ mod tests {
     /// The guard, the sandbox and `who_may` judge our verbs by one list: it names every command, and nothing else.
     #[test]
     fn verbs_and_commands_agree() {
-        let below = checkpoint::VERBS.iter().map(|verb| format!("checkpoint {}", verb.name));
-        let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).chain(below).collect();
-        // A flag, what clap adds, and what our own child processes are started with.
-        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step"];
+        let below =
+            |name, verbs: &[Command]| verbs.iter().map(|verb| format!("{name} {}", verb.name)).collect::<Vec<_>>();
+        let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
+        commands.extend(below("checkpoint", checkpoint::VERBS));
+        commands.extend(below("runs", runs::VERBS));
+        // A flag, what clap adds, and what our own child processes and the client start.
+        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step", "shell"];
         commands.extend(more.map(str::to_owned));
         let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
         commands.sort();

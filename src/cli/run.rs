@@ -16,7 +16,7 @@ use crate::run::queue;
 use crate::run::state::RunState;
 use crate::system::env::Env;
 use crate::system::signal;
-use clap::{Arg, ArgGroup, ArgMatches};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,7 @@ pub const RUN: Command = Command {
             "aops-hook run 'tidy up' --budget-usd 2.50 --step-timeout 20m",
             "pause when the budget or the time is used up",
         ),
+        ("aops-hook run 'build it' --context docs/spec.md --context docs/api.md", "with files that belong to the task"),
         ("aops-hook run --queue tasks.txt", "one task per line, one after another"),
         ("aops-hook run --from-tracker ready", "the tracker's ready items"),
     ],
@@ -39,6 +40,11 @@ pub const RUN: Command = Command {
         row.arg(operand("task", "TASK", "What to do"))
             .arg(option("workflow", "ID", "The workflow to drive; default: `build-loop`"))
             .arg(option("project-type", "NAME", "A variant of the workflow; default workflow: `project`"))
+            .arg(
+                option("context", "FILE", "A file that belongs to the task; may be given again")
+                    .action(ArgAction::Append),
+            )
+            .arg(option("model", "NAME", "The model of every step that names none"))
             .arg(flag("dry-run", "Show the steps and do nothing"))
             .args(limit_options())
             .arg(option("queue", "FILE", "Tasks from a file, one per line; `-` for stdin"))
@@ -95,6 +101,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let ResumeLimits { budget, step_timeout_ms } = limits(given)?;
     let request = RunRequest {
         task: String::new(),
+        context: given.get_many::<String>("context").into_iter().flatten().cloned().collect(),
+        model: word("model"),
         workflow: word("workflow").unwrap_or_else(|| usual.to_owned()),
         project_type,
         budget,
@@ -206,9 +214,11 @@ impl<'a, 'io> Progress<'a, 'io> {
     }
 
     fn finished(&mut self, finish: &Finish) {
-        let Finish { run_id, outcome, reason, packet, hint } = finish;
+        let Finish { run_id, outcome, reason, packet, hint, resumed } = finish;
         let (name, exit) = (outcome.name(), outcome.exit());
-        self.line(&json!({"run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet}));
+        self.line(&json!({
+            "run_id": run_id, "outcome": name, "reason": reason, "exit": exit, "packet": packet, "resumed": resumed
+        }));
         let next = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let words = clean(&format!("{name}: {reason}{next}")).into_owned();
         self.note(&words);

@@ -1,21 +1,23 @@
-//! `runs` lists the runs of this project; `resolve` records a person's decision on a paused one.
+//! `runs` lists the runs of this project, `runs gc` removes old ones; `resolve` records a person's decision on a paused one.
 //!
 //! Reads the attempt ledger; for a person `runs` also marks runs whose driver died, so that they can be resumed, and
 //! `resolve` writes the packet and one line. Invariants: a run without a driver is never shown as running; a packet that
 //! is not what the run wrote is refused; a decision starts nothing.
 
+use super::control::duration;
 use super::run::{Progress, dollars, run_operand};
 use super::table::{Cell, Tone};
-use super::{Command, Io, flag, option, refused, text};
+use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
 use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{AttemptFact, Decision, Resolved, RunOutcome, RunStatus};
 use crate::run::client::usd;
-use crate::run::driver::{describe_next_step, mark_terminated, project_root};
+use crate::run::driver::{describe_next_step, lock_project, mark_terminated, project_root};
 use crate::run::state::{RunState, pick};
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::one_line;
 use crate::text::time;
+use aops_shell::verbs::Who;
 use clap::{ArgGroup, ArgMatches};
 use serde_json::{Value, json};
 
@@ -26,8 +28,27 @@ pub const RUNS: Command = Command {
         ("aops-hook runs", "state, age, cost, and what each waits for"),
         ("aops-hook runs --json", "for programs"),
     ],
-    arguments: |row| row,
+    arguments: |row| row.arg(yes().global(true)).subcommand((GC.arguments)(GC.row())),
     run: runs,
+};
+
+pub(super) static VERBS: &[Command] = &[GC];
+
+const GC: Command = Command {
+    name: "gc",
+    about: "Remove the files of old runs that passed (needs a person at a terminal)",
+    examples: &[
+        ("aops-hook runs gc --older-than 30d --dry-run", "show what it would remove"),
+        (
+            "aops-hook runs gc --older-than 30d",
+            "remove their packets and step summaries; the attempt ledger stays whole",
+        ),
+    ],
+    arguments: |row| {
+        row.arg(option("older-than", "TIME", "Only runs that ended longer ago: 12h, 30d").required(true))
+            .arg(flag("dry-run", "Show what it would remove, and do nothing"))
+    },
+    run: collect,
 };
 
 pub const RESOLVE: Command = Command {
@@ -50,7 +71,12 @@ pub const RESOLVE: Command = Command {
     run: resolve,
 };
 
-fn runs(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+fn runs(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if let Some((verb, given)) = Command::find(VERBS, given) {
+        let name = format!("runs {}", verb.name);
+        allowed(&name, who_may(&name), io)?;
+        return (verb.run)(given, io);
+    }
     let artifacts = RunArtifacts::of(&project_root(io.env));
     let mut runs = artifacts.runs()?;
     if runs.iter().any(|run| run.status.is_driven()) && !artifacts.is_driven() {
@@ -113,6 +139,34 @@ fn to_json(io: &Io, run: &RunState) -> Value {
         "workflow": run.init.workflow, "task": run.init.task, "session_id": run.init.session_id,
         "checkpoint_id": checkpoint, "reason": run.reason,
     })
+}
+
+/// Removes what nobody waits for: runs that passed. A blocked, paused or unresolved one stays, however old it is.
+fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let dry = given.get_flag("dry-run");
+    if !dry {
+        allowed("runs gc", Who::AtTerminal, io)?;
+    }
+    let age = duration(text(given, "older-than").unwrap_or_default()).or_else(refused)?;
+    let artifacts = RunArtifacts::of(&project_root(io.env));
+    let now_ms = io.env.now_ms;
+    let is_old = |run: &RunState| time::parse(&run.changed_at).is_some_and(|at| now_ms - at >= age);
+    let all = artifacts.runs()?;
+    let gone: Vec<&RunState> = all.iter().filter(|run| run.is_settled() && is_old(run)).collect();
+    let _lock = if dry || gone.is_empty() { None } else { Some(lock_project(&artifacts)?) };
+    let mut files = 0;
+    for run in &gone {
+        files += if dry { artifacts.files_of(&run.run_id).len() } else { artifacts.remove(&run.run_id)? };
+    }
+    let (ids, kept) = (gone.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), all.len() - gone.len());
+    if io.json {
+        return io.print(json!({"removed": ids, "kept": kept, "files": files, "dry_run": dry}));
+    }
+    let verb = if dry { "would remove" } else { "removed" };
+    for id in &ids {
+        writeln!(io.out, "{verb} {id}")?;
+    }
+    io.print(format!("{verb} {} of {} runs, {files} files", ids.len(), all.len()))
 }
 
 fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

@@ -67,6 +67,9 @@ pub struct Step {
     pub run: Option<String>,
     /// What the step may use; `None`: as its agent says.
     pub tools: Option<Vec<String>>,
+    /// The model of this step in a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     pub phase: Option<Phase>,
     #[serde(skip)]
     pub line: usize,

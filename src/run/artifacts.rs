@@ -5,7 +5,7 @@
 //! `append` returns; a ledger that does not verify is a failure, never a shorter ledger.
 
 use crate::model::error::{Code, Failure};
-use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts};
+use crate::run::attempt::{AttemptEntry, AttemptFact, Attempts, Removed};
 use crate::run::packet::{End, Pause, StepSummary, to_yaml};
 use crate::run::state::{RunState, fold};
 use crate::system::env::{Env, now_ms};
@@ -85,11 +85,54 @@ impl RunArtifacts {
         Ok(packet)
     }
 
-    /// Every run of this project, oldest first.
+    /// The packets and summaries of a run.
+    pub fn files_of(&self, run_id: &str) -> Vec<PathBuf> {
+        let folders = [("terminal", "TP_"), ("checkpoints", "CP_"), ("steps", "")];
+        let mut found = Vec::new();
+        for (folder, mark) in folders {
+            let begins = format!("{mark}{run_id}");
+            let of_run = |name: &str| name.strip_prefix(&begins).is_some_and(|rest| rest.starts_with(['_', '.']));
+            let items = fs::read_dir(self.folder.join(folder)).into_iter().flatten().flatten();
+            found.extend(items.filter(|item| of_run(&item.file_name().to_string_lossy())).map(|item| item.path()));
+        }
+        found.sort();
+        found
+    }
+
+    /// Removes the files of a settled run, then says so in the attempt ledger, whose lines stay.
+    pub fn remove(&self, run_id: &str) -> Result<usize, Failure> {
+        let files = self.files_of(run_id);
+        for path in &files {
+            fs::remove_file(path).map_err(|e| Failure::storage(path.display(), e))?;
+        }
+        self.append(run_id, AttemptFact::Removed(Removed { files: files.len() as u64 }))?;
+        Ok(files.len())
+    }
+
+    /// Renames what undone steps and an end that no longer holds left, so that nothing takes it for the present.
+    pub fn set_aside(&self, run_id: &str, steps: &[String], version: u64) -> Result<(), Failure> {
+        let of_step = |step: &String| {
+            let name = format!("steps/{run_id}_{step}");
+            (format!("{name}.json"), format!("{name}_v{version}.json"))
+        };
+        let end = (format!("terminal/TP_{run_id}.yaml"), format!("terminal/TP_{run_id}_v{version}.yaml"));
+        for (old, new) in steps.iter().map(of_step).chain([end]) {
+            let path = self.folder.join(old);
+            match fs::rename(&path, self.folder.join(new)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Failure::storage(path.display(), error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Every run of this project whose files were not removed, oldest first.
     pub fn runs(&self) -> Result<Vec<RunState>, Failure> {
         let path = self.folder.join(LEDGER);
         match fs::read(&path) {
-            Ok(bytes) => Ok(fold(&self.parse(&bytes)?.0.told)),
+            Ok(bytes) => Ok(fold(&self.parse(&bytes)?.0.told).into_iter().filter(|run| !run.removed).collect()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(Failure::storage(path.display(), error)),
         }

@@ -48,6 +48,8 @@ pub enum Trigger {
     Interrupted,
     /// The driver itself was killed.
     Terminated,
+    /// A person took the run back to a checkpoint.
+    RolledBack,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +85,15 @@ impl RunOutcome {
             RunOutcome::Blocked => "BLOCKED",
             RunOutcome::WaiverRequested => "WAIVER_REQUESTED",
             RunOutcome::EscalationRequested => "ESCALATION_REQUESTED",
+        }
+    }
+
+    /// The word of a checkpoint's gate.
+    pub fn gate_word(self) -> &'static str {
+        match self {
+            RunOutcome::Pass => "PASS",
+            RunOutcome::Blocked => "HALT",
+            RunOutcome::WaiverRequested | RunOutcome::EscalationRequested => "ASK_USER",
         }
     }
 
@@ -130,12 +141,20 @@ pub enum AttemptFact {
     Resolved(Resolved),
     Resumed(Resumed),
     Terminal(Ended),
+    Rollback(TakenBack),
+    Removed(Removed),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
     /// Millionths of a dollar.
     pub budget: Option<u64>,
+    /// Files that belong to the task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<ContextRef>,
+    /// The model of steps that name none; `None`: the client's own choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     pub policy_hash: String,
     pub project_type: Option<String>,
     pub session_id: String,
@@ -143,6 +162,14 @@ pub struct Init {
     pub steps: Vec<String>,
     pub task: String,
     pub workflow: String,
+}
+
+/// A file that belongs to a task, as it was when the run began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextRef {
+    /// From the project's root, or absolute where it lies outside.
+    pub path: String,
+    pub sha256: String,
 }
 
 /// A step is handed out. The same key again is the same step again.
@@ -205,6 +232,24 @@ pub struct Resumed {
 pub struct Ended {
     pub outcome: RunOutcome,
     pub reason: String,
+}
+
+/// The run goes back to a checkpoint: steps that were not completed there are done anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenBack {
+    pub checkpoint: String,
+    /// The steps that are completed from now on.
+    pub completed: Vec<String>,
+    /// Those that are incomplete again.
+    pub incomplete: Vec<String>,
+    /// The checkpoint of the restored tree.
+    pub result: String,
+}
+
+/// A person had the files of a finished run removed; its lines stay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    pub files: u64,
 }
 
 /// The line around it. Each line commits itself; the digest is that of the line with an empty digest.

@@ -236,6 +236,7 @@ mod tests {
             description: "d".to_owned(),
             inner: None,
             does: StepAction::Client { agent: None, tools: Some(vec!["Read".to_owned()]) },
+            model: None,
             phase: crate::model::phase::Phase::Review,
             sandbox: Sandbox::Shut,
             closes: false,

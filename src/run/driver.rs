@@ -9,11 +9,13 @@ mod base;
 mod prompt;
 mod step;
 mod walk;
+mod way_back;
 mod resume;
 
-pub use prepare::{RunRequest, plan_workflow, project_root};
+pub use prepare::{RunRequest, lock_project, plan_workflow, project_root};
 pub use resume::{ResumeLimits, resume};
 pub use walk::{mark_terminated, run};
+pub use way_back::WayBack;
 
 use crate::run::attempt::{Decision, RunOutcome};
 use crate::run::{plan::PlannedStep, state::RunState};
@@ -49,6 +51,8 @@ pub struct Finish {
     pub reason: String,
     pub packet: PathBuf,
     pub hint: Option<String>,
+    /// It was paused or its driver died, and it went on.
+    pub resumed: bool,
 }
 
 /// The commands that continue a paused run, on one line.

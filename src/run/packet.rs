@@ -3,7 +3,7 @@
 //! Reads nothing, writes nothing. Stored types: fields in sorted order. Invariants: a pause's digest covers everything but
 //! the two fields a person may edit, and the working tree; the same packet has the same bytes.
 
-use super::attempt::{Decision, RunOutcome, Trigger};
+use super::attempt::{Decision, Init, RunOutcome, Trigger};
 use crate::text::yaml::{self, Node, Value as Yaml};
 use crate::text::{json::quoted, sha256::sha256, stored::canonical};
 use serde::{Deserialize, Serialize};
@@ -21,10 +21,35 @@ pub struct Pause {
     pub run_id: String,
     pub session_id: String,
     pub step_index: u64,
-    pub task_spec: String,
+    pub task_spec: TaskSpec,
     pub timestamp: String,
     pub tool_use_id: Option<String>,
     pub trigger: Trigger,
+}
+
+/// The task, and the files that belong to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TaskSpec {
+    Full {
+        context_refs: Vec<String>,
+        task: String,
+    },
+    /// In packets of the first release.
+    Plain(String),
+}
+
+impl Default for TaskSpec {
+    fn default() -> Self {
+        Self::Full { context_refs: Vec::new(), task: String::new() }
+    }
+}
+
+impl TaskSpec {
+    pub fn of(init: &Init) -> Self {
+        let context_refs = init.context.iter().map(|file| file.path.clone()).collect();
+        Self::Full { context_refs, task: init.task.clone() }
+    }
 }
 
 /// `TP_<run_id>.yaml`
@@ -87,17 +112,24 @@ fn to_map<T: Serialize>(packet: &T) -> Map<String, Value> {
     }
 }
 
-/// A flat record as YAML: keys are sorted; words in capitals, numbers and `true` stand bare, every other text in double
+/// A record as YAML: keys are sorted; words in capitals, numbers and `true` stand bare, every other text in double
 /// quotes. What is written is read back as it was.
 pub fn to_yaml<T: Serialize>(packet: &T) -> String {
+    lines(&to_map(packet), "")
+}
+
+fn lines(record: &Map<String, Value>, indent: &str) -> String {
     let line = |(key, value): (&String, &Value)| match value {
         Value::Array(items) if !items.is_empty() => {
-            let items: Vec<String> = items.iter().map(|item| format!("  - {}\n", scalar(item))).collect();
-            format!("{key}:\n{}", items.concat())
+            let items: Vec<String> = items.iter().map(|item| format!("{indent}  - {}\n", scalar(item))).collect();
+            format!("{indent}{key}:\n{}", items.concat())
         }
-        value => format!("{key}: {}\n", scalar(value)),
+        Value::Object(inner) if !inner.is_empty() => {
+            format!("{indent}{key}:\n{}", lines(inner, &format!("{indent}  ")))
+        }
+        value => format!("{indent}{key}: {}\n", scalar(value)),
     };
-    to_map(packet).iter().map(line).collect()
+    record.iter().map(line).collect()
 }
 
 fn scalar(value: &Value) -> String {
@@ -124,12 +156,16 @@ fn double_quote(text: &str) -> String {
 fn read_yaml(text: &str, like: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let node = yaml::parse(text, 1).map_err(|fault| format!("line {}: {}", fault.line, fault.what))?;
     let Yaml::Map(pairs) = node.value else { return Err("it is not a mapping".to_owned()) };
+    record(&pairs, like)
+}
+
+fn record(pairs: &[(yaml::Key, Node)], like: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut record = Map::new();
     for (key, node) in pairs {
         let Some(kind) = like.get(&key.name) else {
             return Err(format!("line {}: the key `{}` is not known", key.line, key.name));
         };
-        record.insert(key.name.clone(), value(&key.name, &node, kind)?);
+        record.insert(key.name.clone(), value(&key.name, node, kind)?);
     }
     match like.keys().find(|key| !record.contains_key(*key)) {
         Some(missing) => Err(format!("the key `{missing}` is missing")),
@@ -151,6 +187,7 @@ fn value(key: &str, node: &Node, kind: &Value) -> Result<Value, String> {
         (Yaml::List(items), _) => {
             items.iter().map(|item| value(key, item, &Value::Null)).collect::<Result<Vec<_>, _>>().map(Value::Array)
         }
+        (Yaml::Map(pairs), Value::Object(like)) => record(pairs, like).map(Value::Object),
         (Yaml::Map(_), _) => odd("a single value"),
     }
 }
@@ -169,7 +206,10 @@ mod tests {
             run_id: "r".to_owned(),
             session_id: "s".to_owned(),
             step_index: 3,
-            task_spec: "do: it # now".to_owned(),
+            task_spec: TaskSpec::Full {
+                context_refs: vec!["docs/spec.md".to_owned()],
+                task: "do: it # now".to_owned(),
+            },
             timestamp: "2026-01-13T10:00:00.123Z".to_owned(),
             tool_use_id: Some("toolu_1".to_owned()),
             ..Pause::default()
@@ -188,11 +228,25 @@ mod tests {
         let read = Pause::read(&decided).unwrap();
         assert_eq!((read.decision(), read.digest_with("tree")), (Some(Decision::Approved), packet.digest.clone()));
         for line in text.lines().filter(|line| !line.starts_with("resol")) {
-            let edited = text.replace(line, &line.replace(": ", ": 1"));
+            let change = if line.contains("- ") { line.replace("- ", "- 1") } else { line.replace(':', ": 1") };
+            let edited = text.replace(line, &change);
             let same = Pause::read(&edited).is_ok_and(|read| read.digest_with("tree") == read.digest);
             assert!(!same, "{line}");
         }
         assert_ne!(packet.digest_with("another"), packet.digest);
+    }
+
+    /// The document's form; and a packet of the first release, where the task stood alone.
+    #[test]
+    fn a_task_is_named_with_its_files() {
+        let text = to_yaml(&pause());
+        let wanted = "task_spec:\n  context_refs:\n    - \"docs/spec.md\"\n  task: \"do: it # now\"\n";
+        assert!(text.contains(wanted), "{text}");
+        let old = Pause { task_spec: TaskSpec::Plain("do it".to_owned()), ..pause() }.seal("tree");
+        let text = to_yaml(&old);
+        assert!(text.contains("task_spec: \"do it\"\n"), "{text}");
+        let read = Pause::read(&text).unwrap();
+        assert_eq!((&read, read.digest_with("tree")), (&old, old.digest.clone()));
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub struct PlannedStep {
     /// The workflow that says how to do it.
     pub inner: Option<String>,
     pub does: StepAction,
+    /// The model it is done with; `None`: the run's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     pub phase: Phase,
     pub sandbox: Sandbox,
     /// The work is committed and pushed in this step.
@@ -118,6 +121,7 @@ fn planned(step: &Step) -> PlannedStep {
         description: step.description.clone(),
         inner: step.workflow.as_ref().map(|inner| inner.to.clone()),
         does,
+        model: step.model.clone(),
         phase,
         sandbox: if working && !reads && !reviewer { Sandbox::Open } else { Sandbox::Shut },
         closes: matches!(phase, Phase::Reflect | Phase::Close),

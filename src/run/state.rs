@@ -1,9 +1,14 @@
 //! The state of one run, folded from its lines in the attempt ledger.
 //!
-//! Pure. Invariant: a step that passed stays passed, so it is not started again.
+//! Pure. Invariant: a step that passed stays passed, so it is not started again, unless a person takes the run back.
 
-use super::attempt::{AttemptEntry, AttemptFact, Begun, Done, Init, Paused, Resolved, RunOutcome, RunStatus, Trigger};
-use std::collections::BTreeMap;
+use super::attempt::{
+    AttemptEntry, AttemptFact, Begun, Done, Init, Paused, Resolved, RunOutcome, RunStatus, TakenBack, Trigger,
+};
+use crate::checkpoint::form::describe::RunView;
+use crate::checkpoint::form::{GateOutcome, Intake};
+use crate::text::json::cut;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
@@ -16,8 +21,16 @@ pub struct RunState {
     /// By step: how its last attempt ended.
     pub done: BTreeMap<String, Done>,
     pub current: Option<Begun>,
-    /// The last attempt of each step.
+    /// The last attempt of each step since the run was taken back, if it was.
     pub begun: BTreeMap<String, Begun>,
+    /// How often each step was handed out in all.
+    pub attempts: BTreeMap<String, u64>,
+    /// How each step passed last, also those that were taken back since.
+    pub passed: BTreeMap<String, Done>,
+    /// Steps that were taken back and have not passed since.
+    pub taken_back: BTreeSet<String>,
+    /// How often the run was taken back to a checkpoint.
+    pub rollbacks: u64,
     pub paused: Option<Paused>,
     pub resolved: Option<Resolved>,
     /// The call that a person approved last. The session's ledger says whether it was made since.
@@ -29,6 +42,8 @@ pub struct RunState {
     pub budget: Option<u64>,
     pub step_timeout_ms: u64,
     pub tokens: u64,
+    /// Its files were removed by `runs gc`.
+    pub removed: bool,
     pub began_at: String,
     pub changed_at: String,
 }
@@ -38,8 +53,14 @@ impl RunState {
         self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::Pass)
     }
 
+    /// The steps that are completed, in the order of the plan.
     pub fn executed(&self) -> Vec<String> {
-        self.init.steps.iter().filter(|step| self.begun.contains_key(*step)).cloned().collect()
+        self.init.steps.iter().filter(|step| self.has_passed(step)).cloned().collect()
+    }
+
+    /// Nothing of it waits for a person or can be continued.
+    pub fn is_settled(&self) -> bool {
+        self.status == RunStatus::Terminal && self.outcome == Some(RunOutcome::Pass)
     }
 
     /// The first step of the plan that has not passed.
@@ -61,11 +82,16 @@ impl RunState {
                 self.status = RunStatus::Running;
                 self.current = Some(begun.clone());
                 self.begun.insert(begun.step.clone(), begun.clone());
+                self.attempts.insert(begun.step.clone(), begun.attempt);
             }
             AttemptFact::Done(done) => {
                 self.current = None;
                 (self.cost, self.tokens) = (done.cost, done.tokens);
                 self.done.insert(done.step.clone(), done.clone());
+                if done.outcome == RunOutcome::Pass {
+                    self.taken_back.remove(&done.step);
+                    self.passed.insert(done.step.clone(), done.clone());
+                }
             }
             AttemptFact::Checkpoint(paused) => {
                 (self.status, self.outcome) = (RunStatus::Checkpoint, Some(paused.outcome));
@@ -95,6 +121,52 @@ impl RunState {
                 self.reason.clone_from(&ended.reason);
                 self.paused = None;
             }
+            AttemptFact::Rollback(back) => self.take_back(back),
+            AttemptFact::Removed(_) => self.removed = true,
+        }
+    }
+
+    /// Steps that are not completed at the checkpoint are incomplete again. A way back from a way back completes them.
+    fn take_back(&mut self, back: &TakenBack) {
+        self.rollbacks += 1;
+        (self.current, self.approved, self.resolved, self.paused) = (None, None, None, None);
+        for step in &self.init.steps {
+            if back.completed.contains(step) {
+                self.taken_back.remove(step);
+                if let Some(done) = self.passed.get(step) {
+                    self.done.insert(step.clone(), done.clone());
+                }
+            } else {
+                self.done.remove(step);
+                self.waived.remove(step);
+                if self.begun.remove(step).is_some() {
+                    self.taken_back.insert(step.clone());
+                }
+            }
+        }
+    }
+
+    /// The run as its checkpoints have it, at this step.
+    pub fn view(&self, current: &str) -> RunView {
+        let gate = |step: &String| {
+            let done = self.done.get(step)?;
+            let reason = Some(done.reason.clone()).filter(|reason| !reason.is_empty());
+            Some(GateOutcome { name: step.clone(), outcome: done.outcome.gate_word().to_owned(), reason })
+        };
+        let (completed, incomplete) = self.init.steps.iter().cloned().partition(|step| self.has_passed(step));
+        RunView {
+            completed,
+            current_phase: current.to_owned(),
+            incomplete,
+            intake: Intake {
+                context_refs: self.init.context.iter().map(|file| file.path.clone()).collect(),
+                project_type: self.init.project_type.clone(),
+                prompt: Some(cut(&self.init.task, 2048).to_owned()),
+                workflow: Some(self.init.workflow.clone()),
+                ..Intake::default()
+            },
+            gates: self.init.steps.iter().filter_map(gate).collect(),
+            waived: self.waived.values().flatten().cloned().collect(),
         }
     }
 }
@@ -154,7 +226,7 @@ mod tests {
             deeds.into_iter().map(|deed| AttemptEntry { run_id: "r".to_owned(), ts: "t".to_owned(), deed }).collect();
         let run = &fold(&told)[0];
         assert_eq!((run.next_step(), run.status), (Some((1, "b")), RunStatus::Running));
-        assert_eq!(run.executed(), ["a", "b"]);
+        assert_eq!(run.executed(), ["a"], "`b` has begun and is not completed");
         assert_eq!((run.cost, run.current.as_ref().map(|c| c.step.as_str())), (5, Some("b")));
     }
     #[test]

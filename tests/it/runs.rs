@@ -4,10 +4,13 @@
 mod chain;
 mod checks;
 mod forged;
+mod gc;
 mod killed;
 mod killed_at_syscalls;
 mod limits;
 mod packets;
 mod real_client;
+mod task;
 mod terminal;
+mod way_back;
 mod world;

@@ -9,6 +9,7 @@ mod vectors;
 
 use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
+use aops_hook::model::call::CallState;
 use aops_hook::session::fact::{Fact, Staged};
 use aops_hook::session::state::{ModeAsked, RunStep};
 use infer::{Shape, object};
@@ -70,7 +71,11 @@ fn entry_schema() -> Value {
 fn checkpoint_schema() -> Value {
     let about =
         "The state of a run or session before (PRE) or after (POST) a phase, with the files of its working tree.";
-    titled("a checkpoint, version 1", about, Shape::of(&samples::checkpoints()), json!({}))
+    let mut schema = Shape::of(&samples::checkpoints());
+    // Of the loop in a session, a step's id in a run.
+    schema["properties"]["phase"] = json!({"type": "string"});
+    schema["properties"]["schema"] = json!({"type": "integer", "const": 2});
+    titled("a checkpoint, version 2", about, schema, json!({}))
 }
 
 pub(crate) fn insights_schema() -> Value {
@@ -92,7 +97,7 @@ fn schemas_are_current() {
         ("checkpoint", checkpoint_schema()),
         ("insights", insights_schema()),
     ];
-    for (name, schema) in all {
+    for (name, schema) in all.into_iter().chain(execution_schemas()) {
         let path = folder().join(format!("{name}.schema.json"));
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         if writing() {
@@ -100,6 +105,46 @@ fn schemas_are_current() {
         }
         let kept = fs::read_to_string(&path).unwrap_or_default();
         assert!(kept == text, "schemas/{name}.schema.json is stale: {AGAIN}");
+    }
+}
+
+/// The names of the resilience document: the state of a call, and aliases of the ledger's entry and of the state that it
+/// commits to, which is what a session is recovered from.
+fn execution_schemas() -> [(&'static str, Value); 3] {
+    let states: Vec<&str> = CallState::ALL.into_iter().map(CallState::name).collect();
+    let alias = |name: &str, about: &str, file: &str| titled(name, about, json!({"$ref": file}), json!({}));
+    [
+        (
+            "execution_state",
+            titled(
+                "where a call stands",
+                "PENDING to AUTHORIZED or DENIED, AUTHORIZED to EXECUTING, EXECUTING to COMPLETED or FAILED; nothing else.",
+                json!({"type": "string", "enum": states}),
+                json!({}),
+            ),
+        ),
+        ("execution_log_entry", alias("an entry of the log", "One line of ledger.jsonl.", "ledger-entry.schema.json")),
+        (
+            "execution_checkpoint",
+            alias(
+                "what a session is recovered from",
+                "session-state.json: its `digest` is SHA-256 over the canonical form, and the ledger commits to it.",
+                "session-state.schema.json",
+            ),
+        ),
+    ]
+}
+
+/// What they refer to is there, and the vectors use the states they name.
+#[test]
+fn the_resilience_documents_names_lead_somewhere() {
+    let [(_, state), (_, entry), (_, checkpoint)] = execution_schemas();
+    for alias in [entry, checkpoint] {
+        assert!(folder().join(alias["$ref"].as_str().unwrap()).is_file(), "{alias}");
+    }
+    let text = fs::read_to_string(folder().join("vectors/state_transition_vectors.json")).unwrap();
+    for name in state["enum"].as_array().unwrap() {
+        assert!(text.contains(&format!("\"{}\"", name.as_str().unwrap())), "{name}");
     }
 }
 

@@ -53,6 +53,7 @@ pub static VERBS: &[Verb] = &[
     writes("resume", Who::OutsideClient),
     writes("resolve", Who::AtTerminal),
     reads("runs"),
+    writes("runs gc", Who::OutsideClient),
     writes("install", Who::OutsideClient),
     writes("uninstall", Who::AtTerminal),
     reads("doctor"), reads("demo"), reads("statusline"), reads("completions"), reads("help"),
@@ -61,6 +62,8 @@ pub static VERBS: &[Verb] = &[
     writes("__refresh-work", Who::OutsideClient),
     writes("__refresh-start", Who::OutsideClient),
     writes("__step", Who::OutsideClient),
+    // The client runs it in the place of a shell.
+    writes("shell", Who::OutsideClient),
 ];
 
 /// The verb that is called with these arguments.

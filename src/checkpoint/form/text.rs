@@ -165,6 +165,7 @@ mod tests {
             artifacts: Artifacts { files: vec![file], ..Artifacts::default() },
             identity: Identity { checkpoint_id, run_id: "manual".to_owned(), ..Identity::default() },
             metadata: [("note".to_owned(), odd.to_owned())].into(),
+            phase: "idle".to_owned(),
             schema: SCHEMA,
             version: 1,
             ..Checkpoint::default()

@@ -7,8 +7,9 @@
 
 use super::finish::{RollbackPlan, Trees, finish, finish_again, steps};
 use super::start::{begins_work, is_wanted, root};
-use super::{BRIEF, Wanted, fact, lock_ledgers, run_of, sessions_in, tokens, write};
+use super::{BRIEF, Wanted, fact, lock_ledgers, run_of, sessions_in, used, write};
 use crate::checkpoint::capture::{self, Limits, capture};
+use crate::checkpoint::form::describe::RunView;
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
 use crate::checkpoint::restore;
 use crate::checkpoint::store::{Store, index::IndexRow};
@@ -22,7 +23,7 @@ use crate::session::fact::{Fact, Taken};
 use crate::session::fold::Session;
 use crate::session::state::{RollbackState, Sandbox, Undone};
 use crate::system::env::Env;
-use crate::text::{sha256::sha256, stored::canonical};
+use crate::text::{json::cut, redact::redact, sha256::sha256, stored::canonical};
 use std::path::Path;
 use std::thread;
 use std::time::Instant;
@@ -34,6 +35,8 @@ pub struct Order<'a> {
     pub by: &'a str,
     /// Only the loop goes back; the tree stays.
     pub state_only: bool,
+    /// The run that goes back, as it stands.
+    pub view: Option<RunView>,
 }
 
 #[derive(Debug)]
@@ -201,7 +204,8 @@ fn carry_out(
         files = delta.files();
         restore::check_contents(store, &delta)?;
         let about = vec![("target", target.identity.checkpoint_id.clone())];
-        let wanted = Wanted { about, began, ..Wanted::archive(&target, session, "before a rollback") };
+        let view = order.view.clone();
+        let wanted = Wanted { about, view, began, ..Wanted::archive(&target, session, "before a rollback") };
         archive = Some(write(env, store, session, &wanted, (Artifacts::default(), Some(&now)))?);
     }
     let archived = archive.as_ref().map(|archive| archive.identity.checkpoint_id.clone()).unwrap_or_default();
@@ -295,13 +299,27 @@ fn keep(env: &Env, ledger: &mut Ledger, root: &Path, due: &[Due], until: Instant
     let store = Store::open(env, root)?;
     let limits = Limits { sync: false, until: Some(until), ..Limits::of(ledger.session().policy()) };
     let artifacts = capture(env, &store, &limits, &[], &[])?;
-    let (run, tokens) = (run_of(ledger.session()), tokens(ledger));
+    let (run, used) = (run_of(ledger.session()), used(ledger));
     let mut facts = Vec::new();
     for (kind, phase, trigger) in due.iter().copied() {
-        let wanted = Wanted { tokens: tokens.clone(), began, ..Wanted::new(&run, kind, phase, trigger) };
+        let about = describe_trigger(ledger.session(), trigger);
+        let wanted = Wanted { about, used: used.clone(), began, ..Wanted::new(&run, kind, phase.name(), trigger) };
         facts.push(fact(&write(env, &store, Some(ledger.session()), &wanted, (artifacts.clone(), None))?));
     }
     ledger.append(env, facts)
+}
+
+/// A failure with its error, an approval with who approved what.
+fn describe_trigger(session: &Session, trigger: &str) -> Vec<(&'static str, String)> {
+    let said = |text: &str| redact(cut(text, 500)).into_owned();
+    match trigger {
+        "failure" => vec![("error", said(&session.memory.progress.problems.join("; ")))],
+        "approval" => {
+            let intent = session.state.hydration.hydrated_intent.as_deref().unwrap_or_default();
+            vec![("approved", said(intent)), ("approved_by", "critic".to_owned())]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// `checkpoint.intervene`: rolls work with issues back to where it began. Configuration and settings stay. Nothing is done
@@ -316,13 +334,14 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
     let rows = Store::open(env, root)?.rows()?;
     let began = |row: &&IndexRow| {
         let by_loop = matches!(row.trigger.as_str(), "phase" | "approval" | Taken::START);
-        row.run() == run && row.kind == CheckpointKind::Pre && row.phase == Phase::Execute && by_loop
+        row.run() == run && row.kind == CheckpointKind::Pre && row.phase == Phase::Execute.name() && by_loop
     };
     let Some(id) = rows.iter().rfind(began).and_then(|row| Id::read(&row.id)) else {
         return Ok(Verdict::pass());
     };
     let alone = [".aops".to_owned(), ".claude".to_owned()];
-    let order = Order { id: &id, alone: &alone, by: "the policy `checkpoint.intervene`", state_only: false };
+    let order =
+        Order { id: &id, alone: &alone, by: "the policy `checkpoint.intervene`", state_only: false, view: None };
     let done = roll_back(env, root, &order, Some(ledger), &mut |_| Ok(()))?;
     word(format!(
         "issues were found: the tree was rolled back to `{id}` ({} files)\nhint: to get the work back, run `aops-hook checkpoint rollback {}`",

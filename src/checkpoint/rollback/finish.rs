@@ -4,15 +4,17 @@
 //! checkpoints that it names. Invariants: before the plan is committed the tree is not touched; after it, the next command
 //! or event finishes; changes that were made in between are archived before they are overwritten.
 
-use super::{FilesAndText, Wanted, fact, lock_ledgers, tokens, write};
+use super::{FilesAndText, LOOP_PHASE, STEP, Wanted, fact, lock_ledgers, used, write};
 use crate::checkpoint::capture::{Limits, capture};
+use crate::checkpoint::form::describe::RunView;
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::checkpoint::restore::{self, Applied, Steps};
 use crate::checkpoint::store::{PRIVATE, Store, enter, make, names, read_file};
 use crate::checkpoint::tree::{Artifacts, Delta, Folder, diff, find, is_below};
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
-use crate::session::state::{RollbackState, Undone};
+use crate::model::phase::Phase;
+use crate::session::state::{RollbackState, Sandbox, Undone};
 use crate::session::{fact::Fact, fold::Session};
 use crate::system::env::Env;
 use crate::text::stored::canonical;
@@ -131,11 +133,31 @@ fn result(
     if let Some(result) = if again { find_result(store, &plan.id)? } else { None } {
         return Ok(result);
     }
-    let about = vec![("archive", plan.archive.clone()), ("by", plan.by.clone()), ("rollback", plan.id.clone())];
-    let (tokens, parent) = (own.map(tokens).unwrap_or_default(), Some(plan.target.clone()));
-    let new = Wanted::new(&target.identity.run_id, target.kind, target.phase, "rollback");
-    let wanted = Wanted { about, tokens, parent, ..new };
+    let mut about = vec![
+        ("archive", plan.archive.clone()),
+        ("by", plan.by.clone()),
+        ("rollback", plan.id.clone()),
+        ("rollback_from", plan.archive.clone()),
+    ];
+    let of_step = [STEP, LOOP_PHASE].into_iter().filter_map(|key| Some((key, target.metadata.get(key)?.clone())));
+    about.extend(of_step);
+    let (used, parent) = (own.map(used).unwrap_or_default(), Some(plan.target.clone()));
+    let new = Wanted::new(&target.identity.run_id, target.kind, &target.phase, "rollback");
+    let view = target.metadata.contains_key(STEP).then(|| view_of(target));
+    let wanted = Wanted { about, used, view, parent, ..new };
     write(env, store, own.map(Ledger::session), &wanted, files)
+}
+
+/// The run as it stood at a checkpoint.
+fn view_of(target: &Checkpoint) -> RunView {
+    RunView {
+        completed: target.orchestrator.completed.clone(),
+        current_phase: target.orchestrator.current_phase.clone(),
+        incomplete: target.orchestrator.incomplete.clone(),
+        intake: target.orchestrator.intake_summary.clone(),
+        gates: target.governance.gates.clone(),
+        waived: Vec::new(),
+    }
 }
 
 /// The folders whose mode is checked: parents of changed paths; in a plan that was begun before, all.
@@ -196,6 +218,11 @@ fn is_in(path: &str, folders: &[String]) -> bool {
     folders.iter().any(|folder| is_below(path, folder))
 }
 
+fn phase_of_loop(target: &Checkpoint) -> Phase {
+    let name = target.metadata.get(LOOP_PHASE).unwrap_or(&target.phase);
+    Phase::ALL.into_iter().find(|known| known.name() == name).unwrap_or_default()
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RollbackPlan {
     /// Folders that are not touched.
@@ -246,14 +273,16 @@ impl RollbackPlan {
     }
 
     pub(super) fn fact(&self, target: &Checkpoint, result: &str, own: bool, stage: RollbackState) -> Undone {
+        let is_run = target.metadata.contains_key(STEP);
         Undone {
             archive: self.archive.clone(),
             by: self.by.clone(),
             id: self.id.clone(),
             own,
-            phase: target.phase,
+            phase: phase_of_loop(target),
             result: result.to_owned(),
-            sandbox: target.orchestrator.sandbox,
+            // Between two steps of a run it is shut.
+            sandbox: if is_run { Sandbox::Shut } else { target.orchestrator.sandbox },
             stage,
             state_only: self.archive.is_empty(),
             target: self.target.clone(),

@@ -6,7 +6,6 @@
 use super::{Store, Unseal, read_file};
 use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
 use crate::model::error::{Code, Failure};
-use crate::model::phase::Phase;
 use crate::system::env::Env;
 use crate::system::{files, folder};
 use crate::text::{sha256::sha256, stored::canonical};
@@ -34,7 +33,7 @@ pub struct IndexRow {
     pub digest: String,
     pub id: String,
     pub parent: Option<String>,
-    pub phase: Phase,
+    pub phase: String,
     pub session_id: String,
     pub trigger: String,
     #[serde(rename = "type")]
@@ -49,7 +48,7 @@ impl IndexRow {
             digest: checkpoint.digest.clone().unwrap_or_default(),
             id: checkpoint.identity.checkpoint_id.clone(),
             parent: checkpoint.parent.clone(),
-            phase: checkpoint.phase,
+            phase: checkpoint.phase.clone(),
             session_id: checkpoint.identity.session_id.clone(),
             trigger: checkpoint.trigger().to_owned(),
             kind: checkpoint.kind,

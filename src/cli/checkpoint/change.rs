@@ -6,7 +6,7 @@
 
 use super::{Command, Io, allowed, id_operand, pick_id, refused, root, size, store, text};
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{BY_HAND, CheckpointKind, Id};
+use crate::checkpoint::form::{BY_HAND, Checkpoint, CheckpointKind, Id};
 use crate::checkpoint::restore::{self, Steps};
 use crate::checkpoint::rollback::{self, BRIEF, Order, Preview, Wanted};
 use crate::checkpoint::store::Store;
@@ -14,6 +14,7 @@ use crate::checkpoint::store::index::IndexRow;
 use crate::checkpoint::tree::diff;
 use crate::checkpoint::tree::{Artifacts, name};
 use crate::cli::control::duration;
+use crate::cli::run::Progress;
 use crate::cli::table::{Tone, clean};
 use crate::cli::{flag, option};
 use crate::config::in_force;
@@ -21,6 +22,7 @@ use crate::ledger::open::Ledger;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
+use crate::run::driver::{WayBack, project_root};
 use crate::system::files;
 use crate::text::redact::redact;
 use crate::text::time;
@@ -106,9 +108,10 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         };
         let store = Store::open(env, &root)?;
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
-        let tokens = ledger.as_ref().map(rollback::tokens).unwrap_or_default();
+        let used = ledger.as_ref().map(rollback::used).unwrap_or_default();
         let about = note.clone().into_iter().collect();
-        let wanted = Wanted { about, tokens, began, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase, "by hand") };
+        let wanted =
+            Wanted { about, used, began, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase.name(), "by hand") };
         let until = brief.then(|| Instant::now() + BRIEF);
         let limits = Limits { until, ..limits.clone() };
         match rollback::take(env, &store, ledger.as_mut(), &limits, &wanted) {
@@ -169,19 +172,23 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             return refused("nothing was done");
         }
     }
-    let (mut shown, mut said) = (Ok(()), Value::Null);
-    let order = Order { id: &id, alone: &[], by: "a person", state_only };
+    let (mut shown, mut said, mut target) = (Ok(()), Value::Null, Checkpoint::default());
+    let run = WayBack::of(env, &mut Progress::new(io), &project_root(env), &id.run)?;
+    let order = Order { id: &id, alone: &[], by: "a person", state_only, view: run.as_ref().map(WayBack::view) };
     let done = rollback::roll_back(env, &root, &order, None, &mut |preview| {
         check(preview)?;
+        target = Checkpoint { artifacts: Artifacts::default(), ..preview.target.clone() };
         said = if io.json { to_json(preview) } else { Value::Null };
         shown = if io.yes { show(io, preview, state_only) } else { Ok(()) };
         Ok(())
     })?;
     shown?;
+    let next = run.map(|run| run.take(env, &project_root(env), &target, &done.result)).transpose()?;
     if io.json {
         said["archive"] = Some(&done.archive).filter(|archive| !archive.is_empty()).cloned().into();
         said["result"] = done.result.into();
         said["dry_run"] = false.into();
+        said["next"] = next.into();
         return io.print(said);
     }
     for folder in &done.kept_folders {
@@ -190,6 +197,9 @@ fn rollback(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     writeln!(io.out, "rolled back to {id}, which is now {}", done.result)?;
     if !done.archive.is_empty() {
         writeln!(io.out, "to return, run `aops-hook checkpoint rollback {}`", done.archive)?;
+    }
+    if let Some(next) = next {
+        writeln!(io.out, "{next}")?;
     }
     Ok(0)
 }
@@ -210,7 +220,7 @@ fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> 
     let target = &preview.target;
     writeln!(io.out, "to {}, taken {}", target.identity.checkpoint_id, target.timing.created_at)?;
     if state_only {
-        return Ok(writeln!(io.out, "the loop goes back to `{}`; the files stay as they are", target.phase.name())?);
+        return Ok(writeln!(io.out, "the loop goes back to `{}`; the files stay as they are", target.phase)?);
     }
     let [added, removed, changed] = delta.by_kind();
     for (words, paths, tone) in

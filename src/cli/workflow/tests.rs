@@ -90,7 +90,7 @@ fn rows_of_the_canonical_phase_graph() {
         "planning",
         "data arch security",
         "consensus-plan",
-        "develop",
+        "development",
         "qa",
         "consensus-build",
         "docs review hygiene",

@@ -145,12 +145,13 @@ fn step(report: &Report, number: usize, node: &Node) -> Option<Step> {
         agent: fields.mention("agent"),
         run: fields.text("run"),
         tools: fields.list("tools").map(|tools| tools.into_iter().map(|tool| tool.to).collect()),
+        model: fields.text("model"),
         phase: phase(&mut fields),
         id: id.to,
         line,
     };
-    if step.run.is_some() && (step.agent.is_some() || step.tools.is_some()) {
-        report.add(line, format!("step `{}` has `run`, so it can have neither `agent` nor `tools`", step.id));
+    if step.run.is_some() && (step.agent.is_some() || step.tools.is_some() || step.model.is_some()) {
+        report.add(line, format!("step `{}` has `run`, so it can have no `agent`, `tools` or `model`", step.id));
     }
     fields.end();
     Some(step)

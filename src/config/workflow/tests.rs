@@ -52,7 +52,7 @@ fn what_is_wrong_in_one_file() {
         (
             "",
             "  - {id: a, name: A, description: d, run: ls, agent: critic}\n",
-            "x.md:7: step `a` has `run`, so it can have neither `agent` nor `tools`",
+            "x.md:7: step `a` has `run`, so it can have no `agent`, `tools` or `model`",
         ),
         ("variants: {ml: {skip: [b]}}\n", ONE, "x.md:6: variant `ml` skips `b`, which is no step here"),
         ("variants: {ml: {skips: []}}\n", ONE, "x.md:6: unknown key `skips` of variant `ml`; did you mean `skip`?"),

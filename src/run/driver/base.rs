@@ -4,8 +4,6 @@
 //! hooks read it and no tool call can write it. Invariant: a session has a step only while its driver works on it.
 
 use super::prepare::Prepared;
-use crate::checkpoint::rollback::{self, Wanted};
-use crate::checkpoint::{capture::Limits, form::CheckpointKind, store::Store};
 use crate::config::in_force;
 use crate::gate::facts;
 use crate::hook;
@@ -33,6 +31,9 @@ pub(super) struct Driver {
     /// The call that a person approved, and their note: for the first step after a resume.
     pub(super) approved: Option<String>,
     pub(super) note: Option<String>,
+    pub(super) resumed: bool,
+    /// What a person approved before this resume, and their note: for the first checkpoint after it.
+    pub(super) approval: Option<(String, Option<String>)>,
     _lock: File,
 }
 
@@ -47,8 +48,8 @@ impl Driver {
         let folder = run_folder(&env, &run.run_id);
         make_all(&folder)?;
         let kit = Kit::write(&env, &prepared.texts, &folder).map_err(|e| Failure::storage(folder.display(), e))?;
-        let (approved, note) = (None, None);
-        Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, _lock: lock })
+        let (approved, note, resumed, approval) = (None, None, false, None);
+        Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, resumed, approval, _lock: lock })
     }
 
     pub(super) fn append(&mut self, deed: AttemptFact) -> Result<(), Failure> {
@@ -152,23 +153,7 @@ impl Driver {
         ledger.append(&env, facts::rejected(&open, format!("a person rejected it{why}")))
     }
 
-    /// Takes a checkpoint before or after a step, so that a rollback works on runs.
-    pub(super) fn take_checkpoint(
-        &self,
-        kind: CheckpointKind,
-        step: &PlannedStep,
-        trigger: &str,
-    ) -> Result<(), Failure> {
-        let env = self.env.later();
-        let mut ledger = self.session().map(|_| self.lock_ledger(&env)).transpose()?;
-        let tokens = ledger.as_ref().map(rollback::tokens).unwrap_or_default();
-        let about = vec![("step", step.id.clone())];
-        let wanted = Wanted { about, tokens, ..Wanted::new(&self.run.run_id, kind, step.phase, trigger) };
-        let (store, limits) = (Store::open(&env, &self.root)?, Limits::of(&self.prepared.policy));
-        rollback::take(&env, &store, ledger.as_mut(), &limits, &wanted).map(drop)
-    }
-
-    fn lock_ledger(&self, env: &Env) -> Result<Ledger, Failure> {
+    pub(super) fn lock_ledger(&self, env: &Env) -> Result<Ledger, Failure> {
         Ledger::lock(env, self.session_key(&self.cwd()), true)
     }
 
@@ -181,7 +166,7 @@ impl Driver {
         }
         // Before the step changes: a call that was cut off is not a refusal in the step that begins.
         facts.extend(facts::abandoned(ledger.session()));
-        let (run_id, task) = (self.run.run_id.clone(), self.run.init.task.clone());
+        let (run_id, task) = (self.run.run_id.clone(), self.run.init.task.clone() + &self.describe_context());
         facts.push(Fact::Run(Staged { run_id, stage, task }));
         ledger.append(env, facts)?;
         Ok(ledger.session().head.clone())

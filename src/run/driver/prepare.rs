@@ -8,15 +8,20 @@ use crate::config::policy::Policy;
 use crate::config::texts::{self, Library, Origin, Texts};
 use crate::config::workflow::{Workflow, meant};
 use crate::model::{error::Code, refusal::refused};
+use crate::run::attempt::ContextRef;
 use crate::run::plan::{PlannedStep, StepAction, plan};
 use crate::run::{artifacts::RunArtifacts, client};
 use crate::system::{env::Env, git};
+use crate::text::sha256::sha256;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub struct RunRequest {
     pub task: String,
+    /// Files that belong to it, as a person named them.
+    pub context: Vec<String>,
+    pub model: Option<String>,
     pub workflow: String,
     pub project_type: Option<String>,
     /// Millionths of a dollar.
@@ -48,7 +53,7 @@ pub fn project_root(env: &Env) -> PathBuf {
 }
 
 /// The project's driver lock. A second driver is refused; that is no failure of ours.
-pub(super) fn lock_project(artifacts: &RunArtifacts) -> anyhow::Result<File> {
+pub fn lock_project(artifacts: &RunArtifacts) -> anyhow::Result<File> {
     match artifacts.drive() {
         Err(failure) if failure.code == Code::ConcurrentExecution => {
             refused(format!("{failure}\nhint: `aops-hook runs` shows it; wait for it, or end it with Ctrl-C"))
@@ -81,6 +86,14 @@ pub fn plan_workflow(
 ) -> anyhow::Result<(Workflow, Vec<PlannedStep>, InForce)> {
     let in_force = in_force::load(env, project)?;
     let library = Library::of(env, &in_force.texts);
+    if let Some(file) = library.broken.get(id) {
+        let of_it: Vec<String> =
+            library.problems.iter().filter(|one| one.file == *file).map(ToString::to_string).collect();
+        return refused(format!(
+            "the workflow `{id}` is broken\n{}\nhint: repair it, then run `aops-hook workflow check`",
+            of_it.join("\n")
+        ));
+    }
     let Some(whole) = library.workflow(id) else {
         let near = meant(id, library.catalogue.ids());
         return refused(format!("there is no workflow `{id}`{near}\nhint: `aops-hook workflow list` lists them"));
@@ -98,6 +111,19 @@ pub fn plan_workflow(
     };
     let steps = plan(&workflow, &owed, &in_force.policy.gates).or_else(refused)?;
     Ok((workflow, steps, in_force))
+}
+
+/// The files that belong to a task, with their digests.
+pub(super) fn read_context(env: &Env, root: &Path, named: &[String]) -> anyhow::Result<Vec<ContextRef>> {
+    let one = |name: &String| {
+        let path = env.from_here(Path::new(name));
+        let bytes = path.canonicalize().and_then(|path| Ok((std::fs::read(&path)?, path)));
+        let (bytes, path) = bytes
+            .or_else(|error| refused(format!("`--context {name}`: {error}\nhint: name a file that can be read")))?;
+        let path = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+        Ok(ContextRef { path, sha256: sha256(&[&bytes]) })
+    };
+    named.iter().map(one).collect()
 }
 
 fn pick_variant(workflow: &Workflow, name: &str) -> anyhow::Result<Workflow> {

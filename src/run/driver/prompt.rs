@@ -10,14 +10,16 @@ use crate::insight::collect;
 use crate::ledger::{recover::LEDGER_FILE, session_folder};
 use crate::model::call::{CallState, Effect, ToolCall};
 use crate::model::error::Failure;
-use crate::run::plan::PlannedStep;
+use crate::run::{attempt::ContextRef, plan::PlannedStep};
 use crate::session::fact::{Fact, NO_EFFECT, Step};
 use crate::session::state::Sandbox;
 use crate::text::json::cut;
-use crate::text::template::{Phrase, quote};
+use crate::text::template::{Phrase, one_line, quote};
 use std::path::PathBuf;
 
 const INNER: usize = 6_000;
+
+const TAKEN_BACK: &str = "A person took this run back to before this step: the files are as they were then, and what you did in it since is undone. Look at what is there, and do the step anew.";
 
 impl Driver {
     /// The prompt of this step. `again`: an earlier attempt did not end.
@@ -35,7 +37,11 @@ impl Driver {
         let committed = "Before you end, commit what is not committed and push it where there is a remote.";
         let closes = [(step.verifies, verified), (step.closes, committed)];
         let closes: Vec<&str> = closes.iter().filter(|(asked, _)| *asked).map(|(_, words)| *words).collect();
-        let begun = if again { self.describe_earlier_attempt(step) } else { String::new() };
+        let begun = match again {
+            true => self.describe_earlier_attempt(step),
+            false if self.run.taken_back.contains(&step.id) => TAKEN_BACK.to_owned(),
+            false => String::new(),
+        };
         let agent = step.verdict_of().map(|name| format!("aops:{name}")).unwrap_or_default();
         let template = if agent.is_empty() { "run-step.md" } else { "run-step-agent.md" };
         let values = vec![
@@ -43,7 +49,7 @@ impl Driver {
             ("count", self.prepared.plan.len().to_string()),
             ("name", step.name.clone()),
             ("description", step.description.clone()),
-            ("task", quote(&self.run.init.task)),
+            ("task", quote(&self.run.init.task) + &self.describe_context()),
             ("inner", inner),
             ("may", may.to_owned()),
             ("closes", closes.join(" ")),
@@ -51,6 +57,23 @@ impl Driver {
             ("agent", agent),
         ];
         Ok(Phrase::new(template, values).fill(&texts::template(&self.env, template)?))
+    }
+
+    /// The files that belong to the task; empty if there are none.
+    pub(super) fn describe_context(&self) -> String {
+        let files: Vec<String> = self.run.init.context.iter().map(|file| self.describe_file(file)).collect();
+        let heading = "\n\nFiles that belong to the task; read them first:\n";
+        if files.is_empty() { String::new() } else { format!("{heading}{}", files.join("\n")) }
+    }
+
+    fn describe_file(&self, ContextRef { path, sha256 }: &ContextRef) -> String {
+        let now = std::fs::read(self.root.join(path)).map(|bytes| crate::text::sha256::sha256(&[&bytes]));
+        let since = match now {
+            Ok(now) if now == *sha256 => "",
+            Ok(_) => " (changed since the run began)",
+            Err(_) => " (gone since the run began)",
+        };
+        format!("- `{}`{since}", one_line(path, 300).replace('`', "'"))
     }
 
     fn describe_earlier_attempt(&self, step: &PlannedStep) -> String {

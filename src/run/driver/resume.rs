@@ -50,6 +50,7 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Resume
     };
     let prepared = prepare(&env, &root, &run)?;
     let mut driver = Driver::new(env, root, (artifacts, lock), run, prepared)?;
+    driver.resumed = true;
     driver.check_tree(&paused)?;
     if let Some(reason) = driver.policy_changed() {
         return driver.finish(reporter, RunOutcome::Blocked, reason);
@@ -62,7 +63,10 @@ pub fn resume(env: &Env, reporter: &mut dyn Reporter, name: &str, limits: Resume
             return Err(Refused { code: 3, words }.into());
         }
         Some(Decision::Rejected) => return driver.reject(reporter, &paused),
-        Some(Decision::Approved) => driver.note = driver.take_note(Decision::Approved)?,
+        Some(Decision::Approved) => {
+            driver.note = driver.take_note(Decision::Approved)?;
+            driver.approval = Some((paused.question.clone(), driver.note.clone()));
+        }
         None => {}
     }
     driver.record_resume(&paused, limits)?;

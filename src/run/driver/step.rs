@@ -7,7 +7,6 @@
 use super::base::{Driver, random_hex};
 use super::judge::{Evidence, StepResult};
 use super::{Reporter, StepProgress};
-use crate::checkpoint::form::CheckpointKind;
 use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
 use crate::run::attempt::{AttemptFact, Begun, Done, Trigger};
@@ -42,7 +41,7 @@ impl Driver {
         reporter.step_began(&step, index);
         let begun = match self.take_over(&step) {
             Some(begun) => begun,
-            None => match self.take_checkpoint(CheckpointKind::Pre, &step, "run") {
+            None => match self.take_checkpoint(&step, None) {
                 Ok(()) => self.start_step(index, &step)?,
                 Err(failure) => return Ok(no_checkpoint(&failure)),
             },
@@ -55,12 +54,7 @@ impl Driver {
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
         let evidence = Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
         let result = evidence.judge();
-        let trigger = match &result {
-            StepResult::Passed => "run",
-            StepResult::Blocked(_) => "failure",
-            StepResult::Pause(_) => "pause",
-        };
-        let result = match self.take_checkpoint(CheckpointKind::Post, &step, trigger) {
+        let result = match self.take_checkpoint(&step, Some(&result)) {
             Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
             _ => result,
         };
@@ -168,20 +162,28 @@ fn no_checkpoint(failure: &Failure) -> StepResult {
 
 impl Driver {
     pub(super) fn start_step(&mut self, index: usize, step: &PlannedStep) -> anyhow::Result<Begun> {
-        let attempt = self.run.begun.get(&step.id).map_or(0, |begun| begun.attempt) + 1;
-        let id = sha256(&[self.run.run_id.as_bytes(), b"\0", step.id.as_bytes()])[..32].to_owned();
+        let attempt = self.run.attempts.get(&step.id).unwrap_or(&0) + 1;
+        let again = self.run.begun.contains_key(&step.id);
+        let id = self.idempotency_key(step);
         let tool = if matches!(step.does, StepAction::Run(_)) { "run" } else { "claude" };
         let call = CallKey { id, server: "aops-hook".to_owned(), tool: tool.to_owned() };
         let tree = git::tree(&self.env, &self.root).unwrap_or_default();
         let begun = Begun { attempt, call, step: step.id.clone(), tree };
         self.append(AttemptFact::Step(begun.clone()))?;
         let key = random_hex(16)?;
-        let job = self.job(index, step, attempt, &key)?;
+        let job = self.job(index, step, again, &key)?;
         let variables = self.variables(step, &begun.call.id, key);
         let variables: Vec<(&str, &OsStr)> = variables.iter().map(|(n, v)| (n.as_str(), v.as_os_str())).collect();
         let started = JobFiles::of(&self.folder, &begun).start(&job, &variables);
         started.map_err(|e| Failure::storage(self.folder.display(), e))?;
         Ok(begun)
+    }
+
+    /// The same for every attempt, until the run is taken back: then what the step did is undone.
+    fn idempotency_key(&self, step: &PlannedStep) -> String {
+        let round = if self.run.rollbacks == 0 { String::new() } else { format!("\0{}", self.run.rollbacks) };
+        let parts = [self.run.run_id.as_bytes(), b"\0", step.id.as_bytes(), round.as_bytes()];
+        sha256(&parts)[..32].to_owned()
     }
 
     fn variables(&self, step: &PlannedStep, idempotency_key: &str, key: String) -> Vec<(String, OsString)> {
@@ -201,7 +203,7 @@ impl Driver {
         all
     }
 
-    fn job(&mut self, index: usize, step: &PlannedStep, attempt: u64, key: &str) -> anyhow::Result<Job> {
+    fn job(&mut self, index: usize, step: &PlannedStep, again: bool, key: &str) -> anyhow::Result<Job> {
         let timeout_ms = self.run.step_timeout_ms;
         let folder = self.root.clone();
         if let StepAction::Run(line) = &step.does {
@@ -212,8 +214,11 @@ impl Driver {
         self.enter_step(step, key, approved.clone())?;
         self.note = None;
         let known = self.is_known();
-        let prompt = approved.is_none().then(|| self.prompt(index, step, attempt > 1 && known)).transpose()?;
+        let prompt = approved.is_none().then(|| self.prompt(index, step, again && known)).transpose()?;
         let mut args = self.kit.arguments(step, &self.run.init.session_id, known, prompt.as_deref());
+        if let Some(model) = step.model.as_ref().or(self.run.init.model.as_ref()) {
+            args.extend(["--model".to_owned(), model.clone()]);
+        }
         if let Some(left) = self.run.budget.map(|budget| budget.saturating_sub(self.run.cost)) {
             args.extend(["--max-budget-usd".to_owned(), usd(left).to_string()]);
         }

@@ -5,12 +5,12 @@
 
 use super::base::{Driver, random_hex, run_folder};
 use super::judge::{PauseRequest, StepResult};
-use super::prepare::{Prepared, RunRequest, check_clean, lock_project, project_root};
+use super::prepare::{Prepared, RunRequest, check_clean, lock_project, project_root, read_context};
 use super::{Finish, Reporter, describe_next_step};
 use crate::model::{error::Failure, refusal::refused};
 use crate::run::attempt::{AttemptFact, Ended, Init, Paused, RunOutcome, Trigger};
 use crate::run::job::{JobFiles, JobStatus};
-use crate::run::packet::{End, Pause};
+use crate::run::packet::{End, Pause, TaskSpec};
 use crate::run::{artifacts::RunArtifacts, state::RunState};
 use crate::system::env::{Env, RUN, now_ms};
 use crate::system::process::{self, Ending, Task};
@@ -25,6 +25,7 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
     let root = project_root(&env);
     check_clean(&env, &root)?;
     let prepared = Prepared::of(&env, &root, &request.workflow, request.project_type.as_deref())?;
+    let context = read_context(&env, &root, &request.context)?;
     let artifacts = RunArtifacts::of(&root);
     artifacts.prepare(&env, &root)?;
     let lock = lock_project(&artifacts)?;
@@ -33,6 +34,8 @@ pub fn run(env: &Env, reporter: &mut dyn Reporter, request: &RunRequest) -> anyh
     }
     let init = Init {
         budget: request.budget,
+        context,
+        model: request.model.clone(),
         policy_hash: prepared.policy_hash.clone(),
         project_type: request.project_type.clone(),
         session_id: session_id()?,
@@ -79,7 +82,8 @@ impl Driver {
         self.leave_step()?;
         let hint = describe_next_step(&packet.checkpoint_id, trigger.wants_decision(), None);
         let (run_id, reason) = (packet.run_id, packet.question);
-        let finish = Finish { run_id, outcome: trigger.outcome(), reason, packet: file, hint: Some(hint) };
+        let (outcome, resumed) = (trigger.outcome(), self.resumed);
+        let finish = Finish { run_id, outcome, reason, packet: file, hint: Some(hint), resumed };
         self.notify(reporter, &finish);
         Ok(finish)
     }
@@ -108,7 +112,7 @@ impl Driver {
         if outcome == RunOutcome::Pass {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
-        let finish = Finish { run_id, outcome, reason, packet, hint: None };
+        let finish = Finish { run_id, outcome, reason, packet, hint: None, resumed: self.resumed };
         self.notify(reporter, &finish);
         Ok(finish)
     }
@@ -188,7 +192,7 @@ pub(super) fn make_packet(
         run_id: run.run_id.clone(),
         session_id: run.init.session_id.clone(),
         step_index: index as u64,
-        task_spec: run.init.task.clone(),
+        task_spec: TaskSpec::of(&run.init),
         timestamp: timestamp(now_ms()),
         tool_use_id: tool_use_id.clone(),
         trigger,

@@ -55,7 +55,11 @@ fn before_and_after_work() {
         assert_eq!(one["agents"][0]["name"], "main");
     }
     let last = told(&sandbox, &["show", facts[1]["with"]["id"].as_str().unwrap()]);
-    assert_eq!(last["agents"][0]["tool_invocations"], 3);
+    let calls = last["agents"][0]["tool_invocations"].as_array().unwrap();
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    assert!(
+        calls.iter().all(|call| call["tool"] == "Write" && call["outcome"] == "COMPLETED" && call["id"].is_string())
+    );
     assert_eq!(last["parent"], facts[0]["with"]["id"]);
     roll_back(&sandbox, &format!("{}/PRE_execute_v1", session.id));
     same(&before, &picture(&sandbox.project()), "before the work");

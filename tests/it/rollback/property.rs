@@ -3,10 +3,10 @@
 use super::{Picture, picture, same};
 use aops_hook::checkpoint;
 use aops_hook::checkpoint::capture::Limits;
+use aops_hook::checkpoint::form::describe::Usage;
 use aops_hook::checkpoint::form::{CheckpointKind, Id};
 use aops_hook::checkpoint::rollback::{Order, Wanted};
 use aops_hook::checkpoint::store::Store;
-use aops_hook::model::phase::Phase;
 use aops_hook::system::env::Env;
 use proptest::prelude::*;
 use std::ffi::OsStr;
@@ -114,10 +114,11 @@ fn take(env: &Env, root: &Path) -> Id {
     let wanted = Wanted {
         run: "manual",
         kind: CheckpointKind::Post,
-        phase: Phase::Execute,
+        phase: "execute",
         trigger: "a test",
         about: Vec::new(),
-        tokens: std::collections::BTreeMap::new(),
+        used: Usage::default(),
+        view: None,
         parent: None,
         began: Instant::now(),
     };
@@ -125,7 +126,7 @@ fn take(env: &Env, root: &Path) -> Id {
 }
 
 fn back(env: &Env, root: &Path, id: &Id) -> Id {
-    let order = Order { id, alone: &[], by: "a test", state_only: false };
+    let order = Order { id, alone: &[], by: "a test", state_only: false, view: None };
     Id::read(&checkpoint::rollback::roll_back(env, root, &order, None, &mut |_| Ok(())).unwrap().archive).unwrap()
 }
 

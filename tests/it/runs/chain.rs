@@ -102,13 +102,16 @@ fn kept_trees(world: &World, run: &str) {
     let list = world.person(&["checkpoint", "list", "--json"]).json();
     let mut ids: Vec<_> = list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
-    let mut wanted: Vec<_> = ["hydrate_v1", "review_v1", "execute_v1", "execute_v2"]
+    let mut wanted: Vec<_> = ["plan_v1", "design_v1", "build_v1", "count_v1"]
         .iter()
         .flat_map(|phase| ["PRE", "POST"].map(|kind| format!("{run}/{kind}_{phase}")))
         .collect();
     wanted.sort();
     assert_eq!(ids, wanted);
-    let back = world.person(&["checkpoint", "rollback", &format!("{run}/PRE_execute_v2"), "--yes"]);
+    let only = world.person(&["checkpoint", "list", "--run", run, "--json"]).json();
+    assert_eq!(only, list);
+    assert_eq!(world.person(&["checkpoint", "list", "--run", "another", "--json"]).json(), json!([]));
+    let back = world.person(&["checkpoint", "rollback", &format!("{run}/PRE_count_v1"), "--yes"]);
     assert_eq!((back.code, world.effects()), (Some(0), vec!["built".to_owned()]), "{back:?}");
 }
 

@@ -114,7 +114,7 @@ fn text(name: &str, schema: &mut Value, or_null: bool) {
         "from" | "to" | "state" => return one_of(&CALL_STATES),
         "effect" => return one_of(&EFFECTS),
         "type" => return one_of(&["PRE", "POST"]),
-        "status" => return one_of(&["idle", "running", "done", "failed"]),
+        "status" => return one_of(&["pending", "running", "complete", "failed"]),
         _ => {}
     }
     let pattern = match name {

@@ -1,13 +1,15 @@
 //! Every stored type twice: with all it can hold and with the least. Written out whole, so that a new field is noticed.
 
 use aops_hook::checkpoint::form::{
-    AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Orchestrator, Timing,
+    AgentState, AgentStatus, Checkpoint, CheckpointKind, GateOutcome, Governance, Identity, Intake, Invocations,
+    Orchestrator, Timing, TokenUsage, ToolInvocation,
 };
 use aops_hook::checkpoint::tree::{Artifacts, File, Folder, LeftOut};
 use aops_hook::config::policy::check::Moment;
 use aops_hook::config::policy::{ModeLevel, Policy};
 use aops_hook::model::call::{CallKey, CallState, Effect, ToolResult};
 use aops_hook::model::phase::Phase;
+use aops_hook::model::profile::{Hold, JailState, Profile, Proof};
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Starts,
@@ -77,6 +79,8 @@ fn calls() -> Vec<OpenCall> {
         effect: Some(Effect::Write),
         grows: Some(changed()),
         input_sha256: digest(),
+        jail: Some(Profile::Trial),
+        line_sha256: Some(digest()),
         prompt_id: some(),
         reason: some(),
         state: CallState::Pending,
@@ -87,6 +91,8 @@ fn calls() -> Vec<OpenCall> {
         deferred: false,
         effect: None,
         grows: None,
+        jail: None,
+        line_sha256: None,
         prompt_id: None,
         reason: None,
         tests: false,
@@ -225,6 +231,18 @@ fn unheld() -> ModeAsked {
     ModeAsked { asked: text(), level: None, refused: None }
 }
 
+fn jail() -> JailState {
+    JailState { hold: Hold::Namespaces, project: text(), trial: true, why: text() }
+}
+
+fn unjailed() -> JailState {
+    JailState { trial: false, why: String::new(), ..jail() }
+}
+
+fn proof() -> Proof {
+    Proof { hold: Hold::Namespaces, profile: Profile::Work, vanished: text() }
+}
+
 fn memory() -> Memory {
     Memory {
         agentless: some(),
@@ -243,6 +261,7 @@ fn memory() -> Memory {
         folders: map(),
         held: held(),
         invocations: BTreeMap::from([("critic".to_owned(), 1)]),
+        jail: Some(jail()),
         linked: map(),
         marks: map(),
         policy: policy(),
@@ -279,6 +298,7 @@ fn calm() -> Memory {
         agentless: None,
         chosen: None,
         client: None,
+        jail: None,
         baseline_sha256: None,
         run: None,
         shadowed: None,
@@ -348,11 +368,15 @@ pub(crate) fn states() -> Vec<Value> {
         let ledger = Some(Witness { memory, ..witness.clone() });
         State { digest: Some(digest()), ledger, ..state }
     };
-    [(state(), memory()), (bare(), calm()), (waiting, Memory { chosen: Some(unheld()), ..calm() })]
-        .map(on_disk)
-        .iter()
-        .map(|state| serde_json::to_value(state).unwrap())
-        .collect()
+    [
+        (state(), memory()),
+        (bare(), calm()),
+        (waiting, Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..calm() }),
+    ]
+    .map(on_disk)
+    .iter()
+    .map(|state| serde_json::to_value(state).unwrap())
+    .collect()
 }
 
 fn seen() -> Seen {
@@ -372,6 +396,7 @@ fn seen() -> Seen {
         folders: Some(map()),
         foreign: some(),
         held: Some(held()),
+        jail: Some(jail()),
         linked: Some(map()),
         marks: Some(map()),
         meant: Some(Prompt::Command),
@@ -408,7 +433,10 @@ fn step() -> Step {
         grows: Some(changed()),
         input: Some(raw()),
         input_sha256: digest(),
+        jail: Some(Profile::Trial),
+        jailed: Some(proof()),
         launched: true,
+        line_sha256: Some(digest()),
         marks: Some(map()),
         mode: some(),
         outgrown: some(),
@@ -443,6 +471,7 @@ fn unseen() -> Seen {
         run: None,
         baseline: None,
         baseline_sha256: None,
+        jail: None,
         linked: None,
         held: None,
         meant: None,
@@ -501,7 +530,10 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         plan: None,
         tests: false,
         input: None,
+        jail: None,
+        jailed: None,
         launched: false,
+        line_sha256: None,
         marks: None,
         mode: None,
         prompt_id: None,
@@ -519,9 +551,11 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Open(open),
         Fact::Event(unseen()),
         Fact::Event(seen()),
+        Fact::Event(Seen { jail: Some(unjailed()), ..unseen() }),
         Fact::Call(unstepped()),
         Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
+        Fact::Call(Step { jailed: Some(Proof { vanished: String::new(), ..proof() }), ..unstepped() }),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
         Fact::Verdict(Reported { finding: Some(AgentReport::default()), ..reported() }),
@@ -545,7 +579,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
         Fact::Snapshot(Box::new(Snapshot {
-            memory: Memory { chosen: Some(unheld()), ..memory() },
+            memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..memory() },
             state: State { task: Some(Task::default()), ..state() },
         })),
     ];
@@ -563,9 +597,15 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
 /// A checkpoint after ADR-002: identity, phase, PRE or POST, version, timing, orchestrator and agents, artifacts,
 /// governance, parent, metadata.
 pub(crate) fn checkpoints() -> Vec<Value> {
-    let agent =
-        AgentState { name: text(), status: AgentStatus::Done, summary: some(), tokens: 1200, tool_invocations: 3 };
-    let idle = AgentState { status: AgentStatus::Idle, summary: None, ..agent.clone() };
+    let agent = AgentState {
+        name: text(),
+        status: AgentStatus::Complete,
+        summary: some(),
+        token_usage: TokenUsage { input: 1000, output: 200 },
+        tokens: 1200,
+        tool_invocations: Invocations::List(vec![ToolInvocation { id: text(), outcome: text(), tool: text() }]),
+    };
+    let idle = AgentState { status: AgentStatus::Pending, summary: None, ..agent.clone() };
     let file = File { mode: 0o644, path: text(), sha256: Sum::default(), size: 17, target: None };
     let link = File { mode: 0o777, target: some(), ..file.clone() };
     let outcome = GateOutcome { name: text(), outcome: text(), reason: some() };
@@ -593,7 +633,16 @@ pub(crate) fn checkpoints() -> Vec<Value> {
         metadata: BTreeMap::from([("trigger".to_owned(), text())]),
         orchestrator: Orchestrator {
             completed: vec![text()],
+            current_phase: text(),
             incomplete: vec![text()],
+            intake_summary: Intake {
+                acceptance_criteria: vec![text()],
+                context_refs: vec![text()],
+                intent: some(),
+                project_type: some(),
+                prompt: some(),
+                workflow: some(),
+            },
             policy_hash: digest(),
             sandbox: Sandbox::Open,
             task: some(),
@@ -601,15 +650,20 @@ pub(crate) fn checkpoints() -> Vec<Value> {
             workflow: some(),
         },
         parent: None,
-        phase: Phase::Execute,
-        schema: 1,
+        phase: "execute".to_owned(),
+        schema: 2,
         timing: Timing { created_at: moment(), duration_ms: 12, started_at: moment() },
         kind: CheckpointKind::Post,
         version: 1,
     };
     let second = Checkpoint {
         kind: CheckpointKind::Pre,
-        orchestrator: Orchestrator { task: None, workflow: None, ..first.orchestrator.clone() },
+        orchestrator: Orchestrator {
+            intake_summary: Intake::default(),
+            task: None,
+            workflow: None,
+            ..first.orchestrator.clone()
+        },
         parent: some(),
         ..first.clone()
     };

@@ -1,0 +1,168 @@
+//! What a checkpoint says beside the files: where the loop or the run stood, what its agents did, what its gates said.
+//!
+//! Pure. Invariant: gates are about the phases passed so far; what is owed later is no failure yet.
+
+use super::{
+    AgentState, AgentStatus, GateOutcome, Governance, Intake, Invocations, Orchestrator, TokenUsage, ToolInvocation,
+};
+use crate::claude::usage::Sum;
+use crate::model::phase::Phase;
+use crate::session::fold::Session;
+use crate::session::state::{LastRun, Sandbox, Subagent};
+use crate::text::json::cut;
+use std::collections::BTreeMap;
+
+/// The phases of a task, in order; `review` and `verify` only where the workflow asks for them.
+const WALK: [Phase; 6] = [Phase::Hydrate, Phase::Review, Phase::Execute, Phase::Verify, Phase::Reflect, Phase::Close];
+
+pub fn describe_loop(session: &Session) -> Orchestrator {
+    let state = &session.state;
+    let gates = &session.memory.progress.gates;
+    let asked = |phase: &Phase| match phase {
+        Phase::Review => gates.iter().any(|gate| gate == "critic"),
+        Phase::Verify => gates.iter().any(|gate| gate == "qa"),
+        _ => true,
+    };
+    // An intervention belongs to `verify`. Before a task begins, and after a halt, nothing is complete.
+    let reached = match state.phase {
+        Phase::Intervene => 3,
+        Phase::Done => WALK.len(),
+        phase => WALK.iter().position(|known| *known == phase).unwrap_or(0),
+    };
+    let (mut completed, mut incomplete) = (Vec::new(), Vec::new());
+    for (at, phase) in WALK.iter().enumerate().filter(|(_, phase)| asked(phase)) {
+        let list = if at < reached { &mut completed } else { &mut incomplete };
+        list.push(phase.name().to_owned());
+    }
+    Orchestrator {
+        completed,
+        current_phase: state.phase.name().to_owned(),
+        incomplete,
+        intake_summary: Intake {
+            acceptance_criteria: state.hydration.acceptance_criteria.clone(),
+            intent: state.hydration.hydrated_intent.clone(),
+            prompt: state.hydration.original_prompt.clone(),
+            workflow: state.state.current_workflow.clone(),
+            ..Intake::default()
+        },
+        policy_hash: state.policy_hash.clone(),
+        sandbox: state.sandbox,
+        task: state.task.as_ref().and_then(|task| task.intent.clone()),
+        task_number: state.task.as_ref().map_or(0, |task| task.n),
+        workflow: state.state.current_workflow.clone(),
+    }
+}
+
+/// What agents used and did; the main one has no name.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    /// By agent, as far as they are known.
+    pub tokens: BTreeMap<String, Sum>,
+    pub calls: BTreeMap<String, Vec<ToolInvocation>>,
+}
+
+pub fn describe_agents(session: &Session, usage: &Usage) -> Vec<AgentState> {
+    let agent = |key: &str, name: &str, status, summary| {
+        let sum = usage.tokens.get(key).cloned().unwrap_or_default();
+        AgentState {
+            name: name.to_owned(),
+            status,
+            summary,
+            token_usage: TokenUsage { input: sum.input, output: sum.output },
+            tokens: sum.tokens(),
+            tool_invocations: Invocations::List(usage.calls.get(key).cloned().unwrap_or_default()),
+        }
+    };
+    let working = if session.state.ended_at.is_some() { AgentStatus::Complete } else { AgentStatus::Running };
+    let task = session.state.main_agent.current_task.as_deref().map(|task| cut(task, 200).to_owned());
+    let others = session.state.subagents.iter().map(|(name, one)| {
+        agent(name, name, status(session, name, one), one.verdict.clone().or_else(|| one.result.clone()))
+    });
+    [agent("", "main", working, task)].into_iter().chain(others).collect()
+}
+
+fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
+    let started = session.memory.progress.agents.iter().rfind(|started| started.name == name);
+    match (started, agent.verdict.is_some() || agent.result.is_some()) {
+        (Some(started), _) if !started.done => AgentStatus::Running,
+        (Some(_), false) => AgentStatus::Failed,
+        (_, true) => AgentStatus::Complete,
+        _ => AgentStatus::Pending,
+    }
+}
+
+/// A run as its driver knows it: its phases are the steps of its graph.
+#[derive(Clone, Debug, Default)]
+pub struct RunView {
+    pub completed: Vec<String>,
+    pub current_phase: String,
+    pub incomplete: Vec<String>,
+    pub intake: Intake,
+    /// How each step ended so far.
+    pub gates: Vec<GateOutcome>,
+    /// Checks that a person waived.
+    pub waived: Vec<String>,
+}
+
+/// The same for a run: the plan is its workflow's, the gates are its steps so far, a block, and an audit that is due.
+pub fn describe_run(session: &Session, view: &RunView) -> (Orchestrator, Governance) {
+    let orchestrator = Orchestrator {
+        completed: view.completed.clone(),
+        current_phase: view.current_phase.clone(),
+        incomplete: view.incomplete.clone(),
+        task: view.intake.prompt.clone(),
+        workflow: view.intake.workflow.clone(),
+        intake_summary: Intake {
+            acceptance_criteria: session.state.hydration.acceptance_criteria.clone(),
+            intent: session.state.hydration.hydrated_intent.clone(),
+            ..view.intake.clone()
+        },
+        ..describe_loop(session)
+    };
+    let mut said = describe_gates(session);
+    said.gates.retain(|gate| matches!(gate.name.as_str(), "block" | "audit"));
+    said.gates.extend(view.gates.iter().cloned());
+    for check in said.checks.iter_mut().filter(|check| view.waived.contains(&check.name)) {
+        (check.outcome, check.reason) = ("PASS".to_owned(), Some("waived by a person".to_owned()));
+    }
+    said.passed = said.gates.iter().chain(&said.checks).all(|one| one.outcome == "PASS");
+    (orchestrator, said)
+}
+
+pub fn describe_gates(session: &Session) -> Governance {
+    const MENDS: &str = "INTERVENTION_REQUIRED";
+    let (state, course) = (&session.state, &session.memory.progress);
+    let gate = |name: &str, outcome: &str, reason: Option<String>| GateOutcome {
+        name: name.to_owned(),
+        outcome: outcome.to_owned(),
+        reason: reason.filter(|reason| !reason.is_empty()),
+    };
+    let or_pass = |name: &str, outcome: &str, reason: Option<String>| match reason {
+        Some(_) => gate(name, outcome, reason),
+        None => gate(name, "PASS", None),
+    };
+    let problems = || Some(cut(&course.problems.join("; "), 500).to_owned());
+    // Only what the phases so far owe: before the work no plan is asked for, and before its end no verification.
+    let works = matches!(state.phase, Phase::Execute | Phase::Verify | Phase::Intervene);
+    let shut = (works && state.sandbox != Sandbox::Open).then(|| "no plan is in force".to_owned());
+    let mut gates =
+        vec![or_pass("block", "HALT", session.blocked().map(str::to_owned)), or_pass("sandbox", MENDS, shut)];
+    gates.extend(state.hydration.critic_verdict.as_deref().map(|verdict| match verdict {
+        "PROCEED" => gate("critic", "PASS", None),
+        "HALT" => gate("critic", "HALT", problems()),
+        _ => gate("critic", MENDS, problems()),
+    }));
+    gates.push(or_pass("audit", MENDS, state.audit.due.then(|| "an audit is due".to_owned())));
+    let ends = matches!(state.phase, Phase::Reflect | Phase::Close | Phase::Done);
+    if session.owes_qa() && (ends || course.rounds > 0) {
+        let reason = if course.rounds > 0 { problems() } else { Some("not verified yet".to_owned()) };
+        let open = if course.rounds >= 3 { "ASK_USER" } else { MENDS };
+        gates.push(or_pass("qa", open, reason.filter(|_| !course.verified)));
+    }
+    // Only checks that ran in this task.
+    let ending = |run: &LastRun| (run.outcome != "PASS").then(|| run.ending.clone());
+    let checks: Vec<GateOutcome> =
+        course.checks.iter().map(|(name, run)| gate(name, &run.outcome, ending(run))).collect();
+    let passed = gates.iter().chain(&checks).all(|one| one.outcome == "PASS");
+    Governance { checks, gates, passed }
+}

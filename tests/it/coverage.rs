@@ -1,0 +1,83 @@
+//! `docs/coverage.md` and `docs/deviations.md`: every requirement of the design documents is held by a test that exists, or
+//! by a deviation that is told. And `templates/README.md` names every placeholder there is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The cells of every row of every table, without the heads.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let tables = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("|---"));
+    let rows = tables.map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect::<Vec<_>>());
+    rows.filter(|cells: &Vec<&str>| !matches!(cells[0], "requirement" | "id")).collect()
+}
+
+#[test]
+fn every_requirement_has_a_test_or_a_deviation() {
+    let (coverage, deviations) = (read("docs/coverage.md"), read("docs/deviations.md"));
+    let told: BTreeSet<&str> = rows(&deviations).iter().map(|cells| cells[0]).collect();
+    let (mut used, mut wrong) = (BTreeSet::new(), Vec::new());
+    let held = rows(&coverage);
+    assert!(held.len() > 100, "{} requirements", held.len());
+    for cells in &held {
+        let [requirement, by] = cells[..] else { panic!("two cells a row: {cells:?}") };
+        if by.is_empty() {
+            wrong.push(format!("nothing holds: {requirement}"));
+        }
+        for word in by.split_whitespace().map(|word| word.trim_matches('`')) {
+            match word.split_once('#') {
+                Some((file, function)) if !has_test(file, function) => wrong.push(format!("no test {word}")),
+                Some(_) => {}
+                None if told.contains(word) => {
+                    used.insert(word);
+                }
+                None => wrong.push(format!("neither a test nor a deviation: {word}")),
+            }
+        }
+    }
+    let idle: Vec<_> = told.difference(&used).collect();
+    assert!(wrong.is_empty() && idle.is_empty(), "{wrong:#?} deviations of no requirement: {idle:?}");
+}
+
+fn has_test(file: &str, function: &str) -> bool {
+    let below = ["", "tests/it/"].map(|folder| root().join(folder).join(file));
+    let text = below.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+    text.contains(&format!("fn {function}("))
+}
+
+#[test]
+fn every_deviation_says_what_and_why() {
+    for cells in rows(&read("docs/deviations.md")) {
+        assert!(cells.len() == 5 && cells.iter().all(|cell| !cell.is_empty()), "{cells:?}");
+        assert!(["000", "001", "002", "003", "004"].contains(&cells[1]), "{cells:?}");
+    }
+}
+
+#[test]
+fn the_readme_of_templates_names_every_placeholder() {
+    let readme = read("templates/README.md");
+    let mut missing = Vec::new();
+    for path in templates(&root().join("templates")) {
+        let name = path.strip_prefix(root().join("templates")).unwrap().to_str().unwrap().to_owned();
+        for piece in fs::read_to_string(&path).unwrap().split("{{").skip(1) {
+            let placeholder = piece.split("}}").next().unwrap();
+            if name != "README.md" && !readme.contains(&format!("`{placeholder}`")) {
+                missing.push(format!("{name}: {placeholder}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+fn templates(folder: &Path) -> Vec<PathBuf> {
+    let items = fs::read_dir(folder).unwrap().map(|item| item.unwrap().path());
+    items.flat_map(|path| if path.is_dir() { templates(&path) } else { vec![path] }).collect()
+}

@@ -1,0 +1,61 @@
+//! `runs gc`: what is old and settled goes, and nothing else.
+
+use super::world::World;
+use crate::support::{Answer, BINARY};
+use std::fs;
+
+const STEPS: &str = "  - {id: one, name: One, description: o, run: 'test ! -e ../fail'}
+  - {id: slow, name: Slow, description: s, run: 'test ! -e ../slow || sleep 20'}
+";
+
+/// `runs gc`, forty days from now.
+fn later(world: &World, more: &[&str]) -> Answer {
+    let now = aops_hook::system::env::now_ms();
+    let mut command = world.sandbox.command(BINARY);
+    let then = (now + 40 * 86_400_000).to_string();
+    let line = command.args(["runs", "gc", "--older-than", "30d"]).args(more).env("AOPS_TEST_NOW_MS", then);
+    Answer::of("", &line.output().unwrap())
+}
+
+#[test]
+fn only_old_runs_that_passed_are_removed() {
+    let world = World::new(&[("w", STEPS)]);
+    let outside = |name: &str| world.sandbox.project().join("..").join(name);
+    world.run("w").passed();
+    fs::write(outside("fail"), "").unwrap();
+    world.run("w").blocked("ended with 1");
+    fs::remove_file(outside("fail")).unwrap();
+    fs::write(outside("slow"), "").unwrap();
+    let paused = world.person(&["run", "x", "--workflow", "w", "--step-timeout", "1s"]);
+    assert_eq!(paused.code, Some(3), "{paused:?}");
+    let ids: Vec<String> =
+        world.runs().as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 3);
+
+    let young = world.person(&["runs", "gc", "--older-than", "30d", "--yes", "--json"]).json();
+    assert_eq!((young["removed"].as_array().unwrap().len(), &young["kept"]), (0, &3.into()), "{young}");
+    world.person(&["runs", "gc", "--yes"]).failed(2, &["--older-than"]);
+    later(&world, &[]).failed(2, &["terminal", "--yes"]);
+    world.sandbox.inside(&["runs", "gc", "--older-than", "30d", "--yes"]).failed(2, &["person"]);
+    let dry = later(&world, &["--dry-run", "--json"]).json();
+    assert_eq!((&dry["removed"][0], &dry["files"]), (&ids[0].as_str().into(), &3.into()), "{dry}");
+    assert_eq!((world.runs().as_array().unwrap().len(), world.artifacts("terminal").len()), (3, 2));
+
+    later(&world, &["--yes"]).said(&["removed 1 of 3 runs, 3 files"]);
+    let left = world.runs();
+    let left: Vec<&str> = left.as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect();
+    assert_eq!(left, [&ids[1], &ids[2]], "the blocked and the paused one stay");
+    let (terminal, packets) = (world.artifacts("terminal"), world.artifacts("checkpoints"));
+    assert!(
+        terminal.len() == 1 && packets.len() == 1 && world.artifacts("steps").len() == 3,
+        "{terminal:?} {packets:?}"
+    );
+    // The attempt ledger lost no line, and its chain holds.
+    let deeds = world.deeds();
+    assert!(deeds.iter().any(|deed| deed["run_id"] == ids[0].as_str() && deed["kind"] == "INIT"), "{deeds:?}");
+    assert_eq!(deeds.last().unwrap()["kind"], "REMOVED");
+    // The paused one is still continued.
+    fs::remove_file(outside("slow")).unwrap();
+    world.person(&["resolve", &world.checkpoint(), "--approve", "--yes"]).said(&["APPROVED"]);
+    world.resume(&world.checkpoint()).passed();
+}
