@@ -31,6 +31,7 @@ pub mod ledger; // the chain of entries on disk
 pub mod gate; // the rules that judge an event: pure
 pub mod checkpoint; // a working tree kept, and put back
 pub mod insight; // what a session came to
+pub mod jail; // shell commands in namespaces of their own
 pub mod observe; // what the gates need to know of the world
 pub mod briefing; // what the model is told
 pub mod hook; // one event in, one answer out

@@ -6,6 +6,7 @@
 #![no_main]
 
 use aops_hook::briefing::refresh;
+use aops_hook::jail::shell;
 use aops_hook::model::event::EventKind;
 use aops_hook::run::job;
 use aops_hook::system::env::Env;
@@ -18,12 +19,19 @@ use std::path::Path;
 #[expect(unsafe_code, reason = "the C library calls this name")]
 #[unsafe(no_mangle)]
 extern "C" fn main(count: c_int, words: *const *const c_char) -> c_int {
-    signal::settle();
     let word = |at: usize| {
         // SAFETY: the C library hands over `count` pointers to texts that live as long as the process.
         unsafe { CStr::from_ptr(*words.add(at)) }.to_string_lossy().into_owned()
     };
-    run((0..usize::try_from(count).unwrap_or(0)).map(word).collect()).into()
+    let arguments: Vec<String> = (0..usize::try_from(count).unwrap_or(0)).map(word).collect();
+    if arguments.get(1).is_some_and(|verb| shell::is_verb(verb)) {
+        // A command inherits the signals as they are.
+        // SAFETY: the same; there are two at least.
+        let line = unsafe { CStr::from_ptr(*words.add(arguments.len() - 1)) };
+        return shell::run(line, &Env::read().standing_here()).into();
+    }
+    signal::settle();
+    run(arguments).into()
 }
 
 fn run(arguments: Vec<String>) -> u8 {

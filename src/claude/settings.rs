@@ -6,6 +6,7 @@
 //! entry is ours by the file name of its program, whatever its folder; a foreign status line is never touched.
 
 mod edit;
+pub mod prefix;
 
 use crate::config::problem::position;
 use crate::model::event::{EVENTS, EventKind, EventRow};
@@ -95,7 +96,8 @@ pub fn unregister(text: &str, original: Option<&str>) -> Result<String, Unreadab
     while let Some(cleaner) = less_one(&text, None, &had) {
         text = cleaner;
     }
-    Ok(without_status_line(&text))
+    let had_env = before.is_some_and(|text| member(text, &edit::document(text), "env").is_some());
+    Ok(prefix::without_prefix(&without_status_line(&text), had_env))
 }
 
 fn check(text: &str) -> Result<Range<usize>, Unreadable> {

@@ -8,6 +8,7 @@ mod registration;
 mod folder;
 mod program;
 mod probe;
+mod jail;
 
 use super::table::{Tone, clean};
 use super::{Command, Io};
@@ -51,6 +52,7 @@ static CHECKS: &[Check] = &[
     ("texts", program::texts),
     ("hooks", probe::hooks),
     ("client", program::client),
+    ("jail", jail::held),
     ("folders", folder::private),
     ("lock", folder::lock),
     ("configuration", folder::configuration),

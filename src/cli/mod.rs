@@ -308,8 +308,8 @@ mod tests {
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("runs", runs::VERBS));
-        // A flag, what clap adds, and what our own child processes are started with.
-        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step"];
+        // A flag, what clap adds, and what our own child processes and the client start.
+        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step", "shell"];
         commands.extend(more.map(str::to_owned));
         let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
         commands.sort();

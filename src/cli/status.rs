@@ -12,6 +12,7 @@ use crate::ledger::session_folder::{SessionKey, dashed};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
+use crate::model::profile::{Hold, JailState};
 use crate::model::worktree::Worktree;
 use crate::session::fold::Session;
 use crate::session::state::{Sandbox, State, Subagent, Waiver};
@@ -101,6 +102,7 @@ fn course(session: &Session) -> Vec<Row> {
         (_, Sandbox::Shut) => ("shut: reading is free, changes wait for the loop", Tone::Plain),
     };
     rows.push(("sandbox", words.to_owned(), tone));
+    rows.extend(session.memory.jail.as_ref().map(|jail| ("jail", describe_jail(jail), Tone::Plain)));
     if let Some(task) = &state.task {
         let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
         let changes = if task.writes == 1 { "change" } else { "changes" };
@@ -112,6 +114,17 @@ fn course(session: &Session) -> Vec<Row> {
         rows.push(("workflow", format!("{workflow}{gates}"), Tone::Plain));
     }
     rows
+}
+
+/// What holds shell commands.
+fn describe_jail(jail: &JailState) -> String {
+    let why = if jail.why.is_empty() { String::new() } else { format!(" ({})", one_line(&jail.why, 160)) };
+    match (jail.hold, jail.trial) {
+        (Hold::Namespaces, true) => "namespaces: what is not known runs in a throwaway layer".to_owned(),
+        (Hold::Namespaces, false) => format!("namespaces, without throwaway layers{why}"),
+        (Hold::Landlock, _) => format!("Landlock, without throwaway layers{why}"),
+        (Hold::Words, _) => format!("none: shell commands are judged by their words alone{why}"),
+    }
 }
 
 /// How a person goes on without the loop, where it holds something up.
@@ -325,7 +338,7 @@ fn to_json(env: &Env, session: &Session, owed: &[String]) -> Value {
     let calls: Vec<_> = session.memory.calls.iter().map(|open| &open.call.id).collect();
     json!({
         "session_id": state.session_id, "phase": state.phase, "sandbox": sandbox(session),
-        "mode": session.policy().mode.level(),
+        "mode": session.policy().mode.level(), "jail": session.memory.jail,
         "blocked": flags.custodiet_blocked, "block_reason": flags.custodiet_block_reason,
         "planned": session.is_planned(), "outgrown": session.memory.progress.outgrown,
         "owed": owed, "audit": state.audit, "task": state.task, "waivers": waivers,

@@ -7,6 +7,7 @@
 mod address;
 pub mod glob;
 pub mod value;
+pub mod jail;
 pub mod key;
 pub mod check;
 pub mod rule;
@@ -19,6 +20,7 @@ pub mod choose;
 pub use address::Address;
 pub use check::Check;
 pub use effects::Effects;
+pub use jail::Jail;
 pub use project::Folder;
 pub use read::{Layer, Origins, Source, SourceLine, hold_in, read, read_for};
 pub use rule::Rule;
@@ -46,6 +48,8 @@ pub struct Policy {
     pub hydration: Hydration,
     #[serde(default)]
     pub insights: Insights,
+    #[serde(default, skip_serializing_if = "Jail::is_shipped")]
+    pub jail: Jail,
     pub memory: Memory,
     pub mode: Mode,
     /// Mode `observe` only: the levels of the gates in the mode that is rehearsed.
@@ -236,6 +240,7 @@ impl Default for Policy {
             gates: Gates { commit: Some(Level::Enforce), push: Some(Level::Enforce), ..Gates::default() },
             hydration: Hydration { deadline_ms: 400 },
             insights: Insights::default(),
+            jail: Jail::default(),
             memory: Memory::default(),
             mode: Mode { level: Some(ModeLevel::Strict), ..Mode::default() },
             rehearsed: None,
@@ -350,11 +355,6 @@ words! {
 }
 
 impl ModeLevel {
-    /// The mode of this name.
-    pub fn named(word: &str) -> Option<Self> {
-        [Self::Observe, Self::Guard, Self::Loop, Self::Strict].into_iter().find(|mode| mode.word() == word)
-    }
-
     pub const ALL: [Self; 4] = [Self::Observe, Self::Guard, Self::Loop, Self::Strict];
 
     pub fn of(word: &str) -> Option<Self> {

@@ -3,9 +3,10 @@
 //! Invariant: the draw itself refuses nothing, and the policy's `grace` changes are free before it binds. Way out: start
 //! `custodiet`; its start alone opens the gate.
 
-use super::{Context, is_waived, sandbox};
+use super::{Context, is_waived, profile, sandbox};
 use crate::model::call::Effect;
 use crate::model::event::Event;
+use crate::model::profile::Profile;
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
 use crate::text::template::Phrase;
@@ -20,6 +21,8 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         || !overdue
         || !context.effect().is_some_and(Effect::is_write)
         || is_waived(session, context, GATE)
+        // What is thrown away is no change.
+        || profile::of_call(session, event, context) == Some(Profile::Trial)
     {
         return Verdict::pass();
     }

@@ -6,6 +6,7 @@
 use super::guard::Protected;
 use crate::model::agent::FILE_PREFIX;
 use crate::model::call::Effect;
+use crate::model::profile::Proof;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Checked, Step};
@@ -78,6 +79,11 @@ pub struct CallContext {
     pub grows: Option<ChangedFile>,
     /// It is the command of `evidence.test`, and its success is evidence.
     pub tests: Evidence,
+    /// Where shell commands are jailed: it is not known to change anything, here or outside.
+    pub unknown: bool,
+    /// A program in its line that cannot run inside the jail; `alone` where it is the whole line.
+    pub unjailed: Option<String>,
+    pub alone: bool,
     /// What the shipped danger rules found in it.
     pub dangers: Vec<Danger>,
     /// For the user's rules: paths as the disk names them, and the words of each simple command.
@@ -115,6 +121,9 @@ pub struct EndContext {
     pub grown: Option<Growth>,
     /// After `ExitPlanMode`: the plan that a person approved.
     pub plan: Option<Box<AgentReport>>,
+    /// After a command: how it was jailed, or that there is no proof of it.
+    pub jailed: Option<Proof>,
+    pub unproven: bool,
 }
 
 #[derive(Debug, Default)]

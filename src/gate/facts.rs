@@ -5,11 +5,12 @@
 
 use crate::gate::owed::{debts, gate_of_debt, without_git};
 use crate::gate::report::started;
-use crate::gate::{Context, Evidence, reflection, sandbox, way_out};
+use crate::gate::{Context, Evidence, jail, profile, reflection, sandbox, way_out};
 use crate::model::agent::{Agent, ours};
 use crate::model::call::CallState::{self, Authorized, Completed, Denied, Executing, Failed, Pending};
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
+use crate::model::profile::{Profile, line_digest};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::{Blocked, Checked, Fact, NO_EFFECT, Reported, Said, Seen, Starts, Step, Violation};
@@ -35,7 +36,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         (EventKind::PostToolUse, Some(call)) => ended(session, event, call, Completed, context),
         (EventKind::PostToolUseFailure, Some(call)) => ended(session, event, call, Failed, context),
         _ => {
-            let mut facts = settled(session, event);
+            let mut facts = settled(session, event, context);
             let mut seen = seen(event, context, said(verdict));
             seen.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
             if event.kind == EventKind::Stop && !event.busy {
@@ -178,6 +179,13 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
         first.grows.clone_from(&seen.grows);
         first.tests = seen.tests != Evidence::Other;
     }
+    first.jail = profile::of_call(session, event, context);
+    first.line_sha256 =
+        first.jail.and_then(|_| json::read(&call.input).ok()?.text_of("command")).map(|l| line_digest(&l));
+    if first.jail.is_some_and(|profile| profile >= Profile::Read) {
+        // What cannot stay is no work.
+        (first.effect, first.grows) = (None, None);
+    }
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
     first.schedules = scheduled(call);
     first.starts = started(call).map(|name| Starts { client: context.client.clone(), name: name.to_owned() });
@@ -251,8 +259,15 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.launched = call.launched && started(call).is_some();
     last.drawn = context.ended.drawn;
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
+    last.jailed.clone_from(&context.ended.jailed);
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);
     facts.push(Fact::Call(last));
+    if context.ended.unproven {
+        let why = "a command ran without the jail that the session has";
+        facts.push(violation(event, call, None, why));
+        let block = Blocked { by: "jail".to_owned(), reason: why.to_owned() };
+        facts.extend(jail::blocks(session).then_some(Fact::Block(block)));
+    }
     let disarmed = context.ended.disarmed.clone();
     facts.extend(disarmed.map(|reason| Fact::Block(Blocked { by: "guard".to_owned(), reason })));
     facts
@@ -289,11 +304,11 @@ fn step(event: &Event, call: &ToolCall, from: Option<CallState>, to: CallState) 
 }
 
 /// Calls that can get no further event, because their thread moves on. Background agents keep theirs.
-fn settled(session: &Session, event: &Event) -> Vec<Fact> {
+fn settled(session: &Session, event: &Event, context: &Context) -> Vec<Fact> {
     let of_main = |open: &&OpenCall| open.agent_id.is_none();
     let same_thread = |open: &&OpenCall| open.agent_id == event.agent_id;
     let calls = in_flight(session);
-    let by_person = Prompt::read(&event.prompt, |_| false) != Prompt::Machine;
+    let by_person = context.prompt != Prompt::Machine;
     let over: Vec<&OpenCall> = match event.kind {
         EventKind::SessionEnd => calls.collect(),
         EventKind::PostToolBatch | EventKind::SubagentStop => calls.filter(same_thread).collect(),

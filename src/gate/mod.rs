@@ -13,8 +13,10 @@ pub mod report;
 pub mod way_out;
 pub mod repeat;
 pub mod rules;
+pub mod jail;
 pub mod danger;
 pub mod sandbox;
+pub mod profile;
 pub mod reflection;
 pub mod facts;
 pub mod audit;
@@ -70,6 +72,7 @@ pub static GATES: &[Gate] = &[
     Gate { name: "guard", refuses: "writes to what guards, and a person's verbs", judge: watch::judge },
     Gate { name: "repeat", refuses: "a call that already ended, or an id used twice", judge: repeat::judge },
     Gate { name: "rules", refuses: "what the user's own rules say", judge: rules::judge },
+    Gate { name: "jail", refuses: "commands that the jail must hold and cannot", judge: jail::judge },
     Gate { name: "danger", refuses: "what loses work, breaks the system or gives secrets away", judge: danger::judge },
     Gate { name: "sandbox", refuses: "changes before the task has a reviewed plan", judge: agentless::judge_sandbox },
     Gate { name: "audit", refuses: "changes while a drawn audit has not begun", judge: agentless::judge_audit },

@@ -4,7 +4,7 @@
 //! for can be done while it is shut. Way out: each refusal names the agent to start.
 
 use super::report::wait_for;
-use super::{CallContext, Context, Evidence, is_waived, level, owed};
+use super::{CallContext, Context, Evidence, is_waived, jail, level, owed};
 use crate::config::policy::Level;
 use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
@@ -20,15 +20,14 @@ const GATE: &str = "sandbox";
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let (Some(call), Some(seen)) = (&event.call, &context.call) else { return Verdict::pass() };
     let effect = seen.effect;
-    let shut = match &context.stage {
-        Some(stage) => stage.sandbox == Sandbox::Shut && !(stage.closes && effect == Effect::Close),
-        None => session.is_shut(),
-    };
+    let shut = is_shut(session, context, effect);
     if let Some(agent) = event.by_our_agent() {
         // An agent that we did not see start may carry one of our names; while the sandbox is shut it may only read.
         let known = |id: &String| session.memory.progress.agents.iter().any(|started| started.agent_id == *id);
         let may = if shut && !event.agent_id.as_ref().is_some_and(known) { May::OnlyRead } else { agent.may };
-        return judge_our_agent(agent.name, may, call, seen);
+        // What it changes in a throwaway layer is gone.
+        let gone = jail::tries(session, context);
+        return if gone { Verdict::pass() } else { judge_our_agent(agent.name, may, call, seen) };
     }
     if let Some(what) = seen.brought.as_ref().filter(|_| shut && !is_waived(session, context, GATE)) {
         let values = vec![("call", shown(call)), ("what", what.clone()), ("agent", context.agent("prompt-hydrator"))];
@@ -38,6 +37,9 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     if context.stage.is_none() && is_free(session, seen) {
+        return Verdict::pass();
+    }
+    if jail::tries(session, context) && is_held(session, event, context) {
         return Verdict::pass();
     }
     if let Some(words) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
@@ -62,6 +64,23 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         Some(file) => verdict.join(Verdict::context(GATE, shadowed(file))),
         None => verdict,
     }
+}
+
+fn is_shut(session: &Session, context: &Context, effect: Effect) -> bool {
+    match &context.stage {
+        Some(stage) => stage.sandbox == Sandbox::Shut && !(stage.closes && effect == Effect::Close),
+        None => session.is_shut(),
+    }
+}
+
+/// Changes are refused here: a line that is not known runs where nothing stays of it, one that reads where nothing can be
+/// changed.
+pub fn is_held(session: &Session, event: &Event, context: &Context) -> bool {
+    let Some(seen) = &context.call else { return false };
+    let enforced = level(session.policy(), GATE) == Level::Enforce;
+    let free = context.stage.is_none() && (is_free(session, seen) || event.by_our_agent().is_some());
+    let outgrown = context.stage.is_none() && outgrown(session, seen).is_some();
+    enforced && !is_waived(session, context, GATE) && !free && (outgrown || is_shut(session, context, seen.effect))
 }
 
 /// Where work is weighed, closing it and running the user's tests is no further change.

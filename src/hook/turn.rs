@@ -12,15 +12,16 @@ use crate::checkpoint::rollback::Before;
 use crate::config::policy::{Check, ModeLevel, Policy};
 use crate::config::{in_force, texts};
 use crate::gate::{self, Context, facts, rehearsal, repeat};
+use crate::jail::receipt;
 use crate::ledger::clients;
 use crate::ledger::open::Ledger;
 use crate::ledger::session_folder::SessionKey;
 use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
-
+use crate::model::profile::JailState;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::observe::checks::About;
-use crate::observe::{self, client, real_paths, tampering};
+use crate::observe::{self, client, jailed, real_paths, tampering};
 use crate::session::fact::{Blocked, Fact, Opened, Seen, Violation};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
@@ -55,6 +56,8 @@ pub(super) struct Turn<'a> {
     unheard: Option<String>,
     /// The configuration that holds from this event on, and its hash, where it is another than before.
     renewed: Option<(Option<Box<Policy>>, String)>,
+    /// The jail, where the session starts.
+    jail: Option<JailState>,
     /// What a turn still owes that ended while the session was locked.
     pub(super) late_debts: Option<String>,
     /// This event came while the session was locked, and is recorded afterwards.
@@ -107,6 +110,7 @@ impl<'a> Turn<'a> {
             found: None,
             unheard,
             renewed: None,
+            jail: None,
             late_debts: None,
             is_late: false,
             said: None,
@@ -214,6 +218,7 @@ impl<'a> Turn<'a> {
         }
         if event.kind == EventKind::SessionStart {
             briefing::session_start::export(env, &self.ledger)?;
+            self.look_at_jail();
             if let Some(words) = observe::brought::notice(env, Path::new(&event.cwd)) {
                 self.add(Verdict::notice("guard", words));
             }
@@ -230,6 +235,18 @@ impl<'a> Turn<'a> {
         let verdict = mem::take(&mut self.verdict);
         (self.verdict, self.said) = checkpoint::rollback::tell(self.session(), event, verdict);
         Ok(self)
+    }
+
+    /// Finds out whether the kernel holds shell commands, and tells the person where it does not.
+    fn look_at_jail(&mut self) {
+        let (jail, told) = jailed::at_start(self.env, self.policy(), self.event);
+        if jail.is_some() {
+            receipt::clear(&self.ledger.place().path);
+        }
+        self.jail = jail;
+        if let Some(words) = told {
+            self.add(Verdict::notice("jail", words));
+        }
     }
 
     /// Reads the configuration again where a session starts or a person speaks. One that has just begun has its own already.
@@ -283,6 +300,7 @@ impl<'a> Turn<'a> {
         let cwd = Path::new(&event.cwd);
         if event.kind == EventKind::SessionStart {
             (seen.boot, seen.folders) = (Some(boot_id()), Some(self.context.folders.clone()));
+            seen.jail.clone_from(&self.jail);
             (seen.agentless, seen.client) = (self.context.start.agentless.clone(), client::process(env));
             if let Some(client) = &seen.client {
                 clients::remember(env, client, &event.session_id);

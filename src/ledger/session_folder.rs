@@ -66,6 +66,17 @@ pub fn find(env: &Env, key: SessionKey, width: usize) -> Result<Option<SessionFo
     Ok(None)
 }
 
+/// The folder of this session in one project.
+pub fn find_in(env: &Env, project: &Path, session_id: &str, width: usize) -> Result<Option<SessionFolder>, Failure> {
+    let hash = &sha256(&[session_id.as_bytes()])[..width];
+    for ago in [0, DAY_MS] {
+        if let Some(place) = open(project.join(format!("{}-{hash}", day(env.now_ms - ago))))? {
+            return Ok(Some(place));
+        }
+    }
+    older(project, hash)
+}
+
 /// A new folder for this session. Two processes get the same one.
 pub fn create(env: &Env, key: SessionKey, width: usize) -> Result<SessionFolder, Failure> {
     let project = key.projects(env).swap_remove(0);

@@ -147,6 +147,24 @@ pub fn find(env: &Env, key: SessionKey) -> Option<Session> {
     })
 }
 
+/// The session of this id with its folder, wherever it began: looked for in the project of this folder and of those above
+/// it, then in all.
+pub fn find_anywhere(env: &Env, session_id: &str, cwd: &Path) -> Option<(PathBuf, Session)> {
+    if session_id.is_empty() {
+        return None;
+    }
+    let trace = trace_id(session_id);
+    let here = cwd.ancestors().map(|folder| env.projects().join(dashed(&folder.to_string_lossy())));
+    let all = || std::fs::read_dir(env.projects()).into_iter().flatten().flatten().map(|item| item.path());
+    here.chain(std::iter::once_with(all).flatten()).find_map(|project| {
+        [8, 16].into_iter().find_map(|width| {
+            let place = session_folder::find_in(env, &project, session_id, width).ok()??;
+            let session = in_place(&place).filter(|session| session.state.session_id == trace)?;
+            Some((place.path, session))
+        })
+    })
+}
+
 fn in_place(place: &SessionFolder) -> Option<Session> {
     // Read without the lock: a hook may swap the file meanwhile, so try again.
     (0..3).find_map(|_| match StateFile::read(&place.dir) {

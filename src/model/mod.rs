@@ -6,6 +6,7 @@ mod named;
 pub mod error;
 pub mod refusal;
 pub mod phase;
+pub mod profile;
 pub mod worktree;
 pub mod agent;
 pub mod call;

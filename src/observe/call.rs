@@ -13,7 +13,8 @@ use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering::{self, Trip};
 use crate::observe::{
-    authority, client, evidence, executable, foreign_agents, growth, outside, plan, plugins, real_paths, same_project,
+    authority, client, evidence, executable, foreign_agents, growth, jailed, outside, plan, plugins, real_paths,
+    same_project,
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
@@ -37,7 +38,7 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
             context.call = call(env, session, event).map(Box::new);
         }
         EventKind::PostToolUse | EventKind::PostToolUseFailure => {
-            context.ended = look_at_end(env, session, event, &context);
+            context.ended = look_at_end(env, ledger, event, &context);
         }
         EventKind::SessionStart => {
             context.start = start(env, ledger, event)?;
@@ -52,7 +53,12 @@ pub fn look(env: &Env, ledger: &Ledger, event: &Event) -> Result<Context, Failur
                 context.start = start(env, ledger, event)?;
             }
         }
-        EventKind::UserPromptSubmit => (context.prompt, context.unproven) = authority::of_prompt(env, session, event),
+        EventKind::UserPromptSubmit => {
+            (context.prompt, context.unproven) = authority::of_prompt(env, session, event);
+            if session.policy().jail.messaging && jailed::is_message(&event.prompt) {
+                context.prompt = Prompt::Ordinary;
+            }
+        }
         EventKind::ConfigChange => context.settings = Some(tampering::settings(&event.file_path)),
         EventKind::SubagentStop => {
             context.unproven = authority::of_agent(env, session, event);
@@ -185,6 +191,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     let outside = outside::of(env, session, event, line.as_ref(), effect);
+    let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, effect);
     let dangers = danger::of(tool, input, line.as_ref(), &ground);
     let grows = growth::of_edit(env, session, event);
     let executable = executable::written(env, &protected, call, &reach);
@@ -202,6 +209,9 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         outside,
         grows,
         tests,
+        unknown,
+        unjailed,
+        alone,
         dangers,
         paths,
         commands,
@@ -290,12 +300,13 @@ fn blocked_beside(env: &Env, ledger: &Ledger, event: &Event) -> Result<Vec<(Stri
     Ok(beside.map(|head| (head.session_id, head.reason.unwrap_or_default())).collect())
 }
 
-fn look_at_end(env: &Env, session: &Session, event: &Event, context: &Context) -> EndContext {
-    let mut ended = EndContext::default();
+fn look_at_end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> EndContext {
+    let (session, mut ended) = (ledger.session(), EndContext::default());
     let call = event.call.as_ref();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
     ended.drawn = draw(session, event, open, context);
     ended.tracked = open.effect == Some(Effect::Tracker);
+    (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, event, open);
     if open.effect == Some(Effect::Write) && open.grows.is_none() {
         ended.grown = growth::of_tree(env, session, event);
     }

@@ -39,7 +39,7 @@ pub fn mode_asked(env: &Env, session: &Session, event: &Event) -> Result<Option<
 
 fn judge(env: &Env, event: &Event, word: &str) -> Result<ModeAsked, Failure> {
     let asked = one_line(word, 32);
-    let Some(level) = ModeLevel::named(word) else {
+    let Some(level) = ModeLevel::of(word) else {
         let why = format!("it is none of {}", ModeLevel::WORDS.join(", "));
         return Ok(ModeAsked { asked, refused: Some(why), ..ModeAsked::default() });
     };

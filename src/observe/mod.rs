@@ -16,5 +16,6 @@ pub mod growth;
 pub mod plan;
 pub mod evidence;
 pub mod outside;
+pub mod jailed;
 pub mod same_project;
 pub mod call;

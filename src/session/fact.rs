@@ -8,6 +8,7 @@ use crate::config::policy::Policy;
 use crate::config::policy::check::Moment;
 use crate::model::call::{CallKey, CallState, Effect, ToolResult};
 use crate::model::event::EventKind;
+use crate::model::profile::{JailState, Profile, Proof};
 use crate::session::agent_report::AgentReport;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::prompt::Prompt;
@@ -132,6 +133,9 @@ pub struct Seen {
     /// `SessionStart` only: settings files that register us, with their events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<String, Vec<String>>>,
+    /// `SessionStart` only: what holds shell commands, where the client starts them through us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jail: Option<JailState>,
     /// `SessionStart` only: protected places that are links, or lie behind one, and where they really are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linked: Option<BTreeMap<String, String>>,
@@ -239,9 +243,18 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<RawValue>>,
     pub input_sha256: String,
+    /// With PENDING: how the command is to be jailed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jail: Option<Profile>,
+    /// With the end of a command: how it was jailed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jailed: Option<Proof>,
     /// With the end of a call that started an agent: it goes on in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub launched: bool,
+    /// With `jail`: the command without its secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_sha256: Option<String>,
     /// With a terminal step: settings, configuration and binary as they are now, where they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<BTreeMap<String, String>>,

@@ -172,6 +172,7 @@ impl Session {
         if !seen.beside {
             (memory.agentless, memory.client) = (seen.agentless.clone(), seen.client.clone());
             memory.unproven.clone_from(&seen.unproven);
+            memory.jail.clone_from(&seen.jail);
         }
         if memory.baseline.is_empty() && memory.baseline_sha256.is_none() {
             memory.baseline_sha256.clone_from(&seen.baseline_sha256);
@@ -230,6 +231,8 @@ impl Session {
                 effect: step.effect,
                 grows: step.grows.clone(),
                 input_sha256: step.input_sha256.clone(),
+                jail: step.jail,
+                line_sha256: step.line_sha256.clone(),
                 prompt_id: step.prompt_id.clone(),
                 reason: step.reason.clone(),
                 state: step.to,

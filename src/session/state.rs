@@ -6,6 +6,7 @@
 use crate::config::policy::{ModeLevel, Policy};
 use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::Phase;
+use crate::model::profile::{JailState, Profile};
 use crate::session::growth::{ChangedFile, Growth};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -150,6 +151,9 @@ pub struct Memory {
     pub held: BTreeMap<String, Vec<String>>,
     /// Calls that ran, by agent; the main agent has no name.
     pub invocations: BTreeMap<String, u64>,
+    /// What holds shell commands, where the client starts them through us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jail: Option<JailState>,
     /// Protected paths that are links or lie behind one, and their real paths when the session began.
     #[serde(default)]
     pub linked: BTreeMap<String, String>,
@@ -394,6 +398,12 @@ pub struct OpenCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grows: Option<ChangedFile>,
     pub input_sha256: String,
+    /// How the command is to be jailed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jail: Option<Profile>,
+    /// The command without its secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
     /// Why a person was asked; answered again when the client asks again.

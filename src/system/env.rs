@@ -38,6 +38,8 @@ pub struct Env {
     pub run: Option<(String, String)>,
     /// `$AOPS_MODE`: the mode that the person who started the client wants for this start.
     pub mode: Option<String>,
+    /// The program through which the client starts shell commands.
+    pub shell_prefix: Option<String>,
     /// Registered as a plugin: our agents carry its prefix.
     pub is_plugin: bool,
     /// Where that plugin is, as the client says.
@@ -56,6 +58,7 @@ pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
 pub const MODE: &str = "AOPS_MODE";
 
+pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// What the client sets for everything that it starts.
 const OF_CLIENT: [&str; 4] = ["CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"];
 
@@ -90,6 +93,7 @@ impl Env {
                 .zip(var(RUN_KEY))
                 .map(|(id, key)| (id.to_string_lossy().into_owned(), key.to_string_lossy().into_owned())),
             mode: var(MODE).map(|mode| mode.to_string_lossy().into_owned()),
+            shell_prefix: var(SHELL_PREFIX).map(|prefix| prefix.to_string_lossy().into_owned()),
             is_plugin: var("CLAUDE_PLUGIN_ROOT").is_some(),
             plugin_root: path("CLAUDE_PLUGIN_ROOT"),
             folders: FOLDER_VARIABLES

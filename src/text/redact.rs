@@ -9,6 +9,7 @@ mod look;
 mod token;
 mod credential;
 mod assigned;
+mod document;
 
 use std::borrow::Cow;
 
@@ -78,15 +79,31 @@ fn look(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
         b'-' => credential::private_key_at(bytes, at)
             .or_else(|| assigned::flag_at(bytes, at, floor))
             .or_else(|| credential::user_at(bytes, at, floor))
-            .or_else(|| credential::option_at(bytes, at, floor)),
-        b'_' => assigned::pair_at(bytes, at, floor),
+            .or_else(|| credential::option_at(bytes, at, floor))
+            .or_else(|| document::putty_at(bytes, at, floor))
+            .or_else(|| document::key_end_at(bytes, at, floor)),
+        b'_' => assigned::pair_at(bytes, at, floor).or_else(|| document::ngrok_at(bytes, at, floor)),
+        b'.' => document::discord_at(bytes, at, floor).or_else(|| document::master_key_at(bytes, at, floor)),
+        b'<' => document::element_at(bytes, at, floor),
+        b'$' => document::crypt_at(bytes, at, floor),
+        b'Q' => document::azure_at(bytes, at, floor),
         b'w' => credential::netrc_at(bytes, at, floor),
         b':' if bytes[at..].starts_with(b"://") => credential::url_at(bytes, at),
-        b':' | b'=' => assigned::at(bytes, at, floor).or_else(|| credential::bot_at(bytes, at, floor)),
+        b':' | b'=' => document::scalar_at(bytes, at, floor)
+            .or_else(|| assigned::at(bytes, at, floor))
+            .or_else(|| document::member_at(bytes, at, floor))
+            .or_else(|| document::auth_at(bytes, at, floor))
+            .or_else(|| (bytes[at] == b':').then(|| colon(bytes, at, floor))?),
         b'B' if begins_word(bytes, at, floor) => credential::scheme_at(bytes, at),
         _ => None,
     };
     found.or_else(|| token::around(bytes, at, floor))
+}
+
+fn colon(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
+    credential::bot_at(bytes, at, floor)
+        .or_else(|| document::kubernetes_at(bytes, at, floor))
+        .or_else(|| document::login_line_at(bytes, at, floor))
 }
 
 /// No letter or digit stands before it, or only one that belongs to an escape: `\n`, `%3D`, a terminal's colour.
@@ -114,7 +131,8 @@ const fn is_sign(byte: u8) -> bool {
     matches!(byte, b':' | b'=' | b'-' | b'_' | b'.')
 }
 
-/// A letter only before the right other one: `AKIA`, `AIza`, `ATATT`, `SK`, `FlyV1`, `Bearer`, `Basic`, `dapi`, `password`, `eyJ`.
+/// A letter only before the right other one: `AKIA`, `AIza`, `ATATT`, `SK`, `FlyV1`, `Bearer`, `Basic`, `dapi`, `password`,
+/// `eyJ`, `</`, `Q~`, `$6$`.
 const fn is_pair(one: u8, next: u8) -> bool {
     match one {
         b'A' => matches!(next, b'K' | b'S' | b'B' | b'I' | b'T'),
@@ -124,6 +142,9 @@ const fn is_pair(one: u8, next: u8) -> bool {
         b'p' => next == b'i',
         b'w' => next == b'o',
         b'y' => next == b'J',
+        b'<' => next == b'/',
+        b'Q' => next == b'~',
+        b'$' => matches!(next, b'1' | b'2' | b'5' | b'6' | b'7' | b'a' | b'p' | b'y'),
         _ => false,
     }
 }
@@ -184,7 +205,17 @@ fn scan(block: &[u8; BLOCK + 1]) -> u64 {
         let scheme = (b == b'B') & ((c | 0x20 == b'e') | (c | 0x20 == b'a'));
         let other = ((b == b'F') & (c == b'l')) | ((b == b'S') & (c == b'K')) | ((b == b'y') & (c == b'J'));
         let small = ((b == b'p') & (c == b'i')) | ((b == b'w') & (c == b'o'));
-        flags[n] = u8::from(sign | key | scheme | other | small);
+        let odd = ((b == b'<') & (c == b'/')) | ((b == b'Q') & (c == b'~'));
+        let crypt = (b == b'$')
+            & ((c == b'1')
+                | (c == b'2')
+                | (c == b'5')
+                | (c == b'6')
+                | (c == b'7')
+                | (c == b'a')
+                | (c == b'p')
+                | (c == b'y'));
+        flags[n] = u8::from(sign | key | scheme | other | small | odd | crypt);
     }
     let mut found = 0;
     for (n, eight) in flags.as_chunks::<8>().0.iter().enumerate() {

@@ -49,7 +49,7 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, around: &CallSetting) ->
 }
 
 /// The setting of the call's line. `CLAUDE_PROJECT_DIR` names the working tree.
-pub(super) fn line_setting<'a>(around: &CallSetting<'a>) -> LineSetting<'a> {
+pub fn line_setting<'a>(around: &CallSetting<'a>) -> LineSetting<'a> {
     let project = around.ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR");
     LineSetting {
         ground: around.ground,

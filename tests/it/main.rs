@@ -23,6 +23,7 @@ mod hostile;
 mod hydration;
 mod impostors;
 mod insights;
+mod jail;
 mod install;
 mod ledger_append;
 mod ledger_crash;

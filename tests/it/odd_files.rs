@@ -197,3 +197,46 @@ fn a_broken_workflow_is_named_when_a_session_starts() {
         assert!(!again.out.contains("workflow check"), "{mode}: {again:?}");
     }
 }
+
+/// What agents and people are handed holds no secret either: a diff has its sign before each line.
+#[test]
+fn no_output_holds_a_secret() {
+    let sandbox = Sandbox::repository("1");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let word = format!("hunt{}er{}", "xyz", 42);
+    let lines = [
+        format!("  password: {word}a"),
+        format!("mysql -u root -p{word}b shop"),
+        format!("db.prod:5432:shop:bob:{word}c"),
+        format!("<password>{word}d</password>"),
+        format!("kind: Secret\ndata:\n  any: {word}e"),
+        format!("sshpass -p {word}f ssh h"),
+    ];
+    let text = lines.join("\n") + "\n";
+    let _ = session.prompt(&format!("add a greeting\n{text}"));
+    session.hydrate("feature-dev", "new");
+    session.critic("PROCEED").silent();
+    let path = sandbox.put("deploy.txt", &text);
+    let call = session.call("Write", json!({"file_path": path, "content": text}));
+    session.pre(&call).silent();
+    let _ = session.post(&call);
+    let _ = session.agent_reports("custodiet", &fenced(json!({"verdict": "OK"})));
+    let _ = session.agent_reports("qa-verifier", &fenced(json!({"verdict": "ISSUES", "issues": [text]})));
+    let _ = session.stop(&text);
+    let block = fenced(json!({"verdict": "BLOCK", "violation": text}));
+    let _ = session.agent_reports("custodiet", &block);
+    let _ = session.end();
+    let _ = sandbox.person(&["report", "-o", sandbox.tmp().join("report.html").to_str().unwrap()]);
+    let told = sandbox.person(&["log", &session.id]).out + &sandbox.person(&["transcript", &session.id]).out;
+    let ours = [session.folder(), sandbox.config().join("aops"), sandbox.data(), sandbox.tmp()];
+    let git = |path: &&PathBuf| path.to_string_lossy().contains("remote.git");
+    let files: Vec<PathBuf> = ours.iter().flat_map(|folder| below(folder)).collect();
+    assert!(files.iter().any(|path| path.starts_with(session.folder().join("context"))), "{files:?}");
+    for path in files.iter().filter(|path| !git(path)) {
+        let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains(&word)).collect();
+        assert!(lines.is_empty(), "{}: {lines:#?}", path.display());
+    }
+    assert!(told.len() > 500 && !told.contains(&word), "{told}");
+}

@@ -9,6 +9,7 @@ mod authority;
 mod checks;
 mod halts;
 mod hydration;
+mod jail;
 mod whole_loop;
 
 use crate::client::{Client, Run};

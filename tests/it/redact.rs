@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::borrow::Cow;
 
 /// Pieces that mean something to the redactor, to be put together in any order.
-const PIECES: [&str; 60] = [
+const PIECES: [&str; 75] = [
     "sk-ant-",
     "sk-",
     "sk_",
@@ -67,6 +67,21 @@ const PIECES: [&str; 60] = [
     "]",
     "-",
     "export ",
+    "<password>",
+    "</password>",
+    "$6$",
+    "data:\n",
+    "kind: Secret\n",
+    ": |\n  ",
+    "  ",
+    "Private-Lines: 2\n",
+    "master.key ",
+    "name",
+    "value",
+    "8Q~",
+    "auth",
+    "db:5432:shop:bob:",
+    "+",
 ];
 
 fn text() -> impl Strategy<Value = String> {
@@ -151,6 +166,19 @@ fn near_misses_cost_no_square() {
         "AKIA",
         "key: ",
         "basic A",
+        "</password>",
+        "<password>",
+        "$6$",
+        "data:\n",
+        "kind: Secret\ndata:\n",
+        "password: |\n",
+        "-----END PRIVATE KEY-----\n",
+        "Private-Lines: 1\n",
+        "master.key",
+        "name value=",
+        "a:5432:",
+        "8Q~",
+        "auth: ",
     ] {
         let took = |bytes: usize| {
             let text = piece.repeat(bytes / piece.len());
@@ -163,4 +191,103 @@ fn near_misses_cost_no_square() {
         let straight = (0..3).any(|_| took(1 << 16) < took(1 << 13).max(1000) * 40);
         assert!(straight, "`{piece}`: eight times the text takes more than forty times as long");
     }
+}
+
+/// Bodies of made-up secrets, the same at every run.
+struct Made(u64);
+
+impl Made {
+    fn letters(&mut self, kind: &str, many: usize) -> String {
+        let of: &[u8] = match kind {
+            "h" => b"0123456789abcdef",
+            "u" => b"ABCDEFGHJKLMNPQRSTUVWXYZ234567",
+            "l" => b"abcdefghijklmnopqrstuvwxyz234567",
+            "d" => b"123456789",
+            "b" => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+            _ => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+        };
+        (0..many)
+            .map(|_| {
+                self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                char::from(of[usize::try_from(self.0 >> 33).unwrap() % of.len()])
+            })
+            .collect()
+    }
+
+    /// A line of the corpus with its bodies, and the parts that must go.
+    fn fill(&mut self, line: &str) -> (String, Vec<String>) {
+        let mut text = String::new();
+        let mut rest = line;
+        while let Some(open) = rest.find('{') {
+            let (before, after) = rest.split_at(open);
+            text.push_str(before);
+            let inner = after[1..].chars().take(6).collect::<String>();
+            let (inner, _) = inner.split_once('}').unwrap_or_default();
+            let (kind, many) = inner.split_once(':').unwrap_or((inner, ""));
+            let made = match many.parse() {
+                Ok(many) => Some(self.letters(kind, many)),
+                Err(_) if kind == "w" => Some(format!("hunt{}er{}", self.letters("l", 3), self.letters("d", 2))),
+                Err(_) => None,
+            };
+            let long = if made.is_some() { inner.len() + 2 } else { 1 };
+            text.push_str(made.as_deref().unwrap_or("{"));
+            rest = &after[long..];
+        }
+        text.push_str(rest);
+        let text = text.replace("\\\\", "\u{1}").replace("\\n", "\n").replace('\u{1}', "\\");
+        let secrets =
+            text.split('«').skip(1).filter_map(|part| part.split_once('»')).map(|(secret, _)| secret.to_owned());
+        (text.replace(['«', '»'], ""), secrets.collect())
+    }
+}
+
+fn corpus(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.starts_with("# ") && !line.is_empty())
+}
+
+/// As it is, and as it stands in a diff.
+fn signed(text: &str) -> [String; 3] {
+    let behind = |sign: &str| text.split('\n').map(|line| format!("{sign}{line}")).collect::<Vec<_>>().join("\n");
+    [text.to_owned(), behind("+"), behind("-")]
+}
+
+#[test]
+fn every_shape_of_the_corpus_goes() {
+    let rows: Vec<&str> = corpus(include_str!("../fixtures/redact/secrets.txt")).collect();
+    assert!(rows.len() >= 250, "{} shapes", rows.len());
+    let mut wrong = Vec::new();
+    for (n, row) in rows.iter().enumerate() {
+        let (name, line) = row.split_once('\t').unwrap();
+        let (text, secrets) = Made(n as u64 + 7).fill(line);
+        assert!(!secrets.is_empty(), "{name} has no secret");
+        for text in signed(&text) {
+            let clean = redact(&text);
+            // Of several lines each must go.
+            let seen = secrets
+                .iter()
+                .flat_map(|secret| secret.split('\n'))
+                .any(|part| clean.contains(part.trim_end_matches('=')));
+            if seen {
+                wrong.push(format!("{name}: {text:?} -> {clean:?}"));
+            }
+            assert_eq!(redact(&clean), clean, "{name}: twice is once");
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), rows.len() * 3, wrong.join("\n"));
+}
+
+#[test]
+fn every_harmless_text_of_the_corpus_stays() {
+    let rows: Vec<&str> = corpus(include_str!("../fixtures/redact/harmless.txt")).collect();
+    assert!(rows.len() >= 250, "{} texts", rows.len());
+    let mut wrong = Vec::new();
+    for row in &rows {
+        for text in signed(&row.replace("\\n", "\n")) {
+            let clean = redact(&text);
+            if clean != text {
+                wrong.push(format!("{text:?} -> {clean:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), rows.len() * 3, wrong.join("\n"));
 }

@@ -28,11 +28,14 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_aops-hook");
 /// A user's configuration with which nothing is done in the background and no audit is drawn.
 pub(crate) const NO_TRACKER: &str = "tracker.command = \"none\"\naudit.rate = 0\n";
 
+const PROJECT: &str = "project";
+
 /// Ends what would never end. No test measures by it: it is far above what a busy machine takes.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) struct Sandbox {
     root: TempDir,
+    project: String,
     variables: Vec<(String, OsString)>,
     sessions: AtomicU32,
 }
@@ -42,13 +45,21 @@ impl Sandbox {
     #[track_caller]
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("aops-").tempdir().unwrap();
-        let sandbox = Self { root, variables: Vec::new(), sessions: AtomicU32::new(0) };
+        let project = PROJECT.to_owned();
+        let sandbox = Self { root, project, variables: Vec::new(), sessions: AtomicU32::new(0) };
         for folder in [sandbox.home(), sandbox.project(), sandbox.data(), sandbox.tmp()] {
             fs::create_dir(folder).unwrap();
         }
         assert_ne!(real_home(), Some(sandbox.home()), "a throwaway home is never the real one");
         let data = sandbox.data();
         sandbox.with("ACA_DATA", data)
+    }
+
+    /// The same with a project of this name.
+    pub(crate) fn named(project: &str) -> Self {
+        let sandbox = Self { project: project.to_owned(), ..Self::new() };
+        fs::rename(sandbox.real_root().join(PROJECT), sandbox.project()).unwrap();
+        sandbox
     }
 
     /// Every child gets this variable too.
@@ -62,7 +73,7 @@ impl Sandbox {
     }
 
     pub(crate) fn project(&self) -> PathBuf {
-        self.real_root().join("project")
+        self.real_root().join(&self.project)
     }
 
     pub(crate) fn data(&self) -> PathBuf {

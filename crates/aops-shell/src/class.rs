@@ -129,11 +129,36 @@ fn touches(line: &Line, simple: &Simple, around: &LineSetting) -> bool {
     if let Some(words) = changed {
         return words.iter().any(|word| paths(word).any(|path| inside(&path)));
     }
-    // Formatters and linters that fix what they find.
+    fixes(name, arguments)
+}
+
+/// Formatters and linters that fix what they find.
+fn fixes(name: &str, arguments: &[Word]) -> bool {
     let fixes = ["--fix", "--write", "--in-place", "--inplace"];
     let formats = name == "cargo" && arguments.first().is_some_and(|word| word.is("fmt") || word.is("fix"));
     arguments.iter().any(|word| fixes.iter().any(|option| word.is(option)))
         || formats && !arguments.iter().any(|word| word.is("--check"))
+}
+
+/// This write is one only because something in it is not known: no part of the line is known to change a file, to stop or
+/// set something on this machine, or to use the repository.
+pub fn is_only_unknown(line: &Line, around: &LineSetting) -> bool {
+    !line.commands.iter().any(|simple| is_known_change(line, simple, around))
+}
+
+fn is_known_change(line: &Line, simple: &Simple, around: &LineSetting) -> bool {
+    if simple.writes.iter().any(|word| !is_nowhere(word)) {
+        return true;
+    }
+    let known = simple.words.first().filter(|word| word.is_firm()).and_then(Word::literal);
+    let Some(name) = known.filter(|_| !simple.function) else { return false };
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let arguments = &simple.words[1..];
+    if matches!((around.listed)(name, arguments), Some(Effect::Write)) {
+        return true;
+    }
+    let changes = commands::changed(name, simple, line).is_some() || edits_in_place(name, arguments);
+    changes || commands::acts(name, simple, line) || fixes(name, arguments)
 }
 
 /// `perl` and `ruby` run code; with `-i` they change their files.

@@ -148,3 +148,13 @@ pub fn changed<'a>(name: &str, simple: &'a Simple, line: &Line) -> Option<Cow<'a
         _ => None,
     }
 }
+
+/// It is known to act on something that is no file, such as a process or the clock, or on something far away.
+pub fn acts(name: &str, simple: &Simple, line: &Line) -> bool {
+    let Some(known) = table::find(name) else {
+        return matches!(name, "pkill" | "killall" | "xkill" | "tmux" | "screen" | "at" | "batch");
+    };
+    let command = invocation(Some(known), name, simple, line);
+    class_of(Some(known), &command) != Ok(Effect::Read)
+        && (name == "git" || matches!(known.touches, Touches::Nothing | Touches::Remote))
+}

@@ -6,7 +6,10 @@
 use super::Level;
 use super::placing::{OwnText, Placing, SCRIPT_COMMAND};
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
+use crate::claude::settings::prefix::with_prefix;
 use crate::claude::settings::{PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line};
+use crate::config::in_force;
+use crate::config::policy::jail::JailLevel;
 use crate::config::problem::position;
 use crate::system::env::Env;
 use crate::system::files::{self, Found};
@@ -46,6 +49,7 @@ impl Plan {
         let new = register(&old, &command).map_err(|error| unreadable(&settings.path, &error))?;
         let in_shell = if level == Level::Project { SCRIPT_IN_SHELL } else { &program };
         let new = add_status_line(&new, &settings.path, in_shell, statusline)?;
+        let new = add_prefix(env, level, new, &settings.path, &program)?;
         let mut placing = Placing::of(env, level, &program, &receipt);
         let owner = (level == Level::Project).then(|| settings.path.clone());
         let texts = to_write(&placing, &receipt)?;
@@ -138,6 +142,17 @@ fn add_status_line(text: &str, path: &Path, command: &str, wanted: bool) -> anyh
             with_status_line(text, command).map_err(|error| unreadable(path, &error))
         }
     }
+}
+
+/// The settings in which the client starts shell commands through us. A project's are also read by people who have no
+/// aops-hook, and their commands would not start at all.
+fn add_prefix(env: &Env, level: Level, text: String, path: &Path, program: &str) -> anyhow::Result<String> {
+    let jail = in_force::load(env, &env.cwd).map(|found| found.policy.jail.level);
+    let wanted = cfg!(target_os = "linux") && level != Level::Project;
+    if !wanted || jail.is_ok_and(|level| level == JailLevel::Off) {
+        return Ok(text);
+    }
+    with_prefix(&text, program).map_err(|error| unreadable(path, &error))
 }
 
 /// The program to register: this one, by its whole path.

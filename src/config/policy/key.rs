@@ -3,6 +3,7 @@
 //! Reads nothing, writes nothing. Invariant: parser, `policy show`, the schema for editors and the page of documentation
 //! all follow from this table; tests hold the last two to it.
 
+use super::jail::{Harness, JailLevel};
 use super::value::{Field, Form, Value};
 use super::{DangerLevel, Interactive, Intervene, Level, ModeLevel, OnPause, Policy, Rehearse};
 use aops_shell::danger::{RULES, Rule};
@@ -119,6 +120,14 @@ fn fields() -> Vec<Key> {
     checkpoint.keep: Form::Whole(1, 1_000), Raise, "checkpoints kept when old ones are collected";
     checkpoint.intervene: Form::OneOf(Intervene::WORDS), Keep,
         "work in which `qa-verifier` found issues is kept and mended, or rolled back and done anew";
+    jail.level: Form::OneOf(JailLevel::WORDS), Raise,
+        "whether the kernel holds shell commands: `auto` where it can, `require` refuses them where it cannot";
+    jail.layer_mb: Form::Whole(16, 1_048_576), Lower, "the largest throwaway layer of one command, in megabytes";
+    jail.test_network: Form::Flag, Lower, "a reviewer's commands have the network";
+    jail.messaging: Form::Flag, Lower, "commands may send messages into sessions of the client";
+    jail.harness: Form::OneOf(Harness::WORDS), Raise,
+        "how hooks and servers are jailed that the client starts with a shell";
+    jail.without: Form::Names, Keep, "programs that run without the jail, each in a line of its own";
     run.claude: Form::Text, Keep, "the client that `run` starts";
     run.notify: Form::Text, Keep, "a command of the shell, started when a run pauses or ends";
     run.on_pause: Form::OneOf(OnPause::WORDS), Raise,

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::policy::ModeLevel;
 use crate::model::phase::Phase;
+use crate::model::profile::Hold;
 use crate::session::growth::{ChangedFile, Growth};
 use crate::session::state::{Sandbox, TaskProgress};
 use crate::text::json;
@@ -42,7 +43,10 @@ fn all() -> Vec<Fact> {
         grows: Some(ChangedFile::default()),
         input: Some(raw()),
         input_sha256: "s".to_owned(),
+        jail: Some(Profile::Trial),
+        jailed: Some(Proof { hold: Hold::Namespaces, profile: Profile::Work, vanished: "v".to_owned() }),
         launched: true,
+        line_sha256: text(),
         marks: Some(map()),
         mode: text(),
         outgrown: text(),
@@ -74,6 +78,7 @@ fn all() -> Vec<Fact> {
         folders: Some(map()),
         foreign: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
+        jail: Some(JailState { hold: Hold::Namespaces, project: "p".to_owned(), trial: true, why: "w".to_owned() }),
         linked: Some(map()),
         marks: Some(map()),
         meant: Some(Prompt::Command),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::profile::Hold;
 use crate::session::growth::ChangedFile;
 use crate::text::json;
 use crate::text::stored::canonical;
@@ -39,6 +40,8 @@ fn full() -> (State, Memory) {
             effect: Some(Effect::Write),
             grows: Some(ChangedFile::default()),
             input_sha256: "s".to_owned(),
+            jail: Some(Profile::Trial),
+            line_sha256: text(),
             prompt_id: text(),
             reason: text(),
             state: CallState::Pending,
@@ -62,6 +65,7 @@ fn full() -> (State, Memory) {
         folders: map(),
         held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
         invocations: BTreeMap::from([("a".to_owned(), 1)]),
+        jail: Some(JailState { hold: Hold::Namespaces, project: "p".to_owned(), trial: true, why: "w".to_owned() }),
         linked: map(),
         marks: map(),
         policy: Some(Box::default()),

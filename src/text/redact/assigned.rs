@@ -6,7 +6,8 @@
 
 use super::look::NameKind::{self, Authorization, Cookie, Password, Secret};
 use super::look::{
-    Name, has_digit, has_sign, is_code, is_mixed, is_path, is_placeholder, is_random, is_varied, promise,
+    Name, has_digit, has_sign, is_code, is_mixed, is_path, is_placeholder, is_random, is_session, is_uuid, is_varied,
+    promise,
 };
 use super::{FoundSecret, credential, token};
 
@@ -14,7 +15,7 @@ use super::{FoundSecret, credential, token};
 const DECIDING: usize = 256;
 
 /// A value, judged by its beginning.
-struct Value {
+pub(super) struct Value {
     from: usize,
     /// Where it ends, or as far as it was measured.
     to: usize,
@@ -38,7 +39,7 @@ fn behind_sign(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
 }
 
 impl Value {
-    fn at(bytes: &[u8], from: usize) -> Option<Self> {
+    pub(super) fn at(bytes: &[u8], from: usize) -> Option<Self> {
         let is_quote = |at: usize| bytes.get(at).is_some_and(|b| matches!(b, b'"' | b'\'' | b'`'));
         match bytes.get(from)? {
             b'"' | b'\'' | b'`' => Some(Self::quoted(bytes, from + 1, false)),
@@ -74,11 +75,11 @@ impl Value {
         Self { from, to, quoted: true, ends: |_| true }
     }
 
-    fn text<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+    pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         &bytes[self.from..self.to]
     }
 
-    fn found(&self, bytes: &[u8], name: &'static str) -> FoundSecret {
+    pub(super) fn found(&self, bytes: &[u8], name: &'static str) -> FoundSecret {
         let to = self.to + bytes[self.to..].iter().take_while(|b| !(self.ends)(**b)).count();
         let known = token::at(bytes, self.from).filter(|token| token.to == to);
         FoundSecret { name: known.map_or(name, |token| token.name), from: self.from, to }
@@ -87,14 +88,15 @@ impl Value {
     /// What comes behind it on its line: nothing, or a remark.
     fn ends_line(&self, bytes: &[u8]) -> bool {
         let after = bytes[self.to..].iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
-        after.is_none_or(|b| matches!(b, b'\n' | b'#'))
+        after.is_none_or(|b| matches!(b, b'\n' | b'#')) || bytes[self.to..].starts_with(b"\\n")
     }
 }
 
 /// Whether the whole of `value` is secret under this name, and what to call it.
 pub(super) fn under(name: &str, value: &str) -> Option<&'static str> {
     let kind = promise(name.as_bytes()).filter(|kind| matches!(kind, Password | Secret))?;
-    in_quotes(kind, value.as_bytes()).then(|| {
+    let is_id = is_session(name.as_bytes()) && is_uuid(value.as_bytes());
+    (!is_id && in_quotes(kind, value.as_bytes())).then(|| {
         let whole = token::at(value.as_bytes(), 0).filter(|found| found.to == value.len());
         whole.map_or(kind.name(), |found| found.name)
     })
@@ -109,11 +111,13 @@ pub(super) fn at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
         Cookie => cookie(bytes, from),
         kind => {
             let value = Value::at(bytes, from)?;
-            let secret = if value.quoted {
-                in_quotes(kind, value.text(bytes))
-            } else {
-                bare(kind, value.text(bytes), &Around::of(bytes, &name, &value, at, floor))
-            };
+            let is_session = name.is_session(bytes) && is_uuid(value.text(bytes));
+            let secret = !is_session
+                && if value.quoted {
+                    in_quotes(kind, value.text(bytes))
+                } else {
+                    bare(kind, value.text(bytes), &Around::of(bytes, &name, &value, at, floor))
+                };
             secret.then(|| value.found(bytes, kind.name()))
         }
     }
@@ -151,11 +155,11 @@ pub(super) fn flag_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecr
     (!prose && !other && in_quotes(kind, text)).then(|| value.found(bytes, kind.name()))
 }
 
-fn least(kind: NameKind) -> usize {
+pub(super) fn least(kind: NameKind) -> usize {
     if kind == Password { 4 } else { 8 }
 }
 
-fn in_quotes(kind: NameKind, value: &[u8]) -> bool {
+pub(super) fn in_quotes(kind: NameKind, value: &[u8]) -> bool {
     let fits = kind == Password || (is_mixed(value) && !is_path(value));
     value.len() >= least(kind) && fits && !value.iter().any(u8::is_ascii_whitespace) && !is_placeholder(value)
 }
@@ -201,11 +205,15 @@ fn bare(kind: NameKind, value: &[u8], around: &Around) -> bool {
 /// `Authorization: Bearer x`: the scheme stays.
 fn authorization(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let from = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
-    let other = || bytes[from..].starts_with(b"token ").then_some(("token ", "authorization", from + 6));
+    let other = || other_scheme(bytes, from).map(|long| ("other ", "authorization", from + long));
     let (scheme, name, from) = credential::scheme(bytes, from).or_else(other).unwrap_or(("", "authorization", from));
     let value = Value::bare(bytes, from, |b| b.is_ascii_whitespace() || b"\"'`,;)\\".contains(&b));
     let text = value.text(bytes);
-    let fits = if scheme.is_empty() { text.len() >= 12 && is_mixed(text) } else { text.len() >= 4 };
+    let fits = match scheme {
+        "" => text.len() >= 12 && is_mixed(text),
+        "other " => text.len() >= 6,
+        _ => text.len() >= 4,
+    };
     (fits && !is_placeholder(text) && !is_code(text)).then(|| value.found(bytes, name))
 }
 
@@ -215,7 +223,58 @@ fn cookie(bytes: &[u8], from: usize) -> Option<FoundSecret> {
     let value = Value::bare(bytes, from, |b| b"\"'`\\\n\r".contains(&b));
     let text = value.text(bytes);
     let first = text.split(|b| *b == b';').next().unwrap_or_default();
+    if !text.split(|b| *b == b';').any(is_login_cookie) {
+        return None;
+    }
     let pair = first.iter().position(|b| *b == b'=').is_some_and(|at| at > 0 && at + 4 < first.len());
     let one = !first.iter().any(u8::is_ascii_whitespace);
     (pair && one && !is_placeholder(text) && !is_code(first)).then(|| value.found(bytes, "cookie"))
+}
+
+/// Of `Authorization`, beside the two that are known anywhere: Okta, GitHub, Discord and their like.
+const SCHEMES: [&[u8]; 12] = [
+    b"token",
+    b"SSWS",
+    b"ApiKey",
+    b"Api-Key",
+    b"Key",
+    b"Bot",
+    b"Splunk",
+    b"GenieKey",
+    b"Digest",
+    b"Negotiate",
+    b"NTLM",
+    b"OAuth",
+];
+
+/// How long the scheme here is, with its blank.
+fn other_scheme(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = &bytes[from..];
+    let is = |scheme: &&[u8]| {
+        rest.len() > scheme.len() && rest[..scheme.len()].eq_ignore_ascii_case(scheme) && rest[scheme.len()] == b' '
+    };
+    SCHEMES.iter().find(|scheme| is(scheme)).map(|scheme| scheme.len() + 1)
+}
+
+/// A cookie that is a login by its name, or too odd to be a setting.
+fn is_login_cookie(pair: &[u8]) -> bool {
+    let Some(sign) = pair.iter().position(|b| *b == b'=') else { return false };
+    let (name, value) = (pair[..sign].trim_ascii().to_ascii_lowercase(), pair[sign + 1..].trim_ascii());
+    let telling = [
+        &b"sess"[..],
+        b"sid",
+        b"auth",
+        b"token",
+        b"csrf",
+        b"xsrf",
+        b"jwt",
+        b"login",
+        b"secret",
+        b"remember",
+        b"key",
+        b"user",
+        b"cf_",
+    ];
+    let says = telling.iter().any(|word| name.windows(word.len()).any(|part| part == *word));
+    says && value.len() >= 4 || value.len() >= 16 && is_mixed(value)
 }

@@ -6,7 +6,7 @@
 
 use super::look::{has_sign, holds_mark, is_code, is_mixed, is_placeholder, is_reference};
 use super::{FoundSecret, token};
-use memchr::memchr;
+use memchr::{memchr, memmem};
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
@@ -89,7 +89,7 @@ fn credential(rest: &[u8]) -> usize {
 }
 
 /// Base64 of `name:password`. No prose decodes to that.
-fn is_login(body: &[u8]) -> bool {
+pub(super) fn is_login(body: &[u8]) -> bool {
     let plain = body.iter().rposition(|b| *b != b'=').map_or(0, |last| last + 1);
     let (mut bits, mut held, mut colon) = (0_u32, 0_u32, false);
     for byte in &body[..plain] {
@@ -129,7 +129,11 @@ pub(super) fn url_at(bytes: &[u8], at: usize) -> Option<FoundSecret> {
     let host = authority.iter().rposition(|b| *b == b'@')?;
     let colon = authority[..host].iter().position(|b| *b == b':')?;
     let password = &authority[colon + 1..host];
-    let known = holds_mark(authority) || is_reference(password);
+    let user = &authority[..colon];
+    let at_home =
+        |host: &[u8]| [&b"localhost"[..], b"127.0.0.1", b"[::1]", b"0.0.0.0"].iter().any(|home| host.starts_with(home));
+    let made_up = is_placeholder(password) || user == password && at_home(&authority[host + 1..]);
+    let known = holds_mark(authority) || is_reference(password) || made_up;
     (!known).then_some(FoundSecret { name: "password", from: start + colon + 1, to: start + host })
 }
 
@@ -164,7 +168,8 @@ const NEAR: usize = 200;
 /// Commands, the options behind which they take a password, and whether the two may or must be one word.
 static SWITCHES: &[(&[&str], &[&str], Glued)] = &[
     (&["mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "7z"], &["-p"], Glued::Must),
-    (&["sshpass", "login"], &["-p"], Glued::May),
+    (&["sshpass", "login", "mongo", "mongosh", "mongodump", "mongorestore", "mongoexport"], &["-p"], Glued::May),
+    (&["openssl"], &["-passin", "-passout", "-pass"], Glued::Word),
     (&["unzip", "zip"], &["-P"], Glued::May),
     (&["redis-cli"], &["-a"], Glued::May),
     (&["ldapsearch"], &["-w"], Glued::May),
@@ -175,6 +180,7 @@ static SWITCHES: &[(&[&str], &[&str], Glued)] = &[
 enum Glued {
     Must,
     May,
+    Word,
     Last,
 }
 
@@ -196,7 +202,7 @@ pub(super) fn option_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSe
     let fits = |known: &str, glued: Glued| match glued {
         Glued::Must => option.len() > known.len() && option.starts_with(known.as_bytes()),
         Glued::May => option.starts_with(known.as_bytes()),
-        Glued::Last => option == known.as_bytes(),
+        Glued::Word | Glued::Last => option == known.as_bytes(),
     };
     let mut rows = SWITCHES
         .iter()
@@ -206,21 +212,29 @@ pub(super) fn option_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSe
     let before = &bytes[floor.max(at.saturating_sub(NEAR))..at];
     let begin = before.iter().rposition(|b| ends_command(*b)).map_or(0, |at| at + 1);
     let words = || before[begin..].split(|b| b.is_ascii_whitespace() || matches!(b, b'/' | b'"' | b'\''));
-    let (_, known, glued) = rows.find(|(names, ..)| words().any(|word| names.iter().any(|n| n.as_bytes() == word)))?;
+    let (_, known, glued) =
+        rows.find(|(names, ..)| words().any(|word| names.iter().any(|n| n.as_bytes() == unsigned(word))))?;
     let from = match glued {
         Glued::Last => last_word(bytes, at + word)?,
         _ if option.len() > known.len() => at + known.len(),
-        Glued::May => next_word(bytes, at + word)?,
+        Glued::May | Glued::Word => next_word(bytes, at + word)?,
         Glued::Must => return None,
     };
     secret(bytes, from)
+}
+
+/// Without the sign of a diff, a prompt or a substitution before it.
+fn unsigned(word: &[u8]) -> &[u8] {
+    let word = memmem::rfind(word, b"\\n").map_or(word, |line| &word[line + 2..]);
+    let signs = word.iter().take_while(|b| matches!(b, b'+' | b'-' | b'$' | b'>' | b'`' | b'(')).count();
+    &word[signs..]
 }
 
 /// At the `w` of `password X`, as `netrc` has it: behind a login.
 pub(super) fn netrc_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     let before = bytes[floor.max(at.saturating_sub(NEAR))..at].strip_suffix(b"pass")?;
     let from = bytes[at..].strip_prefix(b"word").and_then(|_| next_word(bytes, at + 4))?;
-    let mut words = before.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).rev();
+    let mut words = before.split(u8::is_ascii_whitespace).map(unsigned).filter(|word| !word.is_empty()).rev();
     let login = words.nth(1).is_some_and(|word| word == b"login");
     login.then(|| secret(bytes, from)).flatten()
 }

@@ -20,13 +20,18 @@ pub(super) enum NameKind {
 
 /// How names end, `_` and `-` left out.
 #[rustfmt::skip]
-const NAMES: [(&str, NameKind); 26] = [
+const NAMES: [(&str, NameKind); 49] = [
     ("password", Password), ("passwd", Password), ("passphrase", Password), ("pwd", Password), ("pass", Password),
     ("pw", Password), ("secret", Secret), ("token", Secret), ("apikey", Secret), ("accesskey", Secret),
     ("secretkey", Secret), ("privatekey", Secret), ("accountkey", Secret), ("signingkey", Secret),
     ("encryptionkey", Secret), ("masterkey", Secret), ("authkey", Secret), ("sharedkey", Secret),
     ("credential", Secret), ("credentials", Secret), ("sessionid", Secret), ("keydata", Secret),
     ("signature", Secret), ("sig", Secret), ("authorization", Authorization), ("cookie", Cookie),
+    ("pat", Secret), ("applicationkey", Secret), ("appkey", Secret), ("licensekey", Secret), ("subscriptionkey", Secret),
+    ("functionskey", Secret), ("consumerkey", Secret), ("hmackey", Secret), ("jwtkey", Secret), ("passkey", Secret),
+    ("storagekey", Secret), ("deploykey", Secret), ("adminkey", Secret), ("servicekey", Secret), ("rolekey", Secret),
+    ("secretkeybase", Secret), ("passcode", Password), ("writekey", Secret), ("sendkey", Secret), ("integrationkey", Secret),
+    ("routingkey", Secret), ("sasstring", Secret), ("presharedkey", Secret),
 ];
 
 /// The two letters that each of `NAMES` ends in; most names of a program fail here.
@@ -34,7 +39,7 @@ const NAMES: [(&str, NameKind); 26] = [
 fn may_promise(name: &[u8]) -> bool {
     let [.., one, last] = name else { return false };
     matches!(&[one | 0x20, last | 0x20], b"rd" | b"wd" | b"se" | b"ss" | b"et" | b"en" | b"ey" | b"al" | b"ls"
-        | b"id" | b"on" | b"ie" | b"ta" | b"re" | b"ig" | b"pw")
+        | b"id" | b"on" | b"ie" | b"ta" | b"re" | b"ig" | b"pw" | b"at" | b"de" | b"ng")
 }
 
 /// What a name promises. `PWD` and `bypass` promise nothing.
@@ -62,9 +67,14 @@ fn ends(name: &[u8], word: &str, kind: NameKind) -> bool {
     match word {
         // Too short to be the end of a name.
         "sig" | "pw" => name.len() == word.len(),
+        "pat" => name.len() == 3 || matches!(name[name.len() - 4], b'_' | b'-'),
         "pass" => !name[..name.len() - 4].last().is_some_and(u8::is_ascii_alphabetic),
         "pwd" => !name.ends_with(b"PWD") || name.len() > 6,
-        _ => kind != Cookie || name.eq_ignore_ascii_case(b"cookie") || name.eq_ignore_ascii_case(b"set-cookie"),
+        _ if kind == Cookie => {
+            let name = &name[name.iter().take_while(|b| **b == b'-').count()..];
+            name.eq_ignore_ascii_case(b"cookie") || name.eq_ignore_ascii_case(b"set-cookie")
+        }
+        _ => true,
     }
 }
 
@@ -77,7 +87,22 @@ pub(super) struct Name {
 
 const LONGEST_NAME: usize = 64;
 
+/// The id of a session: a login in a web application, and only a number elsewhere.
+pub(super) fn is_session(name: &[u8]) -> bool {
+    ends(name, "sessionid", Secret)
+}
+
+/// `00000000-0000-4000-8000-000000000000`
+pub(super) fn is_uuid(value: &[u8]) -> bool {
+    let fits = |(n, b): (usize, &u8)| if matches!(n, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() };
+    value.len() == 36 && value.iter().enumerate().all(fits)
+}
+
 impl Name {
+    pub(super) fn is_session(&self, bytes: &[u8]) -> bool {
+        is_session(&bytes[self.from..self.to])
+    }
+
     pub(super) fn before(bytes: &[u8], at: usize, floor: usize) -> Option<Self> {
         let text = &bytes[floor..at];
         let mut to = text.len() - text.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
@@ -91,7 +116,9 @@ impl Name {
             return None;
         }
         let long = text[..to].iter().rev().take(LONGEST_NAME).take_while(|b| part(b)).count();
-        let kind = promise(&text[to - long..to])?;
+        // `PWD` is where a shell stands, but not among the parts of a connection.
+        let connects = || text[..to].ends_with(b";PWD").then_some(Password);
+        let kind = promise(&text[to - long..to]).or_else(connects)?;
         Some(Self { from: floor + to - long, to: floor + to, kind })
     }
 
@@ -103,7 +130,14 @@ impl Name {
         let text = &text[..text.len() - blank(text)];
         let text = text.strip_suffix(b"-").unwrap_or(text);
         let text = &text[..text.len() - blank(text)];
-        text.last().map_or(floor == 0, |b| *b == b'\n')
+        // The number of a line, as tools print it; then the sign of a diff.
+        let text = text.strip_suffix("→".as_bytes()).map_or(text, |text| {
+            let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+            &text[..text.len() - digits - blank(&text[..text.len() - digits])]
+        });
+        let text = text.strip_suffix(b"+").or_else(|| text.strip_suffix(b"-")).unwrap_or(text);
+        // A text may stand inside a text.
+        text.last().map_or(floor == 0, |b| matches!(b, b'\n' | b'"')) || text.ends_with(b"\\n")
     }
 }
 
@@ -123,6 +157,34 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     is_reference(value)
         || ["your_", "your-", "xxxx"].into_iter().any(begins)
         || PLACEHOLDERS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
+        || is_made_up(value)
+}
+
+/// Words of values that people make up, and those that may stand beside them.
+const MADE_UP: [&str; 13] = [
+    "test",
+    "testing",
+    "example",
+    "dummy",
+    "fake",
+    "sample",
+    "mock",
+    "placeholder",
+    "changeme",
+    "changeit",
+    "foo",
+    "foobar",
+    "your",
+];
+const BESIDE: [&str; 14] =
+    ["my", "bar", "baz", "token", "key", "api", "secret", "password", "pass", "string", "value", "here", "user", "db"];
+
+/// Written into tests and manuals: `test1234`, `example-key`, `changeme`, `your_api_key_1`.
+fn is_made_up(value: &[u8]) -> bool {
+    let is = |word: &&[u8], list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    let words = || value.split(|b| !b.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    let plain = value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' '));
+    plain && words().any(|word| is(&word, &MADE_UP)) && words().all(|word| is(&word, &MADE_UP) || is(&word, &BESIDE))
 }
 
 /// Names what is somewhere else (`${X}`, `<x>`, `%s`), or is one sign over and over.

@@ -68,7 +68,7 @@ fn logins_and_keys_go() {
         ("%3Dsk-ant-api03-AAAAAAAAAAAAAAAA", "%3D[redacted:anthropic-key]"),
         ("\u{1b}[1;32msk-ant-api03-AAAAAAAAAAAAAAAA", "\u{1b}[1;32m[redacted:anthropic-key]"),
         ("a eyJhbGciOiJI.eyJzdWIiOiIx.c2ln b", "a [redacted:jwt] b"),
-        ("AKIAIOSFODNN7EXAMPLE", "[redacted:aws-key-id]"),
+        ("AKIAIOSFODNN7TESTING", "[redacted:aws-key-id]"),
         (
             "a\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: x.(y)\n\nMII\n-----END RSA PRIVATE KEY-----\nb",
             "a\n[redacted:private-key]\nb",

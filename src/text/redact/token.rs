@@ -88,6 +88,9 @@ pub(super) static TOKENS: &[Token] = tokens! {
     "notion-token", Alnum, 30: "ntn_";
     "notion-token", MixedAlnum, 40: "secret_";
     "atlassian-token", Wide, 40: "ATATT3" "ATCTT3";
+    "bitbucket-token", Alnum, 24: "ATBB";
+    "artifactory-key", Alnum, 50: "AKCp";
+    "mailgun-key", MixedAlnum, 32: "key-";
     "figma-token", Dashed, 30: "figd_";
     "grafana-token", Word, 30: "glsa_";
     "grafana-token", Wide, 40: "glc_";
@@ -132,7 +135,7 @@ impl Of {
             MixedAlnum => some(u8::is_ascii_digit) && some(u8::is_ascii_alphabetic),
             MixedDashed => some(u8::is_ascii_digit) && some(u8::is_ascii_lowercase) && some(u8::is_ascii_uppercase),
             // A longer word is some other word.
-            Upper => body.len() == least,
+            Upper => body.len() == least && !body.ends_with(b"EXAMPLE"),
             Hex => !next.is_some_and(u8::is_ascii_alphanumeric),
             Jwt => {
                 let parts: Vec<_> = body.split(|b| *b == b'.').collect();

@@ -214,6 +214,7 @@ fn set(session: &mut Session, odd: Odd) {
         reason,
         state: CallState::Pending,
         tests: false,
+        ..OpenCall::default()
     }));
 }
 

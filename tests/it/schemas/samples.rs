@@ -9,6 +9,7 @@ use aops_hook::config::policy::check::Moment;
 use aops_hook::config::policy::{ModeLevel, Policy};
 use aops_hook::model::call::{CallKey, CallState, Effect, ToolResult};
 use aops_hook::model::phase::Phase;
+use aops_hook::model::profile::{Hold, JailState, Profile, Proof};
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
     Blocked, Checked, Concluded, Fact, Opened, Previous, Recovered, Reported, Said, Seen, Snapshot, Staged, Starts,
@@ -78,6 +79,8 @@ fn calls() -> Vec<OpenCall> {
         effect: Some(Effect::Write),
         grows: Some(changed()),
         input_sha256: digest(),
+        jail: Some(Profile::Trial),
+        line_sha256: Some(digest()),
         prompt_id: some(),
         reason: some(),
         state: CallState::Pending,
@@ -88,6 +91,8 @@ fn calls() -> Vec<OpenCall> {
         deferred: false,
         effect: None,
         grows: None,
+        jail: None,
+        line_sha256: None,
         prompt_id: None,
         reason: None,
         tests: false,
@@ -226,6 +231,18 @@ fn unheld() -> ModeAsked {
     ModeAsked { asked: text(), level: None, refused: None }
 }
 
+fn jail() -> JailState {
+    JailState { hold: Hold::Namespaces, project: text(), trial: true, why: text() }
+}
+
+fn unjailed() -> JailState {
+    JailState { trial: false, why: String::new(), ..jail() }
+}
+
+fn proof() -> Proof {
+    Proof { hold: Hold::Namespaces, profile: Profile::Work, vanished: text() }
+}
+
 fn memory() -> Memory {
     Memory {
         agentless: some(),
@@ -244,6 +261,7 @@ fn memory() -> Memory {
         folders: map(),
         held: held(),
         invocations: BTreeMap::from([("critic".to_owned(), 1)]),
+        jail: Some(jail()),
         linked: map(),
         marks: map(),
         policy: policy(),
@@ -280,6 +298,7 @@ fn calm() -> Memory {
         agentless: None,
         chosen: None,
         client: None,
+        jail: None,
         baseline_sha256: None,
         run: None,
         shadowed: None,
@@ -349,11 +368,15 @@ pub(crate) fn states() -> Vec<Value> {
         let ledger = Some(Witness { memory, ..witness.clone() });
         State { digest: Some(digest()), ledger, ..state }
     };
-    [(state(), memory()), (bare(), calm()), (waiting, Memory { chosen: Some(unheld()), ..calm() })]
-        .map(on_disk)
-        .iter()
-        .map(|state| serde_json::to_value(state).unwrap())
-        .collect()
+    [
+        (state(), memory()),
+        (bare(), calm()),
+        (waiting, Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..calm() }),
+    ]
+    .map(on_disk)
+    .iter()
+    .map(|state| serde_json::to_value(state).unwrap())
+    .collect()
 }
 
 fn seen() -> Seen {
@@ -373,6 +396,7 @@ fn seen() -> Seen {
         folders: Some(map()),
         foreign: some(),
         held: Some(held()),
+        jail: Some(jail()),
         linked: Some(map()),
         marks: Some(map()),
         meant: Some(Prompt::Command),
@@ -409,7 +433,10 @@ fn step() -> Step {
         grows: Some(changed()),
         input: Some(raw()),
         input_sha256: digest(),
+        jail: Some(Profile::Trial),
+        jailed: Some(proof()),
         launched: true,
+        line_sha256: Some(digest()),
         marks: Some(map()),
         mode: some(),
         outgrown: some(),
@@ -444,6 +471,7 @@ fn unseen() -> Seen {
         run: None,
         baseline: None,
         baseline_sha256: None,
+        jail: None,
         linked: None,
         held: None,
         meant: None,
@@ -502,7 +530,10 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         plan: None,
         tests: false,
         input: None,
+        jail: None,
+        jailed: None,
         launched: false,
+        line_sha256: None,
         marks: None,
         mode: None,
         prompt_id: None,
@@ -520,9 +551,11 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Open(open),
         Fact::Event(unseen()),
         Fact::Event(seen()),
+        Fact::Event(Seen { jail: Some(unjailed()), ..unseen() }),
         Fact::Call(unstepped()),
         Fact::Call(Step { grown: Some(short()), ..unstepped() }),
         Fact::Call(step()),
+        Fact::Call(Step { jailed: Some(Proof { vanished: String::new(), ..proof() }), ..unstepped() }),
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
         Fact::Verdict(Reported { finding: Some(AgentReport::default()), ..reported() }),
@@ -546,7 +579,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Snapshot(Box::new(Snapshot { memory: memory(), state: state() })),
         Fact::Snapshot(Box::new(Snapshot { memory: calm(), state: bare() })),
         Fact::Snapshot(Box::new(Snapshot {
-            memory: Memory { chosen: Some(unheld()), ..memory() },
+            memory: Memory { chosen: Some(unheld()), jail: Some(unjailed()), ..memory() },
             state: State { task: Some(Task::default()), ..state() },
         })),
     ];

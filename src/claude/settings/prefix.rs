@@ -1,0 +1,121 @@
+//! The variable in a settings file's `env` through which the client starts shell commands with us.
+//!
+//! Reads text, gives text. Invariants: a foreign program that was named there goes on being called, inside of the jail;
+//! removing ours gives its name back.
+
+use super::edit::{self, JsonPart, member, parts};
+use super::{PROGRAM, Unreadable, check, expect};
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// The client runs its value with the whole command as one more argument; it cuts the value before its last ` -`.
+const NAME: &str = "CLAUDE_CODE_SHELL_PREFIX";
+/// Where the foreign program stands that was there before us.
+const CHAINED: &str = "AOPS_SHELL_PREFIX";
+const OPTION: &str = "--shell";
+
+/// The value that makes the client call this program.
+pub fn shell_prefix(command: &str) -> String {
+    format!("{command} {OPTION}")
+}
+
+/// The program that a value of the variable runs is ours.
+pub fn is_ours(value: &str) -> bool {
+    let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
+    let program = program.strip_suffix(" shell").unwrap_or(program);
+    program.rsplit('/').next() == Some(PROGRAM)
+}
+
+/// The value in a settings text.
+pub fn found(text: &str) -> Option<String> {
+    let root = check(text).ok()?;
+    let env = member(text, &root, "env")?;
+    string(text, &member(text, &env.value, NAME)?)
+}
+
+fn string(text: &str, part: &JsonPart) -> Option<String> {
+    serde_json::from_str(&text[part.value.clone()]).ok()
+}
+
+/// The text in which the variable names us.
+pub fn with_prefix(text: &str, command: &str) -> Result<String, Unreadable> {
+    let root = check(text)?;
+    let value = shell_prefix(command);
+    let Some(env) = member(text, &root, "env") else {
+        let all: Map<String, Value> = [(NAME.to_owned(), Value::String(value))].into_iter().collect();
+        return Ok(edit::append(text, &root, &root, Some("env"), &all));
+    };
+    expect(text, &env.value, '{', "`env` must be an object")?;
+    let Some(part) = member(text, &env.value, NAME) else {
+        return Ok(edit::append(text, &root, &env.value, Some(NAME), &value));
+    };
+    match string(text, &part) {
+        Some(known) if known == value => Ok(text.to_owned()),
+        Some(known) if is_ours(&known) => Ok(edit::replace(text, &root, &part.value, &value)),
+        foreign => {
+            let text = edit::replace(text, &root, &part.value, &value);
+            let (root, env) = whole(&text)?;
+            Ok(edit::append(&text, &root, &env, Some(CHAINED), &foreign.unwrap_or_default()))
+        }
+    }
+}
+
+fn whole(text: &str) -> Result<(Range<usize>, Range<usize>), Unreadable> {
+    let root = check(text)?;
+    let env = member(text, &root, "env").map_or(root.clone(), |part| part.value);
+    Ok((root, env))
+}
+
+/// The text without us. An `env` that becomes empty goes too, unless it was there before.
+pub(super) fn without_prefix(text: &str, had_env: bool) -> String {
+    let root = edit::document(text);
+    let top = parts(text, &root);
+    let Some(n) = top.iter().rposition(|part| part.name == "env") else { return text.to_owned() };
+    let held = parts(text, &top[n].value);
+    let at = |name: &str| held.iter().rposition(|part| part.name == name);
+    let Some(ours) = at(NAME).filter(|at| string(text, &held[*at]).is_some_and(|value| is_ours(&value))) else {
+        return text.to_owned();
+    };
+    if let Some(chained) = at(CHAINED) {
+        let foreign = string(text, &held[chained]).unwrap_or_default();
+        let (first, then) = (held[ours].value.clone(), edit::without(text, &top[n].value, &held, chained));
+        // What stands before the removed part has not moved.
+        let place = if ours < chained { first } else { parts(&then, &edit::document(&then))[n].value.clone() };
+        if ours < chained {
+            return edit::replace(&then, &edit::document(&then), &place, &foreign);
+        }
+        let held = parts(&then, &place);
+        let part = held.iter().rfind(|part| part.name == NAME);
+        return part.map_or(then.clone(), |part| edit::replace(&then, &edit::document(&then), &part.value, &foreign));
+    }
+    if held.len() == 1 && !had_env {
+        return edit::without(text, &root, &top, n);
+    }
+    edit::without(text, &top[n].value, &held, ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_is_set_chained_and_given_back() {
+        for before in [
+            "{}\n",
+            "{\"model\": \"x\"}",
+            "{\n  \"env\": {\n    \"A\": \"1\"\n  }\n}\n",
+            "{\"env\":{}}",
+            "{\n  \"env\": {\n    \"CLAUDE_CODE_SHELL_PREFIX\": \"/opt/log it.sh\",\n    \"B\": \"2\"\n  },\n  \"x\": 1\n}\n",
+        ] {
+            let after = with_prefix(before, "/a b/aops-hook").unwrap();
+            assert_eq!(found(&after).as_deref(), Some("/a b/aops-hook --shell"), "{after}");
+            assert_eq!(with_prefix(&after, "/a b/aops-hook").unwrap(), after);
+            let moved = with_prefix(&after, "/c/aops-hook").unwrap();
+            assert_eq!(found(&moved).as_deref(), Some("/c/aops-hook --shell"));
+            assert_eq!(without_prefix(&after, before.contains("env")), before);
+            assert_eq!(without_prefix(before, true), before);
+        }
+        assert!(with_prefix("{\"env\": 3}", "/c/aops-hook").is_err());
+        assert!(is_ours("/x/aops-hook shell") && is_ours("aops-hook") && !is_ours("/x/other -aops-hook"));
+    }
+}

@@ -1,0 +1,88 @@
+//! Refuses what the jail must hold and cannot, and says which lines can be tried in it.
+//!
+//! Reads what the session's start found out about the kernel; writes nothing. Invariants: where nothing holds, nothing
+//! passes that would not pass otherwise; a command that is thrown away is no work. Way out: each refusal names it.
+
+use super::Context;
+use crate::config::policy::jail::JailLevel;
+use crate::model::call::ToolCall;
+use crate::model::event::{Event, EventKind};
+use crate::model::profile::JailState;
+use crate::model::verdict::Verdict;
+use crate::session::fold::Session;
+use crate::text::template::one_line;
+
+const GATE: &str = "jail";
+
+pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
+    match event.kind {
+        EventKind::PreToolUse => event.call.as_ref().map_or_else(Verdict::pass, |call| before(session, call, context)),
+        EventKind::PostToolUse | EventKind::PostToolUseFailure => after(session, context),
+        _ => Verdict::pass(),
+    }
+}
+
+/// The tools whose commands the client starts through us.
+pub fn runs_shell(call: &ToolCall) -> bool {
+    matches!(call.key.tool.as_str(), "Bash" | "Monitor")
+}
+
+pub fn is_on(session: &Session) -> bool {
+    session.memory.jail.as_ref().is_some_and(JailState::is_on)
+}
+
+fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
+    if !runs_shell(call) {
+        return Verdict::pass();
+    }
+    if !is_on(session) {
+        let required = session.policy().jail.level == JailLevel::Require;
+        let why =
+            session.memory.jail.as_ref().map_or("the client does not start commands through us", |jail| &jail.why);
+        let words = format!(
+            "the jail is required here and does not hold: {}\nhint: ask the user to run `aops-hook doctor`, which names the way out; reading with Read and Grep is free",
+            one_line(why, 200)
+        );
+        return if required { Verdict::deny(GATE, words) } else { Verdict::pass() };
+    }
+    match context.call.as_ref().and_then(|seen| seen.unjailed.as_deref()) {
+        Some(program) if !is_alone(context) => Verdict::deny(
+            GATE,
+            format!(
+                "`{program}` cannot run inside the jail, and the rest of this line must\nhint: run `{program} …` as a line of its own"
+            ),
+        ),
+        _ => Verdict::pass(),
+    }
+}
+
+fn is_alone(context: &Context) -> bool {
+    context.call.as_ref().is_some_and(|seen| seen.alone)
+}
+
+/// What a command left behind: its proof, or that there is none.
+fn after(session: &Session, context: &Context) -> Verdict {
+    let ended = &context.ended;
+    if let Some(proof) = ended.jailed.as_ref().filter(|proof| !proof.vanished.is_empty()) {
+        return Verdict::context(GATE, proof.vanished.clone());
+    }
+    if !ended.unproven {
+        return Verdict::pass();
+    }
+    let then = if blocks(session) { "; the session is blocked" } else { "" };
+    let words = format!(
+        "a command ran without the jail that this session has{then}\nhint: look whether a file sets `CLAUDE_CODE_SHELL_PREFIX` anew"
+    );
+    Verdict::notice(GATE, words)
+}
+
+/// A command without proof is a block where every step is held.
+pub fn blocks(session: &Session) -> bool {
+    session.mode() == crate::config::policy::ModeLevel::Strict
+}
+
+/// This line would be refused by its words alone because it is not known, and can be thrown away instead.
+pub fn tries(session: &Session, context: &Context) -> bool {
+    let holds = session.memory.jail.as_ref().is_some_and(|jail| jail.is_on() && jail.trial);
+    holds && context.call.as_ref().is_some_and(|seen| seen.unknown && !seen.alone)
+}

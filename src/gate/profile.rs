@@ -1,0 +1,28 @@
+//! Decides how a shell command is jailed.
+//!
+//! Reads the session and what the call does; writes nothing. Invariant: only where changes are refused by their words is a
+//! command thrown away or kept from writing.
+
+use super::jail::{is_on, runs_shell, tries};
+use super::{Context, sandbox};
+use crate::model::call::Effect;
+use crate::model::event::Event;
+use crate::model::profile::Profile;
+use crate::session::fold::Session;
+
+/// How the command of this call is to be jailed; nothing where none is.
+pub fn of_call(session: &Session, event: &Event, context: &Context) -> Option<Profile> {
+    let (call, seen) = (event.call.as_ref()?, context.call.as_ref()?);
+    if !is_on(session) || !runs_shell(call) {
+        return None;
+    }
+    let trial = session.memory.jail.as_ref().is_some_and(|jail| jail.trial);
+    let reviews = event.by_our_agent().is_some();
+    Some(match seen.effect {
+        _ if seen.alone => Profile::None,
+        Effect::Read if reviews || sandbox::is_held(session, event, context) => Profile::Read,
+        Effect::Write | Effect::Close | Effect::Spawn if reviews && trial => Profile::Trial,
+        _ if tries(session, context) && sandbox::is_held(session, event, context) => Profile::Trial,
+        _ => Profile::Work,
+    })
+}

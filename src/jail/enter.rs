@@ -1,0 +1,93 @@
+//! What the kernel offers here, and the way into it.
+//!
+//! Tries in a child process, so this one stays as it is; `enter` changes this process for good.
+
+pub use super::kernel::{become_program, close_on_exec};
+use super::kernel::{in_child, leave};
+pub use super::layer::Layers;
+use super::plan::Ground;
+use super::{landlock, namespaces};
+use crate::model::profile::{Hold, JailState, Profile};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// Puts this process into the profile. After an error nothing may be run in it.
+pub fn enter(hold: Hold, profile: Profile, ground: &Ground, cwd: &Path) -> Result<Option<Layers>, String> {
+    match hold {
+        Hold::Namespaces => namespaces::enter(&ground.plan(profile), cwd),
+        Hold::Landlock => landlock::enter(profile, ground).map(|()| None),
+        Hold::Words => Ok(None),
+    }
+}
+
+/// The last step before the command.
+pub fn lock(hold: Hold, cwd: &Path) -> Result<(), String> {
+    if hold == Hold::Namespaces { namespaces::lock(cwd) } else { Ok(()) }
+}
+
+fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Result<(), String> {
+    if profile == Profile::Trial
+        && let Some(why) = foreign_owner(ground)
+    {
+        return Err(why);
+    }
+    answer_of_child(|| {
+        enter(hold, profile, ground, &ground.project)?;
+        lock(hold, &ground.project)
+    })
+}
+
+/// Each means by name, and whether it holds for this project.
+pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
+    vec![
+        ("namespaces", try_out(Hold::Namespaces, Profile::Work, ground)),
+        ("throwaway layers", try_out(Hold::Namespaces, Profile::Trial, ground)),
+        ("Landlock", try_out(Hold::Landlock, Profile::Work, ground)),
+    ]
+}
+
+/// What holds for this project, found out by trying.
+pub fn what_holds(ground: &Ground) -> JailState {
+    let project = ground.project.to_string_lossy().into_owned();
+    let tried = |hold, profile| try_out(hold, profile, ground);
+    let why = match tried(Hold::Namespaces, Profile::Trial) {
+        Ok(()) => return JailState { hold: Hold::Namespaces, project, trial: true, why: String::new() },
+        Err(why) => why,
+    };
+    if tried(Hold::Namespaces, Profile::Work).is_ok() {
+        return JailState { hold: Hold::Namespaces, project, trial: false, why };
+    }
+    match tried(Hold::Landlock, Profile::Work) {
+        Ok(()) => JailState { hold: Hold::Landlock, project, trial: false, why },
+        Err(also) => JailState { hold: Hold::Words, project, trial: false, why: format!("{why}; {also}") },
+    }
+}
+
+/// A layer of an ordinary user cannot hold files of a user or group that has no number in it.
+fn foreign_owner(ground: &Ground) -> Option<String> {
+    let stat = rustix::fs::stat(&ground.project).ok().filter(|_| !ground.root)?;
+    let own = stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_gid == rustix::process::getegid().as_raw();
+    (!own).then(|| "the project belongs to another user or group, which a throwaway layer cannot hold".to_owned())
+}
+
+/// Runs this in a child; an error comes back in words.
+fn answer_of_child(work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let pipe = |error: io::Error| format!("pipe: {error}");
+    let (mut answer, mut words) = io::pipe().map_err(pipe)?;
+    let code = in_child(|| match work() {
+        Ok(()) => leave(0),
+        Err(why) => {
+            let _ = words.write_all(why.as_bytes());
+            1
+        }
+    });
+    drop(words);
+    let mut why = String::new();
+    let _ = answer.read_to_string(&mut why);
+    match code {
+        Ok(0) => Ok(()),
+        Ok(_) if why.is_empty() => Err("it was killed".to_owned()),
+        Ok(_) => Err(why),
+        Err(error) => Err(format!("fork: {error}")),
+    }
+}

@@ -1,0 +1,134 @@
+//! The few calls of the kernel that no safe crate offers.
+//!
+//! Changes this process alone. Invariant: `fork` is called only while the process has one thread.
+
+use rustix::process::{Pid, WaitOptions, waitpid};
+use std::convert::Infallible;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+fn done(result: i64) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Namespaces of our own: `libc::CLONE_NEW*`.
+pub(super) fn unshare(flags: i32) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "rustix has it, but not as a safe call")]
+    // SAFETY: only namespaces are unshared, never the table of files.
+    done(unsafe { libc::unshare(flags) }.into())
+}
+
+/// Makes the mount behind this descriptor, and those below it, read-only or writable.
+pub(super) fn set_writable(mount: BorrowedFd, writable: bool, recursive: bool) -> io::Result<()> {
+    // SAFETY: all zero is a value of this plain struct.
+    #[expect(unsafe_code, reason = "rustix has no mount_setattr")]
+    let mut attributes: libc::mount_attr = unsafe { std::mem::zeroed() };
+    let flag = libc::MOUNT_ATTR_RDONLY;
+    if writable {
+        attributes.attr_clr = flag;
+    } else {
+        attributes.attr_set = flag;
+    }
+    let how = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    #[expect(unsafe_code, reason = "the same")]
+    // SAFETY: the name ends with a zero byte, and the struct lives as long as the call.
+    done(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            how,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    })
+}
+
+/// Switches the loopback device of our own network on.
+pub(super) fn raise_loopback() -> io::Result<()> {
+    #[expect(unsafe_code, reason = "no safe crate here sets a device's flags")]
+    // SAFETY: the request is a zeroed plain struct with a name that ends with a zero byte; the socket is closed below.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        done(socket.into())?;
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes_with_nul()) {
+            *to = libc::c_char::from_ne_bytes([*from]);
+        }
+        request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_UP).unwrap_or(1);
+        let raised = done(libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request).into());
+        libc::close(socket);
+        raised
+    }
+}
+
+/// Runs this in a child process, which ends with its number, and gives what the child's end said.
+pub(super) fn in_child(work: impl FnOnce() -> u8) -> io::Result<u8> {
+    match fork()? {
+        None => leave(work()),
+        Some(child) => {
+            let ended = loop {
+                match waitpid(Some(child), WaitOptions::empty()) {
+                    Err(rustix::io::Errno::INTR) => {}
+                    ended => break ended?,
+                }
+            };
+            let code = ended.and_then(|(_, status)| status.exit_status());
+            Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+        }
+    }
+}
+
+/// A second process; nothing is returned to it.
+pub(super) fn fork() -> io::Result<Option<Pid>> {
+    #[expect(unsafe_code, reason = "no safe crate forks")]
+    // SAFETY: there is one thread, so no lock is left taken in the child.
+    let pid = unsafe { libc::fork() };
+    done(pid.into())?;
+    Ok(Pid::from_raw(pid))
+}
+
+/// Ends this process without running anything more.
+pub(super) fn leave(code: u8) -> ! {
+    #[expect(unsafe_code, reason = "the end of a forked process")]
+    // SAFETY: it does not return.
+    unsafe {
+        libc::_exit(code.into())
+    }
+}
+
+/// From here on no file but the three standard streams reaches the next program.
+pub fn close_on_exec() {
+    #[expect(unsafe_code, reason = "no safe crate offers it")]
+    // SAFETY: it touches no memory.
+    let _ = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}
+
+/// This process becomes another program; returns only if that fails.
+pub fn become_program(path: &CStr, words: &[CString], variables: &[CString]) -> io::Result<Infallible> {
+    let ended = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+    let (words, variables): (Vec<_>, Vec<_>) = (ended(words), ended(variables));
+    #[expect(unsafe_code, reason = "std would reset signals that the program must inherit")]
+    // SAFETY: both lists end with a null pointer and outlive the call.
+    unsafe {
+        libc::execve(path.as_ptr(), words.as_ptr(), variables.as_ptr());
+    }
+    Err(io::Error::last_os_error())
+}
+
+/// In a forked process: closes these, so that their readers do not wait for it.
+pub(super) fn close_copies(files: &[i32]) {
+    for file in files {
+        #[expect(unsafe_code, reason = "the owner of the file is the process that forked")]
+        // SAFETY: a forked process uses none of them afterwards, and ends without dropping their owners.
+        unsafe {
+            libc::close(*file);
+        }
+    }
+}
+
+/// A name for an open file, whatever lies over its path by now.
+pub(super) fn by_number(file: &impl AsRawFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}

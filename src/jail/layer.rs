@@ -1,0 +1,161 @@
+//! Throwaway layers: overlays whose upper folders lie in one bounded temporary file system, which is gone with its last
+//! process.
+//!
+//! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
+//! however they end.
+
+use super::kernel::{by_number, close_copies, fork, leave};
+use super::plan::Plan;
+use super::receipt::Receipt;
+use crate::model::profile::Proof;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fchmod, fchown, fstat, mkdirat, openat};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, pidfd_open, set_dumpable_behavior};
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// The temporary file system is made over this folder, used by number, and taken off again. No place lies below it.
+const PLACE: &str = "/proc/tty";
+/// Entries of a layer that are looked at for the line about it, and names in that line.
+const MOST_ENTRIES: usize = 20_000;
+const MOST_NAMES: usize = 5;
+
+pub struct Layers {
+    disk: OwnedFd,
+    /// The covered folder, and its upper folder.
+    upper: Vec<(PathBuf, OwnedFd)>,
+    project: PathBuf,
+    layer_mb: u64,
+}
+
+fn open(at: impl AsFd, name: &str) -> Result<OwnedFd, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(at, name, flags, Mode::empty()).map_err(|error| format!("layer: {error}"))
+}
+
+impl Layers {
+    pub(super) fn new(plan: &Plan) -> Result<Self, String> {
+        let options = CString::new(format!("size={}m,mode=0700", plan.layer_mb)).unwrap_or_default();
+        mount("aops-layer", PLACE, "tmpfs", MountFlags::NODEV, &*options)
+            .map_err(|error| format!("temporary file system: {error}"))?;
+        let disk = open(CWD, PLACE)?;
+        Ok(Self { disk, upper: Vec::new(), project: plan.project.clone(), layer_mb: plan.layer_mb })
+    }
+
+    /// What is changed below this folder from now on goes into a layer of its own.
+    pub(super) fn cover(&mut self, path: &Path, original: &OwnedFd) -> Result<(), String> {
+        let (above, work) = (format!("u{}", self.upper.len()), format!("w{}", self.upper.len()));
+        for name in [&above, &work] {
+            mkdirat(&self.disk, name, Mode::RWXU).map_err(|error| format!("layer: {error}"))?;
+        }
+        let (upper, work) = (open(&self.disk, &above)?, open(&self.disk, &work)?);
+        let like = fstat(original).map_err(|error| format!("layer: {error}"))?;
+        // The covered folder looks like its upper one. An owner who has no number here cannot be given.
+        let (user, group) = (rustix::fs::Uid::from_raw(like.st_uid), rustix::fs::Gid::from_raw(like.st_gid));
+        let _ = fchown(&upper, Some(user), Some(group));
+        let _ = fchmod(&upper, Mode::from_raw_mode(like.st_mode));
+        let (lower, upper_name, work) = (by_number(original), by_number(&upper), by_number(&work));
+        let options = format!("lowerdir={lower},upperdir={upper_name},workdir={work},userxattr");
+        let options = CString::new(options).unwrap_or_default();
+        mount("overlay", path, "overlay", MountFlags::empty(), &*options)
+            .map_err(|error| format!("overlay: {error}"))?;
+        self.upper.push((path.to_owned(), upper));
+        Ok(())
+    }
+
+    /// Takes the temporary file system out of sight; the overlays keep it.
+    pub(super) fn detach() -> Result<(), String> {
+        unmount(PLACE, UnmountFlags::DETACH).map_err(|error| format!("layer: {error}"))
+    }
+
+    /// Lets a process of its own wait for the end of this one and write down what vanished with it.
+    pub fn report(self, mut receipt: Receipt, mut proof: Proof) {
+        // No command may look into that process: its files are outside of the jail.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        let Ok(command) = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) else { return };
+        let first = fork();
+        let Ok(None) = first else {
+            if let Ok(Some(child)) = first {
+                wait_for(child);
+            }
+            return;
+        };
+        // A grandchild: the shell must not find a child that it did not start.
+        if let Ok(None) = fork() {
+            let _ = rustix::process::setsid();
+            close_copies(&[0, 1, 2]);
+            let mut ended = [PollFd::new(&command, PollFlags::IN)];
+            while matches!(poll(&mut ended, None), Err(rustix::io::Errno::INTR)) {}
+            proof.vanished = self.describe();
+            let _ = receipt.write(&proof);
+        }
+        leave(0);
+    }
+
+    /// `3 files changed in a throwaway layer and are gone: target/…, x.txt`, with a word about a layer that is full.
+    fn describe(&self) -> String {
+        let mut found = Changed::default();
+        for (path, upper) in &self.upper {
+            if let (Ok(inside), Ok(folder)) = (path.strip_prefix(&self.project), open(upper, ".")) {
+                found.walk(&folder, inside, 0);
+            }
+        }
+        let mut words = found.words();
+        if rustix::fs::fstatvfs(&self.disk).is_ok_and(|disk| disk.f_bavail * 100 < disk.f_blocks) {
+            let full = format!("the throwaway layer was full: {} MB, `[jail] layer_mb`", self.layer_mb);
+            words = if words.is_empty() { full } else { format!("{words}; {full}") };
+        }
+        words
+    }
+}
+
+fn wait_for(child: Pid) {
+    let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
+}
+
+/// What is in the upper folders of the project.
+#[derive(Default)]
+struct Changed {
+    files: usize,
+    names: Vec<String>,
+}
+
+impl Changed {
+    fn walk(&mut self, folder: &OwnedFd, inside: &Path, depth: usize) {
+        let Ok(items) = Dir::read_from(folder) else { return };
+        for item in items.flatten() {
+            let name = item.file_name().to_string_lossy().into_owned();
+            if name == "." || name == ".." || self.files >= MOST_ENTRIES {
+                continue;
+            }
+            let path = inside.join(&name);
+            if item.file_type() == FileType::Directory {
+                let before = self.files;
+                if let Some(below) = open(folder, &name).ok().filter(|_| depth < 64) {
+                    self.walk(&below, &path, depth + 1);
+                }
+                if depth == 0 && self.files > before {
+                    self.names.push(format!("{}/…", path.display()));
+                }
+            } else {
+                self.files += 1;
+                self.names.extend((depth == 0).then(|| path.display().to_string()));
+            }
+        }
+    }
+
+    fn words(mut self) -> String {
+        if self.files == 0 {
+            return String::new();
+        }
+        self.names.sort();
+        let more = self.names.len().saturating_sub(MOST_NAMES);
+        self.names.truncate(MOST_NAMES);
+        let count = if self.files >= MOST_ENTRIES { format!("{MOST_ENTRIES} or more") } else { self.files.to_string() };
+        let (files, are) = if self.files == 1 { ("file", "is") } else { ("files", "are") };
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{count} {files} changed in a throwaway layer and {are} gone: {}{more}", self.names.join(", "))
+    }
+}

@@ -1,0 +1,25 @@
+//! The jail: the kernel holds what the gates decided about a shell command.
+//!
+//! The client starts every command through `aops-hook shell`, which looks up what the gates said, enters namespaces of its
+//! own (or Landlock, where those are forbidden) and becomes the shell. Invariants: a command never runs with less than what
+//! was decided for it, or it does not run; nothing is left behind when its last process has ended.
+
+pub mod plan;
+pub mod line;
+pub mod receipt;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
+mod layer;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
+pub mod enter;
+#[cfg(not(target_os = "linux"))]
+pub mod elsewhere;
+pub mod shell;
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere as enter;

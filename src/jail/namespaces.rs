@@ -1,0 +1,208 @@
+//! Enters a plan with user and mount namespaces.
+//!
+//! Changes this process alone: its namespaces, mounts, capabilities and working directory. Invariants: an ordinary user
+//! keeps its ids and gets no capability; the superuser goes on in a second user namespace, in which the mounts are locked;
+//! after an error the process must not run the command.
+
+use super::kernel::{by_number, close_copies, fork, in_child, raise_loopback, set_writable, unshare};
+use super::layer::Layers;
+use super::plan::{Place, Plan, Way};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change};
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What a superuser keeps: the right to use files as before. What changes mounts, devices or the kernel goes.
+const KEPT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETFCAP)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID);
+const LAST_CAPABILITY: u32 = 40;
+
+/// An error with what was tried.
+fn tried<T, E: Into<io::Error>>(what: &str, done: Result<T, E>) -> Result<T, String> {
+    done.map_err(|error| format!("{what}: {}", error.into()))
+}
+
+/// The process is in the jail afterwards, except that a superuser must still `lock`. Gives the layers, if there are any.
+pub(super) fn enter(plan: &Plan, cwd: &Path) -> Result<Option<Layers>, String> {
+    let network = if plan.own_network { libc::CLONE_NEWNET } else { 0 };
+    let root = rustix::process::geteuid().is_root();
+    // A superuser with all rights needs no user namespace to mount.
+    if !root || unshare(libc::CLONE_NEWNS | network).is_err() {
+        enter_user_namespace(libc::CLONE_NEWNS | network)?;
+    }
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    tried("private mounts", mount_change("/", private))?;
+    if plan.own_network {
+        tried("loopback device", raise_loopback())?;
+    }
+    let places = with_submounts(plan);
+    let opened: Vec<(&Place, OwnedFd)> = places.iter().filter_map(|place| Some((place, look(&place.path)?))).collect();
+    if plan.read_only {
+        let top = look(Path::new("/")).ok_or("`/` cannot be opened")?;
+        tried("read-only mounts", set_writable(top.as_fd(), false, true))?;
+        // Ids are mapped there below; what a superuser could do with it is read-only by its own place.
+        if let Some(proc) = look(Path::new("/proc")) {
+            let _ = set_writable(proc.as_fd(), true, false);
+        }
+    }
+    let mut layers = None;
+    if plan.places.iter().any(|place| place.way == Way::Layer) {
+        layers = Some(Layers::new(plan)?);
+    }
+    for (place, original) in opened {
+        let applied = apply(place, &original, layers.as_mut());
+        applied.or_else(|why| if place.needed { Err(format!("`{}`: {why}", place.path.display())) } else { Ok(()) })?;
+    }
+    if layers.is_some() {
+        Layers::detach()?;
+    }
+    tried("working directory", rustix::process::chdir(cwd))?;
+    Ok(layers)
+}
+
+/// The last step of a superuser: from here on no mount can be undone.
+pub(super) fn lock(cwd: &Path) -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    enter_user_namespace(libc::CLONE_NEWNS)?;
+    for number in 0..=LAST_CAPABILITY {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        if !KEPT.contains(one) {
+            // A kernel that does not know it gives none.
+            let _ = remove_capability_from_bounding_set(one);
+        }
+    }
+    tried("working directory", rustix::process::chdir(cwd))
+}
+
+/// A user namespace with the same ids: all of them for a superuser, its own for any other user.
+fn enter_user_namespace(more: i32) -> Result<(), String> {
+    if rustix::process::geteuid().is_root() && enter_with_all_ids(more)? {
+        return Ok(());
+    }
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    // A superuser without the right to map all ids is in it already.
+    if fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.trim().is_empty()) {
+        tried("user namespace", unshare(libc::CLONE_NEWUSER | more))?;
+    }
+    tried("setgroups", fs::write("/proc/self/setgroups", "deny"))?;
+    tried("uid_map", fs::write("/proc/self/uid_map", format!("{user} {user} 1")))?;
+    tried("gid_map", fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
+}
+
+/// Whether all ids could be mapped. Only a process outside of the namespace may do that: a child writes the maps.
+fn enter_with_all_ids(more: i32) -> Result<bool, String> {
+    let same = |file: &str| -> io::Result<String> {
+        let map = fs::read_to_string(format!("/proc/self/{file}"))?;
+        let ranges = map.lines().filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let (first, count) = (words.next()?, words.nth(1)?);
+            Some(format!("{first} {first} {count}\n"))
+        });
+        Ok(ranges.collect())
+    };
+    let users = tried("uid_map", same("uid_map"))?;
+    let groups = tried("gid_map", same("gid_map"))?;
+    let parent = std::process::id();
+    let (mut ready, mut go) = tried("pipe", io::pipe())?;
+    let (mut answer, mut mapped) = tried("pipe", io::pipe())?;
+    // A grandchild waits for the namespace, so that no child is left to wait for.
+    let forked = in_child(|| {
+        if let Ok(None) = fork() {
+            close_copies(&[go.as_raw_fd()]);
+            let write = |file: &str, map: &str| fs::write(format!("/proc/{parent}/{file}"), map).is_ok();
+            let begun = ready.read_exact(&mut [0]).is_ok();
+            let done = begun && write("uid_map", &users) && write("gid_map", &groups);
+            let _ = mapped.write_all(&[u8::from(done)]);
+        }
+        0
+    });
+    tried("fork", forked)?;
+    drop(mapped);
+    tried("user namespace", unshare(libc::CLONE_NEWUSER | more))?;
+    let _ = go.write_all(&[1]);
+    let mut said = [0];
+    Ok(answer.read_exact(&mut said).is_ok() && said[0] == 1)
+}
+
+/// Other file systems below a layer would be hidden by it: each gets a layer of its own.
+fn with_submounts(plan: &Plan) -> Vec<Place> {
+    let mut places = plan.places.clone();
+    let layers: Vec<PathBuf> =
+        places.iter().filter(|place| place.way == Way::Layer).map(|place| place.path.clone()).collect();
+    if layers.is_empty() {
+        return places;
+    }
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    for line in mounts.split(|byte| *byte == b'\n') {
+        let Some(word) = line.split(|byte| *byte == b' ').nth(4) else { continue };
+        let path = unescaped(word);
+        let below = layers.iter().any(|layer| path.starts_with(layer) && path != *layer);
+        if below && places.iter().all(|place| place.path != path) {
+            places.push(Place { path, way: Way::Layer, needed: false });
+        }
+    }
+    places.sort_by_key(|place| place.path.components().count());
+    places
+}
+
+/// `\040` in the kernel's list is a blank.
+fn unescaped(word: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((byte, after)) = rest.split_first() {
+        let octal = after.get(..3).filter(|_| *byte == b'\\');
+        let code = octal.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(*byte));
+        rest = if code.is_some() { &after[3..] } else { after };
+    }
+    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
+}
+
+fn look(path: &Path) -> Option<OwnedFd> {
+    openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Result<(), String> {
+    let path = place.path.as_path();
+    let bind = || tried("bind", mount_bind_recursive(by_number(original), path));
+    let again = || look(path).ok_or_else(|| "is gone".to_owned());
+    match place.way {
+        Way::Pinned => bind(),
+        Way::Writable => {
+            bind()?;
+            // What was read-only before us stays so.
+            let _ = set_writable(again()?.as_fd(), true, true);
+            Ok(())
+        }
+        Way::ReadOnly => {
+            bind()?;
+            tried("read-only", set_writable(again()?.as_fd(), false, true))
+        }
+        Way::Hidden => hide(path),
+        Way::Layer => match layers {
+            Some(layers) => layers.cover(path, original),
+            None => Err("there is no layer".to_owned()),
+        },
+    }
+}
+
+fn hide(path: &Path) -> Result<(), String> {
+    if !path.is_dir() {
+        return tried("hide", mount_bind("/dev/null", path));
+    }
+    let empty = CString::new("size=4k,mode=0755").unwrap_or_default();
+    tried("hide", mount("none", path, "tmpfs", MountFlags::RDONLY, &*empty))
+}

@@ -1,0 +1,282 @@
+//! The table of profiles: what each does to which part of the file system.
+//!
+//! Looks which folders exist; writes nothing. Invariants: a place that lies deeper is applied later, so it wins; of two
+//! wishes about one place the stricter wins; what guards the session is writable in no profile but `none`.
+
+use crate::gate::guard::{Protected, ProtectedPlace};
+use crate::model::profile::Profile;
+use crate::system::env::Env;
+use rustix::fs::{Access, CWD};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// What becomes of a place, in rising order of strictness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// As it is, but it cannot be renamed or removed.
+    Pinned,
+    /// Changes go into a throwaway layer.
+    Layer,
+    Writable,
+    ReadOnly,
+    Hidden,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub path: PathBuf,
+    pub way: Way,
+    /// Without it the jail does not hold.
+    pub needed: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Everything that is not named below is read-only.
+    pub read_only: bool,
+    /// An empty network with a loopback device of its own.
+    pub own_network: bool,
+    /// By depth.
+    pub places: Vec<Place>,
+    pub layer_mb: u64,
+    pub project: PathBuf,
+}
+
+/// Where everything is.
+#[derive(Clone, Debug, Default)]
+pub struct Ground {
+    pub project: PathBuf,
+    pub home: PathBuf,
+    /// Folders that stay read-only inside of a writable or thrown-away one.
+    pub kept: Vec<PathBuf>,
+    pub temporary: Vec<PathBuf>,
+    pub caches: Vec<PathBuf>,
+    /// The client's own temporary files.
+    pub clients: Vec<PathBuf>,
+    pub protected: Vec<ProtectedPlace>,
+    /// Folders in which a settings file may be missing that could be made.
+    pub settings: Vec<(PathBuf, Vec<&'static str>)>,
+    pub keys: PathBuf,
+    pub root: bool,
+    pub layer_mb: u64,
+    pub network: bool,
+}
+
+/// Folders in the home that tools keep what they can fetch or make again in.
+const CACHES: [&str; 17] = [
+    ".bun",
+    ".cache",
+    ".cargo",
+    ".composer",
+    ".deno",
+    ".gem",
+    ".gradle",
+    ".ivy2",
+    ".local/share/pnpm",
+    ".m2",
+    ".npm",
+    ".nuget",
+    ".pnpm-store",
+    ".rustup",
+    ".sbt",
+    ".yarn",
+    "go",
+];
+/// Variables that name such a folder.
+const CACHE_VARIABLES: [&str; 10] = [
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPATH",
+    "GRADLE_USER_HOME",
+    "PIP_CACHE_DIR",
+    "UV_CACHE_DIR",
+    "XDG_CACHE_HOME",
+    "npm_config_cache",
+];
+/// Sockets of programs that would do something outside of a throwaway layer.
+const SERVICES: [&str; 9] = [
+    "/run/containerd",
+    "/run/crio",
+    "/run/dbus",
+    "/run/docker.sock",
+    "/run/podman",
+    "/run/screen",
+    "/run/snapd.socket",
+    "/run/systemd/private",
+    "/run/user",
+];
+/// What lets the superuser leave any namespace.
+const SYSTEM: [&str; 5] = ["/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys"];
+
+impl Ground {
+    /// `project`: where the session began. `variable`: the environment of the command.
+    pub fn of(env: &Env, project: &Path, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let program = std::env::current_exe().unwrap_or_default();
+        let protected = Protected {
+            home: text(&env.home),
+            config: text(&env.config),
+            user_config: text(&env.user_config),
+            project: text(project),
+            binaries: vec![text(&program)],
+            ..Protected::default()
+        };
+        let absolute = |path: &PathBuf| path.is_absolute() && path.parent().is_some();
+        let uid = rustix::process::getuid().as_raw();
+        let own = variable("TMPDIR").into_iter().filter(absolute);
+        let temporary: Vec<PathBuf> = own.chain(["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from)).collect();
+        let clients = variable("CLAUDE_CODE_TMPDIR").into_iter().filter(absolute);
+        let clients = clients.chain(temporary.iter().map(|folder| folder.join(format!("claude-{uid}")))).collect();
+        let in_home = CACHES.iter().map(|name| env.home.join(name));
+        let named = CACHE_VARIABLES.iter().filter_map(|name| variable(name)).filter(absolute);
+        Self {
+            project: project.to_owned(),
+            home: env.home.clone(),
+            kept: vec![env.home.clone(), env.config.clone(), env.user_config.clone(), env.data.clone()],
+            temporary,
+            caches: in_home.chain(named).collect(),
+            clients,
+            protected: protected.places(),
+            settings: vec![
+                (env.config.clone(), vec!["settings.json"]),
+                (project.join(".claude"), vec!["settings.json", "settings.local.json"]),
+            ],
+            keys: env.config.join("aops/keys"),
+            root: rustix::process::geteuid().is_root(),
+            layer_mb: 0,
+            network: false,
+        }
+    }
+
+    /// What this profile does here.
+    pub fn plan(&self, profile: Profile) -> Plan {
+        let mut wishes = Wishes::default();
+        if self.root && profile != Profile::None {
+            wishes.add_all(SYSTEM.iter().map(Path::new), Way::ReadOnly);
+        }
+        match profile {
+            Profile::None => {}
+            Profile::Work => self.work(&mut wishes),
+            Profile::Read => {
+                wishes.add_all(&self.temporary, Way::Writable);
+                wishes.add(&self.project, Way::ReadOnly, true);
+                self.shut(&mut wishes);
+            }
+            Profile::Trial => {
+                wishes.add(&self.project, Way::Layer, true);
+                wishes.add_all(self.temporary.iter().chain(&self.caches), Way::Layer);
+                wishes.add_all(SERVICES.iter().map(Path::new), Way::Hidden);
+                self.shut(&mut wishes);
+            }
+        }
+        if profile != Profile::None {
+            wishes.add(&self.keys, Way::Hidden, false);
+        }
+        Plan {
+            read_only: profile >= Profile::Read,
+            own_network: profile == Profile::Trial && !self.network,
+            places: wishes.by_depth(),
+            layer_mb: self.layer_mb,
+            project: real(&self.project).unwrap_or_else(|| self.project.clone()),
+        }
+    }
+
+    /// What is read-only inside of temporary folders too, and the client's files, which are not.
+    fn shut(&self, wishes: &mut Wishes) {
+        wishes.add_all(&self.clients, Way::Writable);
+        let project = real(&self.project).unwrap_or_default();
+        for folder in self.kept.iter().filter_map(|folder| real(folder)) {
+            // A home that holds the project is not thrown away with it.
+            if wishes.is_inside(&folder) && folder != project {
+                wishes.add(&folder, Way::ReadOnly, true);
+            }
+        }
+    }
+
+    fn work(&self, wishes: &mut Wishes) {
+        for (folder, names) in &self.settings {
+            if names.iter().any(|name| !folder.join(name).exists()) {
+                self.lock_folder(folder, wishes);
+            }
+        }
+        for place in &self.protected {
+            wishes.add(Path::new(&place.path), Way::ReadOnly, true);
+        }
+        wishes.pin();
+    }
+
+    /// No new file can be made in this folder; what it holds already stays as it is.
+    fn lock_folder(&self, folder: &Path, wishes: &mut Wishes) {
+        let Ok(items) = std::fs::read_dir(folder) else { return };
+        wishes.add(folder, Way::ReadOnly, true);
+        let guarded = |path: &Path| self.protected.iter().any(|place| Path::new(&place.path).starts_with(path));
+        for item in items.flatten().map(|item| item.path()).filter(|path| !guarded(path)) {
+            if item.symlink_metadata().is_ok_and(|meta| meta.is_dir() || meta.is_file()) {
+                wishes.add(&item, Way::Writable, false);
+            }
+        }
+    }
+}
+
+/// What is wanted, by real path.
+#[derive(Default)]
+struct Wishes(BTreeMap<PathBuf, (Way, bool)>);
+
+impl Wishes {
+    fn add(&mut self, path: &Path, way: Way, needed: bool) {
+        let Some(path) = real(path).filter(|path| path.parent().is_some()) else { return };
+        let held = self.0.entry(path).or_insert((way, needed));
+        *held = (held.0.max(way), held.1 || needed);
+    }
+
+    fn add_all<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>, way: Way) {
+        for path in paths {
+            self.add(path.as_ref(), way, false);
+        }
+    }
+
+    fn is_inside(&self, folder: &Path) -> bool {
+        let loose = |way: Way| matches!(way, Way::Writable | Way::Layer);
+        folder.ancestors().any(|above| self.0.get(above).is_some_and(|(way, _)| loose(*way)))
+    }
+
+    /// The folders above each place can be renamed by whoever may write in the folder above them: then another file could
+    /// take the place's name.
+    fn pin(&mut self) {
+        let places: Vec<PathBuf> = self.0.keys().cloned().collect();
+        for place in places {
+            for folder in place.ancestors().skip(1).take_while(|folder| folder.parent().is_some()) {
+                let above = folder.parent().unwrap_or(folder);
+                if !self.0.contains_key(folder) && may_write(above) {
+                    self.0.insert(folder.to_owned(), (Way::Pinned, true));
+                }
+            }
+        }
+    }
+
+    fn by_depth(self) -> Vec<Place> {
+        let place = |(path, (way, needed))| Place { path, way, needed };
+        let mut places: Vec<Place> = self.0.into_iter().map(place).collect();
+        places.sort_by_key(|place| place.path.components().count());
+        places
+    }
+}
+
+fn may_write(folder: &Path) -> bool {
+    rustix::fs::accessat(CWD, folder, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
+}
+
+/// The path as the disk names it; nothing where nothing is there.
+fn real(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok()
+}
+
+/// The file that the client's line writes its working directory to, if it may be one.
+pub fn is_folder_file(path: &Path, temporary: &[PathBuf]) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let named = name.starts_with("claude-") && name.ends_with("-cwd");
+    named && path.parent().is_some_and(|folder| temporary.iter().any(|known| known == folder))
+}

@@ -1,0 +1,94 @@
+//! The proof that a call ran in a jail: one small file per call beside the session's ledger.
+//!
+//! Written by the program around the command before it starts, read and removed when the call has ended. Invariants: a
+//! call has one receipt at most; inside of a jail its folder cannot be written.
+
+use crate::model::profile::Proof;
+use crate::text::sha256::sha256;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const FOLDER: &str = "jail";
+/// How long the end of a call waits for its receipt: one in the background may just be starting.
+const PATIENCE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(5);
+
+#[derive(Debug)]
+pub struct Receipt(File);
+
+/// Begins the receipt of this call; fails where there is one already.
+pub fn begin(session: &Path, call_id: &str, proof: &Proof) -> io::Result<Receipt> {
+    let folder = session.join(FOLDER);
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path(session, call_id))?;
+    // Held until the last word about the call is in it.
+    flock(&file, FlockOperation::LockExclusive)?;
+    let mut receipt = Receipt(file);
+    receipt.write(proof)?;
+    Ok(receipt)
+}
+
+impl Receipt {
+    pub fn write(&mut self, proof: &Proof) -> io::Result<()> {
+        let text = serde_json::to_vec(proof)?;
+        self.0.seek(SeekFrom::Start(0))?;
+        self.0.write_all(&text)?;
+        self.0.set_len(text.len() as u64)
+    }
+}
+
+/// The receipt of a call that has ended, which is removed. `wait`: until nothing more will be added to it.
+pub fn take(session: &Path, call_id: &str, wait: bool) -> Option<Proof> {
+    let (path, until) = (path(session, call_id), Instant::now() + PATIENCE);
+    let read = |path: &Path| {
+        let file = File::open(path).ok()?;
+        if wait && flock(&file, FlockOperation::NonBlockingLockShared).is_err() && Instant::now() < until {
+            return None;
+        }
+        serde_json::from_str(&io::read_to_string(&file).ok()?).ok()
+    };
+    loop {
+        match read(&path) {
+            None if Instant::now() < until => std::thread::sleep(PAUSE),
+            proof => {
+                let _ = fs::remove_file(path);
+                return proof;
+            }
+        }
+    }
+}
+
+/// Removes those of calls that never ended.
+pub fn clear(session: &Path) {
+    let _ = fs::remove_dir_all(session.join(FOLDER));
+}
+
+fn path(session: &Path, call_id: &str) -> PathBuf {
+    session.join(FOLDER).join(&sha256(&[call_id.as_bytes()])[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::profile::{Hold, Profile};
+
+    #[test]
+    fn a_receipt_is_taken_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut proof = Proof { hold: Hold::Namespaces, profile: Profile::Trial, vanished: String::new() };
+        let mut receipt = begin(folder.path(), "toolu_1", &proof).unwrap();
+        assert!(begin(folder.path(), "toolu_1", &proof).is_err());
+        proof.vanished = "x".to_owned();
+        receipt.write(&proof).unwrap();
+        drop(receipt);
+        assert_eq!(take(folder.path(), "toolu_1", true), Some(proof));
+        assert_eq!(take(folder.path(), "toolu_1", false), None);
+    }
+}

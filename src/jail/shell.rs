@@ -1,0 +1,229 @@
+//! `aops-hook shell '<command>'`: what the client runs in the place of the shell.
+//!
+//! Reads the session's state; writes one receipt; becomes the shell. Invariants: signals, streams, terminal, process group
+//! and exit code are the command's own; without a decision about the command it runs in the strictest profile that holds,
+//! or not at all, with exit code 126.
+
+use super::enter::{become_program, close_on_exec, enter, lock, what_holds};
+use super::line;
+use super::plan::{Ground, is_folder_file};
+use super::receipt;
+use crate::config::in_force;
+use crate::config::policy::jail::{Harness, Jail, JailLevel};
+use crate::ledger::sessions;
+use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
+use crate::session::fold::Session;
+use crate::session::state::OpenCall;
+use crate::system::env::Env;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ffi::{CStr, CString, OsString};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The same verb as the client's variable can spell it: it splits its value before the last ` -`.
+pub const VERBS: [&str; 2] = ["shell", "--shell"];
+const CANNOT_RUN: u8 = 126;
+/// With these a command could speak into sessions.
+const MESSAGING: [&str; 2] = ["CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"];
+const SHELL: &str = "/bin/bash";
+/// The foreign program that the client's variable named before us.
+const CHAINED: &str = "AOPS_SHELL_PREFIX";
+
+pub fn is_verb(word: &str) -> bool {
+    VERBS.contains(&word)
+}
+
+/// What is to be done with one command.
+struct Order {
+    hold: Hold,
+    profile: Profile,
+    ground: Ground,
+    messaging: bool,
+    /// The session's folder and the call that it is.
+    call: Option<(PathBuf, String)>,
+    /// Told to whoever reads the command's errors.
+    notice: &'static str,
+}
+
+/// Becomes the shell; returns only if it cannot.
+pub fn run(line: &CStr, env: &Env) -> u8 {
+    let variables = all_variables(env);
+    let Err(why) = start(line, env, &variables);
+    let _ = writeln!(
+        std::io::stderr(),
+        "aops-hook did not run this command: {why}\nhint: `aops-hook doctor` says what holds here; a person can set `[jail] level = \"off\"`"
+    );
+    CANNOT_RUN
+}
+
+type Variables = BTreeMap<String, OsString>;
+
+fn all_variables(env: &Env) -> Variables {
+    env.variables(|_| true).into_iter().collect()
+}
+
+fn start(whole: &CStr, env: &Env, variables: &Variables) -> Result<Infallible, String> {
+    let line = &*whole.to_string_lossy();
+    let order = Order::of(line, env, variables)?;
+    close_on_exec();
+    if !order.notice.is_empty() {
+        let _ = writeln!(std::io::stderr(), "aops-hook: {}", order.notice);
+    }
+    let mut ground = order.ground;
+    if order.profile >= Profile::Read
+        && let Some(file) = folder_file(line, &ground)
+    {
+        ground.clients.push(file);
+    }
+    let proof = Proof { hold: order.hold, profile: order.profile, vanished: String::new() };
+    let begun = order.call.as_ref().map(|(folder, id)| receipt::begin(folder, id, &proof));
+    let receipt = begun.transpose().map_err(|error| format!("its receipt cannot be written: {error}"))?;
+    let layers = enter(order.hold, order.profile, &ground, &env.cwd)?;
+    if let (Some(layers), Some(receipt)) = (layers, receipt) {
+        layers.report(receipt, proof);
+    }
+    lock(order.hold, &env.cwd)?;
+    exec(whole, variables, order.messaging)
+}
+
+impl Order {
+    fn of(line: &str, env: &Env, variables: &Variables) -> Result<Self, String> {
+        let text = |name: &str| variables.get(name).map(|value| value.to_string_lossy().into_owned());
+        let harness = text("AI_AGENT").is_some_and(|agent| agent.ends_with("_harness"));
+        let id = text("CLAUDE_CODE_SESSION_ID").unwrap_or_default();
+        let found = sessions::find_anywhere(env, &id, &env.cwd);
+        let session = found.as_ref().map(|(_, session)| session);
+        let jail = policy(env, session)?;
+        let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
+        let known = session.and_then(|session| session.memory.jail.clone());
+        let project = known.as_ref().map_or_else(|| project.clone(), |state| PathBuf::from(&state.project));
+        let path = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let mut ground = Ground::of(env, &project, &path);
+        ground.layer_mb = jail.layer_mb;
+        let (profile, call, notice) = choose(line, harness, &jail, found.as_ref());
+        let reviews = call.as_ref().is_some_and(|(_, _, agent)| *agent);
+        ground.network = reviews && jail.test_network;
+        let state = held(known, &jail, &ground, harness);
+        let (hold, profile) = settle(&state, &jail, profile)?;
+        let call = call.map(|(folder, call, _)| (folder, call));
+        Ok(Self {
+            hold,
+            profile,
+            ground,
+            messaging: jail.messaging,
+            call,
+            notice: if hold == Hold::Words { "" } else { notice },
+        })
+    }
+}
+
+/// What the session found at its start; a command that comes before it, or without one, finds out by itself.
+fn held(known: Option<JailState>, jail: &Jail, ground: &Ground, harness: bool) -> JailState {
+    match known {
+        // A server of the client may be started before the session is.
+        _ if jail.level == JailLevel::Off => JailState::default(),
+        Some(state) => state,
+        None if harness || !ground.project.as_os_str().is_empty() => what_holds(ground),
+        None => JailState::default(),
+    }
+}
+
+/// The configuration of the session, or of this folder.
+fn policy(env: &Env, session: Option<&Session>) -> Result<Jail, String> {
+    match session {
+        Some(session) => Ok(session.policy().jail.clone()),
+        None => in_force::load(env, &env.cwd).map(|found| found.policy.jail).map_err(|failure| failure.to_string()),
+    }
+}
+
+type Chosen = (Profile, Option<(PathBuf, String, bool)>, &'static str);
+
+fn choose(line: &str, harness: bool, jail: &Jail, found: Option<&(PathBuf, Session)>) -> Chosen {
+    if harness {
+        let profile = if jail.harness == Harness::None { Profile::None } else { Profile::Work };
+        return (profile, None, "");
+    }
+    let call = found.and_then(|(folder, session)| {
+        let call = matched(line, session)?;
+        Some((call.jail?, (folder.clone(), call.call.id.clone(), call.agent_id.is_some())))
+    });
+    match call {
+        Some((profile, call)) => (profile, Some(call), ""),
+        None => (
+            Profile::Trial,
+            None,
+            "no hook was asked about this command, so it runs in a throwaway layer: what it changes is gone afterwards",
+        ),
+    }
+}
+
+/// The call of this command that has the strictest profile, of those that wait to be run.
+fn matched<'a>(line: &str, session: &'a Session) -> Option<&'a OpenCall> {
+    let commands = line::commands(line);
+    commands.iter().find_map(|command| {
+        let digest = line_digest(command);
+        let same = |open: &&OpenCall| open.line_sha256.as_deref() == Some(digest.as_str());
+        session.memory.calls.iter().filter(same).max_by_key(|open| open.jail)
+    })
+}
+
+/// What holds for this command, and the profile that can be held with it.
+fn settle(state: &JailState, jail: &Jail, profile: Profile) -> Result<(Hold, Profile), String> {
+    match (state.hold, jail.level) {
+        (Hold::Words, JailLevel::Require) => {
+            Err(format!("`[jail] level` is `require`, and the jail does not hold: {}", state.why))
+        }
+        (_, JailLevel::Off) | (Hold::Words, JailLevel::Auto) => Ok((Hold::Words, Profile::None)),
+        (hold, _) if profile == Profile::Trial && !state.trial => Ok((hold, Profile::Read)),
+        (hold, _) => Ok((hold, profile)),
+    }
+}
+
+/// The file for the working directory, made where it is missing: nothing can be bound to a file that is not there.
+fn folder_file(line: &str, ground: &Ground) -> Option<PathBuf> {
+    let path = PathBuf::from(line::folder_file(line)?);
+    if !is_folder_file(&path, &ground.temporary) {
+        return None;
+    }
+    let made = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(&path);
+    made.ok().map(|_| path)
+}
+
+/// The shell that the client would have started.
+fn shell(line: &str, variables: &Variables) -> PathBuf {
+    let zsh = |shell: &&Path| shell.ends_with("zsh") && line.contains("/snapshot-zsh-");
+    variables.get("SHELL").map(Path::new).filter(zsh).unwrap_or(Path::new(SHELL)).to_owned()
+}
+
+fn exec(line: &CStr, variables: &Variables, messaging: bool) -> Result<Infallible, String> {
+    let c_text = |bytes: Vec<u8>| CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned());
+    let shell = c_text(shell(&line.to_string_lossy(), variables).into_os_string().into_vec())?;
+    let chained = variables.get(CHAINED).filter(|program| !program.is_empty());
+    let line = match chained {
+        Some(program) => [program.as_bytes(), b" ", &quoted(line.to_bytes())].concat(),
+        None => line.to_bytes().to_vec(),
+    };
+    let words = [shell.clone(), c_text(b"-c".to_vec())?, c_text(line)?];
+    let keeps = |name: &str| messaging || !MESSAGING.contains(&name);
+    let mut given = Vec::new();
+    for (name, value) in variables.iter().filter(|(name, _)| keeps(name)) {
+        given.push(c_text([name.as_bytes(), b"=", value.as_bytes()].concat())?);
+    }
+    become_program(&shell, &words, &given).map_err(|error| format!("`{}`: {error}", shell.to_string_lossy()))
+}
+
+/// One word of a shell line.
+fn quoted(text: &[u8]) -> Vec<u8> {
+    let inside = text.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&b"'\\''"[..]);
+    [b"'", &inside[..], b"'"].concat()
+}

@@ -1,0 +1,79 @@
+//! How a command is jailed, and what the kernel offers for it. Stored by name.
+//!
+//! Reads nothing, writes nothing.
+
+use crate::text::redact::redact;
+use crate::text::sha256::sha256;
+use serde::{Deserialize, Serialize};
+
+/// In rising order of strictness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Judged by words alone: a program that cannot run inside a jail.
+    None,
+    /// As is, except that what guards the session cannot be changed.
+    Work,
+    /// Nothing can be changed but temporary files.
+    Read,
+    /// What is changed is thrown away; no network.
+    Trial,
+}
+
+impl Profile {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Work => "work",
+            Self::Read => "read",
+            Self::Trial => "trial",
+        }
+    }
+}
+
+/// What holds a jailed command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hold {
+    /// User and mount namespaces.
+    Namespaces,
+    /// Landlock: no throwaway layers, and what is protected inside the project is not held.
+    Landlock,
+    #[default]
+    Words,
+}
+
+/// The jail of a session, as its start found it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JailState {
+    pub hold: Hold,
+    /// The folder that the session began in.
+    pub project: String,
+    /// Commands can run in a throwaway layer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trial: bool,
+    /// Why it is not more than that.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+impl JailState {
+    pub fn is_on(&self) -> bool {
+        self.hold != Hold::Words
+    }
+}
+
+/// What the program around a command says it did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    pub hold: Hold,
+    pub profile: Profile,
+    /// Files that vanished with a throwaway layer, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub vanished: String,
+}
+
+/// A command as the ledger knows it: without its secrets.
+pub fn line_digest(command: &str) -> String {
+    sha256(&[redact(command).as_bytes()])
+}

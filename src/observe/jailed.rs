@@ -1,0 +1,133 @@
+//! What the gates need to know about the jail: whether it holds, whether a line may be tried in it, whether a call ran in it.
+//!
+//! Tries the kernel when a session starts; reads the line of a call and the receipt of one that ended. Invariant: without
+//! the client's variable that names us nothing here costs anything.
+
+use crate::claude::settings::prefix::is_ours;
+use crate::config::policy::Policy;
+use crate::config::policy::jail::JailLevel;
+use crate::gate::jail::runs_shell;
+use crate::jail::enter::what_holds;
+use crate::jail::plan::Ground;
+use crate::jail::receipt;
+use crate::model::call::{Effect, ToolCall};
+use crate::model::event::{Event, EventKind};
+use crate::model::profile::{Hold, JailState, Proof};
+use crate::observe::tampering;
+use crate::session::fold::Session;
+use crate::session::state::OpenCall;
+use crate::system::env::{Env, SHELL_PREFIX};
+use crate::system::files::make_all;
+use crate::text::json;
+use crate::text::template::one_line;
+use crate::tool::effect::{CallSetting, line_setting};
+use aops_shell::class::is_only_unknown;
+use aops_shell::outside::outside;
+use aops_shell::syntax::Line;
+use std::path::{Path, PathBuf};
+
+/// Programs that need rights or ids which a jail does not have.
+const OUTSIDE: [&str; 7] = ["buildah", "doas", "fusermount", "newuidmap", "podman", "su", "sudo"];
+/// Before a text that another session sent.
+const MESSAGE: &str = "<cross-session-message";
+
+/// A prompt that no person wrote.
+pub fn is_message(prompt: &str) -> bool {
+    prompt.trim_start().starts_with(MESSAGE)
+}
+
+/// The jail of a session that starts now, and what the person is told of it.
+pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>, Option<String>) {
+    let jail = &policy.jail;
+    if jail.level == JailLevel::Off || env.dry_run {
+        return (None, None);
+    }
+    let ours = env.shell_prefix.as_deref().is_some_and(is_ours);
+    if !ours {
+        let foreign = env.shell_prefix.as_ref().map(|prefix| {
+            format!(
+                "`{SHELL_PREFIX}` names another program, so shell commands are judged by their words alone: `{}`",
+                one_line(prefix, 120)
+            )
+        });
+        let required = (jail.level == JailLevel::Require).then(|| "the jail is required, and the client does not start commands through us: none is let go\nhint: run `aops-hook install` and start the client again".to_owned());
+        return (None, required.or(foreign));
+    }
+    // Our own folder must be there to be guarded.
+    let _ = make_all(&env.user_config);
+    let project = PathBuf::from(tampering::protected(env, event).project);
+    let variables = env.variables(|_| true);
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| PathBuf::from(value));
+    let mut ground = Ground::of(env, &project, &variable);
+    ground.layer_mb = jail.layer_mb;
+    let state = what_holds(&ground);
+    let told = match (state.hold, state.trial) {
+        (Hold::Namespaces, true) => None,
+        (Hold::Namespaces, false) => {
+            Some("no throwaway layers hold here, so a command that is not known waits for the plan")
+        }
+        (Hold::Landlock, _) => {
+            Some("namespaces do not hold here, so shell commands are held by Landlock, which knows no throwaway layers")
+        }
+        (Hold::Words, _) => {
+            Some("the kernel does not hold shell commands here, so they are judged by their words alone")
+        }
+    };
+    let told = told.map(|words| {
+        format!("{words} ({})\nhint: `aops-hook doctor` names what is missing", one_line(&state.why, 200))
+    });
+    (Some(state), told)
+}
+
+/// Whether a line is not known to change anything, and a program in it that cannot be jailed, with whether it is alone.
+pub fn look(
+    session: &Session,
+    call: &ToolCall,
+    line: Option<&Line>,
+    around: &CallSetting,
+    effect: Effect,
+) -> (bool, Option<String>, bool) {
+    let on = session.memory.jail.as_ref().is_some_and(JailState::is_on);
+    let Some(line) = line.filter(|_| on && runs_shell(call)) else { return (false, None, false) };
+    let stays = effect == Effect::Write && around.listed.is_none() && is_only_unknown(line, &line_setting(around));
+    let unknown = stays && outside(line, &|_| false).is_none();
+    let programs = first_words(&line.text);
+    let without = &session.policy().jail.without;
+    let leaves = |word: &String| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        OUTSIDE.contains(&name) || without.iter().any(|known| known == name)
+    };
+    let unjailed = programs.iter().find(|word| leaves(word)).cloned();
+    let alone = unjailed.is_some() && programs.len() == 1 && is_simple(&line.text);
+    (unknown, unjailed, alone)
+}
+
+/// The first word of each command, as far as the text alone says it.
+fn first_words(text: &str) -> Vec<String> {
+    let parts = text.split(|c: char| ";|&\n(){}`".contains(c));
+    let assigns = |word: &&str| !word.contains('=');
+    parts
+        .filter_map(|part| part.split_whitespace().find(assigns))
+        .map(|word| word.trim_matches(['"', '\'']).to_owned())
+        .collect()
+}
+
+/// One command without anything that could start another one outside of the jail, or write a file there.
+fn is_simple(text: &str) -> bool {
+    !text.trim().contains([';', '|', '&', '\n', '(', ')', '{', '}', '`', '<', '>', '$'])
+}
+
+/// The proof of a command that ended, and whether it is missing. One that never ran needs none.
+pub fn proof(env: &Env, session: &Path, event: &Event, open: &OpenCall) -> (Option<Proof>, bool) {
+    let Some(call) = event.call.as_ref().filter(|_| open.jail.is_some() && !env.dry_run) else { return (None, false) };
+    let ran = event.kind == EventKind::PostToolUse || call.error.starts_with("Exit code");
+    if !ran {
+        return (None, false);
+    }
+    let background = json::read(&call.input)
+        .is_ok_and(|input| input.get("run_in_background").is_some_and(|flag| matches!(flag, json::Json::Bool(true))));
+    let proof = receipt::take(session, &call.key.id, !background);
+    let unproven = proof.is_none();
+    (proof, unproven)
+}

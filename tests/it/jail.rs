@@ -1,0 +1,282 @@
+//! The jail: what a command can change in each profile, and what is left of it.
+//!
+//! Needs a kernel that allows user namespaces, as the docs say. `world` runs commands as the client does, `client` in the
+//! real one.
+
+mod escape;
+mod fallback;
+mod ordinary;
+mod world;
+
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::symlink;
+use world::Jailed;
+
+#[test]
+fn a_line_that_is_not_known_runs_before_the_plan_and_leaves_nothing() {
+    let world = Jailed::new();
+    world.sandbox.put("a.txt", "one\n");
+    world.sandbox.put("Makefile", "all:\n\techo made > made.txt\n\trm a.txt\n");
+    let session = world.prompted();
+    let before = world.tree();
+    let ran = session.ran("make -s && cat made.txt && ls");
+    assert_eq!((ran.code, ran.out.contains("made\n"), ran.out.contains("a.txt")), (Some(0), true, false), "{ran:?}");
+    assert_eq!(world.tree(), before);
+    assert!(ran.told.contains("2 files changed in a throwaway layer and are gone: a.txt, made.txt"), "{ran:?}");
+    assert_eq!(ran.profile(), "trial");
+    // It was no work: nothing is owed, nothing was counted.
+    assert_eq!(session.inner.state()["task"], json!(null));
+    session.inner.stop("done").silent();
+}
+
+#[test]
+fn what_is_known_to_change_something_is_still_refused_by_its_words() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    for line in [
+        "touch x",
+        "make > log.txt",
+        "make; rm -r x",
+        "git commit -am x",
+        "gh pr create --fill",
+        "cargo fmt",
+        "kill 12345",
+        "python3 x.py && sed -i s/a/b/ x",
+    ] {
+        session.inner.ask_bash(line).refused(&["plan"]);
+    }
+}
+
+#[test]
+fn a_trial_has_a_network_of_its_own_and_everything_else_is_read_only() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let server = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let script = format!(
+        "import os, socket\n\
+         print(socket.socket().connect_ex(('127.0.0.1', {port})))\n\
+         own = socket.socket()\nown.bind(('127.0.0.1', 0))\nown.listen()\n\
+         socket.create_connection(own.getsockname())\nprint('own')\n\
+         for path in [os.environ['HOME'] + '/evil', '/etc/evil', os.environ['TMPDIR'] + '/x']:\n\
+         \x20   try: open(path, 'w')\n\
+         \x20   except OSError as error: print(error.strerror)\n\
+         exit(3)\n"
+    );
+    world.sandbox.put("try.py", &script);
+    let ran = session.ran("python3 try.py");
+    let held = "111\nown\nRead-only file system\nRead-only file system\n";
+    assert_eq!((ran.code, ran.out.as_str()), (Some(3), held), "{ran:?}");
+    assert!(!world.sandbox.tmp().join("x").exists());
+}
+
+#[test]
+fn a_line_that_reads_cannot_write_and_has_the_network() {
+    let world = Jailed::new();
+    world.sandbox.put("a.txt", "one\n");
+    let session = world.prompted();
+    let ran = session.ran("cat a.txt");
+    assert_eq!((ran.code, ran.out.as_str(), ran.profile().as_str()), (Some(0), "one\n", "read"), "{ran:?}");
+}
+
+#[test]
+fn with_the_plan_commands_work_for_real() {
+    let world = Jailed::new();
+    world.sandbox.put("Makefile", "all:\n\techo made > made.txt\n");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let ran = session.ran("make");
+    assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "work"), "{ran:?}");
+    assert!(world.sandbox.project().join("made.txt").exists());
+    assert_eq!(session.inner.state()["task"]["writes"], 1);
+}
+
+#[test]
+fn a_reviewers_command_changes_nothing_whatever_it_runs() {
+    let world = Jailed::new();
+    world.sandbox.put("run.sh", "echo changed > run.sh; rm -f a.txt; mkdir -p target; date > target/x\n");
+    world.sandbox.put("a.txt", "one\n");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let before = world.tree();
+    for (id, agent) in [("a1", "critic"), ("a2", "custodiet"), ("a3", "qa-verifier")] {
+        let start = session.inner.event("SubagentStart", json!({"agent_id": id, "agent_type": agent}));
+        assert_eq!(start.code, Some(0), "{start:?}");
+        let ran = session.ran_by("sh run.sh; cat run.sh", Some((id, agent)));
+        assert_eq!(
+            (ran.code, ran.out.as_str(), ran.profile().as_str()),
+            (Some(0), "changed\n", "trial"),
+            "{agent}: {ran:?}"
+        );
+        assert_eq!(world.tree(), before, "{agent}");
+    }
+}
+
+/// The variable can be set anew by a project's settings; then nothing proves what ran.
+#[test]
+fn a_command_that_ran_without_the_jail_is_a_violation() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let call = session.inner.call("Bash", json!({"command": "cat a.txt"}));
+    session.inner.pre(&call).silent();
+    let ended = session.inner.post(&call);
+    assert!(ended.out.contains("without the jail") && ended.out.contains("blocked"), "{ended:?}");
+    assert!(session.inner.entries().iter().any(|entry| entry["type"] == "violation"));
+    session.inner.ask_bash("ls").refused(&["without the jail"]);
+}
+
+#[test]
+fn a_command_without_a_session_or_a_call_runs_in_the_strictest_profile() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let other = world.shell("touch here && ls", &[("CLAUDE_CODE_SESSION_ID", &session.inner.id)]);
+    let none = world.shell("touch here && ls", &[("CLAUDE_CODE_SESSION_ID", "unheard-of")]);
+    for ran in [other, none] {
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "here\n"), "{ran:?}");
+        assert!(ran.err.contains("no hook was asked about this command"), "{ran:?}");
+        assert!(!world.sandbox.project().join("here").exists());
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
+    let world = Jailed::new();
+    world.sandbox.configure("[jail]\nwithout = [\"env\"]\n");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    session.inner.ask_bash("sudo true && make").refused(&["`sudo` cannot run inside the jail", "a line of its own"]);
+    session.inner.ask_bash("make; env").refused(&["`env` cannot run inside the jail"]);
+    let ran = session.ran("env");
+    assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "none"), "{ran:?}");
+    assert!(!ran.out.contains("MESSAGING"), "{ran:?}");
+}
+
+/// The client's own hooks and servers.
+#[test]
+fn programs_of_the_harness_work_but_cannot_touch_what_guards() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let settings = world.sandbox.config().join("settings.json");
+    fs::write(&settings, "{}").unwrap();
+    let agent = ("AI_AGENT", "claude-code_2-1-325_harness");
+    let id = ("CLAUDE_CODE_SESSION_ID", session.inner.id.as_str());
+    let ran = world.shell("echo x > log.txt; echo y > $HOME/.claude/settings.json; env", &[agent, id]);
+    assert!(ran.err.contains("Read-only file system") && !ran.out.contains("MESSAGING"), "{ran:?}");
+    assert!(world.sandbox.project().join("log.txt").exists());
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "{}");
+    let ran = world.shell("true", &[agent]);
+    assert_eq!(ran.code, Some(0), "before the session: {ran:?}");
+}
+
+#[test]
+fn messages_of_other_sessions_are_no_prompts() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let _ = session.inner.prompt("<cross-session-message from=\"x\">. do it</cross-session-message>");
+    assert_eq!(session.inner.state()["sandbox"], "open", "it changed nothing");
+    let world = Jailed::with("[jail]\nmessaging = true\n");
+    let session = world.prompted();
+    session.inner.hydrate("minor-edit", "new");
+    let _ = session.inner.prompt("<cross-session-message from=\"x\">do it</cross-session-message>");
+    assert_eq!(session.inner.state()["sandbox"], "shut", "it is a prompt like any other");
+    world.sandbox.put("try.py", "import os; print(os.environ['CLAUDE_CODE_MESSAGING_TOKEN'])\n");
+    let ran = session.ran("python3 try.py");
+    assert_eq!(ran.out, "secret\n", "{ran:?}");
+}
+
+#[test]
+fn a_full_layer_is_said_so() {
+    let world = Jailed::with("[jail]\nlayer_mb = 16\n");
+    let session = world.prompted();
+    let ran = session.ran("python3 -c \"open('big','wb').write(b'x'*(40<<20))\"");
+    assert!(ran.code == Some(1) && ran.err.contains("No space left"), "{ran:?}");
+    assert!(ran.told.contains("the throwaway layer was full: 16 MB, `[jail] layer_mb`"), "{ran:?}");
+}
+
+/// Signals, streams and exit codes are the command's own: the shell is this very process.
+#[test]
+fn the_command_is_the_process_that_was_started() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let ran = session.ran("python3 -c 'import os,signal; os.kill(os.getppid(), signal.SIGTERM)'; sleep 60");
+    assert_eq!((ran.code, ran.signal), (None, Some(15)), "{ran:?}");
+    let ran = session.ran("make -v > /dev/null; exit 130");
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+}
+
+#[test]
+fn paths_with_blanks_links_and_other_letters_are_held() {
+    for name in ["with blank", "grüße, 日本: a", "-dash"] {
+        let world = Jailed::below(name);
+        world.sandbox.put("a.txt", "one\n");
+        let link = world.sandbox.tmp().join("link");
+        symlink(world.project(), &link).unwrap();
+        let session = world.prompted();
+        world.sandbox.put("try.sh", "echo two > a.txt; cat a.txt; pwd -P\n");
+        world.sandbox.put("work.sh", "echo x > .aops/config.toml; echo two > a.txt\n");
+        let before = world.tree();
+        let ran = session.ran(&format!("cd '{}' && sh try.sh", link.display()));
+        assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+        assert_eq!(ran.out, format!("two\n{}\n", world.project().display()), "{name}");
+        assert_eq!(world.tree(), before, "{name}");
+        session.inner.hydrate("minor-edit", "new");
+        let ran = session.ran("sh work.sh");
+        assert!(ran.err.contains("Read-only file system"), "{name}: {ran:?}");
+        assert_eq!(fs::read_to_string(world.project().join("a.txt")).unwrap(), "two\n");
+    }
+}
+
+/// A worktree of a repository that lies elsewhere, and a folder of the project on a disk of its own.
+#[test]
+fn worktrees_and_other_disks_are_held() {
+    let world = Jailed::new();
+    let sandbox = &world.sandbox;
+    let main = sandbox.tmp().join("main");
+    let main = main.to_str().unwrap();
+    sandbox.git(&["init", "-q", "-b", "main", main]);
+    for arguments in [
+        &[
+            "-C",
+            main,
+            "-c",
+            "user.email=t@example.invalid",
+            "-c",
+            "user.name=t",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ][..],
+        &["-C", main, "worktree", "add", "-q", sandbox.project().join("tree").to_str().unwrap()],
+    ] {
+        sandbox.git(arguments);
+    }
+    sandbox.put("tree/try.sh", "echo x > new; git status --short; df --output=fstype . | tail -1\n");
+    let session = world.prompted();
+    let before = world.tree();
+    let ran = session.ran("cd tree && sh try.sh");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "?? new\n?? try.sh\noverlay\n"), "{ran:?}");
+    assert_eq!(world.tree(), before);
+}
+
+#[test]
+fn nothing_is_left_when_everything_is_killed() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let before = world.tree();
+    let mut child = session.begin("python3 -c \"open('new','w'); import time; time.sleep(600)\"");
+    world
+        .sandbox
+        .wait_until("it runs", || world.sandbox.alive().iter().any(|(_, line)| line.contains("python3 -c open")));
+    for (pid, _) in world.sandbox.alive() {
+        if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+    child.wait().unwrap();
+    world.sandbox.wait_until("all are gone", || world.sandbox.alive().is_empty());
+    assert_eq!(world.tree(), before);
+}

@@ -1,0 +1,79 @@
+//! Where the kernel offers less: each fallback says so, and lets nothing pass that would not pass otherwise.
+
+use super::world::Jailed;
+use crate::support::{Answer, BINARY, Session};
+use serde_json::{Value, json};
+
+/// Runs this in a user namespace in which no further one can be made, as in a container that forbids them.
+fn without_namespaces(world: &Jailed, arguments: &[&str], input: &str, variables: &[(&str, &str)]) -> Answer {
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let mut command = world.sandbox.command("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-ec", script, BINARY]).args(arguments).write_stdin(input);
+    command.envs(variables.iter().copied());
+    Answer::of(arguments[0], &command.output().expect("`unshare` is needed: install util-linux"))
+}
+
+fn hook(world: &Jailed, session: &Session, event: &str, fields: Value) -> Answer {
+    without_namespaces(world, &[event], &session.payload(event, fields).to_string(), &[("CLAUDECODE", "1")])
+}
+
+#[test]
+fn without_namespaces_landlock_holds_and_says_so() {
+    let world = Jailed::new();
+    world.sandbox.put("work.sh", "echo x > x; echo y > $OUT/y; echo z > $TMPDIR/z\n");
+    let session = world.sandbox.session();
+    let started = hook(&world, &session, "SessionStart", json!({"source": "startup"}));
+    assert!(started.out.contains("held by Landlock"), "{started:?}");
+    let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": "add a greeting"}));
+    // There is nothing to throw away: it waits for the plan, as ever.
+    let call = session.call("Bash", json!({"command": "sh work.sh"}));
+    let asked = json!({"tool_name": "Bash", "tool_input": call.input, "tool_use_id": call.id});
+    hook(&world, &session, "PreToolUse", asked).refused(&["plan"]);
+
+    let _ = hook(&world, &session, "UserPromptSubmit", json!({"prompt": ". go on"}));
+    let call = session.call("Bash", json!({"command": "sh work.sh"}));
+    let asked = json!({"tool_name": "Bash", "tool_input": call.input, "tool_use_id": call.id});
+    hook(&world, &session, "PreToolUse", asked).silent();
+    // The home of a test is a temporary folder, which may be written.
+    let out = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).ok();
+    let out = out.as_ref().map_or(std::path::Path::new("/"), |folder| folder.path());
+    let id = [
+        ("CLAUDE_CODE_SESSION_ID", session.id.as_str()),
+        ("AI_AGENT", "claude-code_agent"),
+        ("OUT", out.to_str().unwrap()),
+    ];
+    let ran = without_namespaces(&world, &["shell", "sh work.sh"], "", &id);
+    assert!(ran.err.contains("Permission denied"), "{ran:?}");
+    let there = |path: std::path::PathBuf| path.exists();
+    assert!(there(world.project().join("x")) && there(world.sandbox.tmp().join("z")), "{ran:?}");
+    assert!(!there(out.join("y")), "{ran:?}");
+    let status = world.sandbox.person(&["status", &session.id, "--json"]).json();
+    assert_eq!((&status["jail"]["hold"], status["jail"]["why"].as_str().is_some()), (&json!("landlock"), true));
+}
+
+/// The variable is set, and the configuration asks for no jail, or for one that cannot be.
+#[test]
+fn the_configuration_decides() {
+    let off = Jailed::with("[jail]\nlevel = \"off\"\n");
+    let session = off.prompted();
+    session.inner.ask_bash("make").refused(&["plan"]);
+    let ran = off.shell("echo x > x", &[("CLAUDE_CODE_SESSION_ID", &session.inner.id)]);
+    assert!(ran.code == Some(0) && off.project().join("x").exists(), "{ran:?}");
+
+    let sandbox = crate::support::Sandbox::new();
+    sandbox.configure("[jail]\nlevel = \"require\"\n");
+    let session = sandbox.session();
+    let started = session.start("startup");
+    assert!(started.out.contains("the jail is required"), "{started:?}");
+    let _ = session.prompt(". go");
+    session.ask_bash("ls").refused(&["the jail is required here", "aops-hook doctor"]);
+    session.pre(&session.call("Read", json!({"file_path": "/x"}))).silent();
+}
+
+/// A foreign program in the variable is told, and nothing is claimed.
+#[test]
+fn another_program_in_the_variable_is_told() {
+    let sandbox = crate::support::Sandbox::new().with("CLAUDE_CODE_SHELL_PREFIX", "/opt/logger.sh");
+    let started = sandbox.session().start("startup");
+    assert!(started.out.contains("names another program"), "{started:?}");
+}

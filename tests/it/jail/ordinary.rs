@@ -1,0 +1,29 @@
+//! The same tests as an ordinary user, where they run as root.
+
+/// Runs every other test of the jail that needs no client, as a user without any rights.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "this very program, as another user")]
+fn an_ordinary_user_is_held_too() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    std::os::unix::fs::chown(home.path(), Some(65534), Some(65534)).unwrap();
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(std::env::current_exe().unwrap());
+    command.args([
+        "jail::",
+        "--skip",
+        "ordinary",
+        "--skip",
+        "everyday",
+        "--skip",
+        "real_client",
+        "--test-threads",
+        "1",
+    ]);
+    command.env("HOME", home.path()).env("TMPDIR", "/tmp").env_remove("CARGO_HOME").current_dir(home.path());
+    let ran = command.output().expect("`setpriv` is needed: install util-linux");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+    assert!(String::from_utf8_lossy(&ran.stdout).contains(" passed"), "{ran:?}");
+}

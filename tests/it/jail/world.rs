@@ -1,0 +1,165 @@
+//! A session whose client starts shell commands through us.
+
+use crate::support::{BINARY, Sandbox, Session};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+pub(super) struct Jailed {
+    pub(super) sandbox: Sandbox,
+}
+
+/// One command: what it said, and what the model was told about it.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) code: Option<i32>,
+    pub(super) signal: Option<i32>,
+    pub(super) out: String,
+    pub(super) err: String,
+    pub(super) told: String,
+    pub(super) step: Value,
+}
+
+impl Ran {
+    fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            code: output.status.code(),
+            signal: output.status.signal(),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+            told: String::new(),
+            step: Value::Null,
+        }
+    }
+
+    /// How the ledger says that it ran.
+    pub(super) fn profile(&self) -> String {
+        self.step["jailed"]["profile"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+pub(super) struct JailedSession<'a> {
+    pub(super) inner: Session<'a>,
+    world: &'a Jailed,
+}
+
+impl Jailed {
+    pub(super) fn new() -> Self {
+        Self::with("")
+    }
+
+    pub(super) fn with(configuration: &str) -> Self {
+        let sandbox = Sandbox::new().with("CLAUDE_CODE_SHELL_PREFIX", format!("{BINARY} --shell"));
+        sandbox.configure(configuration);
+        Self { sandbox }
+    }
+
+    /// With a project of this name.
+    pub(super) fn below(name: &str) -> Self {
+        let sandbox = Sandbox::named(name).with("CLAUDE_CODE_SHELL_PREFIX", format!("{BINARY} --shell"));
+        sandbox.configure("");
+        let world = Self { sandbox };
+        fs::create_dir_all(world.project().join(".aops")).unwrap();
+        fs::write(world.project().join(".aops/config.toml"), "").unwrap();
+        world
+    }
+
+    pub(super) fn project(&self) -> PathBuf {
+        self.sandbox.project()
+    }
+
+    /// Every file of the project, with its bytes, times and modes.
+    pub(super) fn tree(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.project()];
+        while let Some(folder) = folders.pop() {
+            for path in fs::read_dir(&folder).unwrap().map(|item| item.unwrap().path()) {
+                let meta = path.symlink_metadata().unwrap();
+                let bytes = if meta.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+                folders.extend(Some(path.clone()).filter(|_| meta.is_dir()));
+                found.insert(path, format!("{:?} {:?} {bytes:?}", meta.modified().unwrap(), meta.permissions()));
+            }
+        }
+        found
+    }
+
+    /// A session that was started and prompted: its sandbox is shut.
+    pub(super) fn prompted(&self) -> JailedSession<'_> {
+        let inner = self.sandbox.session();
+        let started = inner.start("startup");
+        assert_eq!((started.code, started.err.as_str()), (Some(0), ""), "{started:?}");
+        assert!(!started.out.contains("systemMessage"), "the jail does not hold here: {started:?}");
+        let _ = inner.prompt("add a greeting");
+        JailedSession { inner, world: self }
+    }
+
+    /// The program around a command, as the client calls it.
+    #[expect(clippy::disallowed_methods, reason = "assert_cmd keeps no process group and no signal")]
+    pub(super) fn command(&self, line: &str, variables: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(BINARY);
+        command.args(["--shell", line]).env_clear().envs(self.sandbox.environment()).current_dir(self.project());
+        command.env("CLAUDECODE", "1").env("AI_AGENT", "claude-code_2-1-325_agent");
+        command.env("CLAUDE_CODE_MESSAGING_SOCKET", "/nowhere").env("CLAUDE_CODE_MESSAGING_TOKEN", "secret");
+        command.envs(variables.iter().copied()).stdin(Stdio::null());
+        command
+    }
+
+    pub(super) fn shell(&self, line: &str, variables: &[(&str, &str)]) -> Ran {
+        Ran::of(&self.command(line, variables).output().unwrap())
+    }
+}
+
+/// The line that the client makes of a command.
+pub(super) fn around(command: &str, folder_file: &Path) -> String {
+    let quoted = command.replace('\'', "'\"'\"'");
+    format!(
+        "shopt -u extglob 2>/dev/null || true && eval '{quoted}' < /dev/null && pwd -P >| {}",
+        folder_file.display()
+    )
+}
+
+impl JailedSession<'_> {
+    /// A command that passes, is run as the client runs it, and is reported.
+    #[track_caller]
+    pub(super) fn ran(&self, command: &str) -> Ran {
+        self.ran_by(command, None)
+    }
+
+    #[track_caller]
+    pub(super) fn ran_by(&self, command: &str, agent: Option<(&str, &str)>) -> Ran {
+        let mut call = self.inner.call("Bash", json!({"command": command}));
+        if let Some((id, kind)) = agent {
+            call = call.by(id, kind);
+        }
+        self.inner.pre(&call).silent();
+        let mut ran = Ran::of(&self.line(command).output().unwrap());
+        let ended = match ran.code {
+            Some(0) => self.inner.post(&call),
+            code => self.inner.fail(&call, &format!("Exit code {}", code.unwrap_or(143))),
+        };
+        if !ended.out.is_empty() {
+            let json = ended.json_of_any_exit();
+            let said = json["hookSpecificOutput"]["additionalContext"].as_str();
+            said.unwrap_or_default().clone_into(&mut ran.told);
+            assert!(json.get("systemMessage").is_none(), "{command}: {ended:?}");
+        }
+        ran.step = self.inner.entries().pop().unwrap()["with"].clone();
+        ran
+    }
+
+    pub(super) fn line(&self, command: &str) -> Command {
+        let file = self.world.sandbox.tmp().join("claude-1234-cwd");
+        self.world.command(&around(command, &file), &[("CLAUDE_CODE_SESSION_ID", &self.inner.id)])
+    }
+
+    /// A command that passes and is begun.
+    pub(super) fn begin(&self, command: &str) -> Child {
+        let call = self.inner.call("Bash", json!({"command": command}));
+        self.inner.pre(&call).silent();
+        self.line(command).stdout(Stdio::null()).spawn().unwrap()
+    }
+}

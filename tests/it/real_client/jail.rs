@@ -1,0 +1,96 @@
+//! The jail in the real client: what runs before the plan, what is left of it, and that the client goes on as ever.
+
+use super::agents::{plan, start};
+use super::checks::verifies;
+use super::whole_loop::bash;
+use crate::client::Client;
+use crate::model::{Model, Turn};
+use crate::support::{Sandbox, Session};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Every file of the project with its bytes.
+fn tree(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
+    sandbox.files().into_iter().filter(|(path, _)| path.starts_with(sandbox.project())).collect()
+}
+
+/// A project with a Makefile, a crate and a package.
+fn project() -> Sandbox {
+    let tools = Path::new(env!("CARGO")).parent().unwrap().display().to_string();
+    let sandbox = Sandbox::new();
+    let path = sandbox.environment().into_iter().find(|(name, _)| name == "PATH").unwrap().1;
+    let sandbox = sandbox.with("PATH", format!("{tools}:{}", path.to_str().unwrap()));
+    sandbox.put("Makefile", "all:\n\t@echo made > made.txt; cat made.txt\n");
+    sandbox.put("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    sandbox.put("src/lib.rs", "#[test]\nfn it_adds() { assert_eq!(1 + 1, 2); }\n");
+    sandbox.put("package.json", r#"{"name": "x", "version": "1.0.0", "scripts": {"test": "node -e \"require('fs').writeFileSync('n','')\" && echo tested"}}"#);
+    sandbox
+}
+
+/// The profile of every command in the ledger, in order.
+fn profiles(session: &Session) -> Vec<String> {
+    let entries = session.entries();
+    let jailed = entries.iter().filter_map(|entry| entry["with"]["jailed"]["profile"].as_str());
+    jailed.map(str::to_owned).collect()
+}
+
+#[test]
+fn tests_and_builds_run_before_the_plan_and_leave_nothing() {
+    let sandbox = project();
+    let before = tree(&sandbox);
+    let (project, seen) = (sandbox.project(), std::sync::Arc::new(std::sync::Mutex::new(None)));
+    let look = std::sync::Arc::clone(&seen);
+    let look = move || {
+        let made = ["made.txt", "x", "target", "n", "y"].map(|name| project.join(name).exists());
+        *look.lock().unwrap() = Some(made);
+    };
+    let model = Model::new([
+        bash("make"),
+        bash("cargo test --offline 2>&1 | grep passed"),
+        bash("npm test --silent"),
+        bash("python3 -c \"open('x','w'); print('written')\""),
+        bash("exit 3"),
+        Turn::call(
+            "Bash",
+            json!({"command": "python3 -c \"open('y','w'); print('behind')\"", "run_in_background": true}),
+        ),
+        bash("cd src && sh -c 'pwd'"),
+        bash("touch x"),
+        start("prompt-hydrator").after(look),
+        bash("make -C .."),
+        Turn::text("Done."),
+    ])
+    .reporting("prompt-hydrator", &plan("minor-edit"));
+    let run = Client::guarded(&sandbox, &model).run("make it");
+    let session = Session::new(&sandbox, run.session_id());
+    let results: Vec<(bool, String)> = model.tool_results().into_iter().map(|r| (r.is_error, r.text)).collect();
+    let text = |n: usize| results[n].1.as_str();
+    assert!(text(0).contains("made"), "{results:#?}");
+    assert!(text(1).contains("1 passed"), "{results:#?}");
+    assert!(text(2).contains("tested"), "{results:#?}");
+    assert!(text(3).contains("written"), "{results:#?}");
+    assert!(results[4].0 && text(4).contains("Exit code 3"), "{results:#?}");
+    assert!(text(6).ends_with("/project/src"), "{results:#?}");
+    assert!(results[7].0 && text(7).contains("plan"), "{results:#?}");
+    assert_eq!(*seen.lock().unwrap(), Some([false; 5]), "{results:#?}");
+    let now = tree(&sandbox);
+    assert!(now.contains_key(&sandbox.project().join("made.txt")), "{results:#?} {:?}", profiles(&session));
+    assert!(before.iter().all(|(path, bytes)| now.get(path) == Some(bytes)));
+    assert_eq!(profiles(&session), ["trial", "trial", "trial", "trial", "read", "trial", "read", "work"]);
+    assert_eq!(session.state()["task"]["writes"], 1);
+    let told: Vec<Value> = model.requests().iter().map(|request| request.body["messages"].clone()).collect();
+    let told = told.last().unwrap().to_string();
+    assert!(told.contains("1 file changed in a throwaway layer and is gone: made.txt"), "{told}");
+    verifies(&sandbox, &session);
+}
+
+/// A project's settings may set the variable anew: nothing proves what ran.
+#[test]
+fn a_projects_own_variable_is_told_and_a_later_one_is_a_violation() {
+    let sandbox = Sandbox::new();
+    sandbox.put(".claude/settings.json", r#"{"env": {"CLAUDE_CODE_SHELL_PREFIX": "/usr/bin/env"}}"#);
+    let model = Model::new([Turn::text("Hello.")]);
+    let run = Client::guarded(&sandbox, &model).run(". hello");
+    assert!(format!("{run:?}").contains("names another program"), "{run:?}");
+}
