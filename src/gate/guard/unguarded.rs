@@ -56,7 +56,8 @@ pub(super) fn is_unhooked(arguments: &[Word]) -> bool {
     let given = |word: &Word, option: &str| word.is(option) || word.starts_with(&format!("{option}="));
     let named = |word: &Word| OPTIONS.iter().any(|option| given(word, option));
     // `echo --bare | xargs claude`: what arrives may be any option.
-    arguments.iter().any(|word| named(word) || word.splits && word.shifts == Some(0))
+    let says = |word: &Word| named(word) || word.named.iter().any(named);
+    arguments.iter().any(|word| says(word) || word.splits && word.shifts == Some(0))
 }
 
 /// It is started in another environment: with our hooks left out, or another configuration.

@@ -39,8 +39,9 @@ fn is_own(name: &str) -> bool {
 /// Variables that zsh keeps as numbers: what is assigned to them is computed.
 #[rustfmt::skip]
 static INTEGERS: &[&str] = &[
-    "BAUD", "COLUMNS", "DIRSTACKSIZE", "EGID", "ERRNO", "FUNCNEST", "GID", "KEYTIMEOUT", "LINES", "LISTMAX",
-    "LOGCHECK", "MAILCHECK", "REPORTMEMORY", "REPORTTIME", "SAVEHIST", "TMOUT", "TRY_BLOCK_ERROR",
+    "BAUD", "COLUMNS", "DIRSTACKSIZE", "EGID", "ERRNO", "EUID", "FUNCNEST", "GID", "HISTCMD", "HISTSIZE", "KEYTIMEOUT", "LINENO",
+    "LINES", "LISTMAX", "LOGCHECK", "MAILCHECK", "OPTIND", "PPID", "RANDOM", "REPORTMEMORY", "REPORTTIME", "SAVEHIST", "SECONDS",
+    "SHLVL", "SRANDOM", "TMOUT", "TRY_BLOCK_ERROR", "TTYIDLE", "UID", "status",
 ];
 
 /// Every variable the line sets, and every one it computes with.

@@ -162,8 +162,14 @@ fn config(command: &Invocation) -> Class {
          --no-includes --default= --all --regexp --value= --fixed-value --url= --no-type",
     ])?;
     let first = command.arguments.first().filter(|word| word.is_firm()).map(Word::lossy).unwrap_or_default();
+    let is_verb = matches!(first.as_str(), "get" | "list");
+    // Behind a key an option is the new value: `git config a.b --get`.
+    let key =
+        sorted.operands.first().and_then(|key| command.arguments.iter().position(|word| std::ptr::eq(*key, word)));
+    let late = key.filter(|_| !is_verb).and_then(|at| command.arguments[at..].iter().find(|word| word.is_option()));
+    command.unless(late)?;
     let named = sorted.options.iter().any(|(name, _)| name.starts_with("--get"));
-    let lists = sorted.has(&["-l", "--list"]) || matches!(first.as_str(), "get" | "list");
+    let lists = sorted.has(&["-l", "--list"]) || is_verb;
     let changes =
         |word: &&Word| ["edit", "set", "unset", "rename-section", "remove-section"].iter().any(|verb| word.is(verb));
     let plain = is_one(&sorted) && !sorted.operands.iter().any(changes);

@@ -37,7 +37,7 @@ const HELM: &str = "@ -n -A -a -o -q -l -d -f -s --namespace --all-namespaces --
     --name-template --show-only --debug --include-crds --max-col-width --offset --reverse --date";
 const TERRAFORM: &str = "@ -json -no-color -raw -state -id -diff -check -recursive -type -draw-cycles";
 const UV: &str = "@ --depth --no-dev --dev --only-dev --frozen --locked --outdated --package --prune --invert --no-dedupe --format --only-installed \
-    --all-versions --universal --python -p -q -v --quiet --verbose --extra --all-extras --group --no-group --strict --editable --exclude-editable --offline";
+    --all-versions --universal -q -v --quiet --verbose --extra --all-extras --group --no-group --strict --editable --exclude-editable --offline";
 const PIP: &str = "@ -f -l -o -v -u -e -q --outdated --uptodate --format --user --local --verbose --files --not-required --all --path --editable --exclude --pre";
 const YARN: &str = "@ -R -r --json --pattern --depth --recursive --all --peers --no-default-rc --verbose --long --parseable --filter --prod --dev --global -g";
 const SYSTEMCTL: &str = "@ -a -l -q -n -t -p --user --system --no-pager --all --type --state --property --value --failed --plain --no-legend --lines --full --output -o --reverse --with-dependencies";
@@ -92,10 +92,9 @@ static TOOLS: &[Tool] = &[
     Tool { names: &["systemctl"], globals: "--user --system --no-pager -q --quiet -a --all -l", verbs: &[
         ("--failed", SYSTEMCTL), ("cat", SYSTEMCTL), ("get-default", NONE), ("is-active", SYSTEMCTL), ("is-enabled", SYSTEMCTL), ("is-failed", SYSTEMCTL), ("is-system-running", NONE), ("list-dependencies", SYSTEMCTL), ("list-jobs", SYSTEMCTL), ("list-sockets", SYSTEMCTL), ("list-timers", SYSTEMCTL),
         ("list-unit-files", SYSTEMCTL), ("list-units", SYSTEMCTL), ("show", SYSTEMCTL), ("show-environment", NONE), ("status", SYSTEMCTL)] },
-    Tool { names: &["task"], globals: "", verbs: &[("--list", NONE), ("-l", NONE)] },
     Tool { names: &["terraform", "tofu"], globals: "-chdir", verbs: &[("fmt -check", TERRAFORM), ("graph", TERRAFORM), ("output", TERRAFORM), ("providers", "-no-color"), ("show", TERRAFORM), ("state list", TERRAFORM), ("state show", TERRAFORM), ("validate", TERRAFORM), ("version", TERRAFORM), ("workspace list", NONE), ("workspace show", NONE)] },
     Tool { names: &["tmux"], globals: "", verbs: &[("has-session", "-t"), ("info", NONE), ("list-clients", NONE), ("list-keys", NONE), ("list-panes", "-a -s"), ("list-sessions", NONE), ("list-windows", "-a"), ("ls", NONE)] },
-    Tool { names: &["uv"], globals: "-q --quiet --offline", verbs: &[("cache dir", NONE), ("pip check", UV), ("pip freeze", UV), ("pip list", UV), ("pip show", UV), ("pip tree", UV), ("python dir", NONE), ("python find", UV), ("python list", UV), ("tool dir", NONE), ("tool list", UV), ("tree", UV)] },
+    Tool { names: &["uv"], globals: "-q --quiet --offline", verbs: &[("cache dir", NONE), ("pip check", UV), ("pip freeze", UV), ("pip list", UV), ("pip show", UV), ("pip tree", UV), ("python dir", NONE), ("python list", UV), ("tool dir", NONE), ("tool list", UV), ("tree", UV)] },
     Tool { names: &["xcode-select"], globals: "", verbs: &[("--print-path", NONE), ("-p", NONE)] },
     Tool { names: &["xcodebuild"], globals: "", verbs: &[("-list", "@ -json -project -workspace"), ("-showsdks", NONE), ("-version", NONE)] },
     Tool { names: &["yarn"], globals: "-s --silent --cwd=", verbs: &[("config get", YARN), ("config list", YARN), ("info", YARN), ("list", YARN), ("outdated", YARN), ("why", YARN), ("workspaces info", YARN), ("workspaces list", YARN)] },
@@ -184,8 +183,11 @@ fn may_follow(command: &Invocation, words: &[Word], options: &str) -> bool {
                 let bundles = !words.contains(&command.name);
                 let letters = || !name.starts_with("--") && name.chars().skip(1).all(|c| listed(&format!("-{c}")));
                 // `-ojson`, `-n3`: a letter with its value.
-                let glued =
-                    || word.is_firm() && text.get(..2).is_some_and(|letter| !text.starts_with("--") && listed(letter));
+                let glued = || {
+                    let (letter, value) = text.split_at_checked(2).unwrap_or_default();
+                    let plain = matches!(letter, "-o" | "-n") || value.bytes().all(|b| b.is_ascii_digit());
+                    word.is_firm() && letter != "--" && listed(letter) && plain
+                };
                 firm && (listed(name) || bundles && (letters() || glued()))
             }
         }
@@ -202,7 +204,15 @@ fn checks_format(words: &[Word]) -> bool {
         && words[1..].iter().all(|word| known.iter().any(|known| is(word, known)))
 }
 
-/// `aws ec2 describe-instances`, `gcloud compute instances list`: the words before the first option end in a verb that looks.
+/// What `az` and `gcloud` look at.
+#[rustfmt::skip]
+const FAR: [&str; 22] = [
+    "account list", "account show", "acr list", "ad signed-in-user show", "aks list", "artifacts repositories list", "auth list", "compute instances list",
+    "config configurations list", "config list", "container clusters list", "functions list", "group list", "group show", "info", "projects list",
+    "run services list", "services list", "vm list", "vm show", "webapp list", "webapp show",
+];
+
+/// `aws ec2 describe-instances`, `gcloud compute instances list`: by the words before the first option.
 fn looks_far(command: &Invocation) -> bool {
     let words: Vec<String> = command.arguments.iter().take_while(|word| !word.is_option()).map(Word::lossy).collect();
     let firm = command
@@ -211,15 +221,13 @@ fn looks_far(command: &Invocation) -> bool {
         .all(|word| shape(word, command.line) != WordShape::Either && !word.bits.contains(&Bit::Star));
     let options = ["--cli-input", "--generate", "--output-file", "--log-file", "--flags-file", "--endpoint"];
     let odd = |word: &Word| options.iter().any(|option| word.starts_with(option));
-    let last = words.last().map(String::as_str).unwrap_or_default();
     let looks = match command.name {
         "aws" => {
             let verb = words.get(1).map(String::as_str).unwrap_or_default();
             let sees = ["describe-", "list-"].iter().any(|begin| verb.starts_with(begin));
             words.len() == 2 && (sees || verb == "get-caller-identity") || words.iter().take(2).eq(["s3", "ls"])
         }
-        "gcloud" => matches!(last, "list" | "describe") || words.iter().take(2).eq(["config", "get-value"]),
-        _ => matches!(last, "list" | "show"),
+        _ => FAR.contains(&words.join(" ").as_str()),
     };
     let bare = words.iter().all(|word| word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_/:.".contains(&b)));
     firm && bare && looks && !command.arguments.iter().any(odd)

@@ -64,11 +64,6 @@ pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
     }
 }
 
-/// It prints names of files of the project, one in each line.
-pub(super) fn lists_files(simple: &Simple) -> bool {
-    simple.name() == Some("git") && simple.words.get(1).is_some_and(|word| word.is_firm() && word.is("ls-files"))
-}
-
 /// What arrives in place of a mark may begin with a dash.
 pub(super) fn arriving(word: Word) -> Word {
     let shifts = word.bits.iter().position(|bit| *bit == Bit::Any).or(word.shifts);

@@ -127,10 +127,14 @@ fn said(simple: &Simple) -> Option<String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prints {
     Numbers,
-    /// Names of commits, one in each line.
+    /// Names of commits or other plain words, one in each line, none of which begins with a dash.
     Commits,
     Anything,
 }
+
+/// Programs whose output is believed: a function of such a name would print something else.
+pub(super) const BELIEVED: [&str; 12] =
+    ["date", "echo", "git", "grep", "hostname", "id", "nproc", "seq", "stat", "uname", "wc", "whoami"];
 
 /// What this program prints: one pipeline whose last stage is a plain command, and none of `functions`.
 pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
@@ -149,6 +153,8 @@ pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
     }
     match *name {
         "git" if stages.len() == 1 && prints_commits(words) => Prints::Commits,
+        "whoami" | "hostname" if words.is_empty() => Prints::Commits,
+        "uname" if matches!(words, [] | ["-s" | "-m" | "-r"]) => Prints::Commits,
         name if prints_numbers(name, words) => Prints::Numbers,
         _ => Prints::Anything,
     }
@@ -162,7 +168,11 @@ fn is_silenced(redirect: &Redirect) -> bool {
 fn prints_numbers(name: &str, words: &[&str]) -> bool {
     let digits = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     match (name, words) {
-        ("nproc", []) | ("wc", ["-l" | "-w" | "-c" | "-m"]) | ("date", ["+%s" | "+%Y"]) => true,
+        ("nproc", [])
+        | ("wc", ["-l" | "-w" | "-c" | "-m"])
+        | ("id", ["-u" | "-g"])
+        | ("date", ["+%s" | "+%Y" | "+%m" | "+%d" | "+%H" | "+%M" | "+%S" | "+%j"]) => true,
+        ("stat", ["-c", "%s" | "%Y", file] | ["-f", "%z" | "%m", file]) => !file.starts_with('-'),
         ("grep", ["-c", rest @ ..]) => matches!(rest.len(), 1 | 2) && !rest.iter().any(|word| word.starts_with('-')),
         ("seq" | "echo", words) => words.iter().all(digits),
         _ => false,
@@ -186,4 +196,12 @@ fn prints_commits(words: &[&str]) -> bool {
     let formats = rest.iter().any(|word| word.starts_with("--format=%") || word.starts_with("--pretty=%"));
     let known = |word: &&str| !word.starts_with('-') || options.contains(word) || *verb != "rev-parse" && counts(word);
     rest.iter().all(known) && (*verb != "log" || formats) && !rest.contains(&"--")
+}
+
+/// It prints names of files of the project and nothing else, one in each line.
+pub(super) fn lists_files(simple: &Simple) -> bool {
+    let known = ["-c", "-m", "-o", "-d", "--cached", "--modified", "--others", "--deleted", "--exclude-standard"];
+    let plain = |word: &Word| word.is_firm() && (!word.is_option() || known.iter().any(|option| word.is(option)));
+    let words = simple.words.get(1..).unwrap_or_default();
+    simple.name() == Some("git") && words.first().is_some_and(|word| word.is("ls-files")) && words.iter().all(plain)
 }

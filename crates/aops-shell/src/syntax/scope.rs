@@ -24,6 +24,8 @@ pub(super) struct Scope {
     pub(super) functions: Rc<Vec<String>>,
     pub(super) arriving: Vec<Word>,
     pub(super) script: Option<String>,
+    /// Names of the project's files arrive, and nothing else.
+    pub(super) lists_files: bool,
     /// Programs whose output is standard input.
     pub(super) fed: Vec<Rc<str>>,
     /// The script is all of the command's standard input, letter by letter.

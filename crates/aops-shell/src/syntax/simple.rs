@@ -76,12 +76,14 @@ impl Walk {
             match redirect {
                 Redirect::File(sign, word) => writes.extend(self.file(sign, word, scope)),
                 Redirect::Text(word, is_standard_input) => {
+                    scope.lists_files = false;
                     let words = self.words(word, scope);
                     scope.sure = words.iter().all(Word::is_firm) && *is_standard_input;
                     scope.script = Some(words.iter().map(Word::lossy).collect::<Vec<_>>().join(" "));
                     scope.arriving = words;
                 }
                 Redirect::Document { body, is_literal, strips_tabs, is_standard_input } => {
+                    scope.lists_files = false;
                     scope.sure = *is_standard_input && (*is_literal || !body.text.contains(['$', '`', '\\']));
                     if !is_literal {
                         self.document(body, scope);
@@ -97,6 +99,7 @@ impl Walk {
 
     fn file(&mut self, sign: &str, raw: &Raw, scope: &mut Scope) -> Vec<Word> {
         let copies = matches!(sign, "<&" | ">&");
+        scope.lists_files &= !sign.starts_with('<');
         if let Some(list) = raw.process().filter(|_| !copies) {
             let word = self.sublist(list, scope);
             scope.arriving.extend(word.named);

@@ -129,11 +129,16 @@ impl Walk {
         let mut arriving = scope.arriving.clone();
         let mut script = scope.script.clone();
         let mut fed = scope.fed.clone();
+        let mut lists_files = false;
         for stage in pipeline {
             let (arrived, said) = (std::mem::take(&mut arriving), script.take());
-            let mut own = Scope { arriving: arrived, script: said, fed: fed.clone(), sure: false, ..scope.clone() };
+            let fed_now = fed.clone();
+            let mut own =
+                Scope { arriving: arrived, script: said, fed: fed_now, lists_files, sure: false, ..scope.clone() };
             let first = self.found.len();
             self.command(stage, &mut own);
+            let is_simple = matches!(stage, Command::Simple(_));
+            lists_files = is_simple && matches!(&self.found[first..], [only] if found::lists_files(only));
             (arriving, script) = found::printed(&self.found[first..]);
             found::add_names(&mut fed, &self.found[first..]);
             // Known once is enough: a long pipe of like stages stays short.
@@ -155,9 +160,11 @@ impl Walk {
                 let mut outer = scope.clone();
                 self.redirect(redirects, &mut outer);
                 (scope.arriving, scope.script, scope.sure) = (outer.arriving, outer.script, false);
+                scope.lists_files = outer.lists_files;
                 self.compound(compound, scope);
             }
             Command::Function(name, body, redirects) => {
+                self.guess_if(found::BELIEVED.contains(name), "a function with the name of a program");
                 self.functions.push(((*name).to_owned(), outermost));
                 self.function(name, body, redirects, scope);
             }

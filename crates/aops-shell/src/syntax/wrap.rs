@@ -1,7 +1,7 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin. What they
 //! run is walked at once, in the scope it would see.
 
-use super::each::{arriving, lists_files, placeholder, replaced};
+use super::each::{arriving, placeholder, replaced};
 use super::scope::Scope;
 use super::tree::is_name_byte;
 use super::walk::Walk;
@@ -228,6 +228,10 @@ impl Walk {
         };
         let appends =
             mark.is_none_or(|mark| name == "parallel" && !rest.iter().any(|word| word.lossy().contains(&mark)));
+        // `xargs -a file` reads it instead of what arrives.
+        let takes_file = |word: &Word| word.is_option() && word.lossy().contains('a');
+        let reads_file = simple.words[1..].iter().take_while(|word| word.is_option()).any(takes_file);
+        let own = &Scope { lists_files: own.lists_files && !reads_file, ..own.clone() };
         self.unwrapped(inner, scope, own, (name, apart, appends));
         true
     }
@@ -252,7 +256,7 @@ impl Walk {
                 if matches!(name, "xargs" | "parallel") && appends {
                     // What arrives may be options, and as many words as it likes.
                     let named = inner.arriving.clone();
-                    let lists_files = self.found.last().is_some_and(lists_files);
+                    let lists_files = own.lists_files;
                     let said = inner.script.clone();
                     inner.words.push(Word { named, said, shifts: Some(0), splits: true, lists_files, ..Word::any() });
                 }

@@ -148,7 +148,8 @@ impl Scan<'_> {
                 self.default(begin + colon + 1, to, quoted);
             }
             _ => {
-                // Cut, replaced, indirect: anything, though it may still run programs.
+                // Cut, replaced, indirect: anything, though it may still run programs. `${@:2}` has no name.
+                let begin = begin + usize::from(name.is_empty() && matches!(sign, b'@' | b'*'));
                 if self.is_slice(begin, to) {
                     self.sum(begin, to);
                 } else {
