@@ -69,7 +69,6 @@ impl Driver {
                 self.step(reporter, index, &step)?
             };
             match result {
-                StepResult::Passed => {}
                 StepResult::Blocked(reason) => return self.finish(reporter, RunOutcome::Blocked, reason),
                 StepResult::Issues(issues) if self.run.is_beyond_mending(&step.id) => {
                     let id = &step.id;
@@ -78,7 +77,7 @@ impl Driver {
                     );
                     return self.pause(reporter, index, PauseRequest::new(Trigger::VerificationFailed, question));
                 }
-                StepResult::Issues(_) => {}
+                StepResult::Passed | StepResult::Issues(_) => {}
                 StepResult::Pause(request) => return self.pause(reporter, index, request),
             }
         }
