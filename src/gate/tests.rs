@@ -1,5 +1,6 @@
 mod authority;
 mod danger;
+mod jail;
 mod run;
 mod speech;
 mod stop;
