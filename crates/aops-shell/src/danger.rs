@@ -87,15 +87,15 @@ impl Search<'_> {
                 simple.words.iter().map(|word| call::code(word).replace("${_unknown}", " ")).collect();
             return self.text(&line.join(" "), simple);
         }
-        let Some(name) = simple.name() else { return };
-        if name == "{}" {
-            // `xargs -I{} sh -c {}`
-            self.add("unknown-code", simple);
-        }
         if simple.words[0].lossy().contains(' ') {
             // `parallel 'rm -rf {}'`
             let line: Vec<String> = simple.words.iter().map(call::code).collect();
             return self.text(&line.join(" "), simple);
+        }
+        let Some(name) = simple.name() else { return };
+        if name == "{}" || name.contains('…') {
+            // `xargs -I{} sh -c {}`, `echo "$x" | sh`
+            self.add("unknown-code", simple);
         }
         let name = name.to_ascii_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);

@@ -28,8 +28,28 @@ struct Program {
 pub(super) fn interpreted(search: &mut Search, call: &Call) {
     super::cloud::formed(search, call);
     remote::interpreter(search, call);
+    match call.name {
+        "perl" | "ruby" => {
+            secret::named(search, call.simple, call.operands().into_iter().map(|(_, word)| word), "secret-file");
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => secret::reads(search, call),
+        _ => {}
+    }
+    let mut programs = given(call);
+    let reads_input = programs.is_empty() && call.operands().iter().all(|(_, word)| word.is("-"));
+    programs.extend(call.simple.script.clone().filter(|_| reads_input));
+    for program in &programs {
+        judge(search, call.simple, program);
+    }
+    if let Some(id) = tool(call) {
+        search.add(id, call.simple);
+    }
+}
+
+/// The programs among the arguments.
+fn given(call: &Call) -> Vec<String> {
     let operands = call.operands();
-    let flags = ["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe", "-le", "-pi", "-i", "-lne", "-0777"];
+    let flags = ["-c", "-e", "-E", "-r", "-p", "--eval", "--print", "-ne", "-pe", "-le", "-lne"];
     let mut programs: Vec<String> = Vec::new();
     for (at, text) in call.texts.iter().enumerate() {
         let bundled = text.starts_with('-') && !text.starts_with("--") && text.ends_with(['e', 'c', 'E']);
@@ -42,36 +62,26 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
     if matches!(call.name, "deno" | "bun") && operands.first().is_some_and(|(_, word)| word.is("eval")) {
         programs.extend(operands.iter().skip(1).map(|(_, word)| code(word)));
     }
-    if matches!(call.name, "perl" | "ruby") {
-        secret::named(search, call.simple, operands.iter().map(|(_, word)| *word), "secret-file");
-    }
-    if matches!(call.name, "awk" | "gawk" | "mawk" | "nawk") {
+    if call.name.ends_with("awk") {
         programs.extend(operands.first().map(|(_, word)| code(word)));
-        secret::reads(search, call);
     }
-    let reads_input = operands.iter().all(|(_, word)| word.is("-")) || !programs.is_empty();
-    programs.extend(call.simple.script.clone().filter(|_| reads_input));
-    for program in &programs {
-        judge(search, call.simple, program);
-    }
-    // `python manage.py flush`
-    let django = call.texts.iter().position(|text| text.ends_with("manage.py"));
-    if let Some(at) = django {
+    programs
+}
+
+/// The rule for a tool that is run by its interpreter: `python manage.py flush`, `python -m twine upload`.
+fn tool(call: &Call) -> Option<&'static str> {
+    let has = |wanted: &str| call.texts.iter().any(|text| text == wanted);
+    if let Some(at) = call.texts.iter().position(|text| text.ends_with("manage.py")) {
         let verb = call.texts.get(at + 1).map(String::as_str).unwrap_or_default();
-        let zero = verb == "migrate" && call.texts.last().is_some_and(|last| last == "zero");
-        if zero || matches!(verb, "flush" | "reset_db" | "sqlflush" | "clear_cache") {
-            search.add("database-drop", call.simple);
-        }
+        let empties = matches!(verb, "flush" | "reset_db" | "sqlflush") || verb == "migrate" && has("zero");
+        return empties.then_some("database-drop");
     }
+    let setup = call.texts.first().is_some_and(|text| text.ends_with("setup.py"));
     let module = call.texts.windows(2).find(|pair| pair[0] == "-m").map(|pair| pair[1].as_str());
     match module {
-        Some("twine") if call.texts.iter().any(|text| text == "upload") => search.add("publish-package", call.simple),
-        Some("pip") if call.texts.iter().any(|text| text == "uninstall") => search.add("package-remove", call.simple),
-        _ => {}
-    }
-    let publishes = |text: &String| matches!(text.as_str(), "upload" | "sdist upload");
-    if call.texts.first().is_some_and(|text| text.ends_with("setup.py")) && call.texts.iter().any(publishes) {
-        search.add("publish-package", call.simple);
+        Some("twine") if has("upload") => Some("publish-package"),
+        Some("pip") if has("uninstall") => Some("package-remove"),
+        _ => (setup && has("upload")).then_some("publish-package"),
     }
 }
 
