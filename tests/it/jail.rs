@@ -192,11 +192,15 @@ fn the_same_command_runs_twice_at_once() {
     let world = Jailed::new();
     let session = world.prompted();
     let calls = [(), ()].map(|()| session.inner.call("Bash", json!({"command": "make -v"})));
-    calls.iter().for_each(|call| session.inner.pre(call).silent());
+    for call in &calls {
+        session.inner.pre(call).silent();
+    }
     for _ in &calls {
         assert!(session.line("make -v").output().unwrap().status.success());
     }
-    calls.iter().for_each(|call| session.inner.post(call).silent());
+    for call in &calls {
+        session.inner.post(call).silent();
+    }
 }
 
 #[test]
