@@ -71,11 +71,20 @@ pub fn started(call: &ToolCall) -> Option<&'static str> {
 
 /// One of our names that another agent would be given: the events of a teammate carry its given name.
 fn posing(event: &Event) -> Option<String> {
-    let call = event.asked_call().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
-    let input = json::read(&call.input).ok()?;
+    let call = event.asked_call()?;
+    if call.key.tool == "Workflow" {
+        return named_in(&call.input);
+    }
+    let input = json::read(&call.input).ok().filter(|_| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let starts_ours = input.text_of("subagent_type").is_some_and(|kind| meant(&kind).is_some());
     let name = meant(&input.text_of("name").filter(|_| !starts_ours)?)?;
     ours(&name).map(|agent| agent.name.to_owned())
+}
+
+/// One of our agents that a script names, in quotes, as it would to start it.
+fn named_in(script: &str) -> Option<String> {
+    let quoted = script.split(['\'', '"', '`', '\\']).find_map(|word| ours(&meant(word)?));
+    quoted.map(|agent| agent.name.to_owned())
 }
 
 /// The one of our agents that a message is for, by its name or its id.

@@ -50,7 +50,7 @@ fn unproven_prompt(context: &Context) -> Verdict {
         "this prompt waives nothing"
     };
     let words = format!(
-        "{what}: {}\nhint: a person says it in a client that no session started, in words that no timer sends",
+        "{what}: {}\nhint: a person says it in a client that no session started, in words that no timer or hook sends",
         one_line(why, 200)
     );
     Verdict::notice(GATE, words)

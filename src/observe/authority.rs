@@ -14,6 +14,7 @@ use crate::session::fold::Session;
 use crate::session::prompt::{Prompt, timer_digest};
 use crate::session::state::{AtWork, Started};
 use crate::system::env::Env;
+use crate::system::process::kin;
 use crate::text::json::{self, Json};
 use std::path::Path;
 
@@ -55,8 +56,17 @@ pub fn of_prompt(env: &Env, session: &Session, event: &Event) -> (Prompt, Option
     if !prompt.claims_authority(halted) {
         return (prompt, None);
     }
-    let why = of_client(env, session, event).or_else(|| of_timer(env, session, event));
+    let why = of_client(env, session, event).or_else(|| of_hook(env, session, event));
+    let why = why.or_else(|| of_timer(env, session, event));
     (if why.is_some() { prompt.without_authority(halted) } else { prompt }, why)
+}
+
+/// A hook of the project may have sent the first prompt, unless the client was started with it.
+fn of_hook(env: &Env, session: &Session, event: &Event) -> Option<String> {
+    let file = session.memory.greets.as_ref()?;
+    let line = env.client.parse().map(kin::command_line).unwrap_or_default();
+    let given = line.iter().any(|word| word.trim() == event.prompt.trim());
+    (!given).then(|| format!("a hook in `{file}` may have sent it, as the first after a start"))
 }
 
 fn of_timer(env: &Env, session: &Session, event: &Event) -> Option<String> {

@@ -46,6 +46,23 @@ pub fn notice(env: &Env, cwd: &Path) -> Option<String> {
     ))
 }
 
+/// The project's file with a hook of its own for the start of a session: its answer may be run as a prompt.
+pub fn greets(env: &Env, cwd: &Path) -> Option<String> {
+    let root = texts::project(env, cwd);
+    let folders = cwd.ancestors().take_while(|folder| folder.starts_with(&root)).map(|folder| folder.join(".claude"));
+    let files = folders.filter(|folder| *folder != env.config).flat_map(|claude| {
+        let plugins = std::fs::read_dir(claude.join("skills")).into_iter().flatten().flatten();
+        let plugins = plugins.map(|item| item.path().join("hooks/hooks.json"));
+        ["settings.json", "settings.local.json"].map(|name| claude.join(name)).into_iter().chain(plugins)
+    });
+    let hooks = |path: &PathBuf| {
+        let text = read(path).unwrap_or_default();
+        let json = json::read(&text).ok();
+        json.is_some_and(|json| json.get("hooks").and_then(|hooks| hooks.get("SessionStart")).is_some_and(runs_others))
+    };
+    files.into_iter().find(hooks).map(|path| path.display().to_string())
+}
+
 /// Each with its text: `.claude/skills/x/SKILL.md (hooks)`.
 fn find(env: &Env, cwd: &Path, root: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();

@@ -86,12 +86,24 @@ fn name(root: &Path) -> Option<String> {
 /// Why `aops:` agents do not count here: another plugin has our name. One that is ours decides it, where the client says that
 /// it runs us.
 pub fn foreign(env: &Env, cwd: &Path) -> Option<String> {
-    if env.plugin_root.as_ref().is_some_and(|root| is_our_plugin(env, root)) {
+    let said = env.plugin_root.as_ref().filter(|_| !is_set_by_project(env, cwd));
+    if said.is_some_and(|root| is_our_plugin(env, root)) {
         return None;
     }
     let taken = |(name, root): &(String, PathBuf)| folded(name) == OUR_NAME && !is_our_plugin(env, root);
     let (_, root) = all(env, cwd).into_iter().find(taken)?;
     Some(format!("`{}` is a plugin called `aops` that is not ours", root.display()))
+}
+
+/// The project's own settings say where we are: the client hands that on.
+fn is_set_by_project(env: &Env, cwd: &Path) -> bool {
+    let files = folders(env, cwd).into_iter().filter(|folder| *folder != env.config);
+    let mut files = files.flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(name)));
+    files.any(|path| {
+        let text = read(&path).unwrap_or_default();
+        let json = json::read(&text).ok();
+        json.is_some_and(|json| json.get("env").is_some_and(|env| env.get("CLAUDE_PLUGIN_ROOT").is_some()))
+    })
 }
 
 /// Its agents are the ones we ship.

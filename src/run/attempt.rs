@@ -31,6 +31,8 @@ pub enum RunOutcome {
     Blocked,
     /// A person must allow a call, or waive a failed check.
     WaiverRequested,
+    /// Of a step: the verifier found issues, and an intervention follows.
+    InterventionRequired,
     /// A person must look: budget or time ran out, or a process was killed.
     EscalationRequested,
 }
@@ -50,6 +52,8 @@ pub enum Trigger {
     Terminated,
     /// A person took the run back to a checkpoint.
     RolledBack,
+    /// The verifier still finds issues after three interventions.
+    VerificationFailed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +87,7 @@ impl RunOutcome {
         match self {
             RunOutcome::Pass => "PASS",
             RunOutcome::Blocked => "BLOCKED",
+            RunOutcome::InterventionRequired => "INTERVENTION_REQUIRED",
             RunOutcome::WaiverRequested => "WAIVER_REQUESTED",
             RunOutcome::EscalationRequested => "ESCALATION_REQUESTED",
         }
@@ -93,6 +98,7 @@ impl RunOutcome {
         match self {
             RunOutcome::Pass => "PASS",
             RunOutcome::Blocked => "HALT",
+            RunOutcome::InterventionRequired => "INTERVENTION_REQUIRED",
             RunOutcome::WaiverRequested | RunOutcome::EscalationRequested => "ASK_USER",
         }
     }
@@ -100,7 +106,7 @@ impl RunOutcome {
     pub fn exit(self) -> u8 {
         match self {
             RunOutcome::Pass => 0,
-            RunOutcome::Blocked => 1,
+            RunOutcome::Blocked | RunOutcome::InterventionRequired => 1,
             RunOutcome::WaiverRequested | RunOutcome::EscalationRequested => 3,
         }
     }
@@ -116,8 +122,8 @@ impl Trigger {
 
     /// A person must decide before `resume`; for the others `resume` itself is the decision.
     pub fn wants_decision(self) -> bool {
-        use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout};
-        matches!(self, AskUser | BudgetExhausted | CheckFailed | StepTimeout)
+        use Trigger::{AskUser, BudgetExhausted, CheckFailed, StepTimeout, VerificationFailed};
+        matches!(self, AskUser | BudgetExhausted | CheckFailed | StepTimeout | VerificationFailed)
     }
 }
 

@@ -241,6 +241,7 @@ mod tests {
             sandbox: Sandbox::Shut,
             closes: false,
             verifies: false,
+            mends: None,
         };
         let kit = Kit { settings: PathBuf::from("/s"), agents: PathBuf::from("/a") };
         let said = kit.arguments(&step, "id", true, None).join(" ");

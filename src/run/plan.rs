@@ -6,7 +6,9 @@
 use crate::config::policy::{Gates, Level};
 use crate::config::workflow::{Gate, Step, Workflow};
 use crate::model::{agent::ours, phase::Phase};
+use crate::run::state::{MOST_ROUNDS, intervention_id};
 use crate::session::state::Sandbox;
+use crate::text::template::quote;
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,6 +28,9 @@ pub struct PlannedStep {
     pub closes: bool,
     /// Changes since the last verification are verified in this step, before it closes.
     pub verifies: bool,
+    /// The step whose verifier found what this one mends.
+    #[serde(skip)]
+    pub mends: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -126,6 +131,27 @@ fn planned(step: &Step) -> PlannedStep {
         sandbox: if working && !reads && !reviewer { Sandbox::Open } else { Sandbox::Shut },
         closes: matches!(phase, Phase::Reflect | Phase::Close),
         verifies: false,
+        mends: None,
+    }
+}
+
+/// The step that mends what the verifier found in this one.
+pub fn intervention(verify: &PlannedStep, round: u64, issues: &str) -> PlannedStep {
+    PlannedStep {
+        id: intervention_id(&verify.id, round),
+        name: format!("Intervention {round} of {MOST_ROUNDS}"),
+        description: format!("Repair what the verification found, and nothing else:\n{}", quote(issues)),
+        inner: None,
+        does: StepAction::Client {
+            agent: None,
+            tools: Some(["Read", "Grep", "Glob", "Edit", "Write", "Bash"].map(str::to_owned).to_vec()),
+        },
+        model: None,
+        phase: Phase::Intervene,
+        sandbox: Sandbox::Open,
+        closes: false,
+        verifies: false,
+        mends: Some(verify.id.clone()),
     }
 }
 

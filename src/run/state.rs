@@ -29,6 +29,9 @@ pub struct RunState {
     pub passed: BTreeMap<String, Done>,
     /// Steps that were taken back and have not passed since.
     pub taken_back: BTreeSet<String>,
+    /// By step: how often its verifier found issues, and how often a person granted three more interventions.
+    pub rounds: BTreeMap<String, u64>,
+    pub granted: BTreeMap<String, u64>,
     /// How often the run was taken back to a checkpoint.
     pub rollbacks: u64,
     pub paused: Option<Paused>,
@@ -56,6 +59,19 @@ impl RunState {
     /// The steps that are completed, in the order of the plan.
     pub fn executed(&self) -> Vec<String> {
         self.init.steps.iter().filter(|step| self.has_passed(step)).cloned().collect()
+    }
+
+    /// The round of intervention that a step waits for: its verifier found issues, which are not mended yet.
+    pub fn mending(&self, step: &str) -> Option<u64> {
+        let round = *self.rounds.get(step)?;
+        let found = self.done.get(step).is_some_and(|done| done.outcome == RunOutcome::InterventionRequired);
+        (found && !self.has_passed(&intervention_id(step, round))).then_some(round)
+    }
+
+    /// The verifier found issues more often than interventions are allowed.
+    pub fn is_beyond_mending(&self, step: &str) -> bool {
+        let allowed = MOST_ROUNDS * (1 + self.granted.get(step).unwrap_or(&0));
+        self.rounds.get(step).is_some_and(|rounds| *rounds > allowed)
     }
 
     /// Nothing of it waits for a person or can be continued.
@@ -88,6 +104,9 @@ impl RunState {
                 self.current = None;
                 (self.cost, self.tokens) = (done.cost, done.tokens);
                 self.done.insert(done.step.clone(), done.clone());
+                if done.outcome == RunOutcome::InterventionRequired {
+                    *self.rounds.entry(done.step.clone()).or_default() += 1;
+                }
                 if done.outcome == RunOutcome::Pass {
                     self.taken_back.remove(&done.step);
                     self.passed.insert(done.step.clone(), done.clone());
@@ -109,6 +128,11 @@ impl RunState {
             AttemptFact::Resumed(resumed) => {
                 if let Some(paused) = self.paused.as_ref().filter(|paused| !paused.checks.is_empty()) {
                     self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
+                }
+                if let Some(paused) =
+                    self.paused.as_ref().filter(|paused| paused.trigger == Trigger::VerificationFailed)
+                {
+                    *self.granted.entry(paused.step.clone()).or_default() += 1;
                 }
                 let waited = self.paused.as_ref().and_then(|paused| paused.tool_use_id.clone());
                 self.approved = waited.or(self.approved.take());
@@ -139,6 +163,9 @@ impl RunState {
             } else {
                 self.done.remove(step);
                 self.waived.remove(step);
+                self.rounds.remove(step);
+                self.granted.remove(step);
+                self.done.retain(|id, _| !is_intervention(id, step));
                 if self.begun.remove(step).is_some() {
                     self.taken_back.insert(step.clone());
                 }
@@ -169,6 +196,18 @@ impl RunState {
             waived: self.waived.values().flatten().cloned().collect(),
         }
     }
+}
+
+/// Interventions after one another before a person is asked.
+pub const MOST_ROUNDS: u64 = 3;
+
+/// The step that mends what the verifier of `step` found. Step ids have at most 64 characters.
+pub fn intervention_id(step: &str, round: u64) -> String {
+    format!("{}-intervene-{round}", cut(step, 40))
+}
+
+fn is_intervention(id: &str, of: &str) -> bool {
+    id.strip_prefix(cut(of, 40)).is_some_and(|rest| rest.starts_with("-intervene-"))
 }
 
 /// The one run that a person names: by its packet's id or file, or by the beginning of its own id.

@@ -130,6 +130,9 @@ pub struct Seen {
     /// `SessionStart`, `SubagentStart`: a foreign file that defines one of our agents' names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign: Option<String>,
+    /// `SessionStart` only: the project's file with a hook of its own for this event, which may send the first prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub greets: Option<String>,
     /// `SessionStart` only: settings files that register us, with their events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<String, Vec<String>>>,

@@ -136,6 +136,9 @@ impl Session {
             self.memory.shadowed.clone_from(&seen.foreign);
             self.memory.clashes.clone_from(&seen.clashes);
         }
+        if kind == EventKind::UserPromptSubmit {
+            self.memory.greets = None;
+        }
         match kind {
             EventKind::SessionStart => self.apply_session_start(seen),
             EventKind::SessionEnd => self.state.ended_at = Some(ts.to_owned()),
@@ -170,6 +173,7 @@ impl Session {
         let memory = &mut self.memory;
         memory.boot = seen.boot.clone().unwrap_or_default();
         if !seen.beside {
+            memory.greets.clone_from(&seen.greets);
             (memory.agentless, memory.client) = (seen.agentless.clone(), seen.client.clone());
             memory.unproven.clone_from(&seen.unproven);
             memory.jail.clone_from(&seen.jail);

@@ -147,6 +147,9 @@ pub struct Memory {
     pub progress: TaskProgress,
     /// Variables that decide where our folders are, when the session began.
     pub folders: BTreeMap<String, String>,
+    /// Until the first prompt after a start: the project's file whose hook may send it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub greets: Option<String>,
     /// Settings files that register our hooks, with their events.
     pub held: BTreeMap<String, Vec<String>>,
     /// Calls that ran, by agent; the main agent has no name.

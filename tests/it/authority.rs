@@ -370,6 +370,11 @@ fn c01_a_plugin_of_our_name_brings_no_critic() {
     let plugin = sandbox.project().join("plugin");
     let theirs = sandbox.with("CLAUDE_PLUGIN_ROOT", plugin);
     assert!(forged(&theirs).1.is_null());
+    // Nor where the project's own settings say that it is ours.
+    let ours = Sandbox::repository("0").with("CLAUDE_PLUGIN_ROOT", env!("CARGO_MANIFEST_DIR"));
+    put_plugin(&ours, ".claude/skills/aops", FORGED);
+    ours.put(".claude/settings.json", r#"{"env": {"CLAUDE_PLUGIN_ROOT": "/x"}}"#);
+    assert!(forged(&ours).1.is_null());
 }
 
 /// `--agents` of the client's command line is a definition too; the name that ours has then counts.
@@ -406,4 +411,47 @@ fn client_with(words: &[&str]) -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", "read x", "claude"]).args(words).env_clear();
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// The client runs what a hook of `SessionStart` answers as a prompt of its own, before the person's.
+#[test]
+fn a_projects_hook_waives_nothing() {
+    let sandbox = Sandbox::repository("0");
+    let hook = r#"{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "greet"}]}]}}"#;
+    sandbox.put(".claude/settings.json", hook);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let said = session.prompt(". go");
+    assert!(said.out.contains("waives nothing") && said.out.contains("settings.json"), "{said:?}");
+    assert_eq!(waivers(&session), 0);
+    // The second is the person's own.
+    session.prompt(". go").silent();
+    assert_eq!(waivers(&session), 1);
+    // So is the first, where the client was started with it.
+    let mut client = client_with(&["-p", ". do it"]);
+    let session = sandbox.session();
+    let _ = start(&sandbox, client.id(), &session, "startup");
+    prompt(&sandbox, client.id(), &session, ". do it").silent();
+    assert_eq!(waivers(&session), 1);
+    client.kill().unwrap();
+    let _ = client.wait();
+}
+
+/// One file of a repository locks no session: what the refusal says to do works.
+#[test]
+fn c20_a_taken_name_has_a_way_out_that_works() {
+    let sandbox = Sandbox::repository("0");
+    sandbox.person(&["install"]).said(&["registered"]);
+    sandbox.put(".claude/agents/foo.md", "---\nname: prompt-hydrator\n---\nPlan.\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make a.txt");
+    let refused = session.write("a.txt");
+    refused.refused(&["`aops-prompt-hydrator`"]);
+    assert!(refused.out.contains("ask the user to run `aops-hook install` in this folder"), "{refused:?}");
+    sandbox.person(&["install"]).said(&["`aops-prompt-hydrator`"]);
+    assert!(sandbox.config().join("agents/aops-prompt-hydrator.md").exists());
+    let block = json!({"workflow": "minor-edit", "intent": "i", "task": "new", "acceptance_criteria": [], "steps": []});
+    session.agent("aops-prompt-hydrator", &block).silent();
+    session.write("a.txt").silent();
 }

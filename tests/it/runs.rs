@@ -5,6 +5,7 @@ mod chain;
 mod checks;
 mod forged;
 mod gc;
+mod intervention;
 mod killed;
 mod killed_at_syscalls;
 mod limits;

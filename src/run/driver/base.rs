@@ -121,7 +121,7 @@ impl Driver {
             sandbox: step.sandbox,
             step: step.id.clone(),
             verifies: step.verifies,
-            waived: self.run.waived.get(&step.id).cloned().unwrap_or_default(),
+            waived: self.run.waived.get(step.mends.as_ref().unwrap_or(&step.id)).cloned().unwrap_or_default(),
             ..RunStep::default()
         };
         self.record_step(Some(run_step)).map(drop)

@@ -17,6 +17,8 @@ use crate::text::template::one_line;
 pub(super) enum StepResult {
     Passed,
     Blocked(String),
+    /// The verifier found these issues; an intervention follows.
+    Issues(String),
     Pause(PauseRequest),
 }
 
@@ -43,6 +45,7 @@ impl StepResult {
         match self {
             Self::Passed => RunOutcome::Pass,
             Self::Blocked(_) => RunOutcome::Blocked,
+            Self::Issues(_) => RunOutcome::InterventionRequired,
             Self::Pause(request) => request.trigger.outcome(),
         }
     }
@@ -161,6 +164,7 @@ impl Evidence<'_> {
                 let id = &self.step.id;
                 Some(StepResult::Blocked(format!("step `{id}` owes the verdict of `{agent}`, and there is none")))
             }
+            Some("ISSUES") if agent == "qa-verifier" => Some(StepResult::Issues(self.problems(1000))),
             Some(bad @ ("REVISE" | "HALT" | "ISSUES" | "BLOCK")) => {
                 Some(StepResult::Blocked(format!("{agent} says {bad}: {}", self.problems(400))))
             }

@@ -30,31 +30,35 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Driver {
-    pub(super) fn step(&mut self, reporter: &mut dyn Reporter, index: usize) -> anyhow::Result<StepResult> {
-        let step = self.prepared.plan[index].clone();
+    pub(super) fn step(
+        &mut self,
+        reporter: &mut dyn Reporter,
+        index: usize,
+        step: &PlannedStep,
+    ) -> anyhow::Result<StepResult> {
         let is_client = matches!(step.does, StepAction::Client { .. });
         if is_client && self.run.budget.is_some_and(|budget| self.run.cost >= budget) {
             let question = format!("the budget is used up before step `{}`; may it cost as much again?", step.id);
             return Ok(StepResult::pause(Trigger::BudgetExhausted, question));
         }
         let (clock, before) = (Instant::now(), git::baseline(&self.env, &self.root).unwrap_or_default());
-        reporter.step_began(&step, index);
-        let begun = match self.take_over(&step) {
+        reporter.step_began(step, index);
+        let begun = match self.take_over(step) {
             Some(begun) => begun,
-            None => match self.take_checkpoint(&step, None) {
-                Ok(()) => self.start_step(index, &step)?,
+            None => match self.take_checkpoint(step, None) {
+                Ok(()) => self.start_step(index, step)?,
                 Err(failure) => return Ok(no_checkpoint(&failure)),
             },
         };
         let files = JobFiles::of(&self.folder, &begun);
         let mut stream = Stream::of(files.file("out"));
-        let (ending, interrupted) = self.wait(reporter, index, &files, &mut stream)?;
+        let (ending, interrupted) = self.wait(reporter, (index, &step.id), &files, &mut stream)?;
         let stderr = String::from_utf8_lossy(&std::fs::read(files.file("err")).unwrap_or_default()).into_owned();
         let session = is_client.then(|| self.session()).flatten();
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
-        let evidence = Evidence { step: &step, ending, interrupted, stderr, stream: &stream, session, checks };
+        let evidence = Evidence { step, ending, interrupted, stderr, stream: &stream, session, checks };
         let result = evidence.judge();
-        let result = match self.take_checkpoint(&step, Some(&result)) {
+        let result = match self.take_checkpoint(step, Some(&result)) {
             Err(failure) if result == StepResult::Passed => no_checkpoint(&failure),
             _ => result,
         };
@@ -84,7 +88,7 @@ impl Driver {
     fn wait(
         &self,
         reporter: &mut dyn Reporter,
-        index: usize,
+        (index, id): (usize, &str),
         files: &JobFiles,
         stream: &mut Stream,
     ) -> anyhow::Result<(Option<Ending>, bool)> {
@@ -94,7 +98,7 @@ impl Driver {
             let status = files.status();
             stream.follow();
             reporter.step_runs(&StepProgress {
-                step: &self.prepared.plan[index].id,
+                step: id,
                 index,
                 count: self.prepared.plan.len(),
                 elapsed: began.elapsed(),
@@ -109,7 +113,7 @@ impl Driver {
                     break None;
                 }
                 JobStatus::NotStarted if began.elapsed() > START_TIMEOUT && files.claim() => {
-                    let what = format!("the program of step `{}` could not be started", self.prepared.plan[index].id);
+                    let what = format!("the program of step `{id}` could not be started");
                     return Err(Failure::new(Code::StorageFailed, what).into());
                 }
                 _ => {}
@@ -149,7 +153,7 @@ impl Driver {
         let reason = match result {
             StepResult::Pause(_) => return Ok(()),
             StepResult::Passed => String::new(),
-            StepResult::Blocked(reason) => reason.clone(),
+            StepResult::Blocked(reason) | StepResult::Issues(reason) => reason.clone(),
         };
         let (cost, tokens) = (self.run.cost, self.run.tokens);
         self.append(AttemptFact::Done(Done { call, cost, duration_ms, outcome, reason, step, tokens }))
@@ -163,7 +167,8 @@ fn no_checkpoint(failure: &Failure) -> StepResult {
 impl Driver {
     pub(super) fn start_step(&mut self, index: usize, step: &PlannedStep) -> anyhow::Result<Begun> {
         let attempt = self.run.attempts.get(&step.id).unwrap_or(&0) + 1;
-        let again = self.run.begun.contains_key(&step.id);
+        // A verification that found issues has ended; it is done anew.
+        let again = self.run.begun.contains_key(&step.id) && !self.run.done.contains_key(&step.id);
         let id = self.idempotency_key(step);
         let tool = if matches!(step.does, StepAction::Run(_)) { "run" } else { "claude" };
         let call = CallKey { id, server: "aops-hook".to_owned(), tool: tool.to_owned() };
@@ -179,9 +184,15 @@ impl Driver {
         Ok(begun)
     }
 
-    /// The same for every attempt, until the run is taken back: then what the step did is undone.
+    /// The same for every attempt, until the run is taken back or an intervention came in between: then it is another
+    /// execution.
     fn idempotency_key(&self, step: &PlannedStep) -> String {
-        let round = if self.run.rollbacks == 0 { String::new() } else { format!("\0{}", self.run.rollbacks) };
+        let mended = self.run.rounds.get(&step.id).copied().unwrap_or_default();
+        let round = match (self.run.rollbacks, mended) {
+            (0, 0) => String::new(),
+            (rollbacks, 0) => format!("\0{rollbacks}"),
+            (rollbacks, mended) => format!("\0{rollbacks}\0{mended}"),
+        };
         let parts = [self.run.run_id.as_bytes(), b"\0", step.id.as_bytes(), round.as_bytes()];
         sha256(&parts)[..32].to_owned()
     }

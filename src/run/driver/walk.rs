@@ -8,10 +8,12 @@ use super::judge::{PauseRequest, StepResult};
 use super::prepare::{Prepared, RunRequest, check_clean, lock_project, project_root, read_context};
 use super::{Finish, Reporter, describe_next_step};
 use crate::model::{error::Failure, refusal::refused};
+use crate::run::artifacts::RunArtifacts;
 use crate::run::attempt::{AttemptFact, Ended, Init, Paused, RunOutcome, Trigger};
 use crate::run::job::{JobFiles, JobStatus};
 use crate::run::packet::{End, Pause, TaskSpec};
-use crate::run::{artifacts::RunArtifacts, state::RunState};
+use crate::run::plan::{PlannedStep, intervention};
+use crate::run::state::{MOST_ROUNDS, RunState};
 use crate::system::env::{Env, RUN, now_ms};
 use crate::system::process::{self, Ending, Task};
 use crate::system::{git, signal};
@@ -58,20 +60,36 @@ impl Driver {
             if let Some(reason) = self.policy_changed() {
                 return self.finish(reporter, RunOutcome::Blocked, reason);
             }
-            let Some((index, _)) = self.run.next_step() else {
+            let Some((index, step)) = self.next_step() else {
                 return self.finish(reporter, RunOutcome::Pass, "every step passed".to_owned());
             };
             let result = if signal::interrupted() {
                 StepResult::pause(Trigger::Interrupted, "the run was interrupted between two steps")
             } else {
-                self.step(reporter, index)?
+                self.step(reporter, index, &step)?
             };
             match result {
-                StepResult::Passed => {}
                 StepResult::Blocked(reason) => return self.finish(reporter, RunOutcome::Blocked, reason),
+                StepResult::Issues(issues) if self.run.is_beyond_mending(&step.id) => {
+                    let id = &step.id;
+                    let question = format!(
+                        "the verifier of step `{id}` still finds issues after {MOST_ROUNDS} interventions: {issues}; may there be {MOST_ROUNDS} more?"
+                    );
+                    return self.pause(reporter, index, PauseRequest::new(Trigger::VerificationFailed, question));
+                }
+                StepResult::Passed | StepResult::Issues(_) => {}
                 StepResult::Pause(request) => return self.pause(reporter, index, request),
             }
         }
+    }
+
+    /// The next step of the plan, or the intervention that it waits for.
+    fn next_step(&self) -> Option<(usize, PlannedStep)> {
+        let (index, id) = self.run.next_step()?;
+        let step = &self.prepared.plan[index];
+        let issues = self.run.done.get(id).map_or("", |done| done.reason.as_str());
+        let mended = self.run.mending(id).map(|round| intervention(step, round, issues));
+        Some((index, mended.unwrap_or_else(|| step.clone())))
     }
 
     fn pause(mut self, reporter: &mut dyn Reporter, index: usize, request: PauseRequest) -> anyhow::Result<Finish> {

@@ -58,7 +58,9 @@ impl Driver {
                 ("approval", vec![("approved", said(&step.name)), ("approved_by", "critic".to_owned())])
             }
             Some(StepResult::Passed) => ("run", Vec::new()),
-            Some(StepResult::Blocked(reason)) => ("failure", vec![("error", said(reason))]),
+            Some(StepResult::Blocked(reason) | StepResult::Issues(reason)) => {
+                ("failure", vec![("error", said(reason))])
+            }
             Some(StepResult::Pause(request)) => ("pause", vec![("error", said(&request.question))]),
         }
     }
@@ -68,7 +70,7 @@ impl Driver {
         let Some(result) = result else { return view };
         let reason = match result {
             StepResult::Passed => None,
-            StepResult::Blocked(reason) => Some(reason.clone()),
+            StepResult::Blocked(reason) | StepResult::Issues(reason) => Some(reason.clone()),
             StepResult::Pause(request) => Some(request.question.clone()),
         };
         let outcome = result.outcome().gate_word().to_owned();

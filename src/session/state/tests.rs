@@ -63,6 +63,7 @@ fn full() -> (State, Memory) {
         },
         clashes: vec!["c".to_owned()],
         folders: map(),
+        greets: Some("g".to_owned()),
         held: BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])]),
         invocations: BTreeMap::from([("a".to_owned(), 1)]),
         jail: Some(JailState { hold: Hold::Namespaces, project: "p".to_owned(), trial: true, why: "w".to_owned() }),

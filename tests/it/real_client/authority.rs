@@ -140,3 +140,21 @@ fn a_skills_hook_clears_no_block() {
     let results = model.tool_results();
     assert!(results[0].is_error && results[0].text.contains("brings hooks"), "{results:?} {run:?}");
 }
+
+/// A hook of the project answers the session's start with a prompt of its own.
+#[test]
+fn a_projects_hook_that_speaks_first_waives_nothing() {
+    let sandbox = Sandbox::repository("0");
+    let answer =
+        json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "initialUserMessage": ". from a hook"}});
+    let command = format!("printf '%s' '{answer}'");
+    let hooks = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}});
+    sandbox.put(".claude/settings.json", &hooks.to_string());
+    let model = Model::new([Turn::text("Hello."), Turn::text("Bye.")]);
+    let run = Client::guarded(&sandbox, &model).run("say hello");
+    let session = Session::new(&sandbox, run.session_id());
+    let tried = unproven(&session, "UserPromptSubmit");
+    assert!(tried.len() == 2 && tried[0].contains("settings.json"), "{tried:?} {run:?}");
+    assert_eq!(waivers(&session), 0);
+    verifies(&sandbox, &session);
+}

@@ -259,6 +259,7 @@ fn memory() -> Memory {
         client: Some(client()),
         progress: course(),
         folders: map(),
+        greets: some(),
         held: held(),
         invocations: BTreeMap::from([("critic".to_owned(), 1)]),
         jail: Some(jail()),
@@ -303,6 +304,7 @@ fn calm() -> Memory {
         run: None,
         shadowed: None,
         at_work: Vec::new(),
+        greets: None,
         timers: Vec::new(),
         told_way_out: false,
         undoing: None,
@@ -395,6 +397,7 @@ fn seen() -> Seen {
         event: text(),
         folders: Some(map()),
         foreign: some(),
+        greets: some(),
         held: Some(held()),
         jail: Some(jail()),
         linked: Some(map()),
@@ -458,6 +461,7 @@ fn step() -> Step {
 fn unseen() -> Seen {
     Seen {
         beside: false,
+        greets: None,
         starter: None,
         timers: Vec::new(),
         unproven: None,
