@@ -7,7 +7,7 @@
 use super::enter::{become_program, close_on_exec, enter, lock, what_holds};
 use super::line;
 use super::plan::{Ground, is_folder_file};
-use super::receipt;
+use super::receipt::{self, Receipt};
 use crate::config::in_force;
 use crate::config::policy::jail::{Harness, Jail, JailLevel};
 use crate::ledger::sessions;
@@ -43,8 +43,8 @@ struct Order {
     profile: Profile,
     ground: Ground,
     messaging: bool,
-    /// The session's folder and the call that it is.
-    call: Option<(PathBuf, String)>,
+    /// The session's folder, and the calls that it may be: the same command may wait more than once.
+    calls: Option<(PathBuf, Vec<String>)>,
     /// Told to whoever reads the command's errors.
     notice: &'static str,
 }
@@ -80,14 +80,25 @@ fn start(whole: &CStr, env: &Env, variables: &Variables) -> Result<Infallible, S
         ground.clients.push(file);
     }
     let proof = Proof { hold: order.hold, profile: order.profile, vanished: String::new() };
-    let begun = order.call.as_ref().map(|(folder, id)| receipt::begin(folder, id, &proof));
-    let receipt = begun.transpose().map_err(|error| format!("its receipt cannot be written: {error}"))?;
+    let receipt = order.calls.as_ref().map(|(folder, ids)| begin(folder, ids, &proof)).transpose()?;
     let layers = enter(order.hold, order.profile, &ground, &env.cwd)?;
     if let (Some(layers), Some(receipt)) = (layers, receipt) {
         layers.report(receipt, proof);
     }
     lock(order.hold, &env.cwd)?;
     exec(whole, variables, order.messaging)
+}
+
+/// The receipt of the first of these calls that has none yet.
+fn begin(folder: &Path, ids: &[String], proof: &Proof) -> Result<Receipt, String> {
+    let mut why = "there is none to write".to_owned();
+    for id in ids {
+        match receipt::begin(folder, id, proof) {
+            Ok(receipt) => return Ok(receipt),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(format!("its receipt cannot be written: {why}"))
 }
 
 impl Order {
@@ -104,18 +115,16 @@ impl Order {
         let path = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let mut ground = Ground::of(env, &project, &path);
         ground.layer_mb = jail.layer_mb;
-        let (profile, call, notice) = choose(line, harness, &jail, found.as_ref());
-        let reviews = call.as_ref().is_some_and(|(_, _, agent)| *agent);
-        ground.network = reviews && jail.test_network;
+        let Chosen { profile, calls, by_agent, notice } = choose(line, harness, &jail, found.as_ref());
+        ground.network = by_agent && jail.test_network;
         let state = held(known, &jail, &ground, harness);
         let (hold, profile) = settle(&state, &jail, profile)?;
-        let call = call.map(|(folder, call, _)| (folder, call));
         Ok(Self {
             hold,
             profile,
             ground,
             messaging: jail.messaging,
-            call,
+            calls,
             notice: if hold == Hold::Words { "" } else { notice },
         })
     }
@@ -140,35 +149,42 @@ fn policy(env: &Env, session: Option<&Session>) -> Result<Jail, String> {
     }
 }
 
-type Chosen = (Profile, Option<(PathBuf, String, bool)>, &'static str);
+struct Chosen {
+    profile: Profile,
+    calls: Option<(PathBuf, Vec<String>)>,
+    /// An agent made the call, not the main conversation.
+    by_agent: bool,
+    notice: &'static str,
+}
 
 fn choose(line: &str, harness: bool, jail: &Jail, found: Option<&(PathBuf, Session)>) -> Chosen {
     if harness {
         let profile = if jail.harness == Harness::None { Profile::None } else { Profile::Work };
-        return (profile, None, "");
+        return Chosen { profile, calls: None, by_agent: false, notice: "" };
     }
-    let call = found.and_then(|(folder, session)| {
-        let call = matched(line, session)?;
-        Some((call.jail?, (folder.clone(), call.call.id.clone(), call.agent_id.is_some())))
-    });
-    match call {
-        Some((profile, call)) => (profile, Some(call), ""),
-        None => (
-            Profile::Trial,
-            None,
-            "no hook was asked about this command, so it runs in a throwaway layer: what it changes is gone afterwards",
-        ),
+    let calls = found.map(|(_, session)| matched(line, session)).unwrap_or_default();
+    match (found, calls.iter().filter_map(|open| open.jail).max()) {
+        (Some((folder, _)), Some(profile)) => {
+            let ids = calls.iter().map(|open| open.call.id.clone()).collect();
+            let by_agent = calls.iter().all(|open| open.agent_id.is_some());
+            Chosen { profile, calls: Some((folder.clone(), ids)), by_agent, notice: "" }
+        }
+        _ => Chosen { profile: Profile::Trial, calls: None, by_agent: false, notice: UNASKED },
     }
 }
 
-/// The call of this command that has the strictest profile, of those that wait to be run.
-fn matched<'a>(line: &str, session: &'a Session) -> Option<&'a OpenCall> {
+const UNASKED: &str =
+    "no hook was asked about this command, so it runs in a throwaway layer: what it changes is gone afterwards";
+
+/// The calls of this command that wait to be run.
+fn matched<'a>(line: &str, session: &'a Session) -> Vec<&'a OpenCall> {
     let commands = line::commands(line);
-    commands.iter().find_map(|command| {
+    let calls = commands.iter().map(|command| {
         let digest = line_digest(command);
         let same = |open: &&OpenCall| open.line_sha256.as_deref() == Some(digest.as_str());
-        session.memory.calls.iter().filter(same).max_by_key(|open| open.jail)
-    })
+        session.memory.calls.iter().filter(same).collect::<Vec<_>>()
+    });
+    calls.into_iter().find(|calls| !calls.is_empty()).unwrap_or_default()
 }
 
 /// What holds for this command, and the profile that can be held with it.

@@ -186,6 +186,23 @@ fn messages_of_other_sessions_are_no_prompts() {
     assert_eq!(ran.out, "secret\n", "{ran:?}");
 }
 
+/// Two calls of one message, or of two agents, may have the same words.
+#[test]
+fn the_same_command_runs_twice_at_once() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    let calls = [(), ()].map(|()| session.inner.call("Bash", json!({"command": "make -v"})));
+    for call in &calls {
+        session.inner.pre(call).silent();
+    }
+    for _ in &calls {
+        assert!(session.line("make -v").output().unwrap().status.success());
+    }
+    for call in &calls {
+        session.inner.post(call).silent();
+    }
+}
+
 #[test]
 fn a_full_layer_is_said_so() {
     let world = Jailed::with("[jail]\nlayer_mb = 16\n");

@@ -29,7 +29,7 @@ fn by(agent: &str) -> Event {
 fn a_profile_follows_from_the_sandbox_and_the_line() {
     let (open, held) = (|_: &mut Session| {}, shut as fn(&mut Session));
     let namespaces = |change: fn(&mut Session)| jailed(Hold::Namespaces, true, change);
-    let rows = [
+    let rows = vec![
         (namespaces(open), call("Bash"), line(Effect::Write, true), Some(Profile::Work)),
         (namespaces(open), call("Bash"), line(Effect::Read, false), Some(Profile::Work)),
         (namespaces(held), call("Bash"), line(Effect::Write, true), Some(Profile::Trial)),
