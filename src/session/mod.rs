@@ -7,5 +7,6 @@ pub mod state;
 pub mod agent_report;
 pub mod prompt;
 pub mod fact;
+pub mod phase_end;
 pub mod fold;
 pub mod describe;
