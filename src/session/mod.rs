@@ -3,6 +3,7 @@
 //! Pure: no module here touches files, the clock, the environment or a process.
 
 pub mod growth;
+pub mod reflection;
 pub mod state;
 pub mod agent_report;
 pub mod prompt;
