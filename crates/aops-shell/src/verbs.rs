@@ -78,6 +78,11 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     both.or_else(|| VERBS.iter().find(|row| row.name == verb))
 }
 
+/// An option names a file that the call writes: `report -o page.html`.
+pub fn writes_files(arguments: &[String]) -> bool {
+    arguments.iter().any(|text| ["--o", "-o", "--i"].iter().any(|option| text.starts_with(option)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
