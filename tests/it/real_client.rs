@@ -13,11 +13,13 @@ mod jail;
 mod whole_loop;
 
 use crate::client::{Client, Run};
-use crate::model::{Model, Turn};
+use crate::insights::insights;
+use crate::model::{Model, Request, Turn};
 use crate::support::{Sandbox, Session};
 use checks::{commands_by, events, says, state_is_right, verifies};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 const RAN: [&str; 4] = ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"];
@@ -101,18 +103,19 @@ fn session_insights_does_what_it_says() {
         run.ended("Told.");
         (run.session_id().to_owned(), model.requests())
     };
+    let printed = |heard: &[Request]| heard[1].tool_results()[0].text.clone();
     let (first, heard) = run_it("current --analyse");
     let asked = heard[0].said_by("user").join("\n");
     assert!(asked.contains(&first) && asked.contains("current --analyse"), "{asked}");
-    let printed = heard[1].said_by("user").join("\n");
-    assert!(printed.contains("read first") && printed.contains("the style") && printed.contains(&first), "{printed}");
+    let told = printed(&heard);
+    assert!(told.contains("read first") && told.contains("the style") && told.contains(&first), "{told}");
     let rich = insights(&sandbox, &Session::new(&sandbox, &first));
     assert_eq!((&rich["context_gaps"], &rich["user_mood"]), (&json!(["the style"]), &json!(0.5)));
     let (second, heard) = run_it(&first[..8]);
-    let printed = heard[1].said_by("user").join("\n");
-    assert!(second != first && printed.contains(&format!("session   {first}")), "{printed}");
+    let told = printed(&heard);
+    assert!(second != first && told.contains(&format!("session   {first}")), "{told}");
     let (_, heard) = run_it("batch");
-    assert!(heard[1].said_by("user").join("\n").contains("wrote insights of 3 sessions"), "{heard:?}");
+    assert!(printed(&heard).contains("wrote insights of 3 sessions"), "{heard:?}");
     let model = Model::new([Turn::text("Told.")]);
     let marker = sandbox.project().join("ran");
     let prompt = format!("/session-insights !`touch {}`; $(touch {0})", marker.display());

@@ -1,6 +1,6 @@
 //! `transcript`: a session as markdown, from the client's recording and our ledger.
 
-use crate::insights::{fixture, lay_transcript};
+use crate::insights::{fixture, lay_transcript, whole_loop};
 use crate::support::Sandbox;
 use serde_json::json;
 use std::fs;
