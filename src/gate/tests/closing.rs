@@ -17,6 +17,7 @@ fn the_list_is_in_the_order_of_the_work() {
     progress.unsynced = Some("bd".into());
     let tree = |behind| Worktree {
         behind,
+        others: behind > 1,
         uncommitted: vec!["a".into()],
         push: Some(("git push".into(), "1 commit".into())),
         ..Worktree::default()
