@@ -8,6 +8,9 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+/// A folder that is everywhere, that no program needs, and below which no place of a plan lies: mounts are made over it.
+pub(super) const UNSEEN: &str = "/proc/tty";
+
 fn done(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -4,7 +4,7 @@
 //! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
 //! however they end.
 
-use super::kernel::{by_number, close_copies, fork, leave};
+use super::kernel::{UNSEEN, by_number, close_copies, fork, leave};
 use super::plan::Plan;
 use super::receipt::Receipt;
 use crate::model::profile::Proof;
@@ -16,8 +16,6 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// The temporary file system is made over this folder, used by number, and taken off again. No place lies below it.
-const PLACE: &str = "/proc/tty";
 /// Entries of a layer that are looked at for the line about it, and names in that line.
 const MOST_ENTRIES: usize = 20_000;
 const MOST_NAMES: usize = 5;
@@ -36,11 +34,12 @@ fn open(at: impl AsFd, name: &str) -> Result<OwnedFd, String> {
 }
 
 impl Layers {
+    /// The temporary file system is made where nobody looks, used by number, and taken off again.
     pub(super) fn new(plan: &Plan) -> Result<Self, String> {
         let options = CString::new(format!("size={}m,mode=0700", plan.layer_mb)).unwrap_or_default();
-        mount("aops-layer", PLACE, "tmpfs", MountFlags::NODEV, &*options)
+        mount("aops-layer", UNSEEN, "tmpfs", MountFlags::NODEV, &*options)
             .map_err(|error| format!("temporary file system: {error}"))?;
-        let disk = open(CWD, PLACE)?;
+        let disk = open(CWD, UNSEEN)?;
         Ok(Self { disk, upper: Vec::new(), project: plan.project.clone(), layer_mb: plan.layer_mb })
     }
 
@@ -67,7 +66,7 @@ impl Layers {
 
     /// Takes the temporary file system out of sight; the overlays keep it.
     pub(super) fn detach() -> Result<(), String> {
-        unmount(PLACE, UnmountFlags::DETACH).map_err(|error| format!("layer: {error}"))
+        unmount(UNSEEN, UnmountFlags::DETACH).map_err(|error| format!("layer: {error}"))
     }
 
     /// Lets a process of its own wait for the end of this one and write down what vanished with it.

@@ -4,11 +4,14 @@
 //! keeps its ids and gets no capability; the superuser goes on in a second user namespace, in which the mounts are locked;
 //! after an error the process must not run the command.
 
-use super::kernel::{by_number, close_copies, fork, in_child, raise_loopback, set_writable, unshare};
+use super::kernel::{UNSEEN, by_number, close_copies, fork, in_child, raise_loopback, set_writable, unshare};
 use super::layer::Layers;
 use super::plan::{Place, Plan, Way};
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, move_mount, open_tree,
+};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::ffi::CString;
 use std::fs;
@@ -56,6 +59,7 @@ pub(super) fn enter(plan: &Plan, cwd: &Path) -> Result<Option<Layers>, String> {
             let _ = set_writable(proc.as_fd(), true, false);
         }
     }
+    hold_in_place(&plan.places)?;
     let mut layers = None;
     if plan.places.iter().any(|place| place.way == Way::Layer) {
         layers = Some(Layers::new(plan)?);
@@ -137,6 +141,28 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
     Ok(answer.read_exact(&mut said).is_ok() && said[0] == 1)
 }
 
+/// The kernel renames and removes no folder on which something is mounted, whichever view of it that is. So a view of
+/// everything is made where nobody can look, and on these folders something is mounted there: what a command sees of them
+/// stays one mount, and hard links between them work.
+fn hold_in_place(places: &[Place]) -> Result<(), String> {
+    // The deepest first: what is mounted covers what lies below.
+    let held = places.iter().rev().filter(|place| place.way == Way::Held);
+    let mut folders = held.map(|place| &place.path).peekable();
+    if folders.peek().is_none() {
+        return Ok(());
+    }
+    let nothing = look(Path::new(UNSEEN)).ok_or_else(|| format!("`{UNSEEN}` cannot be opened"))?;
+    let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let view = tried("view", open_tree(CWD, "/", copied))?;
+    tried("view", set_writable(view.as_fd(), false, true))?;
+    tried("view", move_mount(&view, "", CWD, UNSEEN, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH))?;
+    for folder in folders {
+        let seen = Path::new(UNSEEN).join(folder.strip_prefix("/").unwrap_or(folder));
+        tried(&folder.display().to_string(), mount_bind(by_number(&nothing), &seen))?;
+    }
+    tried("view", mount_bind(by_number(&nothing), UNSEEN))
+}
+
 /// Other file systems below a layer would be hidden by it: each gets a layer of its own.
 fn with_submounts(plan: &Plan) -> Vec<Place> {
     let mut places = plan.places.clone();
@@ -180,6 +206,7 @@ fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Resu
     let bind = || tried("bind", mount_bind_recursive(by_number(original), path));
     let again = || look(path).ok_or_else(|| "is gone".to_owned());
     match place.way {
+        Way::Held => Ok(()),
         Way::Pinned => bind(),
         Way::Writable => {
             bind()?;

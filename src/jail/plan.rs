@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 /// What becomes of a place, in rising order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// As it is, but it cannot be renamed or removed.
+    /// As it is, and on the same mount as the folder above it; it cannot be renamed or removed.
+    Held,
+    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one.
     Pinned,
     /// Changes go into a throwaway layer.
     Layer,
@@ -205,7 +207,17 @@ impl Ground {
         for place in &self.protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
-        wishes.pin();
+        let linked = self.linked();
+        wishes.pin(&|folder| linked.iter().any(|known| known.starts_with(folder)));
+    }
+
+    /// Folders between which tools link and move files, by real path: caches into the project, a home into itself.
+    fn linked(&self) -> Vec<PathBuf> {
+        let home = real(&self.home).unwrap_or_default();
+        let inside =
+            |folder: &PathBuf| folder.strip_prefix(&self.home).map_or_else(|_| folder.clone(), |rest| home.join(rest));
+        let named = self.caches.iter().chain(&self.temporary).map(inside);
+        named.chain(real(&self.project)).chain([home.clone()]).collect()
     }
 
     /// No new file can be made in this folder; what it holds already stays as it is.
@@ -244,14 +256,15 @@ impl Wishes {
     }
 
     /// The folders above each place can be renamed by whoever may write in the folder above them: then another file could
-    /// take the place's name.
-    fn pin(&mut self) {
+    /// take the place's name. `linked`: no mount may lie between this folder and others.
+    fn pin(&mut self, linked: &dyn Fn(&Path) -> bool) {
         let places: Vec<PathBuf> = self.0.keys().cloned().collect();
         for place in places {
             for folder in place.ancestors().skip(1).take_while(|folder| folder.parent().is_some()) {
                 let above = folder.parent().unwrap_or(folder);
                 if !self.0.contains_key(folder) && may_write(above) {
-                    self.0.insert(folder.to_owned(), (Way::Pinned, true));
+                    let way = if linked(folder) { Way::Held } else { Way::Pinned };
+                    self.0.insert(folder.to_owned(), (way, true));
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! real one.
 
 mod escape;
+mod everyday;
 mod fallback;
 mod ordinary;
 mod world;
