@@ -4,14 +4,14 @@
 //! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
 //! however they end.
 
-use super::kernel::{UNSEEN, by_number, close_copies, fork, leave};
+use super::kernel::{UNSEEN, by_number, close_copies, fork_unseen, leave};
 use super::plan::Plan;
 use super::receipt::Receipt;
 use crate::model::profile::Proof;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fchmod, fchown, fstat, mkdirat, openat};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use rustix::process::{DumpableBehavior, Pid, PidfdFlags, pidfd_open, set_dumpable_behavior};
+use rustix::process::{DumpableBehavior, PidfdFlags, pidfd_open, set_dumpable_behavior};
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -74,22 +74,13 @@ impl Layers {
         // No command may look into that process: its files are outside of the jail.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let Ok(command) = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) else { return };
-        let first = fork();
-        let Ok(None) = first else {
-            if let Ok(Some(child)) = first {
-                wait_for(child);
-            }
-            return;
-        };
-        // A grandchild: the shell must not find a child that it did not start.
-        if let Ok(None) = fork() {
-            let _ = rustix::process::setsid();
-            close_copies(&[0, 1, 2]);
-            let mut ended = [PollFd::new(&command, PollFlags::IN)];
-            while matches!(poll(&mut ended, None), Err(rustix::io::Errno::INTR)) {}
-            proof.vanished = self.describe();
-            let _ = receipt.write(&proof);
-        }
+        let Ok(None) = fork_unseen() else { return };
+        let _ = rustix::process::setsid();
+        close_copies(&[0, 1, 2]);
+        let mut ended = [PollFd::new(&command, PollFlags::IN)];
+        while matches!(poll(&mut ended, None), Err(rustix::io::Errno::INTR)) {}
+        proof.vanished = self.describe();
+        let _ = receipt.write(&proof);
         leave(0);
     }
 
@@ -108,10 +99,6 @@ impl Layers {
         }
         words
     }
-}
-
-fn wait_for(child: Pid) {
-    let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
 }
 
 /// What is in the upper folders of the project.
