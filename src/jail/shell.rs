@@ -6,6 +6,7 @@
 
 use super::enter::{become_program, close_on_exec, enter, lock, what_holds};
 use super::line;
+use super::own;
 use super::plan::{Ground, is_folder_file};
 use super::receipt::{self, Receipt};
 use crate::config::in_force;
@@ -43,6 +44,8 @@ struct Order {
     profile: Profile,
     ground: Ground,
     messaging: bool,
+    /// It is a call of our own program, with these arguments.
+    own: Option<Vec<String>>,
     /// The session's folder, and the calls that it may be: the same command may wait more than once.
     calls: Option<(PathBuf, Vec<String>)>,
     /// Told to whoever reads the command's errors.
@@ -81,12 +84,17 @@ fn start(whole: &CStr, env: &Env, variables: &Variables) -> Result<Infallible, S
     }
     let proof = Proof { hold: order.hold, profile: order.profile, vanished: String::new() };
     let receipt = order.calls.as_ref().map(|(folder, ids)| begin(folder, ids, &proof)).transpose()?;
-    let layers = enter(order.hold, order.profile, &ground, &env.cwd)?;
-    if let (Some(layers), Some(receipt)) = (layers, receipt) {
-        layers.report(receipt, proof);
+    if order.profile > Profile::None {
+        let layers = enter(order.hold, order.profile, &ground, &env.cwd)?;
+        if let (Some(layers), Some(receipt)) = (layers, receipt) {
+            layers.report(receipt, proof);
+        }
+        lock(order.hold, &env.cwd)?;
     }
-    lock(order.hold, &env.cwd)?;
-    exec(whole, variables, order.messaging)
+    match order.own {
+        Some(words) => exec_own(line, &words, &ground, env, variables),
+        None => exec(whole, variables, order.messaging),
+    }
 }
 
 /// The receipt of the first of these calls that has none yet.
@@ -115,7 +123,11 @@ impl Order {
         let path = |name: &str| variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let mut ground = Ground::of(env, &project, &path);
         ground.layer_mb = jail.layer_mb;
-        let Chosen { profile, calls, by_agent, notice } = choose(line, harness, &jail, found.as_ref());
+        let own = std::env::current_exe().ok().and_then(|program| own::arguments(line, &program));
+        let Chosen { mut profile, calls, by_agent, mut notice } = choose(line, harness, &jail, env, found.as_ref());
+        if own.is_some() {
+            (profile, notice) = (Profile::None, "");
+        }
         ground.network = by_agent && jail.test_network;
         let state = held(known, &jail, &ground, harness);
         let (hold, profile) = settle(&state, &jail, profile)?;
@@ -124,6 +136,7 @@ impl Order {
             profile,
             ground,
             messaging: jail.messaging,
+            own,
             calls,
             notice: if hold == Hold::Words { "" } else { notice },
         })
@@ -157,7 +170,7 @@ struct Chosen {
     notice: &'static str,
 }
 
-fn choose(line: &str, harness: bool, jail: &Jail, found: Option<&(PathBuf, Session)>) -> Chosen {
+fn choose(line: &str, harness: bool, jail: &Jail, env: &Env, found: Option<&(PathBuf, Session)>) -> Chosen {
     if harness {
         let profile = if jail.harness == Harness::None { Profile::None } else { Profile::Work };
         return Chosen { profile, calls: None, by_agent: false, notice: "" };
@@ -168,6 +181,10 @@ fn choose(line: &str, harness: bool, jail: &Jail, found: Option<&(PathBuf, Sessi
             let ids = calls.iter().map(|open| open.call.id.clone()).collect();
             let by_agent = calls.iter().all(|open| open.agent_id.is_some());
             Chosen { profile, calls: Some((folder.clone(), ids)), by_agent, notice: "" }
+        }
+        // No agent waits for a command, so a person at the client typed this one (`! make`).
+        (Some((_, session)), None) if env.attended && session.memory.calls.is_empty() => {
+            Chosen { profile: Profile::Work, calls: None, by_agent: false, notice: "" }
         }
         _ => Chosen { profile: Profile::Trial, calls: None, by_agent: false, notice: UNASKED },
     }
@@ -221,8 +238,11 @@ fn shell(line: &str, variables: &Variables) -> PathBuf {
     variables.get("SHELL").map(Path::new).filter(zsh).unwrap_or(Path::new(SHELL)).to_owned()
 }
 
+fn c_text(bytes: Vec<u8>) -> Result<CString, String> {
+    CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned())
+}
+
 fn exec(line: &CStr, variables: &Variables, messaging: bool) -> Result<Infallible, String> {
-    let c_text = |bytes: Vec<u8>| CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned());
     let shell = c_text(shell(&line.to_string_lossy(), variables).into_os_string().into_vec())?;
     let chained = variables.get(CHAINED).filter(|program| !program.is_empty());
     let line = match chained {
@@ -230,12 +250,40 @@ fn exec(line: &CStr, variables: &Variables, messaging: bool) -> Result<Infallibl
         None => line.to_bytes().to_vec(),
     };
     let words = [shell.clone(), c_text(b"-c".to_vec())?, c_text(line)?];
+    become_with(&shell, &words, variables, messaging)
+}
+
+/// Our own program, and the working directory told as the shell would have told it.
+fn exec_own(
+    line: &str,
+    arguments: &[String],
+    ground: &Ground,
+    env: &Env,
+    variables: &Variables,
+) -> Result<Infallible, String> {
+    if let Some(file) = folder_file(line, ground) {
+        let told = [env.cwd.as_os_str().as_bytes(), b"\n"].concat();
+        std::fs::write(file, told).map_err(|error| error.to_string())?;
+    }
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = c_text(program.into_os_string().into_vec())?;
+    let arguments = arguments.iter().map(|word| c_text(word.clone().into_bytes()));
+    let words: Vec<CString> = std::iter::once(Ok(program.clone())).chain(arguments).collect::<Result<_, _>>()?;
+    become_with(&program, &words, variables, false)
+}
+
+fn become_with(
+    program: &CStr,
+    words: &[CString],
+    variables: &Variables,
+    messaging: bool,
+) -> Result<Infallible, String> {
     let keeps = |name: &str| messaging || !MESSAGING.contains(&name);
     let mut given = Vec::new();
     for (name, value) in variables.iter().filter(|(name, _)| keeps(name)) {
         given.push(c_text([name.as_bytes(), b"=", value.as_bytes()].concat())?);
     }
-    become_program(&shell, &words, &given).map_err(|error| format!("`{}`: {error}", shell.to_string_lossy()))
+    become_program(program, words, &given).map_err(|error| format!("`{}`: {error}", program.to_string_lossy()))
 }
 
 /// One word of a shell line.

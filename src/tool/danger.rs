@@ -25,8 +25,8 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Vec<
             let line = input::command(input).filter(|line| powershell_destroys(line));
             line.map(|line| found("windows-delete", line.chars().take(120).collect())).unwrap_or_default()
         }
-        ToolTouches::File => named(input, false),
-        _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(input, tool == "Grep"),
+        ToolTouches::File => named(input, false, is_planned),
+        _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(input, tool == "Grep", |_| false),
         ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => strings(input, &place),
         _ => Vec::new(),
     }
@@ -36,11 +36,17 @@ fn found(id: &str, what: String) -> Vec<Danger> {
     rule(id).map(|rule| Danger { rule, what }).into_iter().collect()
 }
 
+/// A project's own file of secrets is written with a plan (`small.never`); that shows its content to nobody.
+fn is_planned(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    (name.contains("secret") || name.contains("credential")) && !path.contains("/.") && !name.starts_with('.')
+}
+
 /// The file that a tool of the client reads or changes; a search may also name it by a pattern.
-fn named(input: &str, searches: bool) -> Vec<Danger> {
+fn named(input: &str, searches: bool, is_free: impl Fn(&str) -> bool) -> Vec<Danger> {
     let Some(fields) = InputFields::read(input) else { return Vec::new() };
     let glob = fields.glob.as_deref().filter(|glob| searches && is_secret(glob)).map(str::to_owned);
-    let path = fields.paths().find(|path| is_secret(path)).or(glob);
+    let path = fields.paths().find(|path| is_secret(path) && !is_free(path)).or(glob);
     path.map(|path| found("secret-file", path)).unwrap_or_default()
 }
 

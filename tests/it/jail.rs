@@ -152,6 +152,9 @@ fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
     let ran = session.ran("env");
     assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "none"), "{ran:?}");
     assert!(!ran.out.contains("MESSAGING"), "{ran:?}");
+    // In a namespace of users `sudo` would have no effect.
+    let outside = fs::read_link("/proc/self/ns/user").unwrap();
+    assert_eq!(session.ran("env readlink /proc/self/ns/user").out.trim(), outside.to_str().unwrap());
 }
 
 /// The client's own hooks and servers.

@@ -32,7 +32,9 @@ const fn writes(name: &'static str, who: Who) -> Verb {
 /// Every verb, in the order of `--help`; at the end those that clap and our own child processes use.
 #[rustfmt::skip]
 pub static VERBS: &[Verb] = &[
-    reads("status"), reads("sessions"), reads("log"), reads("verify"),
+    reads("status"), reads("sessions"),
+    writes("sessions gc", Who::OutsideClient),
+    reads("log"), reads("verify"),
     writes("verify --quarantine", Who::AtTerminal),
     reads("why"), reads("simulate"), reads("replay"),
     Verb { name: "block", who: Who::Anyone, effect: Effect::Control },
@@ -74,6 +76,11 @@ pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     let second = if quarantines { "--quarantine" } else { operands.next().unwrap_or_default() };
     let both = VERBS.iter().find(|row| row.name.split_once(' ') == Some((verb, second)));
     both.or_else(|| VERBS.iter().find(|row| row.name == verb))
+}
+
+/// An option names a file that the call writes: `report -o page.html`.
+pub fn writes_files(arguments: &[String]) -> bool {
+    arguments.iter().any(|text| ["--o", "-o", "--i"].iter().any(|option| text.starts_with(option)))
 }
 
 #[cfg(test)]

@@ -24,9 +24,11 @@ fn unproven(session: &Session, event: &str) -> Vec<String> {
     events.map(|entry| entry["with"]["unproven"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// Without the jail: inside it the nested client could not even keep its record, and would refuse.
 #[test]
 fn a_nested_client_is_inside_the_session_that_started_it() {
     let sandbox = Sandbox::repository("0");
+    sandbox.configure("jail.level = \"off\"\n");
     let program = install::program();
     let nested = |rest: &str| bash(&format!("'{}' -p '. make it' {rest}", program.display()));
     let write = json!({"file_path": sandbox.project().join("nested.txt"), "content": "x"});

@@ -8,6 +8,7 @@ use crate::model::{Model, Turn};
 use crate::support::{Sandbox, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every file of the project with its bytes.
@@ -93,4 +94,31 @@ fn a_projects_own_variable_is_told_and_a_later_one_is_a_violation() {
     let model = Model::new([Turn::text("Hello.")]);
     let run = Client::guarded(&sandbox, &model).run(". hello");
     assert!(format!("{run:?}").contains("names another program"), "{run:?}");
+}
+
+/// A person's `!` line does real work, and our own commands write to the ledger.
+#[test]
+fn a_persons_own_line_and_our_commands_work() {
+    let sandbox = Sandbox::new();
+    let model = Model::new([
+        Turn::text("I see it."),
+        Turn::text("It is kept."),
+        bash("aops-hook block --reason 'it drifts'"),
+        Turn::text("Blocked."),
+    ]);
+    let client = Client::guarded(&sandbox, &model);
+    let terminal = client.sit_down(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
+    terminal.press("!");
+    terminal.type_prompt("echo mine > mine.txt; echo x >> ~/.claude/settings.json; echo the end");
+    terminal.wait_for("the end", |screen| screen.contains("Read-only file system"));
+    assert_eq!(fs::read_to_string(sandbox.project().join("mine.txt")).unwrap(), "mine\n");
+    // The client tells the model of it.
+    terminal.wait_for("the first answer", |screen| screen.contains("I see it."));
+    terminal.type_prompt("/aops-checkpoint");
+    terminal.wait_for("the answer", |screen| screen.contains("It is kept."));
+    let kept = sandbox.person(&["checkpoint", "list", "--json"]).json();
+    assert!(kept.to_string().contains("manual"), "{kept}");
+    terminal.type_prompt(". block it");
+    terminal.wait_for("the block", |screen| screen.contains("blocked"));
+    assert_eq!(sandbox.person(&["status", "--json"]).json()["blocked"], true);
 }

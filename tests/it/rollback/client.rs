@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 #[test]
 fn what_edit_bash_and_a_subagent_did_is_undone() {
     let sandbox = Arc::new(Sandbox::new());
+    sandbox.configure("danger.rm-source = \"off\"\n");
     furnish(&sandbox);
     let words = "---\nname: maker\ndescription: makes files\n---\nYou are the one who makes files in this test.\n";
     sandbox.put(".claude/agents/maker.md", words);

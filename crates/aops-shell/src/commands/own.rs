@@ -16,8 +16,7 @@ pub(super) fn aops_hook(command: &Invocation) -> Class {
         return Ok(Effect::Read);
     }
     let firm = words.iter().find(|word| !word.is_option()).is_some_and(Word::is_firm);
-    let writes = texts.iter().any(|text| ["--o", "-o", "--i"].iter().any(|option| text.starts_with(option)));
-    match verbs::called(&texts).filter(|_| firm && !writes) {
+    match verbs::called(&texts).filter(|_| firm && !verbs::writes_files(&texts)) {
         Some(verb) if verb.who == Who::Anyone && !verb.effect.is_write() => Ok(verb.effect),
         _ => Err(command.refusal(first)),
     }
