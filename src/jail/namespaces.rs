@@ -122,14 +122,11 @@ fn enter_with_all_ids(more: i32) -> Result<bool, String> {
     let parent = std::process::id();
     let (mut ready, go) = tried("pipe", io::pipe())?;
     // A child waits for the namespace.
-    let child = match tried("fork", fork())? {
-        Some(child) => child,
-        None => {
-            close_copies(&[go.as_raw_fd()]);
-            let write = |file: &str, map: &str| fs::write(format!("/proc/{parent}/{file}"), map).is_ok();
-            let begun = ready.read_exact(&mut [0]).is_ok();
-            leave(u8::from(begun && write("uid_map", &users) && write("gid_map", &groups)))
-        }
+    let Some(child) = tried("fork", fork())? else {
+        close_copies(&[go.as_raw_fd()]);
+        let write = |file: &str, map: &str| fs::write(format!("/proc/{parent}/{file}"), map).is_ok();
+        let begun = ready.read_exact(&mut [0]).is_ok();
+        leave(u8::from(begun && write("uid_map", &users) && write("gid_map", &groups)))
     };
     let entered = tried("user namespace", unshare(libc::CLONE_NEWUSER | more));
     // Without a word the child ends and maps nothing.
