@@ -214,7 +214,7 @@ fn describe_waivers(io: &Io, session: &Session) -> Vec<Row> {
 }
 
 fn agents(state: &State) -> Row {
-    let said = |(name, agent): (&String, &Subagent)| match &agent.verdict {
+    let said = |(name, agent): (&String, &Subagent)| match agent.said() {
         Some(verdict) => format!("{name} {verdict}"),
         None => name.clone(),
     };
@@ -315,6 +315,8 @@ fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, Str
             git::owed(env, folder, baseline)
         }
         _ => Worktree {
+            behind: u64::from(last("pull")),
+            others: false,
             uncommitted: last("commit").then(String::new).into_iter().collect(),
             push: last("push").then(Default::default),
             unknown: false,

@@ -104,13 +104,11 @@ fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) 
         }
         lock(order.hold, &env.cwd)?;
     }
-    match order.own {
-        Some(words) => exec_own(line, &words, &ground, env, variables),
-        None => {
-            let shell = if step.is_some() { Path::new(STEP_SHELL).to_owned() } else { shell(line, variables) };
-            exec(whole, shell, variables, order.messaging)
-        }
+    if let Some(words) = order.own {
+        return exec_own(line, &words, &ground, env, variables);
     }
+    let shell = if step.is_some() { STEP_SHELL.into() } else { shell(line, variables) };
+    exec(whole, shell, variables, order.messaging)
 }
 
 /// The receipt of the first of these calls that has none yet.

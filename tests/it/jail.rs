@@ -8,6 +8,7 @@ mod escape;
 mod everyday;
 mod fallback;
 mod ordinary;
+mod places;
 mod world;
 
 use serde_json::json;

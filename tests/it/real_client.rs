@@ -4,7 +4,8 @@
 //! `whole_loop` is about the rest.
 
 mod added;
-mod agents;
+pub(crate) mod agents;
+mod attempts;
 mod authority;
 mod checks;
 mod halts;
