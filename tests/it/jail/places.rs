@@ -62,7 +62,7 @@ fn a_project_of_another_group_is_held() {
     let own = rustix::process::getegid();
     let others = rustix::process::getgroups().unwrap();
     let root = rustix::process::geteuid().is_root();
-    let other = others.into_iter().find(|group| *group != own && !group.is_root()).map(|group| group.as_raw());
+    let other = others.into_iter().find(|group| *group != own && !group.is_root()).map(rustix::process::Gid::as_raw);
     // An ordinary user of one group can have no such folder.
     let Some(group) = other.or(root.then_some(12_345)) else { return };
     let world = Jailed::new();
