@@ -7,6 +7,7 @@ mod cost;
 mod escape;
 mod everyday;
 mod fallback;
+mod links;
 mod ordinary;
 mod places;
 mod world;
