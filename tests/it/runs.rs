@@ -6,7 +6,6 @@ mod checks;
 mod forged;
 mod gc;
 mod intervention;
-mod jail;
 mod killed;
 mod killed_at_syscalls;
 mod limits;
