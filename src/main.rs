@@ -28,7 +28,7 @@ extern "C" fn main(count: c_int, words: *const *const c_char) -> c_int {
         // A command inherits the signals as they are.
         // SAFETY: the same; there are two at least.
         let line = unsafe { CStr::from_ptr(*words.add(arguments.len() - 1)) };
-        return shell::run(line, &Env::read().standing_here()).into();
+        return shell::run(line, &arguments, &Env::read().standing_here()).into();
     }
     signal::settle();
     run(arguments).into()

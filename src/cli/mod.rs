@@ -311,7 +311,16 @@ mod tests {
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // A flag, what clap adds, and what our own child processes and the client start.
-        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step", "shell"];
+        let more = [
+            "verify --quarantine",
+            "help",
+            "__refresh",
+            "__refresh-work",
+            "__refresh-start",
+            "__step",
+            "shell",
+            "__line",
+        ];
         commands.extend(more.map(str::to_owned));
         let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
         commands.sort();
