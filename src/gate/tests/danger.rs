@@ -48,7 +48,9 @@ fn danger() {
         context.call.as_mut().unwrap().reach.over = true;
         context
     };
-    refused(&working(), &call("Bash"), &guarded(&["rm-system"]), "guard", "danger-guard.md");
+    for rule in ["rm-system", "kill-all", "system-write"] {
+        refused(&working(), &call("Bash"), &guarded(&[rule]), "guard", "danger-guard.md");
+    }
     assert!(said(&working(), &call("Bash"), &guarded(&["rm-source"])).2.contains("smaller calls"));
     assert!(said(&observed, &call("Bash"), &guarded(&["rm-system"])).2.contains("smaller calls"));
     passes(&working(), &call("Bash"), &Context::default());

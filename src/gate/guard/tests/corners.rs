@@ -71,3 +71,21 @@ fn real_paths_and_no_words() {
     assert_eq!(judge(&protected(), &targets).ruling, Ruling::Deny);
     assert!(!is_other_client(&CommandRun::default()));
 }
+
+/// What sweeps a folder takes what stands in it, except checkpoints, which git ignores.
+#[test]
+fn a_sweep_takes_what_stands_below() {
+    let of = |protected: &Protected, path: &str, act: Act| {
+        let mut targets = Targets::default();
+        targets.paths.push(Target { path: Word::of(path), act, real: None, stands: None });
+        judge(protected, &targets).ruling
+    };
+    assert_eq!(of(&protected(), "/home/u/proj", Act::Sweep), Ruling::Deny);
+    let checkpoints = "/home/u/proj/.claude/checkpoints".to_owned();
+    let kept = Protected { standing: Some(vec![checkpoints]), ..protected() };
+    assert_eq!(of(&kept, "/home/u/proj", Act::Sweep), Ruling::Pass);
+    assert_eq!(of(&kept, "/home/u/proj", Act::Whole), Ruling::Deny);
+    for (act, wanted) in [(Act::Whole, Ruling::Deny), (Act::Sweep, Ruling::Deny), (Act::Write, Ruling::Pass)] {
+        assert_eq!(of(&kept, "/home/u/.claude/projects/x", act), wanted, "{act:?}");
+    }
+}
