@@ -7,25 +7,14 @@ use crate::briefing::tracker::{self, Item, Why};
 use crate::insight::tally::says_something;
 use crate::model::error::Failure;
 use crate::session::agent_report::AgentReport;
+use crate::session::reflection::to_markdown;
 use crate::system::env::Env;
 use crate::text::template::one_line;
 use serde_json::Value;
-use std::fmt::Write;
 use std::path::Path;
 
 /// Learnings of one analysis that are taken over.
 const MOST: usize = 10;
-
-/// The seven fields, and the name each has for people.
-const FIELDS: [(&str, &str); 7] = [
-    ("request", "Request"),
-    ("guidance_received", "Guidance received"),
-    ("followed", "Followed"),
-    ("outcome", "Outcome"),
-    ("accomplishment", "Accomplishment"),
-    ("root_cause", "Root cause"),
-    ("proposed_change", "Proposed change"),
-];
 
 /// How an issue is filed: its kind, priority and label.
 type Filing = (&'static str, u8, &'static str);
@@ -36,10 +25,7 @@ const IMPROVEMENT: Filing = ("feature", 3, "aops-learning");
 /// Queues a reflection, and the change it proposes as an issue of its own.
 pub fn queue_reflection(env: &Env, project: &Path, session_id: &str, finding: &AgentReport) -> Result<(), Failure> {
     let said = |name: &str| finding.reflection.get(name).map_or("", String::as_str).trim();
-    let mut body = format!("Session: {session_id}\n\n");
-    for (name, title) in FIELDS {
-        let _ = writeln!(body, "**{title}**: {}", said(name));
-    }
+    let body = format!("Session: {session_id}\n\n{}", to_markdown(&finding.reflection));
     let about = [said("accomplishment"), said("request")].into_iter().find(|text| says_something(text));
     put(env, project, &format!("Reflection: {}", one_line(about.unwrap_or("a session"), 120)), body, REFLECTION)?;
     let change = said("proposed_change");

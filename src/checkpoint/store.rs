@@ -6,6 +6,7 @@
 pub mod blob;
 pub mod cache;
 pub mod index;
+pub mod sweep;
 
 use crate::checkpoint::form::{Checkpoint, Id, text};
 use crate::ledger::lock::Lock;

@@ -15,9 +15,11 @@ use crate::insight::collect;
 use crate::insight::document::{Insights, check_rich};
 use crate::ledger::open::Ledger;
 use crate::ledger::sessions;
+use crate::session::reflection::to_markdown;
 use crate::system::files::Scratch;
 use crate::system::process::{self, Ending, Task};
 use crate::text::json::cut;
+use crate::text::plain::plain;
 use crate::text::template::{Phrase, quote};
 use crate::text::time;
 use anyhow::Context;
@@ -38,7 +40,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook insights --analyse", "also ask a model for learnings, gaps and mood"),
     ],
     arguments: |row| {
-        let help = "A session's id, the beginning of one, `batch` for all, or nothing for the newest in this project";
+        let help = "A session's id, the beginning of one, `current`, `batch` for all, or nothing for the newest in this project";
         let analyse = "Ask the configured model (`insights.command`) for learnings, gaps and mood";
         row.args([operand("session", "SESSION", help), flag("analyse", analyse).alias("analyze"), since_option()])
     },
@@ -59,7 +61,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if given.contains_id("since") {
         return refused("`--since` is for many sessions\nhint: `aops-hook insights batch --since 7d`");
     }
-    let found = range::pick(io.env, name)?;
+    // In a tool call or a slash command the client says which session it is; elsewhere it is the newest of the project.
+    let current = io.env.client_session.as_deref();
+    let found = range::pick(io.env, if name == Some("current") { current } else { name })?;
     let insights = write_insights(io, &found, analyse)?;
     if io.json { io.print(serde_json::to_value(&insights)?) } else { show(io, &insights) }
 }
@@ -166,9 +170,28 @@ fn show(io: &mut Io, insights: &Insights) -> anyhow::Result<u8> {
     rows.extend(insights.cost_usd.map(|cost| ("cost", format!("${cost:.4}"), Tone::Strong)));
     rows.extend(insights.stop_reason.clone().map(|reason| ("last turn", reason, Tone::Plain)));
     rows.extend(insights.end_reason.clone().map(|reason| ("ended", reason, Tone::Plain)));
+    rows.extend(analysis(insights));
     let path = collect::file(io.env, &insights.date, &insights.session_id);
     rows.push(("file", path.display().to_string(), Tone::Quiet));
-    io.facts(rows)
+    io.facts(rows)?;
+    match &insights.reflection {
+        Some(reflection) => io.print(format!("\n{}", plain(to_markdown(reflection).trim_end()))),
+        None => Ok(0),
+    }
+}
+
+/// What a model found, where one was asked.
+fn analysis(insights: &Insights) -> Vec<(&'static str, String, Tone)> {
+    let said = |remark: &Value| match remark {
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => fields.get("lesson").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        other => other.to_string(),
+    };
+    let remarks = |all: &Value| all.as_array().into_iter().flatten().map(said).collect::<Vec<_>>();
+    let lessons = remarks(&insights.learning_observations).into_iter().map(|lesson| ("lesson", lesson, Tone::Strong));
+    let gaps = remarks(&insights.context_gaps).into_iter().map(|gap| ("gap", gap, Tone::Warn));
+    let mood = Some(&insights.user_mood).filter(|mood| !mood.is_null()).map(|mood| ("mood", said(mood), Tone::Plain));
+    lessons.chain(gaps).chain(mood).collect()
 }
 
 fn ask_model(io: &Io, found: &FoundSession, insights: &Insights) -> anyhow::Result<Value> {

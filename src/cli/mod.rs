@@ -8,6 +8,7 @@ pub mod mode;
 pub mod install;
 pub mod past;
 pub mod control;
+mod gc;
 pub mod status;
 pub mod sessions;
 mod world;
@@ -308,6 +309,7 @@ mod tests {
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("runs", runs::VERBS));
+        commands.extend(below("sessions", sessions::VERBS));
         // A flag, what clap adds, and what our own child processes and the client start.
         let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step", "shell"];
         commands.extend(more.map(str::to_owned));

@@ -16,6 +16,7 @@ use crate::model::event::EventKind;
 use crate::session::describe::describe_fact;
 use crate::session::fact::{Fact, Said, Seen, Step};
 use crate::session::fold::Session;
+use crate::session::phase_end::PhaseEnd;
 use crate::text::json::cut;
 use anyhow::Context;
 use clap::{ArgMatches, value_parser};
@@ -210,7 +211,9 @@ fn show_entry(io: &mut Io, line: &[u8]) -> anyhow::Result<()> {
     };
     let fact = Fact::read(entry.kind, entry.with);
     let (tone, words) = fact.map_or((Tone::Bad, String::new()), |fact| (tone(&fact), describe_fact(&fact, 500)));
+    let ended = PhaseEnd::read(entry.with).map(|end| format!("  [{} ends: {}]", end.phase.name(), end.outcome));
     let time = entry.ts.get(11..19).unwrap_or(entry.ts);
+    let words = words + &ended.unwrap_or_default();
     let words = clean(&words);
     let room = io.width.map_or(words.len(), |width| width.saturating_sub(28).max(20));
     let words = tone.paint(cut(&words, room), io);

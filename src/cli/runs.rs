@@ -4,7 +4,7 @@
 //! `resolve` writes the packet and one line. Invariants: a run without a driver is never shown as running; a packet that
 //! is not what the run wrote is refused; a decision starts nothing.
 
-use super::control::duration;
+use super::gc::{self, Wish};
 use super::run::{Progress, dollars, run_operand};
 use super::table::{Cell, Tone};
 use super::{Command, Io, allowed, flag, option, refused, text, who_may, yes};
@@ -17,7 +17,6 @@ use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::template::one_line;
 use crate::text::time;
-use aops_shell::verbs::Who;
 use clap::{ArgGroup, ArgMatches};
 use serde_json::{Value, json};
 
@@ -44,10 +43,7 @@ const GC: Command = Command {
             "remove their packets and step summaries; the attempt ledger stays whole",
         ),
     ],
-    arguments: |row| {
-        row.arg(option("older-than", "TIME", "Only runs that ended longer ago: 12h, 30d").required(true))
-            .arg(flag("dry-run", "Show what it would remove, and do nothing"))
-    },
+    arguments: |row| gc::arguments(row, "Only runs that ended longer ago: 12h, 30d"),
     run: collect,
 };
 
@@ -143,30 +139,18 @@ fn to_json(io: &Io, run: &RunState) -> Value {
 
 /// Removes what nobody waits for: runs that passed. A blocked, paused or unresolved one stays, however old it is.
 fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let dry = given.get_flag("dry-run");
-    if !dry {
-        allowed("runs gc", Who::AtTerminal, io)?;
-    }
-    let age = duration(text(given, "older-than").unwrap_or_default()).or_else(refused)?;
+    let wish = Wish::read("runs gc", given, io)?;
     let artifacts = RunArtifacts::of(&project_root(io.env));
-    let now_ms = io.env.now_ms;
-    let is_old = |run: &RunState| time::parse(&run.changed_at).is_some_and(|at| now_ms - at >= age);
     let all = artifacts.runs()?;
-    let gone: Vec<&RunState> = all.iter().filter(|run| run.is_settled() && is_old(run)).collect();
-    let _lock = if dry || gone.is_empty() { None } else { Some(lock_project(&artifacts)?) };
+    let gone =
+        all.iter().filter(|run| run.is_settled() && time::parse(&run.changed_at).is_some_and(|at| wish.covers(at)));
+    let gone: Vec<String> = gone.map(|run| run.run_id.clone()).collect();
+    let _lock = if wish.dry || gone.is_empty() { None } else { Some(lock_project(&artifacts)?) };
     let mut files = 0;
-    for run in &gone {
-        files += if dry { artifacts.files_of(&run.run_id).len() } else { artifacts.remove(&run.run_id)? };
+    for id in &gone {
+        files += if wish.dry { artifacts.files_of(id).len() } else { artifacts.remove(id)? };
     }
-    let (ids, kept) = (gone.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), all.len() - gone.len());
-    if io.json {
-        return io.print(json!({"removed": ids, "kept": kept, "files": files, "dry_run": dry}));
-    }
-    let verb = if dry { "would remove" } else { "removed" };
-    for id in &ids {
-        writeln!(io.out, "{verb} {id}")?;
-    }
-    io.print(format!("{verb} {} of {} runs, {files} files", ids.len(), all.len()))
+    wish.report(io, "runs", (&gone, all.len()), &[("files", files as u64)])
 }
 
 fn resolve(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

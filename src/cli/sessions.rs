@@ -1,9 +1,11 @@
-//! `sessions`: every session on this machine.
+//! `sessions`: every session on this machine; `sessions gc` removes old ones.
 //!
-//! Reads session folders, writes nothing. Invariant: a session that cannot be read is listed all the same.
+//! Reads session folders; only `gc` writes. Invariant: a session that cannot be read is listed all the same.
+
+mod remove;
 
 use super::table::{Cell, Tone};
-use super::{Command, Io, flag};
+use super::{Command, Io, allowed, flag, who_may, yes};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
@@ -20,11 +22,21 @@ pub const COMMAND: Command = Command {
         ("aops-hook sessions --blocked", "only those that wait for a person"),
         ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
     ],
-    arguments: |row| row.arg(flag("blocked", "Only sessions that are blocked")),
+    arguments: |row| {
+        let gc = (remove::GC.arguments)(remove::GC.row());
+        row.args([flag("blocked", "Only sessions that are blocked"), yes().global(true)]).subcommand(gc)
+    },
     run: list_sessions,
 };
 
+pub(super) static VERBS: &[Command] = &[remove::GC];
+
 fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    if let Some((verb, given)) = Command::find(VERBS, given) {
+        let name = format!("sessions {}", verb.name);
+        allowed(&name, who_may(&name), io)?;
+        return (verb.run)(given, io);
+    }
     let all = sessions::all(io.env).into_iter().rev().map(|shelved| (sessions::session(&shelved), shelved));
     let is_blocked = |session: &Option<Session>| session.as_ref().is_some_and(|session| session.blocked().is_some());
     let rows: Vec<_> = all.filter(|(session, _)| !given.get_flag("blocked") || is_blocked(session)).collect();

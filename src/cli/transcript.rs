@@ -14,6 +14,7 @@ use crate::ledger::recover::LEDGER_FILE;
 use crate::model::call::CallState;
 use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Step};
+use crate::session::reflection::{self, to_markdown};
 use crate::text::time;
 use clap::ArgMatches;
 use serde::Deserialize;
@@ -87,6 +88,13 @@ struct GateNote {
     alone: bool,
 }
 
+impl GateNote {
+    /// A section of its own, not a line.
+    fn is_reflection(&self) -> bool {
+        self.text.starts_with(reflection::TITLE)
+    }
+}
+
 #[derive(Debug, Default)]
 struct GateNotes {
     notes: Vec<GateNote>,
@@ -113,6 +121,9 @@ impl GateNotes {
                 if let Some(would) = &seen.rehearsed {
                     say(format!("`{}` would {} {}: {}", would.gate, would.verb(), seen.event, would.reason), false);
                 }
+                if let Some(reflection) = &seen.reflection {
+                    say(to_markdown(reflection), false);
+                }
                 let is_prompt = EventKind::of(&seen.event) == EventKind::UserPromptSubmit;
                 if let Some(prompt) = words(seen, "prompt").filter(|_| is_prompt) {
                     say(format!("**Prompt.** {prompt}"), true);
@@ -137,8 +148,12 @@ impl GateNotes {
             Fact::Unblock(lifted) => say(format!("block lifted by {}", lifted.by), false),
             Fact::Waive(waiver) => say(format!("`{}` waived: {}", waiver.gate, waiver.reason), false),
             Fact::Verdict(report) => {
-                if let Some(verdict) = report.finding.as_ref().and_then(|finding| finding.verdict.as_ref()) {
+                let found = report.finding.iter();
+                for verdict in found.clone().filter_map(|finding| finding.verdict.as_ref()) {
                     say(format!("verdict of `{}`: {verdict}", report.agent), false);
+                }
+                for reflection in found.map(|finding| &finding.reflection).filter(|fields| !fields.is_empty()) {
+                    say(to_markdown(reflection), false);
                 }
             }
             _ => {}

@@ -4,7 +4,7 @@
 //! head, is carried over; a ledger is set aside under its lock, so no hook writes to it meanwhile.
 
 use super::table::Tone;
-use super::{Command, Io, allowed, flag, session, session_operand, text, who_may, yes};
+use super::{Command, Io, allowed, flag, refused, session, session_operand, text, who_may, yes};
 use crate::config::in_force;
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
@@ -49,6 +49,11 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = match (session(given, io), exported) {
         (Ok(found), _) => found,
         (Err(_), Some(head)) if head.seq > 0 => lost(io, &head),
+        (Err(_), Some(Head { session_id, ts, reason: Some(reason), blocked: false, .. })) => {
+            return refused(format!(
+                "no session `{session_id}`: {reason}, {ts}\nhint: its insights are kept; `aops-hook sessions` lists the others"
+            ));
+        }
         (Err(error), _) => return Err(error),
     };
     if quarantine {

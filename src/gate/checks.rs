@@ -1,17 +1,19 @@
-//! Refuses a save or a commit whose check failed, and says which checks are to be run.
+//! Refuses a prompt, a task's first change, a save or a commit whose check failed, and says which checks are to be run.
 //!
-//! Invariants: no check is run for a call that another gate refuses; a shell command is not a save, so what a check complains
-//! of can be repaired while it fails. Before a stop a failing check is one more debt: see `owed`.
+//! Invariants: no check is run for what another gate refuses; a shell command is not a save, so what a check complains of can
+//! be repaired while it fails; a prompt that waives the loop goes without checks. Before a stop a failing check is one more
+//! debt: see `owed`.
 
-use super::{Context, is_waived};
+use super::{Context, is_waived, is_waived_by_person};
 use crate::config::policy::check::Moment;
 use crate::config::policy::{Check, Level};
-use crate::model::call::CallState;
+use crate::model::call::{CallState, Effect};
 use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Checked;
 use crate::session::fold::Session;
+use crate::session::prompt::Prompt;
 use crate::session::state::{OpenCall, Sandbox};
 use crate::text::template::{Phrase, one_line, quote};
 
@@ -22,23 +24,35 @@ pub fn wanted(session: &Session, event: &Event, context: &Context, verdict: &Ver
     let Some(policy) = session.memory.policy.as_ref().filter(|policy| !policy.checks.is_empty()) else {
         return Vec::new();
     };
-    let Some(moment) = moment(session, event, context, verdict) else { return Vec::new() };
-    if policy.gates.checks == Level::Off || session.blocked().is_some() || is_waived(session, context, GATE) {
+    let moments = moments(session, event, context, verdict);
+    if moments.is_empty() || policy.gates.checks == Level::Off || session.blocked().is_some() {
         return Vec::new();
     }
     let waived = |id: &String| context.stage.as_ref().is_some_and(|stage| stage.waived.contains(id));
     let run = |id: &String| context.checks.iter().any(|run| run.id == *id);
-    let new = |check: &&Check| check.on == moment && !run(&check.id) && !waived(&check.id);
+    let due = |check: &Check| check.on != Moment::Sandbox || !has_let_out(session, context, &check.id);
+    let new = |check: &&Check| moments.contains(&check.on) && !run(&check.id) && !waived(&check.id) && due(check);
     policy.checks.iter().filter(new).cloned().collect()
 }
 
-/// The save, commit or stop that this event announces.
-fn moment(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Option<Moment> {
+/// The prompt, first change, save, commit or stop that this event announces.
+fn moments(session: &Session, event: &Event, context: &Context, verdict: &Verdict) -> Vec<Moment> {
+    if event.kind == EventKind::UserPromptSubmit {
+        // A person who waives the loop goes without: else a check that cannot pass would leave no way to mend it.
+        let asks = matches!(context.prompt, Prompt::Ordinary | Prompt::Command) && verdict.ruling != Ruling::Deny;
+        let lifted = is_waived_by_person(session, context, GATE);
+        return if asks && !lifted { vec![Moment::Prompt] } else { Vec::new() };
+    }
+    if is_waived(session, context, GATE) {
+        return Vec::new();
+    }
     match (event.kind, &event.call, &context.call) {
         (EventKind::PreToolUse, Some(call), Some(seen))
             if verdict.ruling != Ruling::Deny && session.open_call(&call.key).is_none_or(waits) =>
         {
-            seen.saves.as_ref().map(|_| Moment::Save).or(seen.commits.then_some(Moment::Commit))
+            let first = leaves_sandbox(session, event, context).then_some(Moment::Sandbox);
+            let saves = seen.saves.as_ref().map(|_| Moment::Save).or(seen.commits.then_some(Moment::Commit));
+            first.into_iter().chain(saves).collect()
         }
         (EventKind::Stop, ..) => {
             let worked = match &context.stage {
@@ -46,10 +60,26 @@ fn moment(session: &Session, event: &Event, context: &Context, verdict: &Verdict
                 Some(stage) => stage.sandbox == Sandbox::Open || stage.closes,
                 None => session.state.task.as_ref().is_some_and(|task| task.writes > 0),
             };
-            (worked && !event.busy && session.state.phase != Phase::Halted).then_some(Moment::Stop)
+            let asks = worked && !event.busy && session.state.phase != Phase::Halted;
+            if asks { vec![Moment::Stop] } else { Vec::new() }
         }
-        _ => None,
+        _ => Vec::new(),
     }
+}
+
+/// The task has changed nothing yet, and this call would. What a shut sandbox lets pass is no change that stays.
+fn leaves_sandbox(session: &Session, event: &Event, context: &Context) -> bool {
+    let (worked, open) = match &context.stage {
+        Some(stage) => (false, stage.sandbox == Sandbox::Open),
+        None => (session.state.task.as_ref().is_some_and(|task| task.writes > 0), !session.is_shut()),
+    };
+    open && !worked && event.by_our_agent().is_none() && context.effect().is_some_and(Effect::is_write)
+}
+
+/// This check let the work begin already; in a run a person's answer does so too.
+fn has_let_out(session: &Session, context: &Context, id: &str) -> bool {
+    let last = session.memory.progress.checks.get(id).map(|last| last.outcome.as_str());
+    last == Some(Checked::PASS) || context.stage.is_some() && last == Some("ASK_USER")
 }
 
 /// A deferred question that comes up again.
@@ -61,12 +91,26 @@ pub fn judge(_: &Session, event: &Event, context: &Context) -> Verdict {
     let failed = context.checks.iter().filter(|run| run.failed());
     match event.kind {
         EventKind::PreToolUse => failed.fold(Verdict::pass(), |verdict, run| verdict.join(refusal(run, context))),
+        EventKind::UserPromptSubmit => failed.fold(Verdict::pass(), |verdict, run| verdict.join(before_model(run))),
         EventKind::Stop => failed.filter(|run| is_over(run, context)).fold(Verdict::pass(), |verdict, run| {
             let said = Phrase::new("refusals/check-halt.md", values(run));
             verdict.join(Verdict { gate: GATE, phrase: Some(said), ..Verdict::pass() })
         }),
         _ => Verdict::pass(),
     }
+}
+
+/// What the agent can repair it is told; the rest is the person's, and the prompt waits.
+fn before_model(run: &Checked) -> Verdict {
+    if run.outcome != "INTERVENTION_REQUIRED" {
+        return Verdict::refuse(GATE, Phrase::new("refusals/check-prompt.md", values(run)));
+    }
+    let Checked { id, ending, .. } = run;
+    let (ending, output, command) = (one_line(ending, 200), quote(&run.output), one_line(&run.run, 300));
+    let words = format!(
+        "Before this prompt the check `{id}` failed ({ending}).\n{output}\nRepair what it reports first; `{command}` runs it again. If you cannot, tell the user."
+    );
+    Verdict::context(GATE, words)
 }
 
 /// The agent can do nothing about it: the turn ends and the user is told; in a run, by its driver.
@@ -85,6 +129,7 @@ fn refusal(run: &Checked, context: &Context) -> Verdict {
         _ if run.ending == Checked::CUT_OFF && run.outcome != "HALT" => "refusals/check-late.md",
         _ if run.outcome == "HALT" => "refusals/check-halt.md",
         Moment::Save => "refusals/check-save.md",
+        Moment::Sandbox => "refusals/check-sandbox.md",
         _ => "refusals/check-failed.md",
     };
     let asks = run.outcome == "ASK_USER" && (context.attended || context.defers);

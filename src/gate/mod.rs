@@ -35,8 +35,12 @@ use crate::session::state::Waiver;
 /// Waived for this task by its prompt, or by a person for a limited time.
 pub fn is_waived(session: &Session, context: &Context, gate: &str) -> bool {
     let by_prompt = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());
-    let by_person = |waiver: &Waiver| waiver.gate == gate && waiver.until_ms > context.now_ms;
-    by_prompt && !session.state.state.hydration_pending || session.memory.progress.waivers.iter().any(by_person)
+    by_prompt && !session.state.state.hydration_pending || is_waived_by_person(session, context, gate)
+}
+
+fn is_waived_by_person(session: &Session, context: &Context, gate: &str) -> bool {
+    let holds = |waiver: &Waiver| waiver.gate == gate && waiver.until_ms > context.now_ms;
+    session.memory.progress.waivers.iter().any(holds)
 }
 
 /// How strictly a gate is held. `block`, `guard` and `repeat` are always enforced; `owed` asks for each debt by itself;

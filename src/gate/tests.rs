@@ -1,4 +1,5 @@
 mod authority;
+mod checks;
 mod danger;
 mod jail;
 mod run;
@@ -16,7 +17,8 @@ use crate::model::phase::Phase;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Checked;
-use crate::session::state::{OpenCall, Sandbox, Started, Task};
+use crate::session::prompt::Prompt;
+use crate::session::state::{LastRun, OpenCall, RunStep, Sandbox, Started, Task};
 use crate::tool::targets::{Hidden, Targets};
 use std::collections::BTreeMap;
 
@@ -340,65 +342,4 @@ fn owed() {
     let no_git = Context { tree: Worktree { unknown: true, ..Worktree::default() }, ..Context::default() };
     told(&working(), &stop, &no_git, "owed", "no git repository");
     passes(&with(|s| s.memory.progress.told_no_git = true), &stop, &no_git);
-}
-
-#[test]
-fn checks() {
-    let check = |on| Check { id: "c".into(), on, ..Check::default() };
-    let asked = with_policy(|policy| {
-        policy.checks = vec![check(Moment::Save), check(Moment::Commit), check(Moment::Stop)];
-    });
-    let wanted = |session: &Session, event: &Event, context: &Context| {
-        let wanted = super::checks::wanted(session, event, context, &judge(session, event, context));
-        wanted.iter().map(|check| check.on.word()).collect::<Vec<_>>()
-    };
-    let saving = || CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() };
-    let commits = CallContext { effect: Effect::Write, commits: true, ..CallContext::default() };
-    let saves = calls(saving());
-    assert_eq!(wanted(&asked, &call("Write"), &saves), ["save"]);
-    assert_eq!(wanted(&asked, &call("Bash"), &calls(commits)), ["commit"]);
-    assert_eq!(wanted(&asked, &event("Stop"), &Context::default()), ["stop"]);
-    assert!(wanted(&asked, &busy(), &Context::default()).is_empty());
-    assert!(wanted(&asked, &call("Bash"), &writes()).is_empty());
-    assert!(wanted(&asked, &event("SessionEnd"), &Context::default()).is_empty());
-    assert!(wanted(&working(), &call("Write"), &saves).is_empty());
-    let off = Session {
-        state: working().state,
-        ..with_policy(|policy| {
-            policy.checks = vec![check(Moment::Save)];
-            policy.gates.checks = Level::Off;
-        })
-    };
-    assert!(wanted(&off, &call("Write"), &saves).is_empty());
-    let ran = |on, outcome: &str, ending: &str| {
-        let run = Checked {
-            id: "c".into(),
-            on,
-            outcome: outcome.into(),
-            ending: ending.into(),
-            output: "o\n\n".into(),
-            ..Checked::default()
-        };
-        Context { checks: vec![run], ..calls(saving()) }
-    };
-    assert!(wanted(&asked, &call("Write"), &ran(Moment::Save, "PASS", "exit 0")).is_empty());
-    for (on, outcome, ending, words) in [
-        (Moment::Save, "INTERVENTION_REQUIRED", "exit 1", "check-save.md"),
-        (Moment::Commit, "INTERVENTION_REQUIRED", "exit 1", "check-failed.md"),
-        (Moment::Commit, "INTERVENTION_REQUIRED", Checked::CUT_OFF, "check-late.md"),
-        (Moment::Commit, "HALT", Checked::CUT_OFF, "check-halt.md"),
-        (Moment::Commit, "ASK_USER", "exit 1", "check-failed.md"),
-    ] {
-        refused(&asked, &call("Write"), &ran(on, outcome, ending), "checks", words);
-    }
-    let attended = Context { attended: true, ..ran(Moment::Commit, "ASK_USER", "exit 1") };
-    assert_eq!(said(&asked, &call("Write"), &attended).1, Ruling::Ask);
-    passes(&asked, &call("Write"), &ran(Moment::Save, "PASS", "exit 0"));
-    let stop = event("Stop");
-    refused(&asked, &stop, &ran(Moment::Stop, "INTERVENTION_REQUIRED", "exit 1"), "owed", "stop-owed.md");
-    told(&asked, &stop, &ran(Moment::Stop, "HALT", "exit 1"), "checks", "check-halt.md");
-    let attended = Context { attended: true, ..ran(Moment::Stop, "ASK_USER", "exit 1") };
-    told(&asked, &stop, &attended, "checks", "check-halt.md");
-    passes(&asked, &stop, &ran(Moment::Stop, "PASS", "exit 0"));
-    passes(&asked, &event("SessionEnd"), &ran(Moment::Stop, "HALT", "exit 1"));
 }

@@ -15,6 +15,7 @@ use crate::model::call::{CallKey, CallState};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact, Snapshot, Step};
 use crate::session::fold::Session;
+use crate::session::phase_end::PhaseEnd;
 use crate::session::state::{State, Witness};
 use crate::system::env::{Env, boot_id};
 use crate::system::{files, folder};
@@ -342,8 +343,11 @@ impl Ledger {
     fn add(&mut self, fact: &Fact, ts: &str, marked: bool, lines: &mut Vec<u8>) -> Result<(), Failure> {
         let walk = &mut self.loaded.walk;
         let ((kind, with), before) = (fact.stored(), walk.folded.seq);
+        let phase = walk.folded.state.phase;
         let applied = walk.folded.apply(&self.trace, ts, fact);
         applied.map_err(|code| Failure::new(code, format!("a `{kind}` entry cannot follow entry {before}")))?;
+        let ended = PhaseEnd::of(phase, walk.folded.state.phase, fact);
+        let with = if let Some(ended) = ended { ended.join(with) } else { with };
         let digests = marked.then(|| (digest_of(&walk.folded.state), digest_of(&walk.folded.memory)));
         let mark = digests.as_ref().map(|(state, memory)| Mark { state, memory });
         let (prev, seq) = (&walk.folded.head, walk.folded.seq);

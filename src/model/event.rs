@@ -64,9 +64,9 @@ events! {
     Setup: false, None, false, 10;
     SessionStart: false, None, true, 15;
     InstructionsLoaded: false, None, false, 10;
-    UserPromptSubmit: true, Block, true, 15;
+    // A prompt, PreToolUse and Stop run the user's checks; `policy::check::BUDGET_MS` stays below.
+    UserPromptSubmit: true, Block, true, 600;
     UserPromptExpansion: false, None, true, 10;
-    // PreToolUse and Stop run the user's checks; `policy::check::BUDGET_MS` stays below.
     PreToolUse: true, Permission, true, 600;
     PermissionRequest: true, Dialog, false, 10;
     PermissionDenied: false, None, false, 10;

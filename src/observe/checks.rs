@@ -54,7 +54,9 @@ impl About {
     fn files(&self, env: &Env, on: Moment) -> Option<Vec<String>> {
         match on {
             Moment::Save => self.saves.as_ref().map(|(path, _)| vec![path.clone()]),
-            Moment::Commit => git::dirty(env, &self.cwd),
+            Moment::Commit | Moment::Prompt => git::dirty(env, &self.cwd),
+            // A shell command says beforehand what it will change only by its words.
+            Moment::Sandbox => self.saves.as_ref().map(|(path, _)| vec![path.clone()]),
             Moment::Stop => git::changed(env, &self.cwd, &self.baseline),
         }
     }

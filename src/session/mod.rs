@@ -3,9 +3,11 @@
 //! Pure: no module here touches files, the clock, the environment or a process.
 
 pub mod growth;
+pub mod reflection;
 pub mod state;
 pub mod agent_report;
 pub mod prompt;
 pub mod fact;
+pub mod phase_end;
 pub mod fold;
 pub mod describe;

@@ -25,6 +25,8 @@ pub struct Env {
     /// The file with `export` lines that the host sources before later shell calls.
     pub env_file: Option<PathBuf>,
     pub client: String,
+    /// The session that the client runs this for, where it says so.
+    pub client_session: Option<String>,
     /// Inside a tool call or hook of the client, as the environment says. A client above us is `ledger::clients`' business.
     pub inside_client: bool,
     /// A variable says that Claude Code started us, as a hook or in a tool call.
@@ -81,6 +83,7 @@ impl Env {
             data: path("ACA_DATA").unwrap_or_else(|| platform("XDG_DATA_HOME", ".local/share")),
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
             env_file: path("CLAUDE_ENV_FILE"),
+            client_session: var("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
             client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: OF_CLIENT.iter().any(|name| var(name).is_some())
                 || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code_")),

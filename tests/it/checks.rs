@@ -1,4 +1,4 @@
-//! `[[check]]`: run before a save, a commit and a stop; each refusal met, its own advice followed, and the way is open.
+//! `[[check]]`: run before a prompt, a first change, a save, a commit and a stop; each refusal met, its own advice followed, and the way is open.
 
 use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::json;
@@ -97,6 +97,76 @@ fn a_commit_waits_for_its_check() {
     line(&session, "git commit -m x").silent();
     assert!(runs(&session).contains(&("PASS".to_owned(), "exit 0".to_owned())));
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
+const READY: &str = "id = \"ready\"\nrun = \"echo no ok; test -e ok\"\n";
+
+/// Before a model runs: what the agent can repair it is told; what is the person's keeps the prompt back.
+#[test]
+fn a_prompt_waits_for_its_check() {
+    for outcome in ["ASK_USER", "HALT"] {
+        let sandbox = checked(&format!("[[check]]\n{READY}on = \"prompt\"\noutcome = \"{outcome}\"\n"));
+        let session = sandbox.session();
+        let _ = session.start("startup");
+        let said = session.prompt("make hello.txt");
+        said.refused(&["check `ready` failed (exit 1)", "this prompt was not sent", "> no ok", "begins with `.`"]);
+        assert_eq!(runs(&session), [(outcome.to_owned(), "exit 1".to_owned())]);
+        assert_eq!(session.state()["state"]["hydration_pending"], false, "the model never saw it");
+        // Its advice, both ways; what is not a person's prompt goes without.
+        let _ = session.event("UserPromptSubmit", json!({"prompt": "<task-notification>done"}));
+        session.prompt(". make hello.txt").silent();
+        session.write("a.txt").silent();
+        assert_eq!(runs(&session).len(), 1);
+        sandbox.put("ok", "");
+        session.prompt("make hello.txt").said(&["prompt-hydrator"]);
+        assert_eq!(runs(&session)[1], ("PASS".to_owned(), "exit 0".to_owned()));
+        sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    }
+    let sandbox = checked(&format!("[[check]]\n{READY}on = \"prompt\"\n"));
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let said = session.prompt("make hello.txt");
+    said.said(&["Before this prompt the check `ready` failed (exit 1).", "> no ok", "prompt-hydrator"]);
+    sandbox.person(&["waive", "checks", "--for", "10m", "--reason", "later", "--yes"]).said(&["checks"]);
+    let said = session.prompt("make hello.txt");
+    assert!(!said.out.contains("ready"), "{said:?}");
+}
+
+/// Before the sandbox is left: once in a task, at its first change.
+#[test]
+fn the_first_change_of_a_task_waits_for_its_check() {
+    let check = format!("[[check]]\n{READY}on = \"sandbox\"\n");
+    let sandbox = checked(&check);
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.write("a.txt").refused(&["prompt-hydrator"]);
+    line(&session, "cat README.md").silent();
+    assert_eq!(runs(&session), [], "nothing leaves the sandbox yet");
+    session.hydrate("minor-edit", "new");
+    line(&session, "cat README.md").silent();
+    for change in [session.write("a.txt"), line(&session, "touch b.txt")] {
+        change.refused(&["check `ready` failed (exit 1)", "nothing is changed yet", "> no ok", "hint: tell the user"]);
+    }
+    // Its advice: the turn can end, the user mends it, and the work goes on.
+    session.stop("The check says: no ok.").silent();
+    sandbox.put("ok", "");
+    session.write("a.txt").silent();
+    fs::remove_file(sandbox.project().join("ok")).unwrap();
+    session.write("b.txt").silent();
+    let all = runs(&session);
+    let passes = all.iter().filter(|(outcome, _)| outcome == "PASS").count();
+    assert_eq!((all.len(), passes), (3, 1), "{all:?}");
+    let _ = session.prompt("and another");
+    session.hydrate("minor-edit", "new");
+    session.write("c.txt").refused(&["nothing is changed yet"]);
+    // A task that a person waived has no sandbox to leave.
+    let _ = session.prompt(". do it");
+    session.write("c.txt").silent();
+    let sandbox = checked(&format!("{check}outcome = \"HALT\"\n"));
+    let session = working(&sandbox);
+    session.write("a.txt").refused(&["that ends the work here", "> no ok"]);
+    assert_eq!(session.state()["phase"], "halted");
 }
 
 #[test]
@@ -348,4 +418,10 @@ fn more_time_than_the_client_has_is_refused_by_file_and_line() {
     said.failed(2, &["config.toml:10:14: `check.timeout_ms`", "540001 ms", "540000 ms"]);
     sandbox.configure(&(check("a", 300_000) + &check("b", 240_000)));
     sandbox.person(&["policy"]).said(&["check.b"]);
+    // The first change of a task may be a save: one event waits for both.
+    let of = |on: &str, ms: u64| check(on, ms).replace("\"stop\"", &format!("\"{on}\""));
+    sandbox.configure(&(of("save", 300_000) + &of("commit", 300_000) + &of("sandbox", 240_001)));
+    sandbox.person(&["policy"]).failed(2, &["config.toml:15:14: `check.timeout_ms`", "540000 ms"]);
+    sandbox.configure(&(of("save", 300_000) + &of("commit", 300_000) + &of("prompt", 540_000)));
+    sandbox.person(&["policy"]).said(&["check.prompt"]);
 }

@@ -13,11 +13,13 @@ mod jail;
 mod whole_loop;
 
 use crate::client::{Client, Run};
-use crate::model::{Model, Turn};
+use crate::insights::insights;
+use crate::model::{Model, Request, Turn};
 use crate::support::{Sandbox, Session};
 use checks::{commands_by, events, says, state_is_right, verifies};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 const RAN: [&str; 4] = ["PENDING", "AUTHORIZED", "EXECUTING", "COMPLETED"];
@@ -79,6 +81,46 @@ fn our_commands_work_without_the_program_on_the_path() {
         assert!(heard.contains("session") && heard.contains(id) && heard.contains("phase"), "{level}: {heard}");
         assert!(!heard.contains("not found") && !heard.contains("CLAUDE_PLUGIN_ROOT"), "{level}: {heard}");
     }
+}
+
+/// `/session-insights` with and without arguments: this session, another one, an analysis, all of them; and arguments are
+/// words, never commands.
+#[test]
+fn session_insights_does_what_it_says() {
+    let sandbox = Sandbox::new();
+    let answer = json!({"learning_observations": [{"category": "c", "evidence": "e", "lesson": "read first"}],
+        "skill_compliance": {"suggested": [], "used": []}, "context_gaps": ["the style"], "user_mood": 0.5,
+        "conversation_flow": ["asked"]});
+    let program = sandbox.tmp().join("analyst");
+    fs::write(&program, format!("#!/bin/sh\ncat > /dev/null\ncat <<'END'\n{answer}\nEND\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.configure(&format!("[insights]\ncommand = \"{}\"\n", program.display()));
+    sandbox.person(&["install", "--user"]).said(&["registered"]);
+    let run_it = |words: &str| {
+        let line = format!("{} insights {words}", crate::support::BINARY);
+        let model = Model::new([Turn::call("Bash", json!({"command": line})), Turn::text("Told.")]);
+        let run = Client::unguarded(&sandbox, &model).run(&format!("/session-insights {words}"));
+        run.ended("Told.");
+        (run.session_id().to_owned(), model.requests())
+    };
+    let printed = |heard: &[Request]| heard[1].tool_results()[0].text.clone();
+    let (first, heard) = run_it("current --analyse");
+    let asked = heard[0].said_by("user").join("\n");
+    assert!(asked.contains(&first) && asked.contains("current --analyse"), "{asked}");
+    let told = printed(&heard);
+    assert!(told.contains("read first") && told.contains("the style") && told.contains(&first), "{told}");
+    let rich = insights(&sandbox, &Session::new(&sandbox, &first));
+    assert_eq!((&rich["context_gaps"], &rich["user_mood"]), (&json!(["the style"]), &json!(0.5)));
+    let (second, heard) = run_it(&first[..8]);
+    let told = printed(&heard);
+    assert!(second != first && told.contains(&format!("session   {first}")), "{told}");
+    let (_, heard) = run_it("batch");
+    assert!(printed(&heard).contains("wrote insights of 3 sessions"), "{heard:?}");
+    let model = Model::new([Turn::text("Told.")]);
+    let marker = sandbox.project().join("ran");
+    let prompt = format!("/session-insights !`touch {}`; $(touch {0})", marker.display());
+    Client::unguarded(&sandbox, &model).run(&prompt).ended("Told.");
+    assert!(!marker.exists(), "an argument was run");
 }
 
 #[test]

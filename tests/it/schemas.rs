@@ -40,6 +40,15 @@ fn state_schema() -> Value {
     titled("session-state.json, version 1", about, Shape::of(&samples::states()), json!({}))
 }
 
+/// The outcome of a phase, in the entry that ended it.
+fn phase_end() -> Value {
+    let outcomes = ["PASS", "ASK_USER", "INTERVENTION_REQUIRED", "HALT"];
+    json!({
+        "type": "object", "additionalProperties": false, "required": ["outcome", "phase"],
+        "properties": {"outcome": {"enum": outcomes}, "phase": {"type": "string"}},
+    })
+}
+
 /// The frame of every entry, and what each type of entry holds.
 fn entry_schema() -> Value {
     let digest = || json!({"type": "string", "pattern": infer::DIGEST});
@@ -59,6 +68,7 @@ fn entry_schema() -> Value {
         let mut held = Shape::of(&facts);
         // The commit mark of the last entry in a batch.
         held["properties"]["working_digest"] = digest();
+        held["properties"]["ended"] = phase_end();
         definitions[kind] = held;
         let with = json!({"$ref": format!("#/$defs/{kind}")});
         kinds.push(json!({"properties": {"type": {"const": kind}, "with": with}}));

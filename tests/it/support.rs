@@ -38,6 +38,8 @@ pub(crate) struct Sandbox {
     project: String,
     variables: Vec<(String, OsString)>,
     sessions: AtomicU32,
+    /// The process that stands for the client, where it is not the usual one.
+    client: Option<u32>,
 }
 
 impl Sandbox {
@@ -46,7 +48,7 @@ impl Sandbox {
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("aops-").tempdir().unwrap();
         let project = PROJECT.to_owned();
-        let sandbox = Self { root, project, variables: Vec::new(), sessions: AtomicU32::new(0) };
+        let sandbox = Self { root, project, variables: Vec::new(), sessions: AtomicU32::new(0), client: None };
         for folder in [sandbox.home(), sandbox.project(), sandbox.data(), sandbox.tmp()] {
             fs::create_dir(folder).unwrap();
         }
@@ -66,6 +68,11 @@ impl Sandbox {
     pub(crate) fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.variables.push((name.to_owned(), value.into()));
         self
+    }
+
+    /// Hooks and tool calls are of the client with this id.
+    pub(crate) fn of_client(self, pid: u32) -> Self {
+        Self { client: Some(pid), ..self }
     }
 
     pub(crate) fn home(&self) -> PathBuf {
@@ -217,7 +224,7 @@ impl Sandbox {
             ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),
             ("CLAUDE_CODE_SESSION_ATTENDED".into(), "0".into()),
             ("CLAUDE_CODE_ENTRYPOINT".into(), "sdk-cli".into()),
-            ("CLAUDE_PID".into(), client_pid().to_string().into()),
+            ("CLAUDE_PID".into(), self.client.unwrap_or_else(client_pid).to_string().into()),
         ]
     }
 

@@ -1,7 +1,7 @@
 //! The loop from prompt to stop: every refusal is met, its own advice followed, and the way is open.
 
-use crate::support::{Answer, Sandbox, fenced};
-use serde_json::json;
+use crate::support::{Answer, Sandbox, Session, fenced};
+use serde_json::{Value, json};
 use std::fs;
 
 #[test]
@@ -40,6 +40,50 @@ fn the_whole_loop() {
     session.stop("Done.").silent();
     let state = session.state();
     assert_eq!((&state["phase"], &state["task"]["writes"]), (&json!("done"), &json!(4)));
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+    // Every phase ended with one outcome, in the entry that ended it.
+    let (pass, again) = ("PASS", "INTERVENTION_REQUIRED");
+    let wanted = [
+        ("hydrate", pass),
+        ("review", again),
+        ("hydrate", pass),
+        ("review", pass),
+        ("execute", pass),
+        ("verify", again),
+        ("intervene", pass),
+        ("verify", pass),
+        ("reflect", pass),
+        ("close", pass),
+    ];
+    assert_eq!(ends(&session), wanted.map(|(phase, outcome)| (phase.to_owned(), outcome.to_owned())));
+    sandbox.person(&["log", &session.id]).said(&["[review ends: INTERVENTION_REQUIRED]", "[close ends: PASS]"]);
+}
+
+/// Phase and outcome of every phase that ended.
+fn ends(session: &Session) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let ended = |entry: &Value| entry["with"].get("ended").map(|end| (text(&end["phase"]), text(&end["outcome"])));
+    session.entries().iter().filter_map(ended).collect()
+}
+
+#[test]
+fn a_phase_that_is_broken_off_has_an_outcome_too() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.working();
+    session.write("a.txt").silent();
+    let _ = session.prompt("something else");
+    let _ = session.end();
+    let _ = session.start("resume");
+    session.hydrate("feature-dev", "new");
+    session.critic("HALT").silent();
+    let wanted = [
+        ("hydrate", "PASS"),
+        ("execute", "ASK_USER"),
+        ("hydrate", "ASK_USER"),
+        ("hydrate", "PASS"),
+        ("review", "HALT"),
+    ];
+    assert_eq!(ends(&session), wanted.map(|(phase, outcome)| (phase.to_owned(), outcome.to_owned())));
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 

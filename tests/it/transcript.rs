@@ -1,6 +1,6 @@
 //! `transcript`: a session as markdown, from the client's recording and our ledger.
 
-use crate::insights::{fixture, lay_transcript};
+use crate::insights::{fixture, lay_transcript, whole_loop};
 use crate::support::Sandbox;
 use serde_json::json;
 use std::fs;
@@ -79,4 +79,19 @@ fn gates_stand_where_they_spoke() {
     fs::write(sandbox.sessions().join(format!("{}.jsonl", session.id)), format!("{record}\n")).unwrap();
     let told = sandbox.person(&["transcript"]);
     told.said(&["gate: `owed` refused Stop", "**Call** `Write: ", "a.txt`: denied", "- gate `sandbox` refused it: "]);
+}
+
+const READ_BY_PEOPLE: &str = "## Framework Reflection\n\n**Request**: a greeting\n**Guidance received**: the plan\n**Followed**: Partial - the test came late\n**Outcome**: Success\n**Accomplishment**: greets the world\n**Root cause**: none\n**Proposed change**: write the test first\n";
+
+/// The seven fields in bold, in transcript and insights alike; the tracker has them too (`tracker/learning.rs`).
+#[test]
+fn a_reflection_is_what_people_read() {
+    let sandbox = Sandbox::new();
+    let session = whole_loop(&sandbox);
+    sandbox.person(&["insights", &session.id]).said(&[READ_BY_PEOPLE]);
+    sandbox.person(&["transcript", &session.id]).said(&[READ_BY_PEOPLE]);
+    lay_transcript(&sandbox, &session.id);
+    for more in [&[][..], &["--abridged"]] {
+        sandbox.person(&[&["transcript", &session.id], more].concat()).said(&[READ_BY_PEOPLE]);
+    }
 }

@@ -32,7 +32,9 @@ const fn writes(name: &'static str, who: Who) -> Verb {
 /// Every verb, in the order of `--help`; at the end those that clap and our own child processes use.
 #[rustfmt::skip]
 pub static VERBS: &[Verb] = &[
-    reads("status"), reads("sessions"), reads("log"), reads("verify"),
+    reads("status"), reads("sessions"),
+    writes("sessions gc", Who::OutsideClient),
+    reads("log"), reads("verify"),
     writes("verify --quarantine", Who::AtTerminal),
     reads("why"), reads("simulate"), reads("replay"),
     Verb { name: "block", who: Who::Anyone, effect: Effect::Control },

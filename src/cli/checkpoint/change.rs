@@ -1,12 +1,11 @@
 //! Takes, restores, writes out and deletes checkpoints: `create`, `rollback`, `gc`, `export`.
 //!
 //! Writes the store; `rollback` also writes the working tree, after a person saw the changes and said yes, and with the
-//! present tree archived first. Invariants of `gc`: the contents of a kept checkpoint stay; so does the newest start of work
-//! of a running session; if one checkpoint cannot be read, all contents stay.
+//! present tree archived first. Invariant of `gc`: the newest start of work of a running session stays.
 
 use super::{Command, Io, allowed, id_operand, pick_id, refused, root, size, store, text};
 use crate::checkpoint::capture::{Limits, capture};
-use crate::checkpoint::form::{BY_HAND, Checkpoint, CheckpointKind, Id};
+use crate::checkpoint::form::{BY_HAND, Checkpoint, CheckpointKind};
 use crate::checkpoint::restore::{self, Steps};
 use crate::checkpoint::rollback::{self, BRIEF, Order, Preview, Wanted};
 use crate::checkpoint::store::Store;
@@ -31,7 +30,6 @@ use aops_shell::verbs::Who;
 use clap::{ArgMatches, value_parser};
 use rustix::fs::{CWD, Mode, OFlags};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
@@ -271,43 +269,24 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let beyond = rows.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     let goes = |at: usize, row: &IndexRow| at < beyond && old(row) && !is_way_back(&rows, at, &held);
     let all = || rows.iter().enumerate();
-    let gone: Vec<&IndexRow> = all().filter(|(at, row)| goes(*at, row)).map(|(_, row)| row).collect();
+    let gone: Vec<IndexRow> = all().filter(|(at, row)| goes(*at, row)).map(|(_, row)| row.clone()).collect();
     let kept: Vec<IndexRow> = all().filter(|(at, row)| !goes(*at, row)).map(|(_, row)| row.clone()).collect();
-    let live = live(&store, &kept);
-    let dead: Vec<[u8; 32]> = match &live {
-        Ok(live) => store.blobs()?.into_iter().filter(|blob| !live.contains(blob)).collect(),
-        Err(_) => Vec::new(),
-    };
-    let mut freed = 0;
-    if !dry {
-        // First the references, then the contents: killed in between, some unused contents are left.
-        let ids: Vec<String> = kept.iter().map(|row| row.id.clone()).collect();
-        store.witness_only(env, &ids)?;
-        store.set_rows(kept.clone())?;
-        for row in &gone {
-            Id::read(&row.id).map_or(Ok(()), |id| store.remove(&id))?;
-        }
-        if let Ok(live) = &live {
-            store.forget(live)?;
-        }
-        for blob in &dead {
-            freed += store.drop_blob(blob)?;
-        }
-    }
+    let swept = store.sweep(env, &kept, &gone, dry)?;
     if io.json {
         let ids: Vec<&str> = gone.iter().map(|row| row.id.as_str()).collect();
-        let said = json!({"removed": ids, "kept": kept.len(), "blobs": dead.len(), "bytes": freed, "dry_run": dry});
+        let (contents, bytes) = (swept.contents, swept.bytes);
+        let said = json!({"removed": ids, "kept": kept.len(), "blobs": contents, "bytes": bytes, "dry_run": dry});
         return io.print(said);
     }
     let verb = if dry { "would delete" } else { "deleted" };
     for row in &gone {
         writeln!(io.out, "{verb} {}", row.id)?;
     }
-    if let Err(why) = &live {
+    if let Some(why) = &swept.unread {
         writeln!(io.out, "all contents stay, because a checkpoint cannot be read: {why}")?;
     }
-    let freed = if dry { String::new() } else { format!(", {}", size(freed)) };
-    let (gone, all, dead) = (gone.len(), rows.len(), dead.len());
+    let freed = if dry { String::new() } else { format!(", {}", size(swept.bytes)) };
+    let (gone, all, dead) = (gone.len(), rows.len(), swept.contents);
     io.print(format!("{verb} {gone} of {all} checkpoints, {dead} contents{freed}"))
 }
 
@@ -318,16 +297,6 @@ fn is_way_back(rows: &[IndexRow], at: usize, running: &[String]) -> bool {
         |other: &IndexRow| other.run() == row.run() && other.kind == CheckpointKind::Pre && other.phase == row.phase;
     let newest = row.kind == CheckpointKind::Pre && !rows[at + 1..].iter().any(same);
     newest && running.contains(&row.session_id)
-}
-
-fn live(store: &Store, kept: &[IndexRow]) -> Result<BTreeSet<[u8; 32]>, String> {
-    let mut live = BTreeSet::new();
-    for row in kept {
-        let id = Id::read(&row.id).ok_or_else(|| row.id.clone())?;
-        let one = store.read(&id).map_err(|failure| failure.to_string())?;
-        live.extend(one.artifacts.files.iter().map(|file| file.sha256.0));
-    }
-    Ok(live)
 }
 
 fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

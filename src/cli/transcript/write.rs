@@ -58,7 +58,8 @@ impl<'a> Writer<'a> {
     pub(super) fn ledger_alone(&mut self) -> io::Result<()> {
         self.page.line("_No transcript; this is what the ledger kept._")?;
         for note in &self.gates.notes {
-            self.page.text(&format!("{} {}", clock(note.at_ms), note.text))?;
+            let when = if note.is_reflection() { String::new() } else { clock(note.at_ms) + " " };
+            self.page.text(&(when + &note.text))?;
         }
         Ok(())
     }
@@ -188,7 +189,9 @@ impl<'a> Writer<'a> {
     fn write_notes_until(&mut self, at_ms: i64) -> io::Result<()> {
         while let Some(note) = self.gates.notes.get(self.next).filter(|note| note.at_ms <= at_ms) {
             self.next += 1;
-            if !note.alone {
+            if note.is_reflection() {
+                self.page.text(&note.text)?;
+            } else if !note.alone {
                 let words = one_line(&safe(&note.text, 3000), 1000);
                 self.page.line(&format!("- {} gate: {words}", clock(note.at_ms)))?;
             }

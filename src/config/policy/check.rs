@@ -1,4 +1,5 @@
-//! `[[check]]`: a command that must pass before something is saved, committed or stopped.
+//! `[[check]]`: a command that must pass before a prompt is answered, the sandbox is left, or something is saved, committed or
+//! stopped.
 //!
 //! Reads nothing, writes nothing; running it is an edge's work.
 
@@ -24,6 +25,10 @@ words! {
         Save = "save",
         Commit = "commit",
         Stop = "stop",
+        /// Before a model runs.
+        Prompt = "prompt",
+        /// Before the first change of a task.
+        Sandbox = "sandbox",
     }
 }
 
@@ -38,7 +43,7 @@ words! {
 
 pub const TIMEOUT_MS: u64 = 30_000;
 
-/// All checks before one moment together: the host waits 600 s for a hook, and what it gives up on is not guarded.
+/// All checks before one event together: the host waits 600 s for a hook, and what it gives up on is not guarded.
 pub const BUDGET_MS: u64 = 540_000;
 
 pub static PARTS: &[EntryField] = &[
@@ -49,6 +54,14 @@ pub static PARTS: &[EntryField] = &[
     EntryField::optional("timeout_ms", Form::Whole(100, BUDGET_MS), "after this it is cut off and counts as failed"),
     EntryField::optional("outcome", Form::OneOf(Outcome::WORDS), "what a failure means"),
 ];
+
+impl Moment {
+    /// Checks before these two can be run for one event: the first change of a task is mostly a save, or a commit.
+    pub(super) fn meets(self, other: Self) -> bool {
+        let first = |one, other| one == Self::Sandbox && matches!(other, Self::Save | Self::Commit);
+        self == other || first(self, other) || first(other, self)
+    }
+}
 
 impl Check {
     pub fn concerns(&self, path: &str, project: &str, home: &str) -> bool {

@@ -294,7 +294,7 @@ impl Reading<'_> {
         if !self.claim("check", &check.id, parts.at("id")) {
             return;
         }
-        let same = self.policy.checks.iter().filter(|known| known.on == check.on);
+        let same = self.policy.checks.iter().filter(|known| known.on.meets(check.on));
         let together = same.map(|known| known.timeout_ms).sum::<u64>() + check.timeout_ms;
         if together > check::BUDGET_MS {
             let (on, most) = (check.on.word(), check::BUDGET_MS);

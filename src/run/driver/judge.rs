@@ -177,7 +177,8 @@ impl Evidence<'_> {
     fn failed_checks(&self) -> Option<StepResult> {
         let (session, step) = (self.session?, self.run_step()?);
         let check_of = |id: &String| self.checks.iter().find(|check| check.id == *id);
-        let asks = |check: &Check| check.on == Moment::Stop && check.outcome == OnFailure::AskUser;
+        let ends = |check: &Check| matches!(check.on, Moment::Stop | Moment::Prompt);
+        let asks = |check: &Check| ends(check) && check.outcome == OnFailure::AskUser;
         let owed = session.state.stop.owed.iter().any(|name| name == GATE);
         let refused = step.refused_by.as_deref() == Some(GATE);
         if !owed && !refused && !step.failing.iter().filter_map(check_of).any(asks) {

@@ -76,6 +76,28 @@ fn a_check_before_a_stop_that_asks() {
     assert_eq!(world.effects(), ["built", "after"]);
 }
 
+/// Before a model runs: nothing was asked of it yet.
+#[test]
+fn a_check_before_a_prompt_that_asks() {
+    let model = Model::new([built(), Turn::text("Built.")]);
+    let world = world(&model, &format!("{}outcome = \"ASK_USER\"\n", STOP.replace("stop", "prompt")));
+    let id = assert_paused_for(&world, "`suite`");
+    assert_eq!(model.requests().len(), 0, "no model ran");
+    approve(&world, &id);
+    assert_eq!(world.effects(), ["built", "after"]);
+}
+
+/// Before the sandbox is left: the step's first change waits.
+#[test]
+fn a_check_before_the_first_change_that_stays_red() {
+    let model = Model::new([built(), Turn::text("Refused."), built(), Turn::text("Built.")]);
+    let world = world(&model, &STOP.replace("stop", "sandbox"));
+    let id = assert_paused_for(&world, "`suite`");
+    assert_eq!(world.effects(), [""; 0]);
+    approve(&world, &id);
+    assert_eq!(world.effects(), ["built", "after"]);
+}
+
 #[test]
 fn a_check_that_halts() {
     let model = Model::new([built(), Turn::text("Built.")]);

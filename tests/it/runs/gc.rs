@@ -1,6 +1,8 @@
 //! `runs gc`: what is old and settled goes, and nothing else.
 
+use super::checks::{STOP, approve, assert_paused_for, built, configured};
 use super::world::World;
+use crate::model::{Model, Turn};
 use crate::support::{Answer, BINARY};
 use std::fs;
 
@@ -10,10 +12,14 @@ const STEPS: &str = "  - {id: one, name: One, description: o, run: 'test ! -e ..
 
 /// `runs gc`, forty days from now.
 fn later(world: &World, more: &[&str]) -> Answer {
+    of(world, "runs", more)
+}
+
+fn of(world: &World, what: &str, more: &[&str]) -> Answer {
     let now = aops_hook::system::env::now_ms();
     let mut command = world.sandbox.command(BINARY);
     let then = (now + 40 * 86_400_000).to_string();
-    let line = command.args(["runs", "gc", "--older-than", "30d"]).args(more).env("AOPS_TEST_NOW_MS", then);
+    let line = command.args([what, "gc", "--older-than", "30d"]).args(more).env("AOPS_TEST_NOW_MS", then);
     Answer::of("", &line.output().unwrap())
 }
 
@@ -58,4 +64,16 @@ fn only_old_runs_that_passed_are_removed() {
     fs::remove_file(outside("slow")).unwrap();
     world.person(&["resolve", &world.checkpoint(), "--approve", "--yes"]).said(&["APPROVED"]);
     world.resume(&world.checkpoint()).passed();
+}
+
+#[test]
+fn the_session_of_a_paused_run_stays() {
+    let model = Model::new([built(), Turn::text("Built.")]);
+    let world = configured(World::with, &model, &format!("{STOP}outcome = \"ASK_USER\"\n"));
+    let id = assert_paused_for(&world, "`suite`");
+    let run = world.runs()[0]["run_id"].as_str().unwrap().to_owned();
+    let said = of(&world, "sessions", &["--yes"]);
+    said.said(&[&format!("run {run} is not settled"), "removed 0 of 1 sessions"]);
+    approve(&world, &id);
+    of(&world, "sessions", &["--yes"]).said(&["removed 1 of 1 sessions"]);
 }

@@ -25,7 +25,12 @@ fn a_reflection_is_in_the_tracker_once() {
     let all: Value = world.mb(&["list"]);
     let reflection = all.as_array().unwrap().iter().find(|i| i["title"].as_str().unwrap().starts_with("Refl")).unwrap();
     let shown = world.mb(&["show", reflection["id"].as_str().unwrap()]).to_string();
-    for words in [session.id.as_str(), "Partial - the test came late", "aops-reflection"] {
+    for words in [
+        session.id.as_str(),
+        "## Framework Reflection",
+        "**Followed**: Partial - the test came late",
+        "aops-reflection",
+    ] {
         assert!(shown.contains(words), "{words} in {shown}");
     }
     // The same words again, of the same session: the agent was asked twice.

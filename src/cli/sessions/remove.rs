@@ -1,0 +1,189 @@
+//! `sessions gc`: removes old sessions, with the checkpoints that only they used.
+//!
+//! Removes session folders and checkpoints; writes heads. Invariants: nothing that is blocked, paused, alive, damaged or
+//! unresolved goes; the head says first that a person removed the session, so its absence is never taken for tampering; a
+//! checkpoint by hand stays, and so does one that a kept one refers to.
+
+use crate::checkpoint::form::BY_HAND;
+use crate::checkpoint::store::Store;
+use crate::checkpoint::store::index::IndexRow;
+use crate::checkpoint::store::sweep::Swept;
+use crate::cli::gc::{self, Wish};
+use crate::cli::{Command, Io};
+use crate::ledger::clients;
+use crate::ledger::heads::{self, Head};
+use crate::ledger::lock::Lock;
+use crate::ledger::session_folder::{self, guard};
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::model::call::CallState;
+use crate::model::error::Failure;
+use crate::model::phase::Phase;
+use crate::run::artifacts::RunArtifacts;
+use crate::session::fold::Session;
+use crate::system::env::Env;
+use crate::text::sha256::NO_DIGEST;
+use crate::text::time::timestamp;
+use anyhow::Context;
+use clap::ArgMatches;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+pub(super) const GC: Command = Command {
+    name: "gc",
+    about: "Remove old sessions that nobody waits for (needs a person at a terminal)",
+    examples: &[
+        ("aops-hook sessions gc --older-than 90d --dry-run", "show what it would remove"),
+        ("aops-hook sessions gc --older-than 90d", "remove their ledgers and checkpoints; insights stay"),
+    ],
+    arguments: |row| gc::arguments(row, "Only sessions without an event since: 12h, 90d"),
+    run: collect,
+};
+
+/// Ends the name of a folder that is being removed.
+const ASIDE: &str = ".removed";
+
+fn collect(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let wish = Wish::read("sessions gc", given, io)?;
+    if !wish.dry {
+        finish(io.env);
+    }
+    let all = sessions::all(io.env);
+    let (mut gone, mut trees) = (Vec::new(), BTreeMap::<PathBuf, BTreeSet<String>>::new());
+    for found in all.iter().filter(|found| wish.covers(changed_ms(found))) {
+        match held(io.env, found, false) {
+            Err(why) if !io.json => writeln!(io.out, "kept {}: {why}", found.session_id)?,
+            Err(_) => {}
+            Ok(session) => {
+                let root = PathBuf::from(&session.memory.root);
+                if wish.dry || remove(io.env, found)? {
+                    gone.push(found.session_id.clone());
+                    trees.entry(root).or_default().insert(found.session_id.clone());
+                }
+            }
+        }
+    }
+    let (mut checkpoints, mut contents) = (0, 0);
+    for (root, of) in trees {
+        let (rows, swept) = sweep(io.env, &root, &of, wish.dry)?;
+        (checkpoints, contents) = (checkpoints + rows, contents + swept.contents as u64);
+    }
+    wish.report(io, "sessions", (&gone, all.len()), &[("checkpoints", checkpoints), ("contents", contents)])
+}
+
+fn changed_ms(found: &SessionOnDisk) -> i64 {
+    let since = found.changed.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(i64::MAX)
+}
+
+/// The session, or why it stays. `locked`: the caller holds its lock.
+fn held(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Session, String> {
+    let checked = sessions::check_locked(env, found, locked).map_err(|failure| failure.to_string())?;
+    if let Some(failure) = checked.failure {
+        return Err(format!("damaged: {failure}"));
+    }
+    let (session, head) = (checked.session, sessions::exported(env, &found.session_id));
+    if session.blocked().is_some() || head.is_some_and(|head| head.blocked) {
+        return Err("blocked".to_owned());
+    }
+    if session.memory.client.as_ref().is_some_and(clients::is_alive) {
+        return Err("its client is alive".to_owned());
+    }
+    match unresolved(&session) {
+        Some(what) => Err(what.to_owned()),
+        None => waits_in_run(&session).map_or(Ok(session), Err),
+    }
+}
+
+/// What of it waits for somebody.
+fn unresolved(session: &Session) -> Option<&'static str> {
+    let (state, memory) = (&session.state, &session.memory);
+    let phase = memory.progress.before.map_or(state.phase, |(phase, _)| phase);
+    let worked = state.task.as_ref().is_some_and(|task| task.writes > 0);
+    if state.phase == Phase::Halted {
+        Some("halted")
+    } else if memory.undoing.is_some() {
+        Some("a rollback is not finished")
+    } else if memory.calls.iter().any(|open| open.state == CallState::Pending) {
+        Some("a call waits for a decision")
+    } else if worked && !matches!(phase, Phase::Idle | Phase::Done) {
+        Some("its task is not done")
+    } else {
+        None
+    }
+}
+
+/// It is of a run that can still be continued.
+fn waits_in_run(session: &Session) -> Option<String> {
+    let root = Path::new(&session.memory.root);
+    if !root.is_absolute() {
+        return None;
+    }
+    match RunArtifacts::of(root).runs() {
+        Ok(runs) => {
+            let of_it = runs.iter().find(|run| run.init.session_id == session.state.session_id && !run.is_settled());
+            of_it.map(|run| format!("run {} is not settled", run.run_id))
+        }
+        Err(failure) => Some(format!("its runs cannot be read: {failure}")),
+    }
+}
+
+/// Removes the files that a killed `gc` left.
+fn finish(env: &Env) {
+    let folders = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|item| item.path());
+    let of_session = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(ASIDE));
+        name.is_some_and(session_folder::is_session_folder)
+    };
+    for path in folders(env.projects()).flat_map(folders).filter(of_session) {
+        let _ = fs::remove_dir_all(path);
+    }
+}
+
+/// Under the locks of project and session. False where an event came meanwhile.
+fn remove(env: &Env, found: &SessionOnDisk) -> anyhow::Result<bool> {
+    let project = found.path.parent().unwrap_or(Path::new("/"));
+    let _project = guard(project)?;
+    let folder = session_folder::existing(&found.path)?;
+    let _lock = Lock::acquire(&folder.dir)?;
+    let Ok(session) = held(env, found, true) else { return Ok(false) };
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    heads::export(env, &farewell(env, &session, name(project)))?;
+    // Out of the list at once; killed in between, only the files are left.
+    let aside = PathBuf::from(format!("{}{ASIDE}", found.path.display()));
+    fs::rename(&found.path, &aside).with_context(|| format!("`{}`", found.path.display()))?;
+    fs::remove_dir_all(&aside).with_context(|| format!("`{}`", aside.display()))?;
+    Ok(true)
+}
+
+/// The head of a session that a person removed: it proves nothing any more, and says why.
+fn farewell(env: &Env, session: &Session, project: String) -> Head {
+    let reason = format!("removed by a person with `sessions gc`; entry {} was {}", session.seq, session.head);
+    Head {
+        blocked: false,
+        boot: None,
+        digest: NO_DIGEST.to_owned(),
+        project,
+        reason: Some(reason),
+        seq: 0,
+        session_id: session.state.session_id.clone(),
+        ts: timestamp(env.now_ms),
+    }
+}
+
+/// Deletes the checkpoints that only these sessions used.
+fn sweep(env: &Env, root: &Path, of: &BTreeSet<String>, dry: bool) -> Result<(u64, Swept), Failure> {
+    let Some(seen) = Some(root).filter(|root| root.is_absolute()).map(Store::look).transpose()?.flatten() else {
+        return Ok((0, Swept::default()));
+    };
+    let store = if dry { seen } else { Store::open(env, root)? };
+    let rows = store.rows()?;
+    let theirs = |row: &IndexRow| of.contains(&row.session_id) && row.run() != BY_HAND;
+    let parents: BTreeSet<&str> =
+        rows.iter().filter(|row| !theirs(row)).filter_map(|row| row.parent.as_deref()).collect();
+    let goes = |row: &IndexRow| theirs(row) && !parents.contains(row.id.as_str());
+    let (gone, kept): (Vec<IndexRow>, Vec<IndexRow>) = rows.iter().cloned().partition(goes);
+    let swept = if gone.is_empty() { Swept::default() } else { store.sweep(env, &kept, &gone, dry)? };
+    Ok((gone.len() as u64, swept))
+}
