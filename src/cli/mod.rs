@@ -152,7 +152,10 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         color: terminal && !env.no_color,
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
-    let said = allowed(command.name, who_may(command.name), &io).and_then(|()| (command.run)(given, &mut io));
+    // Showing what would change needs nobody at a terminal.
+    let tries = given.try_get_one::<bool>("dry-run").ok().flatten() == Some(&true);
+    let who = if tries { who_may(command.name).without_terminal() } else { who_may(command.name) };
+    let said = allowed(command.name, who, &io).and_then(|()| (command.run)(given, &mut io));
     let flushed = out.flush();
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     match (said, flushed) {

@@ -13,6 +13,13 @@ pub enum Who {
     AtTerminal,
 }
 
+impl Who {
+    #[must_use]
+    pub fn without_terminal(self) -> Self {
+        if self == Self::AtTerminal { Self::OutsideClient } else { self }
+    }
+}
+
 /// One verb; `checkpoint gc` and `verify --quarantine` are verbs of their own.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verb {
