@@ -201,7 +201,7 @@ fn window(recent: &[Recent]) -> Vec<(&'static str, String)> {
 
 fn verdicts(session: &Session, recent: &[Recent]) -> Vec<(&'static str, String)> {
     let of = |name: &str| {
-        session.state.subagents.get(name).and_then(|agent| agent.verdict.clone()).unwrap_or_else(|| "none".to_owned())
+        session.state.subagents.get(name).and_then(|agent| agent.said().cloned()).unwrap_or_else(|| "none".to_owned())
     };
     let prompts: Vec<String> = recent
         .iter()

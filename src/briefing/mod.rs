@@ -11,4 +11,5 @@ pub mod session_start;
 pub mod agent;
 pub mod prompt;
 pub mod reflections;
+pub mod learnings;
 pub mod refresh;

@@ -6,6 +6,7 @@
 use crate::briefing::agent::brief;
 use crate::briefing::hits;
 use crate::briefing::sources::Found;
+use crate::briefing::tracker;
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::config::texts;
 use crate::gate::{Context, owed, way_out};
@@ -17,9 +18,10 @@ use crate::model::phase::Phase;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
-use crate::session::state::Waiver;
+use crate::session::state::{Sandbox, Waiver};
 use crate::system::env::Env;
 use crate::text::json::{self, cut, quoted};
+use crate::text::plain::shell_word;
 use crate::text::template::Phrase;
 use std::path::Path;
 
@@ -69,7 +71,8 @@ pub fn offer(
             Verdict::context("audit", words)
         }
         EventKind::PostToolUse => {
-            match plan_in_force(env, ledger.session(), event, context).or_else(|| ending(policy, context)) {
+            let plan = plan_in_force(env, policy, ledger.session(), event, context);
+            match plan.or_else(|| ending(env, policy, ledger.session(), event, context)) {
                 Some(words) => Verdict::context("hydrate", words),
                 None => return Ok(verdict),
             }
@@ -80,7 +83,7 @@ pub fn offer(
 }
 
 /// After the call that brought a plan: the steps of its workflow, and who must review it.
-fn plan_in_force(env: &Env, session: &Session, event: &Event, context: &Context) -> Option<String> {
+fn plan_in_force(env: &Env, policy: &Policy, session: &Session, event: &Event, context: &Context) -> Option<String> {
     let call = event.call.as_ref().filter(|call| matches!(call.key.tool.as_str(), "Agent" | "Task"))?;
     let kind = json::read(&call.input).ok()?.text_of("subagent_type").and_then(|kind| meant(&kind))?;
     if ours(&kind)?.name != "prompt-hydrator" || !session.is_planned() {
@@ -91,16 +94,36 @@ fn plan_in_force(env: &Env, session: &Session, event: &Event, context: &Context)
     let steps = chain.map(|chain| format!("the plan in force goes by workflow `{id}`: {}", cut(&chain, CHAIN)));
     let waits = session.state.phase == Phase::Review;
     let review = waits.then(|| format!("the plan is to be reviewed: start the agent `{}`", context.agent("critic")));
-    Some([steps, review].into_iter().flatten().collect::<Vec<_>>().join("\n")).filter(|words| !words.is_empty())
+    let works = waits || session.state.sandbox == Sandbox::Open;
+    let tracker = if works { tracking(env, policy, session, event) } else { None };
+    Some([steps, review, tracker].into_iter().flatten().collect::<Vec<_>>().join("\n"))
+        .filter(|words| !words.is_empty())
 }
 
 /// Bytes of a workflow's steps that the main agent reads.
 const CHAIN: usize = 600;
 
 /// After a person approved a plan: what the task owes at its end. In mode `strict` the prompt came with it.
-fn ending(policy: &Policy, context: &Context) -> Option<String> {
-    let approved = context.ended.plan.is_some() && policy.mode.level() == ModeLevel::Loop;
-    approved.then(|| owed::announce(policy, context)).filter(|words| !words.is_empty())
+fn ending(env: &Env, policy: &Policy, session: &Session, event: &Event, context: &Context) -> Option<String> {
+    context.ended.plan.as_ref()?;
+    let announced = (policy.mode.level() == ModeLevel::Loop).then(|| owed::announce(policy, context));
+    let words = announced.into_iter().chain(tracking(env, policy, session, event));
+    Some(words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")).filter(|words| !words.is_empty())
+}
+
+/// How work is tracked here; nothing where no tracker answered.
+fn tracking(env: &Env, policy: &Policy, session: &Session, event: &Event) -> Option<String> {
+    if policy.tracker.is_none() {
+        return None;
+    }
+    tracker::snapshot(env, &texts::project(env, Path::new(&event.cwd))).tool?;
+    let program = shell_word(&policy.tracker.command);
+    let issue = session.memory.progress.issues.last().map(|issue| issue.id.as_str());
+    let about = issue.map_or("if a tracked issue is about this".to_owned(), |id| format!("this task is issue `{id}`"));
+    let id = issue.unwrap_or("ID");
+    Some(format!(
+        "{about}: `{program} update {id} --claim` before the first change, `{program} close {id}` when it is done"
+    ))
 }
 
 /// The agent of ours that starts here and is to be briefed.

@@ -1,6 +1,6 @@
 //! Builds the context of a new session: how work goes here, the axioms, the state of the loop, the folders.
 //!
-//! Reads the project's `CORE.md`; writes the embedded texts out for other programs, and lines for later shell calls to
+//! Reads the project's `CORE.md` and `AGENTS.md`; writes the embedded texts out for other programs, and lines for later shell calls to
 //! the file the host names. Invariants: the long text comes once, and again only where the host has forgotten it; below
 //! mode `loop` there is none, and no text asks for what is not enforced.
 
@@ -29,6 +29,9 @@ const LONGEST: usize = 6_000;
 /// The same in mode `loop`.
 const LONGEST_OF_LOOP: usize = 1_200;
 const CORE: usize = 1_800;
+const AGENTS_MD: usize = 2_000;
+/// Where the client looks for instructions of its own.
+const CLIENTS_OWN: [&str; 3] = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"];
 
 /// The context for the start of a session: empty below mode `loop`. The prompt of a run's step holds the step; its
 /// context adds the axioms and the note of the person who resumed it.
@@ -51,12 +54,15 @@ pub fn context(
         }
         (None, ModeLevel::Strict) => {
             let guide = if first && planned { Some(guide(env, context)?) } else { None };
-            (vec![guide, axioms(env, cwd, first), core(cwd, first), standing(session)], LONGEST)
+            (
+                vec![guide, axioms(env, cwd, first), agents(env, cwd, first), core(cwd, first), standing(session)],
+                LONGEST,
+            )
         }
         (Some(stage), _) => {
             let note = stage.note.as_ref();
             let note = note.map(|note| format!("The user, who let this run go on, says:\n{}", quote(note)));
-            (vec![axioms(env, cwd, first), core(cwd, first), note], LONGEST)
+            (vec![axioms(env, cwd, first), agents(env, cwd, first), core(cwd, first), note], LONGEST)
         }
     };
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
@@ -120,10 +126,38 @@ fn standing(session: &Session) -> Option<String> {
     Some(format!("The loop stands at `{phase}`, sandbox `{sandbox}`; task {}: {intent}{owed}", task.n))
 }
 
+/// A text of the project; nothing for a link or anything that is no file of moderate size.
+fn text_at(path: &Path) -> Option<String> {
+    let plain = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() < 1 << 20);
+    plain.then(|| fs::read_to_string(path).ok())?
+}
+
+/// The project's `AGENTS.md`, unless a `CLAUDE.md` that the client reads brings it; a long one by its path.
+fn agents(env: &Env, cwd: &Path, wanted: bool) -> Option<String> {
+    let root = texts::project(env, cwd);
+    let folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
+    let mut found = folders.iter().map(|folder| folder.join("AGENTS.md")).filter(|_| wanted);
+    let (path, text) = found.find_map(|path| text_at(&path).map(|text| (path, text)))?;
+    let places = folders.iter().flat_map(|folder| CLIENTS_OWN.map(|name| folder.join(name)));
+    let own = places.chain([env.config.join("CLAUDE.md")]).filter(|path| path.is_file());
+    if own.filter_map(|path| fs::read_to_string(path).ok()).any(|own| own == text || imports_agents(&own)) {
+        return None;
+    }
+    let path = path.display();
+    if text.len() > AGENTS_MD {
+        return Some(format!("How to work on this project is in `{path}`: read it before you change anything."));
+    }
+    Some(format!("From `{path}`:\n\n{}", text.trim_end()))
+}
+
+/// `@AGENTS.md` or `@docs/AGENTS.md` stands in it.
+fn imports_agents(text: &str) -> bool {
+    let bare = |word: &str| word.trim_end_matches(|c: char| ".,;:)".contains(c)).to_owned();
+    text.split_whitespace().map(bare).any(|word| word.starts_with('@') && word.ends_with("AGENTS.md"))
+}
+
 fn core(cwd: &Path, wanted: bool) -> Option<String> {
-    let path = cwd.join("CORE.md");
-    let plain = wanted && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() < 1 << 20);
-    let text = plain.then(|| fs::read_to_string(&path).ok())??;
+    let text = text_at(&cwd.join("CORE.md")).filter(|_| wanted)?;
     let long = text.len() > CORE;
     let note = if long { "\n(trimmed; the rest is in `CORE.md`)" } else { "" };
     Some(format!("{}{note}", cut(text.trim_end(), CORE)))

@@ -100,23 +100,26 @@ fn lead_of(kind: &'static str, issue: &Issue) -> Lead {
     Lead { kind, title: format!("{} {}", issue.id, issue.title), id: Some(issue.id.clone()), ..Lead::default() }
 }
 
-/// The user's server, or the one of the project's own `.mcp.json`, which may only be on this machine and only where the
-/// user let the client use it.
-fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Instant) -> Option<Receiver<Told>> {
+/// The user's memory server, or the one of the project's own `.mcp.json`, which may only be on this machine and only where
+/// the user let the client use it; or why the one that is named is not asked.
+pub fn server(env: &Env, policy: &Policy, project: &Path) -> Option<Result<Address, String>> {
     if let Some(url) = policy.memory.server.as_deref() {
-        return Some(match Address::read(url) {
-            Ok(address) => ask_server(env, address, query, deadline),
-            Err(wanted) => aside(move || (quote(&format!("`memory.server` is not {wanted}")), Vec::new())),
-        });
+        return Some(Address::read(url).map_err(|wanted| format!("`memory.server` is not {wanted}")));
     }
     let found = memory::of_project(&texts::read_text(&project.join(".mcp.json"), Some(project)).ok()??);
     let named = found.into_iter().next()?;
     if memory::is_approved(env, project, &named.name) {
-        return Some(ask_server(env, named.address, query, deadline));
+        return Some(Ok(named.address));
     }
     let name = one_line(&named.name, 60);
-    let words = format!("the server `{name}` of `.mcp.json` is not approved by the user");
-    Some(aside(move || (quote(&words), Vec::new())))
+    Some(Err(format!("the server `{name}` of `.mcp.json` is not approved by the user")))
+}
+
+fn memory(env: &Env, policy: &Policy, project: &Path, query: &str, deadline: Instant) -> Option<Receiver<Told>> {
+    Some(match server(env, policy, project)? {
+        Ok(address) => ask_server(env, address, query, deadline),
+        Err(words) => aside(move || (quote(&words), Vec::new())),
+    })
 }
 
 fn ask_server(env: &Env, server: Address, query: &str, deadline: Instant) -> Receiver<Told> {

@@ -101,9 +101,6 @@ fn bad(what: impl Into<String>, fix: impl Into<String>) -> Report {
     Err(vec![(what.into(), fix.into())])
 }
 
-/// A path as a shell takes it.
 fn shell_word(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    crate::text::plain::shell_word(&path.display().to_string())
 }

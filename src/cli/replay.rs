@@ -226,6 +226,7 @@ impl<'a> Replay<'a> {
         if let Some(owed) = &seen.owed {
             let owes = |name: &str| owed.iter().any(|owed| owed == name);
             context.tree = Worktree {
+                behind: u64::from(owes("pull")),
                 uncommitted: owes("commit").then(|| "as then".to_owned()).into_iter().collect(),
                 push: owes("push").then(|| ("git push".to_owned(), "as then".to_owned())),
                 unknown: false,

@@ -217,7 +217,7 @@ fn describe_waivers(io: &Io, session: &Session) -> Vec<Row> {
 }
 
 fn agents(state: &State) -> Row {
-    let said = |(name, agent): (&String, &Subagent)| match &agent.verdict {
+    let said = |(name, agent): (&String, &Subagent)| match agent.said() {
         Some(verdict) => format!("{name} {verdict}"),
         None => name.clone(),
     };
@@ -318,6 +318,7 @@ fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, Str
             git::owed(env, folder, baseline)
         }
         _ => Worktree {
+            behind: u64::from(last("pull")),
             uncommitted: last("commit").then(String::new).into_iter().collect(),
             push: last("push").then(Default::default),
             unknown: false,

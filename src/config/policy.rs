@@ -10,6 +10,7 @@ pub mod value;
 pub mod jail;
 pub mod key;
 pub mod check;
+mod close;
 pub mod rule;
 pub mod effects;
 pub mod project;
@@ -19,6 +20,7 @@ pub mod choose;
 
 pub use address::Address;
 pub use check::Check;
+pub use close::{Close, Evidence, Tracker};
 pub use effects::Effects;
 pub use jail::Jail;
 pub use project::Folder;
@@ -38,6 +40,8 @@ pub struct Policy {
     pub audit: Audit,
     pub checkpoint: Checkpoint,
     pub checks: Vec<Check>,
+    #[serde(default, skip_serializing_if = "Close::is_unset")]
+    pub close: Close,
     /// Danger rules that a file names, by id; the others rule as they are shipped.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub danger: BTreeMap<String, DangerLevel>,
@@ -80,19 +84,6 @@ pub struct Checkpoint {
     pub keep: u64,
     pub max_file_mb: u64,
     pub max_tree_mb: u64,
-}
-
-/// What must have been seen to succeed after the last change of a task.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// A shell command; a line that contains it counts.
-    pub test: Option<String>,
-}
-
-impl Evidence {
-    fn is_unset(&self) -> bool {
-        self.test.is_none()
-    }
 }
 
 /// The effective levels: what the mode gives, or what a file names.
@@ -217,11 +208,6 @@ pub struct Stop {
     pub refusals: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tracker {
-    pub command: String,
-}
-
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -234,6 +220,7 @@ impl Default for Policy {
                 max_tree_mb: 2_048,
             },
             checks: Vec::new(),
+            close: Close::default(),
             danger: BTreeMap::new(),
             effects: Effects::default(),
             evidence: Evidence::default(),

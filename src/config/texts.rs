@@ -95,14 +95,14 @@ pub static ASSETS: &[Asset] = assets! {
     "commands/": "aops-checkpoint" "aops-handover" "aops-status" "session-insights";
     "templates/": "AGENTS" "audit-context" "critic-context" "halt-report" "hydration-instruction"
         "insights-analysis" "loop-guide";
-    "templates/owed/": "checks" "commit" "custodiet" "evidence" "framework" "push" "qa-verifier-again" "qa-verifier"
-        "step-agent";
+    "templates/owed/": "checks" "commit" "custodiet" "evidence" "format" "framework" "pull" "push" "qa-verifier-again"
+        "qa-verifier" "step-agent" "sync" "tracker";
     "templates/": "prompt-hydrator-context" "qa-context" "reflection-context";
     "templates/refusals/": "agent-at-work" "agent-shadowed" "agent-write" "agentless" "audit-due" "check-failed" "check-halt"
         "check-late" "check-prompt" "check-sandbox" "check-save" "danger" "halted" "outgrown" "rule" "sandbox-brought"
         "sandbox-question" "sandbox-review" "sandbox-revise"
         "sandbox-step" "sandbox" "stop-let-go" "stop-owed" "verdict-form" "verdict-given-up";
     "templates/": "run-step-agent" "run-step";
-    "workflows/": "batch-processing" "build-loop" "debugging" "direct-skill" "feature-dev" "minor-edit"
+    "workflows/": "batch-processing" "build-loop" "context-bootstrap" "debugging" "direct-skill" "feature-dev" "minor-edit"
         "project" "qa-demo" "simple-question" "spec-review" "tdd-cycle";
 };

@@ -17,6 +17,7 @@ use crate::session::state::{AtWork, RunStep};
 use crate::text::time;
 use crate::tool::danger::Danger;
 use crate::tool::targets::Targets;
+use crate::tool::tracking::Tracks;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
@@ -79,6 +80,10 @@ pub struct CallContext {
     pub grows: Option<ChangedFile>,
     /// It is the command of `evidence.test`, and its success is evidence.
     pub tests: Evidence,
+    /// It is the command of `close.format`.
+    pub formats: bool,
+    /// What it does to issues of the tracker.
+    pub tracks: Vec<Tracks>,
     /// Where shell commands are jailed: it is not known to change anything, here or outside.
     pub unknown: bool,
     /// A program in its line that cannot run inside the jail; `alone` where it is the whole line.
@@ -111,6 +116,8 @@ pub struct EndContext {
     pub drawn: Option<bool>,
     /// The call talked to the tracker.
     pub tracked: bool,
+    /// The remote refused a push, since it has commits that are not here.
+    pub rejected: bool,
     /// After a write: settings, configuration and program as they are now.
     pub marks: Option<BTreeMap<String, String>>,
     /// How the write switched our hooks off.

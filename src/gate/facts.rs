@@ -91,7 +91,8 @@ fn reported(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
         blocks.map(|finding| Fact::Block(Blocked { by: agent.name.to_owned(), reason: finding.problems.join("; ") }));
     let sent_on = verdict.ruling == Ruling::Deny;
     let audited = agent.name == "custodiet" && finding.is_some();
-    let fact = Reported { agent: agent.name.to_owned(), agent_id: id.to_owned(), audited, finding, problem, sent_on };
+    let (agent, agent_id) = (agent.name.to_owned(), id.to_owned());
+    let fact = Reported { agent, agent_id, as_result: true, audited, finding, problem, sent_on };
     [Fact::Verdict(fact)].into_iter().chain(block).collect()
 }
 
@@ -183,13 +184,14 @@ fn asked(session: &Session, event: &Event, call: &ToolCall, verdict: &Verdict, c
     if let Some(seen) = &context.call {
         first.grows.clone_from(&seen.grows);
         first.tests = seen.tests != Evidence::Other;
+        (first.formats, first.tracks) = (seen.formats, seen.tracks.clone());
     }
     first.jail = profile::of_call(session, event, context);
     first.line_sha256 =
         first.jail.and_then(|_| json::read(&call.input).ok()?.text_of("command")).map(|l| line_digest(&l));
     if first.jail.is_some_and(|profile| profile >= Profile::Read) {
         // What cannot stay is no work.
-        (first.effect, first.grows) = (None, None);
+        (first.effect, first.grows, first.formats, first.tracks) = (None, None, false, Vec::new());
     }
     first.rehearsed = verdict.rehearsed.as_deref().and_then(rehearsed);
     first.schedules = scheduled(call);
@@ -262,7 +264,7 @@ fn ended(session: &Session, event: &Event, call: &ToolCall, end: CallState, cont
     last.result.clone_from(&call.result);
     last.todos = call.todos.filter(|_| end == Completed);
     last.launched = call.launched && started(call).is_some();
-    last.drawn = context.ended.drawn;
+    (last.drawn, last.rejected) = (context.ended.drawn, context.ended.rejected);
     (last.grown, last.plan) = (context.ended.grown.clone(), context.ended.plan.clone());
     last.jailed.clone_from(&context.ended.jailed);
     last.marks = context.ended.marks.clone().filter(|marks| *marks != session.memory.marks);

@@ -11,6 +11,7 @@ use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
 use crate::session::fold::Session;
 use crate::session::state::RunStep;
+use crate::text::plain::shell_word;
 use crate::text::template::{Phrase, one_line};
 
 const GATE: &str = "owed";
@@ -58,6 +59,8 @@ pub fn gate_of_debt(debt: &str) -> &str {
         "qa-verifier" => "qa",
         "framework" => "reflect",
         "evidence" => "checks",
+        "format" | "tracker" => "commit",
+        "pull" | "sync" => "push",
         other => other,
     }
 }
@@ -76,6 +79,8 @@ pub fn announce(policy: &Policy, context: &Context) -> String {
     let word = |word: &str, level: Level| (level == Level::Enforce).then(|| word.to_owned());
     let reflect = start("framework", gates.reflect).filter(|_| policy.mode.level() != ModeLevel::Loop);
     // A reflection counts once the work is verified.
+    let format = policy.close.format.as_deref().filter(|_| gates.commit() == Level::Enforce);
+    let format = format.map(|command| format!("run `{}`", one_line(command, 200)));
     let (first, then) = match (start("qa-verifier", gates.qa), reflect) {
         (qa @ Some(_), reflect @ Some(_)) => (qa, reflect),
         (qa, reflect) => (None, qa.or(reflect)),
@@ -87,7 +92,7 @@ pub fn announce(policy: &Policy, context: &Context) -> String {
         Some((one, [])) => Some(one.clone()),
         Some((one, others)) => Some(format!("in one message {} and {one}", others.join(", "))),
     };
-    let groups: Vec<String> = first.into_iter().chain(together).collect();
+    let groups: Vec<String> = format.into_iter().chain(first).chain(together).collect();
     if groups.is_empty() { String::new() } else { format!("Once all changes are made, {}.", groups.join(", then ")) }
 }
 
@@ -124,20 +129,32 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         return Vec::new();
     }
     let mut debts = Vec::new();
-    let gates = &session.policy().gates;
     let held = |level: Level, gate: &str| level == how && !is_waived(session, context, gate);
-    if held(gates.checks, checks::GATE) {
+    let small = session.is_small();
+    let (commit, _) = closing_levels(session, context);
+    let format = session.policy().close.format.as_deref().filter(|_| !small && commit == how && !progress.formatted);
+    debts.extend(format.map(|command| run("format", "owed/format.md", command)));
+    if held(session.policy().gates.checks, checks::GATE) {
         debts.extend(checks::owed(context).map(|line| Debt { name: "checks", line }));
+        let test = session.policy().evidence.test.as_deref().filter(|_| !progress.tested);
+        debts.extend(test.map(|command| run("evidence", "owed/evidence.md", command)));
     }
-    if let Some(test) = session.policy().evidence.test.as_deref().filter(|_| !progress.tested)
-        && held(gates.checks, checks::GATE)
-    {
-        let line = Phrase::new("owed/evidence.md", vec![("command", one_line(test, 200))]);
-        debts.push(Debt { name: "evidence", line });
+    if !small {
+        debts.extend(reviews(session, context, held));
+        debts.extend(closing(session, context, how));
     }
-    if session.is_small() {
-        return debts;
-    }
+    debts
+}
+
+/// A command that is to be run.
+fn run(name: &'static str, template: &'static str, command: &str) -> Debt {
+    Debt { name, line: Phrase::new(template, vec![("command", one_line(command, 200))]) }
+}
+
+/// What other agents owe the task: audit, verification, reflection.
+fn reviews(session: &Session, context: &Context, held: impl Fn(Level, &str) -> bool) -> Vec<Debt> {
+    let (gates, progress) = (&session.policy().gates, &session.memory.progress);
+    let mut debts = Vec::new();
     if session.state.audit.due && held(gates.audit, "audit") {
         let line = Phrase::new("owed/custodiet.md", vec![("agent", context.agent("custodiet"))]);
         debts.push(Debt { name: "custodiet", line });
@@ -151,7 +168,6 @@ fn held(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
         let line = Phrase::new("owed/framework.md", vec![("agent", context.agent("framework"))]);
         debts.push(Debt { name: "framework", line });
     }
-    debts.extend(closing(session, context, how));
     debts
 }
 
@@ -187,19 +203,46 @@ fn closing_levels(session: &Session, context: &Context) -> (Level, Level) {
     (of(gates.commit(), "commit"), of(gates.push(), "push"))
 }
 
-/// What is not committed or pushed, where that is held at this level.
+/// What is not closed in the tracker, not committed, not brought together or not pushed, where that is held at this level.
 fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
     let (commit, push) = closing_levels(session, context);
+    let (progress, tree) = (&session.memory.progress, &context.tree);
     let mut debts = Vec::new();
-    if commit == how && !context.tree.uncommitted.is_empty() {
-        let files = one_line(&context.tree.uncommitted.join(", "), 200);
+    if commit == how && !progress.issues.is_empty() {
+        debts.push(Debt { name: "tracker", line: issues(session) });
+    }
+    if commit == how && !tree.uncommitted.is_empty() {
+        let files = one_line(&tree.uncommitted.join(", "), 200);
         debts.push(Debt { name: "commit", line: Phrase::new("owed/commit.md", vec![("files", files)]) });
     }
-    if let Some((command, ahead)) = context.tree.push.as_ref().filter(|_| push == how) {
+    let to_push = tree.push.as_ref().filter(|_| push == how);
+    if to_push.is_some() && (tree.behind > 0 || progress.rejected) {
+        let why = match tree.behind {
+            0 => "the remote has commits that are not here, and refused the last push".to_owned(),
+            1 => "the upstream has 1 commit that is not here".to_owned(),
+            n => format!("the upstream has {n} commits that are not here"),
+        };
+        debts.push(Debt { name: "pull", line: Phrase::new("owed/pull.md", vec![("why", why)]) });
+    }
+    if let Some(program) = progress.unsynced.as_deref().filter(|_| commit == how) {
+        debts.push(run("sync", "owed/sync.md", &format!("{} sync", shell_word(program))));
+    }
+    if let Some((command, ahead)) = to_push {
         let values = vec![("command", command.clone()), ("ahead", ahead.clone())];
         debts.push(Debt { name: "push", line: Phrase::new("owed/push.md", values) });
     }
     debts
+}
+
+/// The issues that the task has in hand, and how each is closed or handed back.
+fn issues(session: &Session) -> Phrase {
+    let ids: Vec<&str> = session.memory.progress.issues.iter().map(|issue| issue.id.as_str()).collect();
+    let (program, ids) = (shell_word(&session.policy().tracker.command), ids.join(" "));
+    let values = vec![
+        ("close", format!("{program} close {ids}")),
+        ("hand_back", format!("{program} update {ids} --status open")),
+    ];
+    Phrase::new("owed/tracker.md", values)
 }
 
 fn qa(session: &Session, context: &Context) -> Phrase {

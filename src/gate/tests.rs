@@ -301,8 +301,8 @@ fn report() {
 #[test]
 fn owed() {
     let stop = event("Stop");
-    let tree =
-        |unknown| Worktree { uncommitted: vec!["a".into()], push: Some(("git push".into(), "x".into())), unknown };
+    let push = || Some(("git push".into(), "x".into()));
+    let tree = |unknown| Worktree { uncommitted: vec!["a".into()], push: push(), unknown, behind: 0 };
     let full = Context { tree: tree(false), ..Context::default() };
     let owing = |refusals, rounds| {
         with(|session| {

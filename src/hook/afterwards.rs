@@ -1,23 +1,27 @@
 //! What follows an event once it is recorded.
 //!
-//! Writes the halt report, reflections for the tracker, insights and checkpoints; starts the tracker's refresh. Invariant:
+//! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints; starts the tracker's refresh. Invariant:
 //! all of it ends within the time that the event may keep the session locked.
 
 use super::turn::Turn;
 use crate::briefing::agent::halt_report;
+use crate::briefing::learnings::{self, Learning};
 use crate::briefing::{reflections, refresh};
 use crate::checkpoint;
+use crate::config::policy::Policy;
 use crate::config::texts;
 use crate::insight::collect;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::{Fact, Reported};
+use crate::system::env::Env;
+use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// In the place of the tracker's program: there is no tracker.
-const NO_TRACKER: &str = "none";
+/// The workflow whose result is context, and so is remembered.
+const BOOTSTRAP: &str = "context-bootstrap";
 
 /// When it applies, and what is done then. The event is recorded, so a failure is only a notice in the answer.
 type Follows = (fn(&Turn) -> bool, fn(&mut Turn) -> Verdict);
@@ -46,7 +50,7 @@ impl Turn<'_> {
             }
         }
         self.ledger.exported()?;
-        Ok(self.verdict)
+        Ok(self.keep_learnings())
     }
 
     /// The end of an event that was recorded late: the next one takes the lock.
@@ -57,13 +61,68 @@ impl Turn<'_> {
             }
         }
         let exported = self.ledger.exported();
+        let learnings = self.learnings();
+        let (policy, project) = self.of_project();
         drop(ManuallyDrop::into_inner(self.ledger));
-        exported.map(|()| self.verdict)
+        let trouble = keep_all(self.env, &policy, &project, &learnings);
+        exported.map(|()| self.verdict.join(trouble))
+    }
+
+    /// Stores what was learnt with the session unlocked: a memory server may be slow.
+    fn keep_learnings(self) -> Verdict {
+        let learnings = self.learnings();
+        if learnings.is_empty() {
+            return self.verdict;
+        }
+        let (policy, project) = self.of_project();
+        drop(ManuallyDrop::into_inner(self.ledger));
+        self.verdict.join(keep_all(self.env, &policy, &project, &learnings))
+    }
+
+    fn of_project(&self) -> (Policy, PathBuf) {
+        (self.session().policy().clone(), texts::project(self.env, Path::new(&self.event.cwd)))
+    }
+
+    /// What the reflections of this event teach, if they count and are new.
+    fn learnings(&self) -> Vec<Learning> {
+        let (state, progress) = (&self.session().state, &self.session().memory.progress);
+        // The one made from the ledger is made where the task is done.
+        let counts = |fact: &&Fact| progress.reflected || matches!(fact, Fact::Event(_));
+        let reflections: Vec<_> = self.recorded.iter().filter(counts).filter_map(reflection).collect();
+        if reflections.is_empty() || self.env.dry_run {
+            return Vec::new();
+        }
+        let recent = self.ledger.recent();
+        let once = |one: &Reflection| recent.iter().filter(|entry| reflection(&entry.fact) == Some(*one)).count() < 2;
+        let (_, project) = self.of_project();
+        let bootstraps = state.state.current_workflow.as_deref() == Some(BOOTSTRAP);
+        let kind = progress.kind.as_deref().or(bootstraps.then_some("context"));
+        let learning = |one: Reflection| learnings::learning(&project, kind, one);
+        reflections.into_iter().filter(|one| once(one)).filter_map(learning).collect()
     }
 
     fn tracker(&self) -> Option<&str> {
-        Some(self.session().policy().tracker.command.as_str()).filter(|command| *command != NO_TRACKER)
+        Some(&self.session().policy().tracker).filter(|tracker| !tracker.is_none()).map(|t| t.command.as_str())
     }
+}
+
+type Reflection<'a> = &'a BTreeMap<String, String>;
+
+/// The reflection that this fact holds: an agent's, or the one made from the ledger at a stop.
+fn reflection(fact: &Fact) -> Option<Reflection<'_>> {
+    match fact {
+        Fact::Verdict(Reported { finding: Some(finding), sent_on: false, .. }) => Some(&finding.reflection),
+        Fact::Event(seen) => seen.reflection.as_ref(),
+        _ => None,
+    }
+    .filter(|fields| !fields.is_empty())
+}
+
+fn keep_all(env: &Env, policy: &Policy, project: &Path, learnings: &[Learning]) -> Verdict {
+    let failed = learnings.iter().find_map(|learning| learnings::keep(env, policy, project, learning).err());
+    failed.map_or_else(Verdict::pass, |failure| {
+        Verdict::notice("reflect", format!("what was learnt was not kept: {failure}\nhint: {}", failure.code.way_out()))
+    })
 }
 
 fn is_blocked(turn: &Turn) -> bool {

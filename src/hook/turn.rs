@@ -282,7 +282,8 @@ impl<'a> Turn<'a> {
         if self.is_late {
             facts.insert(0, late_violation(self.event));
         }
-        let has_effect = |fact: &&Fact| matches!(fact, Fact::Block(_) | Fact::Verdict(_));
+        let reflects = |fact: &Fact| matches!(fact, Fact::Event(seen) if seen.reflection.is_some());
+        let has_effect = |fact: &&Fact| matches!(fact, Fact::Block(_) | Fact::Verdict(_)) || reflects(fact);
         self.recorded = facts.iter().filter(has_effect).cloned().collect();
         self.ledger.append(self.env, facts)?;
         Ok(self)

@@ -5,6 +5,8 @@
 /// What is not yet committed or pushed of what this session changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Worktree {
+    /// Commits of the upstream that are not here, as far as the last fetch knows.
+    pub behind: u64,
     pub uncommitted: Vec<String>,
     /// How to push, and what is ahead; nothing where there is nowhere to push to.
     pub push: Option<(String, String)>,

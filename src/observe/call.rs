@@ -24,7 +24,7 @@ use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
 use crate::tool::table::{self, ToolTouches};
 use crate::tool::targets::{self, CommandRun, Targets};
-use crate::tool::{danger, effect};
+use crate::tool::{danger, effect, tracking};
 use aops_shell::class::certain;
 use aops_shell::syntax::{Ground, Word};
 use std::collections::BTreeMap;
@@ -186,7 +186,10 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         plans: &plans.to_string_lossy(),
         ground,
         listed: policy.effects.of(tool),
-        listed_command: &|program, words| policy.effects.of_command(tool, program, || certain(words)),
+        listed_command: &|program, words| {
+            let listed = policy.effects.of_command(tool, program, || certain(words));
+            listed.or_else(|| (program == policy.tracker.command).then_some(Effect::Tracker))
+        },
     };
     let class = effect::of(tool, input, line.as_ref(), &around);
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
@@ -198,6 +201,9 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let shut = session.is_shut() || session.memory.run.is_some();
     let brought = if shut { executable::used(env, Path::new(&event.cwd), call) } else { None };
     let tests = policy.evidence.test.as_deref().map_or(Evidence::Other, |test| evidence::of(test, call, &reach));
+    let format = policy.close.format.as_deref();
+    let formats = format.is_some_and(|format| evidence::of(format, call, &reach) != Evidence::Other);
+    let tracks = tracking::of(&policy.tracker.command, tool, input, &reach);
     Some(CallContext {
         protected,
         reach,
@@ -209,6 +215,8 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         outside,
         grows,
         tests,
+        formats,
+        tracks,
         unknown,
         unjailed,
         alone,
@@ -305,7 +313,8 @@ fn look_at_end(env: &Env, ledger: &Ledger, event: &Event, context: &Context) -> 
     let call = event.call.as_ref();
     let Some(open) = call.and_then(|call| session.open_call(&call.key)) else { return ended };
     ended.drawn = draw(session, event, open, context);
-    ended.tracked = open.effect == Some(Effect::Tracker);
+    ended.tracked = open.effect == Some(Effect::Tracker) || !open.tracks.is_empty();
+    ended.rejected = open.effect.is_some_and(Effect::is_write) && call.is_some_and(evidence::is_rejected);
     (ended.jailed, ended.unproven) = jailed::proof(env, &ledger.place().path, event, open);
     if open.effect == Some(Effect::Write) && open.grows.is_none() {
         ended.grown = growth::of_tree(env, session, event);

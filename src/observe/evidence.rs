@@ -25,6 +25,13 @@ pub(super) fn of(test: &str, call: &ToolCall, reach: &Targets) -> Evidence {
     if decides && is_run(test, reach) { Evidence::Contains } else { Evidence::Other }
 }
 
+/// What came out of a push says that the remote has commits which are not here.
+pub(super) fn is_rejected(call: &ToolCall) -> bool {
+    let result = call.result.iter().flat_map(|result| [result.head.as_str(), &result.tail]);
+    let mut texts = result.chain([call.error.as_str()]).filter(|_| call.key.tool == "Bash");
+    texts.any(|text| text.contains("[rejected]") && (text.contains("fetch first") || text.contains("non-fast-forward")))
+}
+
 /// What may stand before the command: other commands, variables, but no other branch.
 fn leads(before: &str) -> bool {
     let own = before.rsplit(['&', ';', '\n']).next().unwrap_or_default();

@@ -6,6 +6,7 @@
 use crate::model::agent::Agent;
 use crate::text::json::{self, Json};
 use crate::text::redact::redact;
+use crate::tool::tracking::is_id;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,6 +20,12 @@ pub struct AgentReport {
     pub gates: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
+    /// Hydrator: the tracker's issue that the task is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<String>,
+    /// Hydrator: the kind of work whose result is worth remembering, one of `REMEMBERED`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// Critic's problems, the verifier's issues, custodiet's violation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -36,6 +43,8 @@ pub struct AgentReport {
     pub workflow: Option<String>,
 }
 
+/// Kinds of work after which the memory is updated.
+pub const REMEMBERED: [&str; 3] = ["architecture", "domain", "refactor"];
 const REFLECTION: [&str; 7] =
     ["request", "guidance_received", "followed", "outcome", "accomplishment", "root_cause", "proposed_change"];
 /// Longest text and list kept of a report; the rest is cut off.
@@ -127,6 +136,8 @@ fn hydration(json: &Json, workflows: &BTreeMap<String, Vec<String>>) -> Result<A
         acceptance_criteria: texts(json, "acceptance_criteria")?,
         gates: gates.clone(),
         intent: Some(text(json, "intent")?),
+        issue: json.text_of("issue").filter(|id| is_id(id)),
+        kind: json.text_of("kind").filter(|kind| REMEMBERED.contains(&kind.as_str())),
         steps: texts(json, "steps")?,
         task: Some(one_of(json, "task", &["new", "continue"])?),
         workflow: Some(workflow),

@@ -14,6 +14,7 @@ use crate::session::growth::{ChangedFile, Growth};
 use crate::session::prompt::Prompt;
 use crate::session::state::{ClientProcess, Memory, ModeAsked, RollbackState, RunStep, State, Undone, Waiver};
 use crate::text::stored::canonical;
+use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -235,6 +236,9 @@ pub struct Step {
     /// With PENDING, where it is not plain reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
+    /// With PENDING: it is the command of `close.format`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub formats: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CallState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,6 +283,9 @@ pub struct Step {
     /// With PENDING, in mode `observe`: what the mode that is rehearsed would have said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Said>,
+    /// With the end of a push: the remote refused it, since it has commits that are not here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
     /// With the end of a call: what came out. Older versions recorded none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
@@ -298,6 +305,9 @@ pub struct Step {
     /// With DENIED: the user was told how to go without the loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
+    /// With PENDING: what it does to issues of the tracker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tracks: Vec<Tracks>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -312,6 +322,9 @@ pub struct Starts {
 pub struct Reported {
     pub agent: String,
     pub agent_id: String,
+    /// Its word is the `result` of the agent in the state, but for the critic's. Older versions called each a `verdict`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_result: bool,
     /// An audit is done with any verdict. Older versions counted only an OK.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audited: bool,

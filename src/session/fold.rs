@@ -4,6 +4,7 @@
 //! in parts; a transition that the machine of calls forbids is an error, never a state.
 
 mod at_work;
+mod closing;
 mod weight;
 mod progress;
 mod reports;
@@ -63,8 +64,8 @@ impl Session {
     /// Folding this fact can change the visible state. Most steps of a call change only the memory.
     pub fn may_show(&self, fact: &Fact) -> bool {
         let Fact::Call(step) = fact else { return true };
-        let writes = || self.open_call(&step.call).is_some_and(|open| open.effect.is_some_and(Effect::is_write));
-        step.todos.is_some() || step.to.is_terminal() && writes()
+        let shows = |open: &OpenCall| open.effect.is_some_and(Effect::is_write) || !open.tracks.is_empty();
+        step.todos.is_some() || step.to.is_terminal() && self.open_call(&step.call).is_some_and(shows)
     }
 
     /// One more entry: its number, its time, its fact. `trace` is the session's name.
@@ -233,6 +234,7 @@ impl Session {
                 call: step.call.clone(),
                 deferred: step.deferred == Some(true),
                 effect: step.effect,
+                formats: step.formats,
                 grows: step.grows.clone(),
                 input_sha256: step.input_sha256.clone(),
                 jail: step.jail,
@@ -241,6 +243,7 @@ impl Session {
                 reason: step.reason.clone(),
                 state: step.to,
                 tests: step.tests,
+                tracks: step.tracks.clone(),
             }),
             (Some(from), Some(at)) if self.memory.calls[at].state == from && from.may_become(step.to) => {
                 if step.to.is_terminal() {

@@ -8,6 +8,7 @@ use crate::model::call::{CallKey, CallState, Effect};
 use crate::model::phase::Phase;
 use crate::model::profile::{JailState, Profile};
 use crate::session::growth::{ChangedFile, Growth};
+use crate::tool::tracking::Tracks;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -87,11 +88,21 @@ pub struct Stopping {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subagent {
+    /// The critic's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acceptance_criteria: Vec<String>,
     pub last_invoked: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
+}
+
+impl Subagent {
+    /// What it came to.
+    pub fn said(&self) -> Option<&String> {
+        self.verdict.as_ref().or(self.result.as_ref())
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,6 +232,9 @@ pub struct TaskProgress {
     /// Prompts of a person so far.
     #[serde(rename = "epoch")]
     pub prompt_count: u64,
+    /// The command of `close.format` succeeded after the last change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub formatted: bool,
     /// Something went against the grain: a refusal, a failed check, an objection. Kept in mode `loop`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub friction: bool,
@@ -228,6 +242,12 @@ pub struct TaskProgress {
     /// What the task changed so far, where that is measured.
     #[serde(default, skip_serializing_if = "Growth::is_empty")]
     pub grown: Growth,
+    /// Issues of the tracker that this task has in hand: claimed, or named by its plan, and neither closed nor handed back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issues: Vec<IssueInHand>,
+    /// The kind of work, where its result is worth remembering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// Stop was let go although something was owed.
     pub let_go: bool,
     /// By how much the task is more than a small edit: `5 files, 140 lines; small is 3 and 60`.
@@ -239,6 +259,9 @@ pub struct TaskProgress {
     /// What the last reviewer found wrong.
     pub problems: Vec<String>,
     pub reflected: bool,
+    /// The remote refused the last push, since it has commits that are not here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
     /// How often the verifier found issues.
     pub rounds: u64,
     /// The checkpoint of the task's start, taken before its first change.
@@ -256,6 +279,9 @@ pub struct TaskProgress {
     /// The task began at its prompt, without a plan, and has none yet (modes below `strict`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unplanned: bool,
+    /// The tracker's program, where it changed something and was not told to sync since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsynced: Option<String>,
     pub verified: bool,
     pub waivers: Vec<Waiver>,
     /// Writes of the current task when the last prompt came.
@@ -263,6 +289,13 @@ pub struct TaskProgress {
     pub writes_at_prompt: u64,
     /// Write-class calls since the last draw.
     pub writes_since_draw: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueInHand {
+    pub id: String,
+    /// Prompts of a person when it was taken.
+    pub prompt_count: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -397,6 +430,9 @@ pub struct OpenCall {
     /// It changes something, and so counts as work when it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
+    /// It is the command of `close.format`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub formats: bool,
     /// What the file of an edit will be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grows: Option<ChangedFile>,
@@ -416,6 +452,9 @@ pub struct OpenCall {
     /// Its success is the evidence that `evidence.test` asks for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests: bool,
+    /// What it does to issues of the tracker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tracks: Vec<Tracks>,
 }
 
 impl State {

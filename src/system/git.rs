@@ -26,6 +26,7 @@ pub struct Status {
     pub branch: String,
     pub upstream: bool,
     pub ahead: u64,
+    pub behind: u64,
     pub dirty: Vec<String>,
 }
 
@@ -61,7 +62,10 @@ fn header(status: &mut Status, field: &str) {
         ("branch.oid", oid) => oid.clone_into(&mut status.head),
         ("branch.head", name) => name.clone_into(&mut status.branch),
         ("branch.upstream", _) => status.upstream = true,
-        ("branch.ab", ahead) => status.ahead = ahead.trim_start_matches('+').parse().unwrap_or(0),
+        ("branch.ab", ahead) => {
+            let count = |text: &str| text.trim_start_matches(['+', '-']).parse().unwrap_or(0);
+            (status.ahead, status.behind) = (count(ahead), words.next().map_or(0, count));
+        }
         _ => {}
     }
 }
@@ -85,7 +89,8 @@ pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Workt
     let unpushed = moved && (!status.upstream || status.ahead > 0);
     let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());
     let push = if wanted { push_advice(env, cwd, &status) } else { None };
-    Worktree { uncommitted, push, unknown: false }
+    let behind = if push.is_some() { status.behind } else { 0 };
+    Worktree { behind, uncommitted, push, unknown: false }
 }
 
 /// The command that pushes the branch, and what it is for; `None` where there is no remote.

@@ -9,6 +9,7 @@ mod input;
 pub mod targets;
 pub mod effect;
 pub mod danger;
+pub mod tracking;
 
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,40 @@ fn what_is_said_stays_small() {
     }
 }
 
+/// The client reads `CLAUDE.md` and not `AGENTS.md`: where the first does not bring the second, we do.
+#[test]
+fn agents_md_is_told_once_where_no_claude_md_brings_it() {
+    let text = "Run `make` before you say that it works.\n";
+    let greeting = |write: &dyn Fn(&Sandbox)| {
+        let sandbox = Sandbox::repository("0.0");
+        sandbox.put("AGENTS.md", text);
+        write(&sandbox);
+        let session = sandbox.session();
+        let (first, again) = (told(&session.start("startup")), session.start("resume"));
+        assert!(again.out.is_empty(), "{again:?}");
+        first
+    };
+    let told_by = |greeting: &str| greeting.contains("/AGENTS.md`:\n\nRun `make` before");
+    assert!(told_by(&greeting(&|_| {})));
+    assert!(told_by(&greeting(&|s| drop(s.put("CLAUDE.md", "Be kind, see AGENTS.md.\n")))));
+    for (name, words) in [
+        ("CLAUDE.md", "@AGENTS.md"),
+        ("CLAUDE.md", "Be kind. See @./AGENTS.md."),
+        (".claude/CLAUDE.md", "@../AGENTS.md\n"),
+        ("CLAUDE.local.md", "@AGENTS.md"),
+        ("CLAUDE.md", text),
+    ] {
+        let greeting = greeting(&|s| drop(s.put(name, words)));
+        assert!(!greeting.contains("AGENTS.md"), "{name} brings it by {words}: {greeting}");
+    }
+    let linked = greeting(&|s| std::os::unix::fs::symlink("AGENTS.md", s.project().join("CLAUDE.md")).unwrap());
+    assert!(!linked.contains("AGENTS.md"), "{linked}");
+    let long = greeting(&|s| drop(s.put("AGENTS.md", &text.repeat(60))));
+    assert!(long.contains("How to work on this project is in `") && !long.contains("Run `make`"), "{long}");
+    let none = greeting(&|s| fs::remove_file(s.project().join("AGENTS.md")).unwrap());
+    assert!(!none.contains("AGENTS.md"), "{none}");
+}
+
 #[test]
 fn a_projects_memory_server_is_asked_once_the_user_approves_it() {
     let (sandbox, server) = (Sandbox::new(), Server::start(Habit::Json));

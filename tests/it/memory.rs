@@ -1,5 +1,6 @@
 //! The memory server's client against a server of our own, well-behaved and not.
 
+mod learning;
 pub(crate) mod server;
 
 use crate::support::Sandbox;

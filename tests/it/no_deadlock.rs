@@ -36,6 +36,7 @@ const CONFIGS: &[&str] = &[
     "[mode]\nlevel = \"guard\"\n[gates]\nsandbox = \"enforce\"\nqa = \"enforce\"\n",
     "[mode]\nlevel = \"observe\"\n[gates]\nqa = \"enforce\"\ncommit = \"enforce\"\n",
     "[evidence]\ntest = \"make test\"\n",
+    "[close]\nformat = \"make format\"\n[evidence]\ntest = \"make test\"\n",
 ];
 
 const AGENTS: &[&str] =
@@ -164,7 +165,7 @@ fn follow(world: &mut World, said: &Verdict, depth: usize) -> Result<Followed, S
         }
         return Err(format!("`{agent}` is sent on for ever"));
     }
-    let run = named(step, "`push`: run `").or_else(|| named(step, "`evidence`: run `"));
+    let run = ["push", "evidence", "format", "pull"].iter().find_map(|debt| named(step, &format!("`{debt}`: run `")));
     let line = run.or_else(|| step.contains("`commit`: commit").then_some("git commit -m x"));
     if let Some(line) = line {
         let tried = world.bash(line);

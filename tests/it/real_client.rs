@@ -4,7 +4,7 @@
 //! `whole_loop` is about the rest.
 
 mod added;
-mod agents;
+pub(crate) mod agents;
 mod authority;
 mod checks;
 mod halts;

@@ -87,6 +87,34 @@ fn a_phase_that_is_broken_off_has_an_outcome_too() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
+/// As the document has it: the critic has a verdict and its criteria, all others a result.
+#[test]
+fn the_state_names_what_each_agent_came_to() {
+    let sandbox = Sandbox::repository("0.0");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("make hello.txt");
+    session.hydrate("feature-dev", "new");
+    session.critic("PROCEED").silent();
+    session.write("hello.txt").silent();
+    session.agent("custodiet", json!({"verdict": "OK"})).silent();
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    let state = session.state();
+    let said = |name: &str| {
+        let mut agent = state["subagents"][name].clone();
+        agent.as_object_mut().unwrap().remove("last_invoked").unwrap();
+        agent
+    };
+    assert_eq!(said("critic"), json!({"verdict": "PROCEED", "acceptance_criteria": ["it greets, and is tested"]}));
+    for (name, result) in
+        [("prompt-hydrator", "feature-dev"), ("custodiet", "OK"), ("qa-verifier", "VERIFIED"), ("framework", "success")]
+    {
+        assert_eq!(said(name), json!({"result": result}), "{name}");
+    }
+    sandbox.person(&["status"]).said(&["critic PROCEED", "qa-verifier VERIFIED"]);
+}
+
 #[test]
 fn a_stop_is_let_go_after_three_refusals_without_progress() {
     let sandbox = Sandbox::repository("0.0");

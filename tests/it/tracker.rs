@@ -1,8 +1,10 @@
 //! The tracker: a detached refresher that is always gone in time, and a queue that writes each item once.
 
+mod closing;
 mod hydration;
 mod learning;
 mod minibeads;
+mod real_client;
 mod runs;
 mod world;
 

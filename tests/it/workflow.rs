@@ -4,9 +4,10 @@ use crate::support::Sandbox;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "batch-processing",
     "build-loop",
+    "context-bootstrap",
     "debugging",
     "direct-skill",
     "feature-dev",
@@ -32,16 +33,16 @@ fn user(sandbox: &Sandbox, name: &str, text: &str) {
 }
 
 #[test]
-fn eleven_are_shipped_and_well() {
+fn twelve_are_shipped_and_well() {
     let sandbox = Sandbox::new();
     let listed = sandbox.person(&["workflow", "list"]);
     listed.said(&NAMES);
     insta::assert_snapshot!("workflow-list", listed.out);
-    sandbox.person(&["workflow", "check"]).said(&["11 workflows, no problems"]);
+    sandbox.person(&["workflow", "check"]).said(&["12 workflows, no problems"]);
     let rows = sandbox.person(&["workflow", "list", "--json"]).json();
     let ids: Vec<_> = rows.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids, NAMES);
-    let project = &rows[6];
+    let project = &rows[7];
     assert_eq!(project["gates"], serde_json::json!(["critic", "qa"]));
     assert_eq!(project["variants"], serde_json::json!(["analytics", "ml", "webapp", "optimization"]));
     assert_eq!(project["origin"], "embedded");
@@ -121,7 +122,7 @@ fn the_project_comes_before_the_user_and_the_user_before_us() {
     user(&sandbox, "workflows/tdd-cycle.md", &flow("tdd-cycle", "qa", "user's"));
     sandbox.put(".aops/workflows/tdd-cycle.md", &flow("tdd-cycle", "critic, qa", "project's"));
     sandbox.put(".aops/workflows/release.md", &flow("release", "qa", "Shown as in [[qa-demo]]."));
-    sandbox.person(&["workflow", "check"]).said(&["12 workflows, no problems"]);
+    sandbox.person(&["workflow", "check"]).said(&["13 workflows, no problems"]);
     let listed = sandbox.person(&["workflow", "list"]);
     listed.said(&[
         "minor-edit\tnone\t1\tuser\tMy minor-edit\n",
@@ -139,7 +140,7 @@ fn a_project_may_add_gates_not_drop_any() {
     let sandbox = Sandbox::new();
     sandbox.put(".aops/workflows/feature-dev.md", &flow("feature-dev", "qa", ""));
     let checked = sandbox.person(&["workflow", "check"]);
-    let wanted = ".aops/workflows/feature-dev.md:6: a project's `feature-dev` may add gates, not drop any: `critic` is missing from `gates`\n1 problem in 11 workflows\n";
+    let wanted = ".aops/workflows/feature-dev.md:6: a project's `feature-dev` may add gates, not drop any: `critic` is missing from `gates`\n1 problem in 12 workflows\n";
     assert_eq!((checked.code, checked.out.as_str()), (Some(1), wanted));
     sandbox.person(&["workflow", "show", "feature-dev"]).failed(1, &["`feature-dev` cannot be used", ":6: "]);
 
@@ -167,7 +168,7 @@ fn dangling_and_circular_links_are_named_with_file_and_line() {
     let wanted = "\
 .aops/workflows/one.md:13: workflows contain each other in a ring: one -> two -> one
 .aops/workflows/two.md:14: dangling link `[[nowhere-9]]`: there is no such workflow
-2 problems in 13 workflows
+2 problems in 14 workflows
 ";
     assert_eq!((checked.code, checked.out.as_str(), checked.err.as_str()), (Some(1), wanted, ""));
     let json = sandbox.person(&["workflow", "check", "--json"]);
@@ -210,7 +211,7 @@ fn links_and_pipes_in_a_project_do_no_harm() {
     let wanted = [
         ".aops/workflows/out.md:1: is a link out of the project",
         ".aops/workflows/pipe.md:1: is not a plain file",
-        "2 problems in 12 workflows",
+        "2 problems in 13 workflows",
     ];
     assert_eq!(lines, wanted);
     sandbox.person(&["workflow", "show", "out"]).failed(2, &["there is no workflow `out`"]);

@@ -87,6 +87,8 @@ fn one(line: &Line, simple: &Simple, around: &LineSetting) -> Class {
     match (around.listed)(known.unwrap_or(&name), &simple.words[1..]) {
         Some(Effect::Write) => Err(format!("your `[effects]` list `{name}` under `write`")),
         Some(Effect::Read) => Ok(Effect::Read),
+        // The user's tracker, whatever it is called and wherever it is.
+        Some(Effect::Tracker) => commands::class(if name.ends_with("/mb") { "mb" } else { "bd" }, simple, line),
         _ => known.map_or_else(|| Err(commands::unknown(&name)), |name| commands::class(name, simple, line)),
     }
 }

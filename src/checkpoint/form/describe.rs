@@ -75,15 +75,17 @@ pub fn describe_agents(session: &Session, usage: &Usage) -> Vec<AgentState> {
     };
     let working = if session.state.ended_at.is_some() { AgentStatus::Complete } else { AgentStatus::Running };
     let task = session.state.main_agent.current_task.as_deref().map(|task| cut(task, 200).to_owned());
-    let others = session.state.subagents.iter().map(|(name, one)| {
-        agent(name, name, status(session, name, one), one.verdict.clone().or_else(|| one.result.clone()))
-    });
+    let others = session
+        .state
+        .subagents
+        .iter()
+        .map(|(name, one)| agent(name, name, status(session, name, one), one.said().cloned()));
     [agent("", "main", working, task)].into_iter().chain(others).collect()
 }
 
 fn status(session: &Session, name: &str, agent: &Subagent) -> AgentStatus {
     let started = session.memory.progress.agents.iter().rfind(|started| started.name == name);
-    match (started, agent.verdict.is_some() || agent.result.is_some()) {
+    match (started, agent.said().is_some()) {
         (Some(started), _) if !started.done => AgentStatus::Running,
         (Some(_), false) => AgentStatus::Failed,
         (_, true) => AgentStatus::Complete,

@@ -10,6 +10,7 @@ use crate::model::agent::FILE_PREFIX;
 use crate::observe::foreign_agents::{clashes, rename};
 use crate::system::env::Env;
 use crate::system::files;
+use crate::text::plain::shell_word;
 use std::path::{Path, PathBuf};
 
 /// The program in the shipped commands, as the plugin has it.
@@ -105,10 +106,4 @@ pub fn found_by_script(env: &Env) -> Option<PathBuf> {
     let fixed = fixed.into_iter().map(|folder| folder.join("aops-hook"));
     let runs = |path: &PathBuf| rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     fixed.into_iter().find(runs).or_else(|| env.on_path("aops-hook"))
-}
-
-/// A path as a shell takes it.
-pub fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
-    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

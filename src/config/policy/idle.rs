@@ -59,6 +59,7 @@ fn why_key(key: &str, policy: &Policy, origins: &Origins) -> Option<&'static str
             Some("`audit.rate` is 0, so no audit is drawn")
         }
         "checkpoint.intervene" if !is_held(policy, "qa", gates.qa) => Some("`gates.qa` is off"),
+        "close.format" if !is_held(policy, "commit", gates.commit()) => Some("`gates.commit` is off"),
         "stop.refusals" if !owes(policy) => Some("nothing can be owed at a stop"),
         "gates.close" if is_split(origins) => Some("`gates.commit` and `gates.push` are set themselves"),
         "effects.read" if policy.effects.read.iter().all(|name| policy.effects.write.contains(name)) => {

@@ -87,6 +87,8 @@ fn fields() -> Vec<Key> {
     small.never: Form::Names, Add, "in mode `loop`: files whose change always needs a plan, by name or glob";
     evidence.test: Form::Text, Fill,
         "a shell command that must have succeeded after the last change before a task stops";
+    close.format: Form::Text, Fill,
+        "a shell command that formats the files, to be run after the last change and before the work is verified";
     gates.sandbox: LEVEL, Raise, "no changes before the prompt is hydrated and the plan reviewed";
     gates.critic: LEVEL, Raise, "the plan is reviewed where the workflow wants it";
     gates.audit: LEVEL, Raise, "an audit that was drawn is started before more is written";

@@ -17,6 +17,7 @@ fn gates_of_the_shipped_workflows() {
     let wanted = [
         "batch-processing: critic qa",
         "build-loop: critic qa",
+        "context-bootstrap: qa",
         "debugging: qa",
         "direct-skill: ",
         "feature-dev: critic qa",

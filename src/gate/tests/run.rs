@@ -58,7 +58,8 @@ fn a_name_alone_gives_no_right() {
 #[test]
 fn a_step_owes_the_verdict_of_its_agent_and_the_last_one_the_rest() {
     let stop = event("Stop");
-    let tree = Worktree { uncommitted: vec!["a".into()], push: Some(("git push".into(), "x".into())), unknown: false };
+    let tree =
+        Worktree { uncommitted: vec!["a".into()], push: Some(("git push".into(), "x".into())), ..Worktree::default() };
     let owes = |session: &Session, context: &Context| {
         judge(session, &stop, context).debts.iter().map(|debt| debt.name).collect::<Vec<_>>()
     };

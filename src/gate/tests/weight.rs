@@ -65,7 +65,7 @@ fn an_outgrown_task_is_tested_and_closed_but_not_changed() {
 }
 
 fn debts(session: &Session) -> Vec<&'static str> {
-    let tree = Worktree { uncommitted: vec!["a".into()], push: Some(<_>::default()), unknown: false };
+    let tree = Worktree { uncommitted: vec!["a".into()], push: Some(<_>::default()), ..Worktree::default() };
     owed::debts(session, &Context { tree, ..Context::default() }).iter().map(|debt| debt.name).collect()
 }
 

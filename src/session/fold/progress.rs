@@ -10,7 +10,9 @@ use crate::model::phase::Phase;
 use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
-use crate::session::state::{LastRun, OpenCall, RollbackState, Sandbox, Stopping, Task, TaskProgress, Undone};
+use crate::session::state::{
+    IssueInHand, LastRun, OpenCall, RollbackState, Sandbox, Stopping, Task, TaskProgress, Undone,
+};
 use crate::text::json::cut;
 
 impl Session {
@@ -90,23 +92,26 @@ impl Session {
     pub(super) fn begin_task(&mut self, intent: &str) {
         let n = self.state.task.as_ref().map_or(0, |task| task.n) + 1;
         self.state.task = Some(Task { intent: Some(intent.to_owned()), n, waiver: None, writes: 0 });
-        self.state.main_agent.current_task = Some(intent.to_owned());
         self.state.stop = Stopping::default();
         self.state.hydration.hydrated_intent = None;
         self.state.hydration.acceptance_criteria.clear();
         self.state.hydration.critic_verdict = None;
         self.state.state.hydration_pending = false;
         let old = std::mem::take(&mut self.memory.progress);
+        let since_prompt = |issue: &IssueInHand| issue.prompt_count == old.prompt_count;
         self.memory.progress = TaskProgress {
             agents: old.agents,
             auditing: old.auditing,
+            issues: old.issues.into_iter().filter(since_prompt).collect(),
             prompt_count: old.prompt_count,
             task_prompt_count: old.prompt_count,
             told_no_git: old.told_no_git,
+            unsynced: old.unsynced,
             waivers: old.waivers,
             writes_since_draw: old.writes_since_draw,
             ..TaskProgress::default()
         };
+        self.name_task();
     }
 
     /// One of the user's checks was run. A failure sends the work back, or ends it.
@@ -190,8 +195,8 @@ impl Session {
         if refused {
             stop.refusals += 1;
             self.state.phase = match owed.first().map(String::as_str) {
-                Some("checks") => Phase::Intervene,
-                Some("custodiet" | "evidence" | "qa-verifier") => Phase::Verify,
+                _ if owed.iter().any(|debt| debt == "checks") => Phase::Intervene,
+                Some("custodiet" | "evidence" | "format" | "qa-verifier") => Phase::Verify,
                 Some("framework") => Phase::Reflect,
                 _ => Phase::Close,
             };

@@ -71,8 +71,12 @@ impl Session {
             stage.verdict = said.clone().or_else(|| finding.reflection.get("outcome").cloned());
         }
         if let Some(known) = self.state.subagents.get_mut(&report.agent) {
-            known.verdict = said.or_else(|| finding.reflection.get("outcome").cloned());
-            known.result = None;
+            let said = said.or_else(|| finding.reflection.get("outcome").cloned());
+            let is_result = report.as_result && report.agent != "critic";
+            (known.result, known.verdict) = if is_result { (said, None) } else { (None, said) };
+            if report.as_result && report.agent == "critic" {
+                known.acceptance_criteria.clone_from(&finding.acceptance_criteria);
+            }
         }
         // After a HALT only the user's next prompt moves the loop on.
         if self.state.phase == Phase::Halted && report.agent != "custodiet" {
@@ -108,13 +112,17 @@ impl Session {
         if let Some(task) = &mut self.state.task {
             task.intent = Some(intent.clone());
         }
-        self.state.main_agent.current_task = Some(intent.clone());
         self.state.hydration.hydrated_intent = Some(intent);
         self.state.hydration.critic_verdict = None;
         self.state.hydration.acceptance_criteria.clone_from(&finding.acceptance_criteria);
         self.state.state.current_workflow.clone_from(&finding.workflow);
         self.memory.progress.gates.clone_from(&finding.gates);
         self.memory.progress.steps.clone_from(&finding.steps);
+        self.memory.progress.kind.clone_from(&finding.kind);
+        match &finding.issue {
+            Some(id) => self.take_issue(id),
+            None => self.name_task(),
+        }
         let wanted = self.policy().gates.critic == Level::Enforce;
         let reviewed = wanted && finding.gates.iter().any(|gate| gate == "critic");
         let question = finding.workflow.as_deref() == Some(QUESTION);

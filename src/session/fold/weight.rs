@@ -202,6 +202,7 @@ impl Session {
             self.memory.progress.plan_asked = None;
             self.apply_plan(plan);
         }
+        self.apply_tracking(open, step);
         let Some(effect) = open.effect else { return };
         let before = self.memory.progress.grown.clone();
         let edited = open.grows.clone().filter(|_| step.to == CallState::Completed).map(|file| before.with(file));
@@ -217,8 +218,6 @@ impl Session {
                 self.outgrow(words);
             }
         }
-        if open.tests && step.to == CallState::Completed {
-            self.memory.progress.tested = true;
-        }
+        self.apply_closing(open, step, !unchanged);
     }
 }

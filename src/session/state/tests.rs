@@ -38,6 +38,7 @@ fn full() -> (State, Memory) {
             call: CallKey::of("Bash", "t"),
             deferred: true,
             effect: Some(Effect::Write),
+            formats: true,
             grows: Some(ChangedFile::default()),
             input_sha256: "s".to_owned(),
             jail: Some(Profile::Trial),
@@ -46,11 +47,17 @@ fn full() -> (State, Memory) {
             reason: text(),
             state: CallState::Pending,
             tests: true,
+            tracks: vec![Tracks { ids: vec!["i".to_owned()], ..Tracks::default() }],
         }],
         progress: TaskProgress {
             agents: vec![Started::default()],
             before: Some((Phase::Done, Sandbox::Open)),
+            formatted: true,
             friction: true,
+            issues: vec![IssueInHand::default()],
+            kind: text(),
+            rejected: true,
+            unsynced: text(),
             grown: Growth { files: vec![ChangedFile::default()], more_files: 1, more_lines: 1 },
             outgrown: text(),
             plan_asked: text(),
@@ -90,7 +97,12 @@ fn full() -> (State, Memory) {
         undone: Some(Box::new(undone())),
         unproven: Some("u".to_owned()),
     };
-    let subagent = Subagent { last_invoked: "l".to_owned(), result: text(), verdict: text() };
+    let subagent = Subagent {
+        acceptance_criteria: vec!["c".to_owned()],
+        last_invoked: "l".to_owned(),
+        result: text(),
+        verdict: text(),
+    };
     let mut state = State::empty();
     state.digest = text();
     state.ledger = Some(Witness { memory: memory.clone(), ..Witness::default() });

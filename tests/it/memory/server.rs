@@ -53,6 +53,8 @@ struct Shared {
     /// Names of the two tools.
     tools: Mutex<[&'static str; 2]>,
     result: Mutex<Value>,
+    /// What was stored; where it remembers, a search finds that.
+    stored: Mutex<Option<Vec<String>>>,
     session: Mutex<String>,
     over: AtomicBool,
 }
@@ -65,6 +67,7 @@ impl Server {
             habit,
             tools: Mutex::new(["memory_search", "memory_store"]),
             result: Mutex::new(text("Found 1 memories\n\n1. the wombat sleeps\n   Hash: 1\n   Created: now")),
+            stored: Mutex::new(None),
             session: Mutex::new("first".to_owned()),
             over: AtomicBool::new(false),
         });
@@ -94,6 +97,16 @@ impl Server {
     pub(crate) fn answering(self, result: Value) -> Self {
         *self.shared.result.lock().unwrap() = result;
         self
+    }
+
+    /// It finds what it was told to store.
+    pub(crate) fn remembering(self) -> Self {
+        *self.shared.stored.lock().unwrap() = Some(Vec::new());
+        self
+    }
+
+    pub(crate) fn stored(&self) -> Vec<String> {
+        self.shared.stored.lock().unwrap().clone().unwrap_or_default()
     }
 
     /// Old sessions are no longer known.
@@ -186,6 +199,14 @@ fn tools(shared: &Shared) -> Value {
 
 fn call(shared: &Shared, params: &Value) -> Value {
     let known = *shared.tools.lock().unwrap();
+    if let Some(stored) = shared.stored.lock().unwrap().as_mut() {
+        if params["name"] == known[1] {
+            stored.push(params["arguments"]["content"].as_str().unwrap().to_owned());
+            return json!({ "result": text("stored") });
+        }
+        let memories: Vec<Value> = stored.iter().map(|memory| json!({ "content": memory })).collect();
+        return json!({ "result": text(&json!({ "memories": memories }).to_string()) });
+    }
     if known.iter().any(|tool| params["name"] == *tool) {
         return json!({ "result": *shared.result.lock().unwrap() });
     }

@@ -151,7 +151,7 @@ impl World {
             context.tree = Worktree {
                 uncommitted: self.dirty.then(|| "a.txt".to_owned()).into_iter().collect(),
                 push,
-                unknown: false,
+                ..Worktree::default()
             };
         }
         if name.starts_with("PostToolUse") {

@@ -69,11 +69,9 @@ fn from_the_first_refusal_to_the_stop_that_passes() {
     let session = Session::new(&sandbox, run.session_id());
     let state = session.state();
     assert_eq!((&state["phase"], &state["task"]["writes"]), (&json!("done"), &json!(4)), "{state:#}");
-    let said = |agent: &str| state["subagents"][agent]["verdict"].clone();
-    assert_eq!(
-        ["critic", "custodiet", "qa-verifier"].map(said),
-        ["PROCEED", "OK", "VERIFIED"].map(|verdict| json!(verdict))
-    );
+    let said = |agent: &str, key: &str| state["subagents"][agent][key].clone();
+    assert_eq!(said("critic", "verdict"), "PROCEED");
+    assert_eq!(["custodiet", "qa-verifier"].map(|agent| said(agent, "result")), ["OK", "VERIFIED"]);
     assert_eq!(state["hydration"]["acceptance_criteria"], json!(["hello.txt says hello to the reader"]));
     verifies(&sandbox, &session);
     the_model_was_told(&model);

@@ -18,10 +18,11 @@ use aops_hook::session::fact::{
 use aops_hook::session::growth::{ChangedFile, Growth};
 use aops_hook::session::prompt::Prompt;
 use aops_hook::session::state::{
-    AtWork, Audit, ClientProcess, Flags, Hydration, LastRun, MainAgent, Memory, ModeAsked, OpenCall, RollbackState,
-    RunStep, Sandbox, Started, State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
+    AtWork, Audit, ClientProcess, Flags, Hydration, IssueInHand, LastRun, MainAgent, Memory, ModeAsked, OpenCall,
+    RollbackState, RunStep, Sandbox, Started, State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
 };
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
+use aops_hook::tool::tracking::{How, Tracks};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -71,12 +72,19 @@ fn short() -> Growth {
     Growth { files: vec![changed()], ..Growth::default() }
 }
 
+fn tracks() -> Vec<Tracks> {
+    let full = Tracks { by: text(), how: How::Claims, ids: vec![text()] };
+    let one = |how| Tracks { how, ids: Vec::new(), ..full.clone() };
+    vec![full.clone(), one(How::Leaves), one(How::Changes), one(How::Syncs)]
+}
+
 fn calls() -> Vec<OpenCall> {
     let full = OpenCall {
         agent_id: some(),
         call: key(),
         deferred: true,
         effect: Some(Effect::Write),
+        formats: true,
         grows: Some(changed()),
         input_sha256: digest(),
         jail: Some(Profile::Trial),
@@ -85,17 +93,20 @@ fn calls() -> Vec<OpenCall> {
         reason: some(),
         state: CallState::Pending,
         tests: true,
+        tracks: tracks(),
     };
     let least = OpenCall {
         agent_id: None,
         deferred: false,
         effect: None,
+        formats: false,
         grows: None,
         jail: None,
         line_sha256: None,
         prompt_id: None,
         reason: None,
         tests: false,
+        tracks: Vec::new(),
         ..full.clone()
     };
     vec![full, least]
@@ -110,14 +121,18 @@ fn course() -> TaskProgress {
         before: Some((Phase::Execute, Sandbox::Open)),
         checks: [(text(), LastRun { ending: text(), outcome: text() })].into(),
         prompt_count: 1,
+        formatted: true,
         friction: true,
         gates: vec![text()],
         grown: growth(),
+        issues: vec![IssueInHand { id: text(), prompt_count: 1 }],
+        kind: some(),
         let_go: false,
         outgrown: some(),
         plan_asked: some(),
         problems: vec![text()],
         reflected: false,
+        rejected: true,
         rounds: 0,
         start: some(),
         steps: vec![text()],
@@ -125,6 +140,7 @@ fn course() -> TaskProgress {
         tested: true,
         told_no_git: true,
         unplanned: true,
+        unsynced: some(),
         verified: false,
         waivers: vec![waiver()],
         writes_at_prompt: 2,
@@ -199,6 +215,8 @@ fn reported() -> Reported {
         acceptance_criteria: vec![text()],
         gates: vec![text()],
         intent: some(),
+        issue: some(),
+        kind: some(),
         problems: vec![text()],
         reflection: map(),
         steps: vec![text()],
@@ -206,7 +224,8 @@ fn reported() -> Reported {
         verdict: some(),
         workflow: some(),
     };
-    Reported { agent: text(), agent_id: text(), audited: true, finding: Some(finding), problem: some(), sent_on: false }
+    let (agent, agent_id, finding) = (text(), text(), Some(finding));
+    Reported { agent, agent_id, as_result: true, audited: true, finding, problem: some(), sent_on: false }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "stands where the type has an option")]
@@ -285,14 +304,19 @@ fn calm() -> Memory {
         progress: TaskProgress {
             before: None,
             checks: BTreeMap::new(),
+            formatted: false,
             friction: false,
             grown: Growth::default(),
+            issues: Vec::new(),
+            kind: None,
             outgrown: None,
             plan_asked: None,
+            rejected: false,
             start: None,
             tested: false,
             told_no_git: false,
             unplanned: false,
+            unsynced: None,
             ..course()
         },
         policy: None,
@@ -315,8 +339,8 @@ fn calm() -> Memory {
 }
 
 fn state() -> State {
-    let full = Subagent { last_invoked: moment(), result: some(), verdict: some() };
-    let least = Subagent { result: None, verdict: None, ..full.clone() };
+    let full = Subagent { acceptance_criteria: vec![text()], last_invoked: moment(), result: some(), verdict: some() };
+    let least = Subagent { acceptance_criteria: Vec::new(), result: None, verdict: None, ..full.clone() };
     State {
         audit: Audit { done: 0, drawn: 0, due: false, writes_since: 0 },
         date: "2026-01-13".to_owned(),
@@ -431,6 +455,7 @@ fn step() -> Step {
         drawn: Some(true),
         duration_ms: Some(1),
         effect: Some(Effect::Write),
+        formats: true,
         from: Some(CallState::Pending),
         gate: some(),
         grown: Some(growth()),
@@ -449,12 +474,14 @@ fn step() -> Step {
         reason: some(),
         tests: true,
         rehearsed: Some(said()),
+        rejected: true,
         result: Some(ToolResult { bytes: 1, head: text(), sha256: digest(), tail: text() }),
         schedules: Some(digest()),
         starts: Some(Starts { client: text(), name: text() }),
         to: CallState::Denied,
         todos: Some((0, 1)),
         told: true,
+        tracks: tracks(),
     }
 }
 
@@ -550,6 +577,9 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         starts: None,
         todos: None,
         told: false,
+        formats: false,
+        rejected: false,
+        tracks: Vec::new(),
         ..step()
     };
     let all = vec![
@@ -565,7 +595,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Vec<Value>)> {
         Fact::Block(Blocked { by: text(), reason: text() }),
         Fact::Unblock(Unblocked { by: text() }),
         Fact::Verdict(Reported { finding: Some(AgentReport::default()), ..reported() }),
-        Fact::Verdict(Reported { audited: false, finding: None, problem: None, ..reported() }),
+        Fact::Verdict(Reported { as_result: false, audited: false, finding: None, problem: None, ..reported() }),
         Fact::Verdict(reported()),
         Fact::Waive(waiver()),
         Fact::Check(checked()),

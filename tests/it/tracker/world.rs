@@ -32,6 +32,15 @@ impl World {
         world
     }
 
+    /// The same in a repository with a remote, with this configuration beside the tracker's.
+    pub(super) fn repository(more: &str) -> Self {
+        let world =
+            Self { sandbox: Sandbox::repository("0.0"), command: minibeads::program().to_str().unwrap().to_owned() };
+        world.mb(&["init", "--prefix", "demo"]);
+        world.sandbox.configure(&format!("[audit]\nrate = 0.0\n[tracker]\ncommand = \"{}\"\n{more}", world.command));
+        world
+    }
+
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.sandbox = self.sandbox.with(name, value);
         self

@@ -24,7 +24,7 @@ pub(super) fn aops_hook(command: &Invocation) -> Class {
 
 /// Options of the tracker before its verb; `export -o file` writes wherever it is told.
 pub(super) const BD: &str = "-qvh --global --json --profile --quiet --readonly --sandbox --verbose --help --version \
-    --actor= --db= --dolt-auto-commit=";
+    --mb-no-cmd-logging --actor= --db= --dolt-auto-commit=";
 
 /// Verbs that keep to issues and notes. Not so those that set up the repository, the client's settings or its own storage:
 /// `setup`, `init`, `hooks`, `doctor`, `dolt`, `sync`, `migrate`, …
@@ -59,6 +59,8 @@ pub(super) fn tracker(command: &Invocation) -> Class {
             true if listed("=") => drop(words.next()),
             true if listed("") || matches!(name, "-q" | "-v" | "-h") => {}
             false if TRACKING.contains(&name) => return Ok(Effect::Tracker),
+            // `mb sync` brings the two forms of its own issues together; with an argument it writes anywhere.
+            false if name == "sync" && command.name == "mb" && words.len() == 0 => return Ok(Effect::Tracker),
             _ => return Err(command.refusal(&text)),
         }
     }

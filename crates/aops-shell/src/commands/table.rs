@@ -140,6 +140,7 @@ static TABLE: &[(&str, Row)] = &[
     ("less", row("-eEFfgGiIJKLmMnNqQrRsSuUwWX -# -x= -z= -p= --no-init --quit-if-one-screen -o> -O> --log-file> --LOG-FILE>", Rule(files::less), Outputs)),
     ("lsof", row("-PntalUwbX -i? -p= -u= -c= -d= -F? -s?", Listed, Outputs)),
     ("man", row("-kfwa -s= --where --path --whatis --apropos", Listed, Runs)),
+    ("mb", row(own::BD, Rule(own::tracker), Remote)),
     ("nc", row("-zv46nuN -w=", Needs(&["-z"]), Runs)),
     ("nerdctl", row("", Unknown, RunsBy(files::mounted))),
     ("nm", row("-AaBCDglnoprSsuv -f? -t= --demangle --dynamic --defined-only --undefined-only --extern-only --print-size --size-sort --numeric-sort", Listed, Outputs)),

@@ -95,6 +95,8 @@ const TIGHTENING: &[(&str, &str, &str, Result<&str, ()>)] = &[
     ("small.lines", "", "59", Ok("59")),
     ("small.lines", "", "61", Err(())),
     ("small.never", "\"x\"", "\"y\"", Ok("[\"x\", \"y\"]")),
+    ("close.format", "", "\"make fmt\"", Ok("\"make fmt\"")),
+    ("close.format", "\"cargo fmt\"", "\"true\"", Err(())),
     ("evidence.test", "", "\"make test\"", Ok("\"make test\"")),
     ("evidence.test", "\"cargo test\"", "\"true\"", Err(())),
     ("gates.commit", "\"off\"", "\"enforce\"", Ok("\"enforce\"")),

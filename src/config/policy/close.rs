@@ -1,0 +1,43 @@
+//! What belongs to the end of a task: its format, its test, its tracker.
+//!
+//! Reads nothing, writes nothing.
+
+use serde::{Deserialize, Serialize};
+
+/// How a task's work is closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Close {
+    /// A shell command that formats the files; a line that contains it counts.
+    pub format: Option<String>,
+}
+
+impl Close {
+    pub(super) fn is_unset(&self) -> bool {
+        self.format.is_none()
+    }
+}
+
+/// What must have been seen to succeed after the last change of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// A shell command; a line that contains it counts.
+    pub test: Option<String>,
+}
+
+impl Evidence {
+    pub(super) fn is_unset(&self) -> bool {
+        self.test.is_none()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tracker {
+    pub command: String,
+}
+
+impl Tracker {
+    /// There is none, by the user's word.
+    pub fn is_none(&self) -> bool {
+        self.command == "none"
+    }
+}

@@ -1,0 +1,68 @@
+//! What ends a task's work: issues of the tracker in hand, formatting, tests, a push that the remote refused.
+//!
+//! Changes a session and nothing else. Invariants: only a command that succeeded counts, and none of our own agents; an issue
+//! is in hand until it is closed or handed back, and goes over to another task only where its prompt took it.
+
+use crate::model::agent::ours;
+use crate::model::call::{CallState, Effect};
+use crate::session::fact::Step;
+use crate::session::fold::Session;
+use crate::session::state::{IssueInHand, OpenCall};
+use crate::tool::tracking::How;
+
+/// Most issues in hand; the oldest is dropped first.
+const MOST_ISSUES: usize = 8;
+
+impl Session {
+    /// `main_agent.current_task`: the issue that was taken last, or the intent.
+    pub(super) fn name_task(&mut self) {
+        let issue = self.memory.progress.issues.last().map(|issue| issue.id.clone());
+        let intent = self.state.task.as_ref().and_then(|task| task.intent.clone());
+        self.state.main_agent.current_task = issue.or(intent);
+    }
+
+    pub(super) fn take_issue(&mut self, id: &str) {
+        let prompt_count = self.memory.progress.prompt_count;
+        let issues = &mut self.memory.progress.issues;
+        issues.retain(|issue| issue.id != id);
+        issues.drain(..(issues.len() + 1).saturating_sub(MOST_ISSUES));
+        issues.push(IssueInHand { id: id.to_owned(), prompt_count });
+        self.name_task();
+    }
+
+    /// A command for the tracker has ended.
+    pub(super) fn apply_tracking(&mut self, open: &OpenCall, step: &Step) {
+        if step.to != CallState::Completed || is_by_ours(step) {
+            return;
+        }
+        for tracks in &open.tracks {
+            match tracks.how {
+                How::Claims => tracks.ids.iter().for_each(|id| self.take_issue(id)),
+                How::Leaves => self.memory.progress.issues.retain(|issue| !tracks.ids.contains(&issue.id)),
+                How::Changes | How::Syncs => {}
+            }
+            let unsynced = &mut self.memory.progress.unsynced;
+            if tracks.how == How::Syncs {
+                *unsynced = None;
+            } else if tracks.has_sync() {
+                *unsynced = Some(tracks.by.clone());
+            }
+        }
+    }
+
+    /// A call that may have changed something has ended, and its writes are counted. The tests change no file that is
+    /// formatted.
+    pub(super) fn apply_closing(&mut self, open: &OpenCall, step: &Step, changed: bool) {
+        let progress = &mut self.memory.progress;
+        let (succeeded, ours) = (step.to == CallState::Completed, is_by_ours(step));
+        let spoils = changed && open.effect == Some(Effect::Write) && !open.tests && !ours;
+        progress.tested |= open.tests && succeeded;
+        progress.formatted = open.formats && succeeded && !ours || progress.formatted && !spoils;
+        let moved = succeeded && open.effect.is_some_and(Effect::is_write);
+        progress.rejected = step.rejected || progress.rejected && !moved;
+    }
+}
+
+fn is_by_ours(step: &Step) -> bool {
+    step.agent_id.is_some() && step.agent_type.as_deref().is_some_and(|name| ours(name).is_some())
+}
