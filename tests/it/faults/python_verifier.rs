@@ -32,7 +32,7 @@ fn both_write_the_same_numbers_and_names() {
         texts.push(if any.is_finite() { format!("{any:e}") } else { n.to_string() });
         texts.push(format!(
             "{}{}e{}",
-            if bits % 2 == 0 { "-" } else { "" },
+            if bits.is_multiple_of(2) { "-" } else { "" },
             bits >> 40,
             i64::try_from(n % 60).unwrap() - 35
         ));
