@@ -6,6 +6,7 @@
 mod escape;
 mod fallback;
 mod ordinary;
+mod ourselves;
 mod world;
 
 use serde_json::json;

@@ -70,11 +70,12 @@ fn needs_person(program: &Word, arguments: &[Word]) -> bool {
     if called.get("aops-hook-".len()..).is_some_and(EventKind::is_event_name) {
         return true;
     }
-    if arguments.iter().any(|word| word.is("--help") || word.is("-h")) {
+    let texts: Vec<String> = arguments.iter().map(Word::lossy).collect();
+    if verbs::asks_help(&texts) && arguments.iter().all(Word::is_firm) {
         return false;
     }
-    let Some(verb) = arguments.iter().find(|word| !word.is_option()) else { return false };
-    let texts: Vec<String> = arguments.iter().map(Word::lossy).collect();
+    // Without a verb it reads an event from its input.
+    let Some(verb) = arguments.iter().find(|word| !word.is_option()) else { return true };
     verb.bits.contains(&Bit::Any)
         || EventKind::is_event_name(&verb.lossy())
         || verbs::called(&texts).is_some_and(|verb| verb.who != Who::Anyone)
