@@ -227,6 +227,7 @@ impl<'a> Replay<'a> {
             let owes = |name: &str| owed.iter().any(|owed| owed == name);
             context.tree = Worktree {
                 behind: u64::from(owes("pull")),
+                others: false,
                 uncommitted: owes("commit").then(|| "as then".to_owned()).into_iter().collect(),
                 push: owes("push").then(|| ("git push".to_owned(), "as then".to_owned())),
                 unknown: false,

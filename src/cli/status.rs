@@ -319,6 +319,7 @@ fn owed(env: &Env, session: &Session, tree: Option<(&Path, &BTreeMap<String, Str
         }
         _ => Worktree {
             behind: u64::from(last("pull")),
+            others: false,
             uncommitted: last("commit").then(String::new).into_iter().collect(),
             push: last("push").then(Default::default),
             unknown: false,

@@ -222,7 +222,10 @@ fn closing(session: &Session, context: &Context, how: Level) -> Vec<Debt> {
             1 => "the upstream has 1 commit that is not here".to_owned(),
             n => format!("the upstream has {n} commits that are not here"),
         };
-        debts.push(Debt { name: "pull", line: Phrase::new("owed/pull.md", vec![("why", why)]) });
+        // A rebase would put them aside and back, and then they would look like this session's.
+        let command = if tree.others { "git pull --no-rebase --no-edit" } else { "git pull --rebase" };
+        let values = vec![("command", command.to_owned()), ("why", why)];
+        debts.push(Debt { name: "pull", line: Phrase::new("owed/pull.md", values) });
     }
     if let Some(program) = progress.unsynced.as_deref().filter(|_| commit == how) {
         debts.push(run("sync", "owed/sync.md", &format!("{} sync", shell_word(program))));

@@ -302,7 +302,7 @@ fn report() {
 fn owed() {
     let stop = event("Stop");
     let push = || Some(("git push".into(), "x".into()));
-    let tree = |unknown| Worktree { uncommitted: vec!["a".into()], push: push(), unknown, behind: 0 };
+    let tree = |unknown| Worktree { uncommitted: vec!["a".into()], push: push(), unknown, ..Worktree::default() };
     let full = Context { tree: tree(false), ..Context::default() };
     let owing = |refusals, rounds| {
         with(|session| {

@@ -7,6 +7,8 @@
 pub struct Worktree {
     /// Commits of the upstream that are not here, as far as the last fetch knows.
     pub behind: u64,
+    /// Changes that are not this session's stand uncommitted, too.
+    pub others: bool,
     pub uncommitted: Vec<String>,
     /// How to push, and what is ahead; nothing where there is nowhere to push to.
     pub push: Option<(String, String)>,

@@ -90,7 +90,8 @@ pub fn owed(env: &Env, cwd: &Path, baseline: &BTreeMap<String, String>) -> Workt
     let wanted = status.branch != "(detached)" && (unpushed || !uncommitted.is_empty());
     let push = if wanted { push_advice(env, cwd, &status) } else { None };
     let behind = if push.is_some() { status.behind } else { 0 };
-    Worktree { behind, uncommitted, push, unknown: false }
+    let others = status.dirty.len() > uncommitted.len();
+    Worktree { behind, others, uncommitted, push, unknown: false }
 }
 
 /// The command that pushes the branch, and what it is for; `None` where there is no remote.

@@ -5,15 +5,45 @@
 pub use aops_ledger::json::{Json, cut, member, quoted, read};
 
 use crate::text::redact::redact_under;
+use std::borrow::Cow;
 
 /// The RFC 8785 form.
 pub fn canonical(json: &Json) -> String {
-    json.canonical(redact_under)
+    without_kubernetes(json).as_ref().unwrap_or(json).canonical(redact_under)
 }
 
 /// The same, at most `bound` bytes, every longer text replaced by its beginning, length and digest.
 pub fn clipped(json: &Json, longest_text: usize, bound: usize) -> String {
-    json.clipped(redact_under, longest_text, bound)
+    without_kubernetes(json).as_ref().unwrap_or(json).clipped(redact_under, longest_text, bound)
+}
+
+/// The same without what the members of a Kubernetes secret hold, where there is one: their names say nothing.
+fn without_kubernetes<'a>(json: &Json<'a>) -> Option<Json<'a>> {
+    match json {
+        Json::List(items) => {
+            let changed: Vec<_> = items.iter().map(without_kubernetes).collect();
+            let joined = || items.iter().zip(&changed).map(|(old, new)| new.as_ref().unwrap_or(old).clone()).collect();
+            changed.iter().any(Option::is_some).then(|| Json::List(joined()))
+        }
+        Json::Object(members) => {
+            let is_secret = json.get("kind").and_then(Json::text).is_some_and(|kind| kind == "Secret");
+            let held = |name: &str| is_secret && matches!(name, "data" | "stringData");
+            let change = |name: &str, value| if held(name) { concealed(value) } else { without_kubernetes(value) };
+            let changed: Vec<_> = members.iter().map(|(name, value)| change(name, value)).collect();
+            let join = |((name, old), new): (&(Cow<'a, str>, Json<'a>), &Option<Json<'a>>)| {
+                (name.clone(), new.as_ref().unwrap_or(old).clone())
+            };
+            let joined = || members.iter().zip(&changed).map(join).collect();
+            changed.iter().any(Option::is_some).then(|| Json::Object(joined()))
+        }
+        _ => None,
+    }
+}
+
+fn concealed<'a>(data: &Json<'a>) -> Option<Json<'a>> {
+    let Json::Object(members) = data else { return None };
+    let hide = |(name, _): &(Cow<'a, str>, _)| (name.clone(), Json::Text("[redacted:kubernetes-secret]"));
+    Some(Json::Object(members.iter().map(hide).collect()))
 }
 
 #[cfg(test)]
@@ -27,5 +57,13 @@ mod tests {
         for text in [canonical(&read(&document).unwrap()), clipped(&read(&document).unwrap(), 2048, 12_000)] {
             assert!(!text.contains(&key) && !text.contains("hunter2"), "{text}");
         }
+    }
+
+    #[test]
+    fn the_members_of_a_kubernetes_secret_are_redacted_by_their_kind() {
+        let document = r#"{"objects":[{"data":{"b":"c2Vj","a":"cmV0"},"kind":"Secret"},{"data":{"theme":"dark"},"kind":"ConfigMap"}]}"#;
+        let wanted = r#"{"objects":[{"data":{"a":"[redacted:kubernetes-secret]","b":"[redacted:kubernetes-secret]"},"kind":"Secret"},{"data":{"theme":"dark"},"kind":"ConfigMap"}]}"#;
+        assert_eq!(canonical(&read(document).unwrap()), wanted);
+        assert_eq!(clipped(&read(document).unwrap(), 2048, 12_000), wanted);
     }
 }

@@ -103,6 +103,7 @@ fn look(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
 fn colon(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
     credential::bot_at(bytes, at, floor)
         .or_else(|| document::kubernetes_at(bytes, at, floor))
+        .or_else(|| document::kubernetes_json_at(bytes, at, floor))
         .or_else(|| document::login_line_at(bytes, at, floor))
 }
 

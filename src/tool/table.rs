@@ -55,7 +55,7 @@ const REMOVING: [&str; 7] = ["delete", "remove", "move", "rename", "purge", "tra
 /// Servers of trackers and memories, the words that look there, and what is free beside looking.
 const TRACKERS: [&str; 3] = ["memory", "bd", "beads"];
 const TRACKED: [&str; 9] = ["ready", "show", "stats", "blocked", "recall", "status", "count", "where", "open"];
-const KEPT: [&str; 6] = ["store", "create", "update", "close", "comment", "comments"];
+const KEPT: [&str; 7] = ["store", "create", "update", "claim", "close", "comment", "comments"];
 
 pub fn tool(name: &str) -> KnownTool {
     if let Some((effect, _)) = FREE.iter().find(|(_, names)| names.contains(&name)) {
@@ -99,7 +99,7 @@ fn tracks(words: &[String]) -> bool {
     let own = words.iter().take_while(|word| TRACKERS.contains(&word.as_str())).count();
     let Some((first, rest)) = words[own..].split_first() else { return false };
     let is = |list: &[&str], word: &String| list.contains(&word.as_str());
-    let first = if first == "add" && rest.iter().any(|word| is(&KEPT[4..], word)) { &rest[0] } else { first };
+    let first = if first == "add" && rest.iter().any(|word| is(&KEPT[5..], word)) { &rest[0] } else { first };
     let begins = is(&READING, first) || is(&TRACKED, first) || is(&KEPT, first);
     begins && !rest.iter().any(|word| is(&WRITING, word) && !is(&KEPT, word))
 }

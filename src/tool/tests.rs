@@ -157,7 +157,7 @@ const NAMED: &[(Effect, &str)] = &[
     (
         Effect::Tracker,
         "mcp__memory__store_memory mcp__memory__recall mcp__memory__retrieve_memory mcp__memory__create_entities \
-         mcp__bd__create mcp__bd__update_issue mcp__beads__close mcp__beads__list mcp__beads__ready mcp__bd__comment \
+         mcp__bd__create mcp__bd__update_issue mcp__beads__claim mcp__beads__close mcp__beads__list mcp__beads__ready mcp__bd__comment \
          mcp__bd__add_comment mcp__memory__search_nodes mcp__memory__memory_search",
     ),
     (

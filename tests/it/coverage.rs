@@ -47,6 +47,29 @@ fn every_requirement_has_a_test_or_a_deviation() {
     assert!(wrong.is_empty() && idle.is_empty(), "{wrong:#?} deviations of no requirement: {idle:?}");
 }
 
+/// What we promise, and what we say of an attack, is held by tests that exist.
+#[test]
+fn every_promise_names_tests_that_exist() {
+    for page in ["docs/guarantees.md", "docs/threat-model.md"] {
+        let text = read(page);
+        let held = text.split("| we say | held by |").nth(1).unwrap_or_default();
+        let rows: Vec<&str> = held.lines().filter(|line| line.starts_with("| ")).collect();
+        assert!(rows.len() > 25, "{page}: {} rows", rows.len());
+        for row in rows {
+            let (_, by) = row.trim_matches('|').rsplit_once(" | ").unwrap();
+            let names: Vec<&str> = by.split('`').skip(1).step_by(2).collect();
+            for (file, function) in names.iter().filter_map(|name| name.split_once('#')) {
+                assert!(has_test(file, function), "{page}: no test {file}#{function}");
+            }
+            let measured = names.iter().any(|name| name.starts_with("bench/") || name.contains(" bench "));
+            assert!(measured || by.contains('#'), "{page}: nothing holds {row}");
+            for path in names.iter().filter(|name| name.starts_with("tests/") || name.starts_with("bench/")) {
+                assert!(root().join(path).exists(), "{page}: no {path}");
+            }
+        }
+    }
+}
+
 fn has_test(file: &str, function: &str) -> bool {
     let below = ["", "tests/it/"].map(|folder| root().join(folder).join(file));
     let text = below.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();

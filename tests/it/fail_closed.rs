@@ -223,6 +223,19 @@ fn the_heads_are_locked() {
     gets_through(&session);
 }
 
+/// Its hook was killed, and the client let it run: the record says so.
+#[test]
+fn a_call_that_ended_unasked_is_a_violation() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    let call = session.call("Bash", serde_json::json!({"command": "touch x"}));
+    let _ = session.post(&call);
+    let last = session.entries().into_iter().rfind(|entry| entry["type"] == "violation").expect("it is recorded");
+    let why = last["with"]["violation"].as_str().unwrap();
+    assert!(why.contains("never authorized") && last["with"]["call"]["id"] == call.id.as_str(), "{last}");
+}
+
 #[test]
 fn a_ledger_that_does_not_hold() {
     let sandbox = Sandbox::new();

@@ -375,8 +375,10 @@ fn compacted_forked_cleared() {
         assert!(told.code == Some(0) && told.out.contains(&first.id), "{source} says who is blocked: {told:?}");
         passed(&free.prompt("go on"));
     }
-    assert_eq!(first.start("resume").code, Some(0));
-    first.prompt("let me").refused(&["enough of this"]);
+    for source in ["resume", "compact"] {
+        assert_eq!(first.start(source).code, Some(0));
+        first.prompt("let me").refused(&["enough of this"]);
+    }
     for folder in session_folders(&sandbox) {
         let text = fs::read_to_string(folder.join(LEDGER)).unwrap();
         let entry: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();

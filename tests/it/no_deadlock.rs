@@ -67,7 +67,18 @@ enum Move {
 }
 
 const PROMPTS: &[&str] = &["do it", ". do it", "/skill x", "<task-notification>", "", "what is it?"];
-const LINES: &[&str] = &["make test", "gh pr create", "touch b", "git commit -m x", "git push", "ls", "git add -A"];
+const LINES: &[&str] = &[
+    "make test",
+    "gh pr create",
+    "touch b",
+    "git commit -m x",
+    "git push",
+    "ls",
+    "git add -A",
+    "git fetch",
+    "bd update demo-1 --claim",
+    "mb update demo-2 --claim",
+];
 const GATES: &[&str] = &["sandbox", "audit", "checks", "qa", "reflect", "close"];
 
 fn moves() -> impl Strategy<Value = Move> {
@@ -165,7 +176,9 @@ fn follow(world: &mut World, said: &Verdict, depth: usize) -> Result<Followed, S
         }
         return Err(format!("`{agent}` is sent on for ever"));
     }
-    let run = ["push", "evidence", "format", "pull"].iter().find_map(|debt| named(step, &format!("`{debt}`: run `")));
+    let run = ["push", "evidence", "format", "pull", "tracker", "sync"]
+        .iter()
+        .find_map(|debt| named(step, &format!("`{debt}`: run `")));
     let line = run.or_else(|| step.contains("`commit`: commit").then_some("git commit -m x"));
     if let Some(line) = line {
         let tried = world.bash(line);

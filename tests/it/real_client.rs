@@ -5,6 +5,7 @@
 
 mod added;
 pub(crate) mod agents;
+mod attempts;
 mod authority;
 mod checks;
 mod halts;

@@ -87,6 +87,31 @@ fn a_phase_that_is_broken_off_has_an_outcome_too() {
     sandbox.person(&["verify", &session.id]).said(&["intact"]);
 }
 
+/// Where the upstream moved, a pull comes before the push, whatever else stands uncommitted; then all is verified again.
+#[test]
+fn a_pull_leaves_alone_what_is_not_this_sessions() {
+    let sandbox = Sandbox::repository("0.0");
+    sandbox.put("README.md", "# being written by the user\n");
+    let session = sandbox.working();
+    session.write("hello.txt").silent();
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    session.bash("git add hello.txt && git commit -q -m hello");
+    sandbox.somebody_pushes();
+    session.bash("git fetch -q");
+    let advice = "git pull --no-rebase --no-edit";
+    session.stop("Done.").refused(&[&format!("1. `pull`: run `{advice}`; the upstream has 1 commit"), "2. `push`"]);
+    session.bash(&format!("{advice} -q"));
+    session.stop("Done.").refused(&["1. `qa-verifier`", "2. `framework`", "3. `push`"]);
+    session.qa("VERIFIED").silent();
+    session.reflect().silent();
+    session.bash("git push -q");
+    session.stop("Done.").silent();
+    assert_eq!(sandbox.git(&["status", "--short"]), " M README.md\n");
+    let log = sandbox.git(&["log", "--format=%s", "origin/main"]);
+    assert!(log.contains("hello\n") && log.contains("other\n"), "{log}");
+}
+
 /// As the document has it: the critic has a verdict and its criteria, all others a result.
 #[test]
 fn the_state_names_what_each_agent_came_to() {

@@ -399,7 +399,7 @@ fn in_strict_mode_a_done_task_shuts_the_sandbox() {
 }
 
 /// Plan mode, from the call that ends it to its end; the answer of the end.
-fn plan_mode(sandbox: &Sandbox, session: &Session, attended: bool, mode: &str, plan: &str) -> Answer {
+pub(crate) fn plan_mode(sandbox: &Sandbox, session: &Session, attended: bool, mode: &str, plan: &str) -> Answer {
     let event = |name: &str, fields: Value| {
         let payload = session.payload(name, fields).to_string();
         let mut hook = sandbox.command(crate::support::BINARY);
@@ -421,7 +421,7 @@ fn plan_mode(sandbox: &Sandbox, session: &Session, attended: bool, mode: &str, p
     event("PostToolUse", done)
 }
 
-const PLAN: &str = "# Greet the world\n\n## Steps\n1. write it\n\n## Verification\n- it greets\n";
+pub(crate) const PLAN: &str = "# Greet the world\n\n## Steps\n1. write it\n\n## Verification\n- it greets\n";
 
 /// A plan that a person approved is in force, reviewed by that person, in every mode that asks for plans.
 #[test]

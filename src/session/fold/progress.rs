@@ -194,10 +194,11 @@ impl Session {
         stop.owed.clone_from(owed);
         if refused {
             stop.refusals += 1;
-            self.state.phase = match owed.first().map(String::as_str) {
-                _ if owed.iter().any(|debt| debt == "checks") => Phase::Intervene,
-                Some("custodiet" | "evidence" | "format" | "qa-verifier") => Phase::Verify,
+            self.state.phase = match owed.iter().map(String::as_str).find(|debt| *debt != "format") {
+                Some("checks") => Phase::Intervene,
+                Some("custodiet" | "evidence" | "qa-verifier") => Phase::Verify,
                 Some("framework") => Phase::Reflect,
+                None if !owed.is_empty() => Phase::Verify,
                 _ => Phase::Close,
             };
         } else if owed.is_empty() {

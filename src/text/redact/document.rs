@@ -1,4 +1,4 @@
-//! Secrets known by the document they stand in: block scalars and Kubernetes secrets in YAML, elements and attributes in XML,
+//! Secrets known by the document they stand in: block scalars and Kubernetes secrets in YAML and JSON, elements and attributes in XML,
 //! a name and its value in two members, lines of `.pgpass`, `htpasswd` and `shadow`, keys of `PuTTY` and Rails, the end of a
 //! private key; and a few tokens that have their sign in the middle.
 //!
@@ -117,6 +117,32 @@ pub(super) fn kubernetes_at(bytes: &[u8], at: usize, floor: usize) -> Option<Fou
     memmem::find(around, b"kind: Secret")?;
     let (from, to) = block(bytes, line_start(bytes, at - name, floor)?, at + 1)?;
     Some(found("kubernetes-secret", from, to))
+}
+
+/// `"data": {` and `"stringData": {` of an object with `"kind": "Secret"`, also where it is a text in a text: all members.
+pub(super) fn kubernetes_json_at(bytes: &[u8], at: usize, floor: usize) -> Option<FoundSecret> {
+    let quotes = back(bytes, at, floor, 8, |b| matches!(b, b'"' | b'\\' | b' '));
+    let before = &bytes[floor..at - quotes];
+    let named = [&b"\"stringData"[..], b"\"data"].into_iter().any(|name| before.ends_with(name));
+    let opens = at + 1 + ahead(bytes, at + 1, 64, |b| b.is_ascii_whitespace() || matches!(b, b'\\' | b'n'));
+    if quotes == 0 || !named || bytes.get(opens) != Some(&b'{') {
+        return None;
+    }
+    let from = opens + 1 + ahead(bytes, opens + 1, 64, |b| b.is_ascii_whitespace());
+    let to = from + ahead(bytes, from, usize::MAX, |b| !matches!(b, b'{' | b'}'));
+    let to = from + bytes[from..to].trim_ascii_end().len();
+    let around = [&bytes[at.saturating_sub(FAR * 4)..at], &bytes[to..(to + FAR * 4).min(bytes.len())]];
+    let is_secret = around.into_iter().any(names_secret_kind);
+    (is_secret && to > from + 3 && !holds_mark(&bytes[from..to])).then(|| found("kubernetes-secret", from, to))
+}
+
+/// `"kind": "Secret"` is in this text.
+fn names_secret_kind(text: &[u8]) -> bool {
+    let quoted = |at: usize| {
+        let blank = back(text, at, 0, 12, |b| matches!(b, b'"' | b'\\' | b' ' | b':'));
+        blank > 2 && text[..at - blank].ends_with(b"kind") && matches!(text.get(at + 6), Some(b'"' | b'\\'))
+    };
+    memmem::find_iter(text, b"Secret").any(quoted)
 }
 
 /// At `</`: the text of an element whose name says it.

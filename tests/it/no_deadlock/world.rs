@@ -32,6 +32,8 @@ pub(super) struct World {
     made: u64,
     dirty: bool,
     ahead: bool,
+    /// Somebody else pushed, and a fetch has shown it.
+    behind: bool,
     attended: bool,
     pub(super) checks_pass: bool,
     /// A foreign file carries our agents' names.
@@ -64,6 +66,7 @@ impl World {
             calls: Vec::new(),
             made: 0,
             dirty: false,
+            behind: false,
             ahead: false,
             attended: false,
             checks_pass: true,
@@ -150,6 +153,7 @@ impl World {
             let push = self.ahead.then(|| ("git push".to_owned(), "1 commit is".to_owned()));
             context.tree = Worktree {
                 uncommitted: self.dirty.then(|| "a.txt".to_owned()).into_iter().collect(),
+                behind: u64::from(self.behind && push.is_some()),
                 push,
                 ..Worktree::default()
             };
@@ -232,6 +236,9 @@ impl World {
             match line {
                 "make test" => {}
                 "git push" => self.ahead = false,
+                "git fetch" => self.behind = true,
+                "git pull --rebase" => self.behind = false,
+                line if line.starts_with("bd ") || line.starts_with("mb ") => {}
                 line if line.starts_with("git commit") => {
                     self.ahead |= self.dirty;
                     self.dirty = false;

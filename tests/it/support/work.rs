@@ -33,6 +33,16 @@ impl Sandbox {
         sandbox
     }
 
+    /// Somebody else commits and pushes to the remote of `repository`; nobody here is told.
+    pub(crate) fn somebody_pushes(&self) {
+        let (other, remote) = (self.tmp().join("other"), self.tmp().join("remote.git"));
+        let (other, remote) = (other.to_str().unwrap(), remote.to_str().unwrap());
+        self.git(&["clone", "-q", remote, other]);
+        let by = ["-C", other, "-c", "user.name=o", "-c", "user.email=o@example.invalid"];
+        self.git(&[&by[..], &["commit", "-q", "--allow-empty", "-m", "other"]].concat());
+        self.git(&["-C", other, "push", "-q"]);
+    }
+
     /// Runs git in the project; gives what it prints.
     #[track_caller]
     pub(crate) fn git(&self, arguments: &[&str]) -> String {

@@ -2,6 +2,7 @@
 
 use super::world::World;
 use crate::support::{Answer, Session, fenced};
+use crate::weight::{PLAN, plan_mode};
 use serde_json::json;
 
 /// A session whose project's tracker was asked.
@@ -101,6 +102,17 @@ fn an_issue_that_nobody_named_is_in_hand_once_it_is_claimed() {
 }
 
 #[test]
+fn a_plan_of_plan_mode_comes_with_the_tracker_too() {
+    for mode in ["loop", "strict"] {
+        let world = World::repository(&format!("[mode]\nlevel = \"{mode}\"\n"));
+        let session = started(&world);
+        let _ = session.prompt("feed the wombat");
+        let plan = plan_mode(&world.sandbox, &session, true, "default", PLAN);
+        plan.said(&["if a tracked issue is about this: `"]);
+    }
+}
+
+#[test]
 fn without_a_tracker_nothing_is_said_of_one() {
     for command in ["no-such-tracker", "none"] {
         let mut world = World::repository("");
@@ -136,14 +148,7 @@ fn work_is_closed_in_the_order_of_the_document() {
     let stop = session.stop("Done.");
     stop.refused(&["run `sh fmt.sh` by itself"]);
     assert_eq!(owed(&stop), all);
-    // Somebody else pushes meanwhile, and a fetch tells.
-    let other = sandbox.tmp().join("other");
-    let remote = sandbox.tmp().join("remote.git");
-    sandbox.git(&["clone", "-q", remote.to_str().unwrap(), other.to_str().unwrap()]);
-    let there = |arguments: &[&str]| sandbox.git(&[&["-C", other.to_str().unwrap()], arguments].concat());
-    there(&["-c", "user.name=o", "-c", "user.email=o@example.invalid", "commit", "-q", "--allow-empty", "-m", "other"]);
-    there(&["push", "-q"]);
-
+    sandbox.somebody_pushes();
     session.bash("sh fmt.sh");
     session.qa("VERIFIED").silent();
     session.reflect().silent();

@@ -7,16 +7,29 @@ use super::programs;
 use crate::effect::Effect;
 use crate::syntax::{Bit, Word};
 
-pub(super) const COPY: &str = "-rRaTsn -t= --target-directory= --recursive --archive --no-target-directory --symbolic \
-    --no-dereference --del --delete --parents";
+pub(super) const COPY: &str = "-rRaTsnl -t= --target-directory= --recursive --archive --no-target-directory --symbolic \
+    --no-dereference --del --delete --parents --link";
 
 /// The same for commands that know no `-t FOLDER`: `rsync -rt a b` keeps times.
-pub(super) const NO_TARGET: &str = "-rRaTsn --recursive --archive --del --delete --relative";
+pub(super) const NO_TARGET: &str = "-rRaTsn --recursive --archive --del --delete --relative --link-dest=";
 
 pub(super) fn copied(command: &Invocation) -> Touched {
-    let moves = matches!(command.name, "mv" | "gmv");
-    Touched::files(put(command, if moves { Act::Whole } else { Act::Copy }))
+    let sorted = command.sort();
+    let source = match command.name {
+        "mv" | "gmv" => Act::Whole,
+        "cp" | "gcp" if sorted.has(&["-l", "--link"]) => HARD_LINK,
+        _ => Act::Copy,
+    };
+    let mut files = put(command, source);
+    for folder in sorted.values(&["--link-dest"]) {
+        files.push((folder.clone(), HARD_LINK));
+        files.extend(held(folder, HARD_LINK));
+    }
+    Touched::files(files)
 }
+
+/// A second hard name is a way to write unseen.
+const HARD_LINK: Act = Act::Write;
 
 /// Sources and where they go: the last operand or `-t`. What lands in a folder has the source's name.
 fn put(command: &Invocation, source: Act) -> Files {
@@ -31,7 +44,7 @@ fn put(command: &Invocation, source: Act) -> Files {
     let keeps_path = sorted.has(&["--parents", "--relative"]) || name == "rsync" && sorted.has(&["-R"]);
     for word in &sources {
         if whole {
-            files.extend(held(word));
+            files.extend(held(word, if source == HARD_LINK { source } else { Act::Copy }));
         }
         if keeps_path {
             let path = word.bits.iter().copied().skip_while(|bit| *bit == Bit::Char('/')).collect();
@@ -57,12 +70,12 @@ fn put(command: &Invocation, source: Act) -> Files {
 }
 
 /// What a folder may hold that is taken as a whole, two levels deep.
-fn held(folder: &Word) -> Files {
+fn held(folder: &Word, act: Act) -> Files {
     let below = |depth: usize| {
         let bits = [Bit::Char('/'), Bit::Star].repeat(depth);
         Word { bits: [&folder.bits[..], &bits].concat(), ..folder.clone() }
     };
-    vec![(below(1), Act::Copy), (below(2), Act::Copy)]
+    vec![(below(1), act), (below(2), act)]
 }
 
 /// Programs that print what a file holds, perhaps in another form.
@@ -89,6 +102,12 @@ pub(super) fn copies(command: &Invocation) -> Files {
         return Vec::new();
     }
     let folder = command.sort_by(&["-C= --directory="]).values(&["-C", "--directory"]).next().cloned();
+    let links =
+        |word: &Word| word.is("--link") || word.is_option() && !word.starts_with("--") && word.lossy().contains('l');
+    let act = match name {
+        "cpio" | "pax" if command.arguments.iter().any(links) => HARD_LINK,
+        _ => Act::Copy,
+    };
     let mut files = Vec::new();
     for word in
         command.arguments.iter().chain(&simple.arriving).flat_map(|word| std::iter::once(word).chain(&word.named))
@@ -97,8 +116,8 @@ pub(super) fn copies(command: &Invocation) -> Files {
         let parts =
             [Some(word.clone()), word.past('='), address, folder.as_ref().map(|folder| word.from_folder(folder))];
         for part in parts.into_iter().flatten() {
-            files.extend(held(&part).into_iter().filter(|_| keeps));
-            files.push((part, Act::Copy));
+            files.extend(held(&part, act).into_iter().filter(|_| keeps));
+            files.push((part, act));
         }
     }
     files
@@ -106,11 +125,11 @@ pub(super) fn copies(command: &Invocation) -> Files {
 
 pub(super) fn linked(command: &Invocation) -> Touched {
     let sorted = command.sort();
+    // A symbolic one is followed later.
+    let source = if sorted.has(&["-s", "--symbolic"]) { Act::Copy } else { HARD_LINK };
     if let ([only], false) = (&sorted.operands[..], sorted.has(&["-t", "--target-directory"])) {
-        return Touched::files(vec![(only.last_part(), Act::Write), ((*only).clone(), Act::Copy)]);
+        return Touched::files(vec![(only.last_part(), Act::Write), ((*only).clone(), source)]);
     }
-    // A second hard name is a way to write unseen; a symbolic one is followed later.
-    let source = if sorted.has(&["-s", "--symbolic"]) { Act::Copy } else { Act::Write };
     let mut files = put(command, source);
     if sorted.has(&["-n", "-T", "--no-dereference", "--no-target-directory"]) {
         files.extend(sorted.operands.last().map(|last| ((*last).clone(), Act::Whole)));

@@ -121,7 +121,7 @@ static TABLE: &[(&str, Row)] = &[
     ("dpkg", row("-l -L -s -S --list --listfiles --status --search --print-architecture --version", Listed, Runs)),
     ("dpkg-query", row("-l -L -s -S -W -f= --list --listfiles --status --search --show --showformat=", Listed, Runs)),
     ("export", row("-p", Rule(builtin::export), Nothing)),
-    ("file", row("-bkLhiIzrs0Np -m= -F= -e= -f= -P= --mime --mime-type --mime-encoding --brief --dereference --extension", Listed, Outputs)),
+    ("file", row("-bkLhiIzrs0N -m= -F= -e= -f= -P= --mime --mime-type --mime-encoding --brief --dereference --extension", Listed, Outputs)),
     ("find", row("", Rule(find::class), ChangesBy(find::touched))),
     ("fuser", row("-vmuca46 -n=", Listed, Runs)),
     ("gfind", row("", Unknown, ChangesBy(find::touched))),
