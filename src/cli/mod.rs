@@ -313,9 +313,9 @@ mod tests {
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
-        // A flag, what clap adds, and what our own child processes and the client start.
-        let more = ["verify --quarantine", "help", "__refresh", "__refresh-work", "__refresh-start", "__step", "shell"];
-        commands.extend(more.map(str::to_owned));
+        // Flags, what clap adds, and what our own child processes and the client start.
+        let more = "verify --quarantine,export --endpoint,help,__refresh,__refresh-work,__refresh-start,__step,__confined,shell";
+        commands.extend(more.split(',').map(str::to_owned));
         let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
         commands.sort();
         verbs.sort();

@@ -23,7 +23,7 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
     // Our program may follow one that is not known: `nsenter … aops-hook clear-block`.
     for (at, word) in words.iter().enumerate() {
         let rest = &words[at + 1..];
-        if is_own_program(protected, word) && needs_person(word, rest)
+        if is_own_program(protected, word) && (at == 0 || !rest.is_empty()) && needs_person(word, rest)
             || is_client(word, at) && (unhooks(rest) || unguarded::is_moved(run))
             || word.is("claude") && unguarded::is_unhooked(rest)
         {

@@ -19,10 +19,11 @@ fn filters_a_planted_git_and_checks_change_no_settings() {
     let path = path.to_str().unwrap().to_owned();
     world.sandbox = world.sandbox.with("PATH", format!("{}:{path}", home.join("bin").display()));
     fs::create_dir_all(home.join("bin")).unwrap();
+    fs::create_dir_all(home.join(".claude")).unwrap();
     world.sandbox.git(&["init", "-q"]);
     world.sandbox.put("README.md", "# a project\n");
     world.sandbox.git(&["add", "-A"]);
-    world.sandbox.git(&["commit", "-qm", "begin"]);
+    world.sandbox.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "begin"]);
     fs::write(home.join(".claude/settings.json"), "{}").unwrap();
     let session = world.prompted();
     session.inner.hydrate("minor-edit", "new");
