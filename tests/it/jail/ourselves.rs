@@ -29,7 +29,8 @@ fn filters_a_planted_git_and_checks_change_no_settings() {
     session.inner.hydrate("minor-edit", "new");
     world.sandbox.put("filter.sh", &evil("filter", "cat"));
     world.sandbox.put("check.sh", &evil("check", "exit 0"));
-    let git = path.split(':').map(|folder| format!("{folder}/git")).find(|git| fs::exists(git).unwrap()).unwrap();
+    let git =
+        path.split(':').map(|folder| format!("{folder}/git")).find(|git| fs::exists(git).is_ok_and(|is| is)).unwrap();
     world.sandbox.put("git.sh", &evil("git", &format!("exec {git} \"$@\"")));
     fs::set_permissions(project.join("filter.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     let setup = "git config filter.x.clean ./filter.sh\necho '* filter=x' > .gitattributes\nprintf '# b project\\n' > README.md\n\
