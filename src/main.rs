@@ -25,11 +25,11 @@ extern "C" fn main(count: c_int, words: *const *const c_char) -> c_int {
         unsafe { CStr::from_ptr(*words.add(at)) }.to_string_lossy().into_owned()
     };
     let arguments: Vec<String> = (0..usize::try_from(count).unwrap_or(0)).map(word).collect();
-    if arguments.len() == 3 && shell::is_verb(&arguments[1]) {
+    if shell::is_call(&arguments) {
         // A command inherits the signals as they are.
-        // SAFETY: the same; there are three.
-        let line = unsafe { CStr::from_ptr(*words.add(2)) };
-        return shell::run(line, &Env::read().standing_here()).into();
+        // SAFETY: the same; there are three at least.
+        let line = unsafe { CStr::from_ptr(*words.add(arguments.len() - 1)) };
+        return shell::run(line, &arguments, &Env::read().standing_here()).into();
     }
     if arguments.get(1).is_some_and(|verb| verb == confined::VERB) {
         return jail::confined::run(&arguments[2..], &Env::read().standing_here()).into();

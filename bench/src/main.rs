@@ -5,6 +5,7 @@
 
 mod child;
 mod hydrate;
+mod jail;
 mod ledger;
 
 use child::{Cost, command, run};
@@ -23,12 +24,12 @@ struct Row<'a> {
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, word, hook, home, rounds] = arguments.as_slice() {
-        assert_eq!(word, "hydrate");
-        return hydrate::measure(
-            Path::new(hook),
-            Path::new(home),
-            rounds.parse().expect("rounds are a number"),
-        );
+        let measure = match word.as_str() {
+            "hydrate" => hydrate::measure,
+            "jail" => jail::measure,
+            other => panic!("`{other}` is not known"),
+        };
+        return measure(Path::new(hook), Path::new(home), rounds.parse().expect("rounds are a number"));
     }
     let [_, hook, programs, home, rounds, entries] = arguments.as_slice() else {
         panic!("usage: bench HOOK PROGRAMS HOME ROUNDS ENTRIES")

@@ -120,6 +120,7 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mode = question::change(given, io)?;
     let dry_run = given.get_flag("dry-run");
     let mut told = Told::of(&plan, dry_run);
+    told.unjailed = Level::given(given) == Level::Project && plan::is_unjailed(io.env);
     told.backup = if dry_run { None } else { plan.carry_out(io.env)? };
     if let Some(mode) = mode.as_ref().filter(|_| !dry_run) {
         mode.carry_out()?;
@@ -140,6 +141,9 @@ fn install(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(0)
 }
 
+/// A shared file cannot name a program that others do not have: no command of theirs would start.
+const UNJAILED: &str = "note: shell commands are judged by their words alone: this file is shared, and the jail is for each person\nhint: `aops-hook install --local` sets it for you in this project, `aops-hook install` in all";
+
 /// What an installation comes to, in words or for a program.
 struct Told {
     settings: String,
@@ -153,6 +157,8 @@ struct Told {
     registers: bool,
     changes: bool,
     statusline: bool,
+    /// The kernel holds no shell command for this person.
+    unjailed: bool,
     dry_run: bool,
     backup: Option<PathBuf>,
 }
@@ -171,6 +177,7 @@ impl Told {
             registers: plan.new != plan.old,
             changes: plan.changes(),
             statusline: status_line(&plan.new) == StatusLine::Ours,
+            unjailed: false,
             dry_run,
             backup: None,
             settings,
@@ -204,6 +211,7 @@ impl Told {
         let backup = self.backup.as_ref();
         lines.extend(backup.map(|backup| format!("the original is kept in `{}`", backup.display())));
         lines.extend(self.clashes.iter().map(|clash| format!("note: {clash}")));
+        lines.extend(self.unjailed.then(|| UNJAILED.to_owned()));
         Ok(lines)
     }
 }

@@ -274,6 +274,11 @@ impl Reporter for Progress<'_, '_> {
         self.draw(&format!("{word}  {step}  {} s", duration_ms / 1000), "\n");
     }
 
+    fn thrown_away(&mut self, step: &str, words: &str) {
+        self.line(&json!({"event": "thrown away", "step": step, "words": words}));
+        self.note(&format!("step `{step}`: {words}"));
+    }
+
     fn note(&mut self, line: &str) {
         self.draw(&clean(line), "\n");
     }

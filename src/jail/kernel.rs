@@ -8,6 +8,9 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+/// A folder that is everywhere, that no program needs, and below which no place of a plan lies: mounts are made over it.
+pub(super) const UNSEEN: &str = "/proc/tty";
+
 fn done(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -67,17 +70,20 @@ pub(super) fn raise_loopback() -> io::Result<()> {
 pub(super) fn in_child(work: impl FnOnce() -> u8) -> io::Result<u8> {
     match fork()? {
         None => leave(work()),
-        Some(child) => {
-            let ended = loop {
-                match waitpid(Some(child), WaitOptions::empty()) {
-                    Err(rustix::io::Errno::INTR) => {}
-                    ended => break ended?,
-                }
-            };
-            let code = ended.and_then(|(_, status)| status.exit_status());
-            Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
-        }
+        Some(child) => wait_for(child),
     }
+}
+
+/// What a child ended with; the largest number if it was killed.
+pub(super) fn wait_for(child: Pid) -> io::Result<u8> {
+    let ended = loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Err(rustix::io::Errno::INTR) => {}
+            ended => break ended?,
+        }
+    };
+    let code = ended.and_then(|(_, status)| status.exit_status());
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
 /// A second process; nothing is returned to it.
@@ -87,6 +93,15 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
     let pid = unsafe { libc::fork() };
     done(pid.into())?;
     Ok(Pid::from_raw(pid))
+}
+
+/// A second process that no `wait` of this one, or of what this one becomes, ever finds.
+pub(super) fn fork_unseen() -> io::Result<Option<Pid>> {
+    #[expect(unsafe_code, reason = "no safe crate forks")]
+    // SAFETY: the same; without flags the call is a fork that sends no signal when it ends.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
+    done(pid)?;
+    Ok(i32::try_from(pid).ok().and_then(Pid::from_raw))
 }
 
 /// Ends this process without running anything more.

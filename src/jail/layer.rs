@@ -4,20 +4,18 @@
 //! Mounts and reads; what it writes to is the layer itself. Invariant: nothing outlives the processes of the command,
 //! however they end.
 
-use super::kernel::{by_number, close_copies, fork, leave};
+use super::kernel::{UNSEEN, by_number, close_copies, fork_unseen, leave};
 use super::plan::Plan;
 use super::receipt::Receipt;
 use crate::model::profile::Proof;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fchmod, fchown, fstat, mkdirat, openat};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use rustix::process::{DumpableBehavior, Pid, PidfdFlags, pidfd_open, set_dumpable_behavior};
+use rustix::process::{DumpableBehavior, PidfdFlags, pidfd_open, set_dumpable_behavior};
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// The temporary file system is made over this folder, used by number, and taken off again. No place lies below it.
-const PLACE: &str = "/proc/tty";
 /// Entries of a layer that are looked at for the line about it, and names in that line.
 const MOST_ENTRIES: usize = 20_000;
 const MOST_NAMES: usize = 5;
@@ -36,11 +34,12 @@ fn open(at: impl AsFd, name: &str) -> Result<OwnedFd, String> {
 }
 
 impl Layers {
+    /// The temporary file system is made where nobody looks, used by number, and taken off again.
     pub(super) fn new(plan: &Plan) -> Result<Self, String> {
         let options = CString::new(format!("size={}m,mode=0700", plan.layer_mb)).unwrap_or_default();
-        mount("aops-layer", PLACE, "tmpfs", MountFlags::NODEV, &*options)
+        mount("aops-layer", UNSEEN, "tmpfs", MountFlags::NODEV, &*options)
             .map_err(|error| format!("temporary file system: {error}"))?;
-        let disk = open(CWD, PLACE)?;
+        let disk = open(CWD, UNSEEN)?;
         Ok(Self { disk, upper: Vec::new(), project: plan.project.clone(), layer_mb: plan.layer_mb })
     }
 
@@ -67,7 +66,7 @@ impl Layers {
 
     /// Takes the temporary file system out of sight; the overlays keep it.
     pub(super) fn detach() -> Result<(), String> {
-        unmount(PLACE, UnmountFlags::DETACH).map_err(|error| format!("layer: {error}"))
+        unmount(UNSEEN, UnmountFlags::DETACH).map_err(|error| format!("layer: {error}"))
     }
 
     /// Lets a process of its own wait for the end of this one and write down what vanished with it.
@@ -75,22 +74,13 @@ impl Layers {
         // No command may look into that process: its files are outside of the jail.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let Ok(command) = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) else { return };
-        let first = fork();
-        let Ok(None) = first else {
-            if let Ok(Some(child)) = first {
-                wait_for(child);
-            }
-            return;
-        };
-        // A grandchild: the shell must not find a child that it did not start.
-        if let Ok(None) = fork() {
-            let _ = rustix::process::setsid();
-            close_copies(&[0, 1, 2]);
-            let mut ended = [PollFd::new(&command, PollFlags::IN)];
-            while matches!(poll(&mut ended, None), Err(rustix::io::Errno::INTR)) {}
-            proof.vanished = self.describe();
-            let _ = receipt.write(&proof);
-        }
+        let Ok(None) = fork_unseen() else { return };
+        let _ = rustix::process::setsid();
+        close_copies(&[0, 1, 2]);
+        let mut ended = [PollFd::new(&command, PollFlags::IN)];
+        while matches!(poll(&mut ended, None), Err(rustix::io::Errno::INTR)) {}
+        proof.vanished = self.describe();
+        let _ = receipt.write(&proof);
         leave(0);
     }
 
@@ -109,10 +99,6 @@ impl Layers {
         }
         words
     }
-}
-
-fn wait_for(child: Pid) {
-    let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
 }
 
 /// What is in the upper folders of the project.

@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 /// What becomes of a place, in rising order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// As it is, but it cannot be renamed or removed.
+    /// As it is, and on the same mount as the folder above it; it cannot be renamed or removed.
+    Held,
+    /// The same, but on a mount of its own, which goes along into every namespace that is made of this one.
     Pinned,
     /// Changes go into a throwaway layer.
     Layer,
@@ -154,9 +156,6 @@ impl Ground {
     /// What this profile does here.
     pub fn plan(&self, profile: Profile) -> Plan {
         let mut wishes = Wishes::default();
-        if self.root && profile != Profile::None {
-            wishes.add_all(SYSTEM.iter().map(Path::new), Way::ReadOnly);
-        }
         match profile {
             Profile::None => {}
             Profile::Work => self.work(&mut wishes),
@@ -174,21 +173,25 @@ impl Ground {
         }
         if profile != Profile::None {
             wishes.add(&self.keys, Way::Hidden, false);
+            // Nothing can be renamed above them, so they come after what is pinned.
+            wishes.add_all(SYSTEM.iter().filter(|_| self.root).map(Path::new), Way::ReadOnly);
         }
+        let project = wishes.look_up(&self.project).unwrap_or_else(|| self.project.clone());
         Plan {
             read_only: profile >= Profile::Read,
             own_network: profile == Profile::Trial && !self.network,
             places: wishes.by_depth(),
             layer_mb: self.layer_mb,
-            project: real(&self.project).unwrap_or_else(|| self.project.clone()),
+            project,
         }
     }
 
     /// What is read-only inside of temporary folders too, and the client's files, which are not.
     fn shut(&self, wishes: &mut Wishes) {
         wishes.add_all(&self.clients, Way::Writable);
-        let project = real(&self.project).unwrap_or_default();
-        for folder in self.kept.iter().filter_map(|folder| real(folder)) {
+        let project = wishes.look_up(&self.project).unwrap_or_default();
+        for folder in &self.kept {
+            let Some(folder) = wishes.look_up(folder) else { continue };
             // A home that holds the project is not thrown away with it.
             if wishes.is_inside(&folder) && folder != project {
                 wishes.add(&folder, Way::ReadOnly, true);
@@ -205,7 +208,16 @@ impl Ground {
         for place in &self.protected {
             wishes.add(Path::new(&place.path), Way::ReadOnly, true);
         }
-        wishes.pin();
+        let linked = self.linked(wishes);
+        wishes.pin(&|folder| linked.iter().any(|known| known.starts_with(folder)));
+    }
+
+    /// Folders between which tools link and move files, by real path: caches into the project, a home into itself.
+    fn linked(&self, wishes: &mut Wishes) -> Vec<PathBuf> {
+        let (home, project) = (wishes.look_up(&self.home).unwrap_or_default(), wishes.look_up(&self.project));
+        let inside = |folder: &PathBuf| folder.strip_prefix(&self.home).map(|rest| home.join(rest));
+        let named = self.caches.iter().chain(&self.temporary).map(|folder| inside(folder).unwrap_or(folder.clone()));
+        named.chain(project).chain([home.clone()]).collect()
     }
 
     /// No new file can be made in this folder; what it holds already stays as it is.
@@ -223,13 +235,30 @@ impl Ground {
 
 /// What is wanted, by real path.
 #[derive(Default)]
-struct Wishes(BTreeMap<PathBuf, (Way, bool)>);
+struct Wishes {
+    all: BTreeMap<PathBuf, (Way, bool)>,
+    /// What was looked up: most places share the folders above them.
+    known: BTreeMap<PathBuf, Option<PathBuf>>,
+}
 
 impl Wishes {
     fn add(&mut self, path: &Path, way: Way, needed: bool) {
-        let Some(path) = real(path).filter(|path| path.parent().is_some()) else { return };
-        let held = self.0.entry(path).or_insert((way, needed));
+        let Some(path) = self.look_up(path).filter(|path| path.parent().is_some()) else { return };
+        let held = self.all.entry(path).or_insert((way, needed));
         *held = (held.0.max(way), held.1 || needed);
+    }
+
+    /// The path as the disk names it; nothing where nothing is there. Each folder on the way is looked at once.
+    fn look_up(&mut self, path: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.known.get(path) {
+            return known.clone();
+        }
+        let found = match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => self.look_up(folder).and_then(|folder| real(folder.join(name))),
+            _ => path.canonicalize().ok(),
+        };
+        self.known.insert(path.to_owned(), found.clone());
+        found
     }
 
     fn add_all<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>, way: Way) {
@@ -240,18 +269,19 @@ impl Wishes {
 
     fn is_inside(&self, folder: &Path) -> bool {
         let loose = |way: Way| matches!(way, Way::Writable | Way::Layer);
-        folder.ancestors().any(|above| self.0.get(above).is_some_and(|(way, _)| loose(*way)))
+        folder.ancestors().any(|above| self.all.get(above).is_some_and(|(way, _)| loose(*way)))
     }
 
     /// The folders above each place can be renamed by whoever may write in the folder above them: then another file could
-    /// take the place's name.
-    fn pin(&mut self) {
-        let places: Vec<PathBuf> = self.0.keys().cloned().collect();
+    /// take the place's name. `linked`: no mount may lie between this folder and others.
+    fn pin(&mut self, linked: &dyn Fn(&Path) -> bool) {
+        let places: Vec<PathBuf> = self.all.keys().cloned().collect();
         for place in places {
             for folder in place.ancestors().skip(1).take_while(|folder| folder.parent().is_some()) {
                 let above = folder.parent().unwrap_or(folder);
-                if !self.0.contains_key(folder) && may_write(above) {
-                    self.0.insert(folder.to_owned(), (Way::Pinned, true));
+                if !self.all.contains_key(folder) && may_write(above) {
+                    let way = if linked(folder) { Way::Held } else { Way::Pinned };
+                    self.all.insert(folder.to_owned(), (way, true));
                 }
             }
         }
@@ -259,7 +289,7 @@ impl Wishes {
 
     fn by_depth(self) -> Vec<Place> {
         let place = |(path, (way, needed))| Place { path, way, needed };
-        let mut places: Vec<Place> = self.0.into_iter().map(place).collect();
+        let mut places: Vec<Place> = self.all.into_iter().map(place).collect();
         places.sort_by_key(|place| place.path.components().count());
         places
     }
@@ -269,9 +299,10 @@ fn may_write(folder: &Path) -> bool {
     rustix::fs::accessat(CWD, folder, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
 }
 
-/// The path as the disk names it; nothing where nothing is there.
-fn real(path: &Path) -> Option<PathBuf> {
-    path.canonicalize().ok()
+/// What this name in a real folder is; nothing where nothing is there.
+fn real(place: PathBuf) -> Option<PathBuf> {
+    let meta = place.symlink_metadata().ok()?;
+    if meta.is_symlink() { place.canonicalize().ok() } else { Some(place) }
 }
 
 /// The file that the client's line writes its working directory to, if it may be one.

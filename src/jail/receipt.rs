@@ -27,7 +27,12 @@ pub fn begin(session: &Path, call_id: &str, proof: &Proof) -> io::Result<Receipt
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path(session, call_id))?;
+    begin_at(&path(session, call_id), proof)
+}
+
+/// The same in this file.
+pub fn begin_at(path: &Path, proof: &Proof) -> io::Result<Receipt> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     // Held until the last word about the call is in it.
     flock(&file, FlockOperation::LockExclusive)?;
     let mut receipt = Receipt(file);
@@ -46,7 +51,12 @@ impl Receipt {
 
 /// The receipt of a call that has ended, which is removed. `wait`: until nothing more will be added to it.
 pub fn take(session: &Path, call_id: &str, wait: bool) -> Option<Proof> {
-    let (path, until) = (path(session, call_id), Instant::now() + PATIENCE);
+    take_at(&path(session, call_id), wait)
+}
+
+/// The same of this file.
+pub fn take_at(path: &Path, wait: bool) -> Option<Proof> {
+    let until = Instant::now() + PATIENCE;
     let read = |path: &Path| {
         let file = File::open(path).ok()?;
         if wait && flock(&file, FlockOperation::NonBlockingLockShared).is_err() && Instant::now() < until {
@@ -55,7 +65,7 @@ pub fn take(session: &Path, call_id: &str, wait: bool) -> Option<Proof> {
         serde_json::from_str(&io::read_to_string(&file).ok()?).ok()
     };
     loop {
-        match read(&path) {
+        match read(path) {
             None if Instant::now() < until => std::thread::sleep(PAUSE),
             proof => {
                 let _ = fs::remove_file(path);

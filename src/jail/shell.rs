@@ -15,7 +15,7 @@ use crate::ledger::sessions;
 use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
 use crate::session::state::OpenCall;
-use crate::system::env::Env;
+use crate::system::env::{Env, JOB};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::{CStr, CString, OsString};
@@ -27,15 +27,25 @@ use std::path::{Path, PathBuf};
 
 /// The same verb as the client's variable can spell it: it splits its value before the last ` -`.
 pub const VERBS: [&str; 2] = ["shell", "--shell"];
+/// The same for a command step of a run: `__line <profile> <line>`; internal.
+pub const STEP: &str = "__line";
+/// Beside the step's files: the proof of how its command ran.
+pub const STEP_RECEIPT: &str = "jailed";
 const CANNOT_RUN: u8 = 126;
 /// With these a command could speak into sessions.
 const MESSAGING: [&str; 2] = ["CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"];
 const SHELL: &str = "/bin/bash";
+const STEP_SHELL: &str = "/bin/sh";
 /// The foreign program that the client's variable named before us.
 const CHAINED: &str = "AOPS_SHELL_PREFIX";
 
-pub fn is_verb(word: &str) -> bool {
-    VERBS.contains(&word)
+/// The whole call is one of these, with a line and nothing else: what stands before a line is never an option.
+pub fn is_call(arguments: &[String]) -> bool {
+    match arguments {
+        [_, verb, _] => VERBS.contains(&verb.as_str()),
+        [_, verb, _, _] => verb == STEP,
+        _ => false,
+    }
 }
 
 /// What is to be done with one command.
@@ -52,10 +62,11 @@ struct Order {
     notice: &'static str,
 }
 
-/// Becomes the shell; returns only if it cannot.
-pub fn run(line: &CStr, env: &Env) -> u8 {
+/// Becomes the shell; returns only if it cannot. The arguments are our own, the line the last of them.
+pub fn run(line: &CStr, arguments: &[String], env: &Env) -> u8 {
     let variables = all_variables(env);
-    let Err(why) = start(line, env, &variables);
+    let step = arguments.get(1).is_some_and(|verb| verb == STEP).then(|| arguments.get(2).map(String::as_str));
+    let Err(why) = start(line, step.map(|profile| Profile::named(profile.unwrap_or_default())), env, &variables);
     let _ = writeln!(
         std::io::stderr(),
         "aops-hook did not run this command: {why}\nhint: `aops-hook doctor` says what holds here; a person can set `[jail] level = \"off\"`"
@@ -69,9 +80,9 @@ fn all_variables(env: &Env) -> Variables {
     env.variables(|_| true).into_iter().collect()
 }
 
-fn start(whole: &CStr, env: &Env, variables: &Variables) -> Result<Infallible, String> {
+fn start(whole: &CStr, step: Option<Profile>, env: &Env, variables: &Variables) -> Result<Infallible, String> {
     let line = &*whole.to_string_lossy();
-    let order = Order::of(line, env, variables)?;
+    let order = Order::of(line, step, env, variables)?;
     close_on_exec();
     if !order.notice.is_empty() {
         let _ = writeln!(std::io::stderr(), "aops-hook: {}", order.notice);
@@ -83,7 +94,14 @@ fn start(whole: &CStr, env: &Env, variables: &Variables) -> Result<Infallible, S
         ground.clients.push(file);
     }
     let proof = Proof { hold: order.hold, profile: order.profile, vanished: String::new() };
-    let receipt = order.calls.as_ref().map(|(folder, ids)| begin(folder, ids, &proof)).transpose()?;
+    let receipt = match (&order.calls, variables.get(JOB).filter(|_| step.is_some())) {
+        (Some((folder, ids)), _) => Some(begin(folder, ids, &proof)?),
+        (None, Some(job)) if order.hold != Hold::Words => {
+            let file = receipt::begin_at(&Path::new(job).with_extension(STEP_RECEIPT), &proof);
+            Some(file.map_err(|error| format!("its receipt cannot be written: {error}"))?)
+        }
+        (None, _) => None,
+    };
     if order.profile > Profile::None {
         let layers = enter(order.hold, order.profile, &ground, &env.cwd)?;
         if let (Some(layers), Some(receipt)) = (layers, receipt) {
@@ -91,10 +109,11 @@ fn start(whole: &CStr, env: &Env, variables: &Variables) -> Result<Infallible, S
         }
         lock(order.hold, &env.cwd)?;
     }
-    match order.own {
-        Some(words) => exec_own(line, &words, &ground, env, variables),
-        None => exec(whole, variables, order.messaging),
+    if let Some(words) = order.own {
+        return exec_own(line, &words, &ground, env, variables);
     }
+    let shell = if step.is_some() { STEP_SHELL.into() } else { shell(line, variables) };
+    exec(whole, shell, variables, order.messaging)
 }
 
 /// The receipt of the first of these calls that has none yet.
@@ -110,11 +129,11 @@ fn begin(folder: &Path, ids: &[String], proof: &Proof) -> Result<Receipt, String
 }
 
 impl Order {
-    fn of(line: &str, env: &Env, variables: &Variables) -> Result<Self, String> {
+    fn of(line: &str, step: Option<Profile>, env: &Env, variables: &Variables) -> Result<Self, String> {
         let text = |name: &str| variables.get(name).map(|value| value.to_string_lossy().into_owned());
         let harness = text("AI_AGENT").is_some_and(|agent| agent.ends_with("_harness"));
         let id = text("CLAUDE_CODE_SESSION_ID").unwrap_or_default();
-        let found = sessions::find_anywhere(env, &id, &env.cwd);
+        let found = if step.is_none() { sessions::find_anywhere(env, &id, &env.cwd) } else { None };
         let session = found.as_ref().map(|(_, session)| session);
         let jail = policy(env, session)?;
         let project = if env.project.as_os_str().is_empty() { &env.cwd } else { &env.project };
@@ -124,7 +143,11 @@ impl Order {
         let mut ground = Ground::of(env, &project, &path);
         ground.layer_mb = jail.layer_mb;
         let own = std::env::current_exe().ok().and_then(|program| own::arguments(line, &program));
-        let Chosen { mut profile, calls, by_agent, mut notice } = choose(line, harness, &jail, env, found.as_ref());
+        let chosen = match step {
+            Some(profile) => Chosen { profile, calls: None, by_agent: true, notice: "" },
+            None => choose(line, harness, &jail, env, found.as_ref()),
+        };
+        let Chosen { mut profile, calls, by_agent, mut notice } = chosen;
         if own.is_some() {
             (profile, notice) = (Profile::None, "");
         }
@@ -242,8 +265,8 @@ fn c_text(bytes: Vec<u8>) -> Result<CString, String> {
     CString::new(bytes).map_err(|_| "it holds a zero byte".to_owned())
 }
 
-fn exec(line: &CStr, variables: &Variables, messaging: bool) -> Result<Infallible, String> {
-    let shell = c_text(shell(&line.to_string_lossy(), variables).into_os_string().into_vec())?;
+fn exec(line: &CStr, shell: PathBuf, variables: &Variables, messaging: bool) -> Result<Infallible, String> {
+    let shell = c_text(shell.into_os_string().into_vec())?;
     let chained = variables.get(CHAINED).filter(|program| !program.is_empty());
     let line = match chained {
         Some(program) => [program.as_bytes(), b" ", &quoted(line.to_bytes())].concat(),

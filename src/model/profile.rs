@@ -21,6 +21,11 @@ pub enum Profile {
 }
 
 impl Profile {
+    /// The profile of this name; the strictest for any other word.
+    pub fn named(word: &str) -> Self {
+        [Self::None, Self::Work, Self::Read].into_iter().find(|profile| profile.name() == word).unwrap_or(Self::Trial)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",

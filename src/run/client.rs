@@ -5,13 +5,15 @@
 
 pub use crate::insight::document::{micros, usd};
 
-use crate::claude::settings;
+use crate::claude::settings::{self, prefix};
 use crate::config::policy::Policy;
+use crate::config::policy::jail::JailLevel;
 use crate::config::texts::{Kind, Texts};
 use crate::model::agent::ours;
 use crate::run::plan::{PlannedStep, StepAction};
 use crate::session::state::Sandbox;
-use crate::system::{env::Env, files};
+use crate::system::env::{Env, names_us};
+use crate::system::files;
 use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value as Yaml};
 use serde_json::{Map, Value, json};
@@ -48,9 +50,13 @@ pub struct Kit {
 }
 
 impl Kit {
-    pub fn write(env: &Env, texts: &Texts, folder: &Path) -> io::Result<Self> {
-        let program = env.program()?;
-        let text = settings::register("{}", &program.to_string_lossy()).map_err(|e| io::Error::other(e.to_string()))?;
+    pub fn write(env: &Env, policy: &Policy, texts: &Texts, folder: &Path) -> io::Result<Self> {
+        let program = env.program()?.to_string_lossy().into_owned();
+        let unreadable = |error: settings::Unreadable| io::Error::other(error.to_string());
+        let mut text = settings::register("{}", &program).map_err(unreadable)?;
+        if cfg!(target_os = "linux") && policy.jail.level != JailLevel::Off {
+            text = prefix::with_prefix(&chained(env, text), &program).map_err(unreadable)?;
+        }
         let kit = Self { settings: folder.join("settings.json"), agents: folder.join("agents.json") };
         files::find(&kit.settings)?.replace(text.as_bytes(), 0o600)?;
         files::find(&kit.agents)?.replace(agents(texts).to_string().as_bytes(), 0o600)?;
@@ -82,6 +88,13 @@ impl Kit {
         arguments.push("--verbose".to_owned());
         arguments
     }
+}
+
+/// With the program that the user's own settings name in our place, so that it goes on being called.
+fn chained(env: &Env, text: String) -> String {
+    let own = std::fs::read_to_string(env.config.join("settings.json")).unwrap_or_default();
+    let foreign = prefix::found(&own).filter(|program| !names_us(program));
+    foreign.and_then(|program| prefix::with_value(&text, &program).ok()).unwrap_or(text)
 }
 
 /// Every agent in force, in the client's form.

@@ -29,6 +29,8 @@ pub trait Reporter {
     fn step_runs(&mut self, now: &StepProgress);
     /// `cost`: of the whole run so far, in millionths of a dollar.
     fn step_ended(&mut self, step: &str, outcome: RunOutcome, duration_ms: u64, cost: u64);
+    /// What a step's command changed in a throwaway layer.
+    fn thrown_away(&mut self, step: &str, words: &str);
     fn note(&mut self, line: &str);
 }
 

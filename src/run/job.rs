@@ -5,6 +5,7 @@
 //! one by its lock; a program that did not end well has no process left when its end is written.
 
 use crate::run::attempt::Begun;
+use crate::system::env::JOB;
 use crate::system::files;
 use crate::system::process::{Ending, detached};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -18,9 +19,6 @@ use std::time::Duration;
 
 /// The watcher's command; internal.
 const WATCH: &str = "__step";
-
-/// The variable that marks the program and all its children as this job's.
-const JOB: &str = "AOPS_JOB";
 
 /// From SIGTERM at the time limit until SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@
 
 use crate::config::policy::{Gates, Level};
 use crate::config::workflow::{Gate, Step, Workflow};
-use crate::model::{agent::ours, phase::Phase};
+use crate::model::{agent::ours, phase::Phase, profile::Profile};
 use crate::run::state::{MOST_ROUNDS, intervention_id};
 use crate::session::state::Sandbox;
 use crate::text::template::quote;
@@ -60,6 +60,11 @@ impl PlannedStep {
             StepAction::Client { agent: Some(agent), .. } if ours(agent).is_none() => Some(agent),
             _ => None,
         }
+    }
+
+    /// How its commands are jailed: only a step that works or closes changes the tree.
+    pub fn profile(&self) -> Profile {
+        if self.sandbox == Sandbox::Open || self.closes { Profile::Work } else { Profile::Trial }
     }
 
     /// What runs, for a table: a command line, an agent, or `claude`.

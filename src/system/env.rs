@@ -58,6 +58,9 @@ pub struct Env {
 pub const RUN: &str = "AOPS_RUN";
 pub const RUN_KEY: &str = "AOPS_RUN_KEY";
 
+/// The variable that marks the program of a step and all its children; its value is the stem of the step's files.
+pub const JOB: &str = "AOPS_JOB";
+
 pub const MODE: &str = "AOPS_MODE";
 
 pub const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";

@@ -3,10 +3,13 @@
 //! Needs a kernel that allows user namespaces, as the docs say. `world` runs commands as the client does, `client` in the
 //! real one.
 
+mod cost;
 mod escape;
+mod everyday;
 mod fallback;
 mod ordinary;
 mod ourselves;
+mod places;
 mod world;
 
 use serde_json::json;

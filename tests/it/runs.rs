@@ -6,6 +6,7 @@ mod checks;
 mod forged;
 mod gc;
 mod intervention;
+mod jail;
 mod killed;
 mod killed_at_syscalls;
 mod limits;

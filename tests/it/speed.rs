@@ -37,7 +37,10 @@ fn counted(sandbox: &Sandbox, payload: &Value) -> Vec<String> {
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
     let text = fs::read_to_string(&trace).unwrap();
     // A debug build asks before each close whether the file is open; the one that ships does not.
-    let asked = |line: &&str| line.contains('(') && !line.contains("F_GETFD");
+    let asked = |line: &&str| {
+        let whole = line.contains('(') && !line.contains("<unfinished");
+        (whole || line.contains(" resumed>")) && !line.contains("F_GETFD")
+    };
     text.lines().filter(asked).map(str::to_owned).collect()
 }
 

@@ -33,8 +33,13 @@ fn string(text: &str, part: &JsonPart) -> Option<String> {
 
 /// The text in which the variable names us.
 pub fn with_prefix(text: &str, command: &str) -> Result<String, Unreadable> {
+    with_value(text, &shell_prefix(command))
+}
+
+/// The text in which the variable has this value. One that it replaces goes on being called.
+pub fn with_value(text: &str, value: &str) -> Result<String, Unreadable> {
     let root = check(text)?;
-    let value = shell_prefix(command);
+    let value = value.to_owned();
     let Some(env) = member(text, &root, "env") else {
         let all: Map<String, Value> = [(NAME.to_owned(), Value::String(value))].into_iter().collect();
         return Ok(edit::append(text, &root, &root, Some("env"), &all));

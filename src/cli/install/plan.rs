@@ -6,12 +6,12 @@
 use super::Level;
 use super::placing::{OwnText, Placing, SCRIPT_COMMAND};
 use super::receipt::{Edited, Placed, Receipt, back_up, quote_path};
-use crate::claude::settings::prefix::with_prefix;
+use crate::claude::settings::prefix::{self, with_prefix};
 use crate::claude::settings::{PROGRAM, StatusLine, Unreadable, register, status_line, unregister, with_status_line};
 use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
 use crate::config::problem::position;
-use crate::system::env::Env;
+use crate::system::env::{Env, names_us};
 use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;
 use crate::text::template::one_line;
@@ -153,6 +153,17 @@ fn add_prefix(env: &Env, level: Level, text: String, path: &Path, program: &str)
         return Ok(text);
     }
     with_prefix(&text, program).map_err(|error| unreadable(path, &error))
+}
+
+/// No settings of this person's own make the client start shell commands through us, and they could.
+pub fn is_unjailed(env: &Env) -> bool {
+    let jail = in_force::load(env, &env.cwd).map(|found| found.policy.jail.level);
+    let wanted = cfg!(target_os = "linux") && jail.is_ok_and(|level| level != JailLevel::Off);
+    let named = |level: Level| {
+        let text = read_settings(&level.path(env)).map(|(_, text)| text).unwrap_or_default();
+        prefix::found(&text).is_some_and(|value| names_us(&value))
+    };
+    wanted && !named(Level::User) && !named(Level::Local)
 }
 
 /// The program to register: this one, by its whole path.

@@ -47,7 +47,8 @@ impl Driver {
     ) -> Result<Self, Failure> {
         let folder = run_folder(&env, &run.run_id);
         make_all(&folder)?;
-        let kit = Kit::write(&env, &prepared.texts, &folder).map_err(|e| Failure::storage(folder.display(), e))?;
+        let kit = Kit::write(&env, &prepared.policy, &prepared.texts, &folder)
+            .map_err(|e| Failure::storage(folder.display(), e))?;
         let (approved, note, resumed, approval) = (None, None, false, None);
         Ok(Self { env, root, artifacts, run, prepared, folder, kit, approved, note, resumed, approval, _lock: lock })
     }

@@ -7,6 +7,7 @@
 use super::base::{Driver, random_hex};
 use super::judge::{Evidence, StepResult};
 use super::{Reporter, StepProgress};
+use crate::jail::{receipt, shell};
 use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
 use crate::run::attempt::{AttemptFact, Begun, Done, Trigger};
@@ -53,6 +54,7 @@ impl Driver {
         let files = JobFiles::of(&self.folder, &begun);
         let mut stream = Stream::of(files.file("out"));
         let (ending, interrupted) = self.wait(reporter, (index, &step.id), &files, &mut stream)?;
+        tell_vanished(reporter, &step.id, &files);
         let stderr = String::from_utf8_lossy(&std::fs::read(files.file("err")).unwrap_or_default()).into_owned();
         let session = is_client.then(|| self.session()).flatten();
         let (stderr, session, checks) = (stderr.as_str(), session.as_ref(), self.prepared.policy.checks.as_slice());
@@ -160,6 +162,15 @@ impl Driver {
     }
 }
 
+/// What the command of a step changed in a throwaway layer.
+fn tell_vanished(reporter: &mut dyn Reporter, id: &str, files: &JobFiles) {
+    let receipt = files.file(shell::STEP_RECEIPT);
+    let proof = receipt.exists().then(|| receipt::take_at(&receipt, true)).flatten();
+    if let Some(proof) = proof.filter(|proof| !proof.vanished.is_empty()) {
+        reporter.thrown_away(id, &proof.vanished);
+    }
+}
+
 fn no_checkpoint(failure: &Failure) -> StepResult {
     StepResult::Blocked(format!("no checkpoint could be taken: {failure}"))
 }
@@ -218,8 +229,9 @@ impl Driver {
         let timeout_ms = self.run.step_timeout_ms;
         let folder = self.root.clone();
         if let StepAction::Run(line) = &step.does {
-            let args = vec!["-c".to_owned(), line.clone()];
-            return Ok(Job { args, folder, program: PathBuf::from("/bin/sh"), timeout_ms });
+            let args = vec![shell::STEP.to_owned(), step.profile().name().to_owned(), line.clone()];
+            let program = self.env.program().map_err(|e| Failure::storage("our own program", e))?;
+            return Ok(Job { args, folder, program, timeout_ms });
         }
         let approved = self.approved.take();
         self.enter_step(step, key, approved.clone())?;

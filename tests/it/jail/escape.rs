@@ -50,6 +50,14 @@ const ATTEMPTS: &[(&str, &str)] = &[
         unshare -Urm sh -c \"umount -R $L; echo x > $L/ledger.jsonl\"",
     ),
     (
+        "a root of its own",
+        "for f in $HOME $PWD; do unshare -Urm sh -c \"mount --rbind $f $f && cd $f && exec perl -e '\
+        my (\\$pivot, \\$umount) = \\`uname -m\\` =~ /aarch64/ ? (41, 39) : (155, 166); my \\$here = q(.); \
+        syscall(\\$pivot, \\$here, \\$here) == 0 or exit 9; syscall(\\$umount, \\$here, 2) == 0 or exit 9; chdir q(/); \
+        rename q(.claude), q(c2); rename q(.config), q(c3); rename q(.aops), q(c4); \
+        mkdir q(.claude); open my \\$f, q(>), q(.claude/settings.json) and print \\$f q(x)'\" || exit 98; done",
+    ),
+    (
         "undoing mounts",
         "umount $S; umount -l $S; umount -R $HOME/.claude; mount -o remount,rw,bind $S $S; mount -o remount,rw /; echo x > $S",
     ),
@@ -135,10 +143,19 @@ fn what_is_not_protected_can_be_changed() {
     let session = world.prompted();
     session.inner.hydrate("minor-edit", "new");
     world.sandbox.put("run.sh", "set -e; echo b > .claude/commands/a.md; echo c > .claude/commands/c.md; echo d > $HOME/d; \
-        echo e > $TMPDIR/e; mkdir -p $HOME/.claude/skills/x; echo f > $HOME/.claude/skills/x/f; mv $HOME/d d; ln d e; mv d f\n");
+        echo e > $TMPDIR/e; mkdir -p $HOME/.claude/skills/x; echo f > $HOME/.claude/skills/x/f; mv $HOME/d d; ln d e; mv d f; \
+        mkdir -p $HOME/.cache; ln f $HOME/.cache/f; ln $HOME/.cache/f g; python3 -c 'import os; os.rename(\"g\", os.environ[\"HOME\"] + \"/.cache/g\")'\n");
     let ran = session.ran("sh run.sh");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
-    for file in ["project/.claude/commands/c.md", "project/e", "project/f", "tmp/e", "home/.claude/skills/x/f"] {
+    for file in [
+        "project/.claude/commands/c.md",
+        "project/e",
+        "project/f",
+        "tmp/e",
+        "home/.claude/skills/x/f",
+        "home/.cache/f",
+        "home/.cache/g",
+    ] {
         assert!(world.project().parent().unwrap().join(file).exists(), "{file}");
     }
 }

@@ -97,14 +97,29 @@ impl Jailed {
         JailedSession { inner, world: self }
     }
 
+    /// The folder that holds project, home and temporary folder.
+    pub(super) fn root(&self) -> PathBuf {
+        self.project().parent().unwrap().to_owned()
+    }
+
     /// The program around a command, as the client calls it.
-    #[expect(clippy::disallowed_methods, reason = "assert_cmd keeps no process group and no signal")]
     pub(super) fn command(&self, line: &str, variables: &[(&str, &str)]) -> Command {
-        let mut command = Command::new(BINARY);
-        command.args(["--shell", line]).env_clear().envs(self.sandbox.environment()).current_dir(self.project());
-        command.env("CLAUDECODE", "1").env("AI_AGENT", "claude-code_2-1-325_agent");
+        let mut command = self.started([BINARY, "--shell", line]);
         command.env("CLAUDE_CODE_MESSAGING_SOCKET", "/nowhere").env("CLAUDE_CODE_MESSAGING_TOKEN", "secret");
-        command.envs(variables.iter().copied()).stdin(Stdio::null());
+        command.envs(variables.iter().copied());
+        command
+    }
+
+    /// What the client would start without us.
+    pub(super) fn bare(&self, line: &str) -> Ran {
+        Ran::of(&self.started(["/bin/bash", "-c", line]).output().unwrap())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "assert_cmd keeps no process group and no signal")]
+    fn started(&self, words: [&str; 3]) -> Command {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env_clear().envs(self.sandbox.environment()).current_dir(self.project());
+        command.env("CLAUDECODE", "1").env("AI_AGENT", "claude-code_2-1-325_agent").stdin(Stdio::null());
         command
     }
 

@@ -1,6 +1,6 @@
 //! A chain of steps to its end, good or bad; pauses and decisions.
 
-use super::world::{World, agent, bash, proceed, verdict};
+use super::world::{CONFIG, World, agent, bash, proceed, verdict};
 use crate::model::{Model, Turn};
 use serde_json::json;
 use std::fs;
@@ -224,6 +224,8 @@ fn a_changed_policy_ends_the_run() {
     let change = "  - {id: change, name: Change, description: c, run: 'echo \"# more\" >> \"$HOME/.config/aops/AXIOMS.md\"; echo change >> effects'}\n  - {id: later, name: Later, description: l, run: echo later >> effects}\n";
     let model = asking();
     let world = World::with(&model, &[("change", change), ("asking", ASKING)]);
+    // In the jail the command could not write there.
+    world.configure(&format!("{CONFIG}[jail]\nlevel = \"off\"\n"));
     world.run("change").blocked("POLICY_CHANGED_MID_RUN");
     assert_eq!(world.effects(), ["change"]);
     world.commit();
