@@ -3,18 +3,27 @@
 //! Invariant: a rule that asks refuses where no person can answer; of several rules the strictest counts. Way out: what the
 //! rule says to do instead, a person who runs the command, or a person who switches that rule.
 
-use super::Context;
-use crate::config::policy::DangerLevel;
+use super::{CallContext, Context, level};
+use crate::config::policy::{DangerLevel, Level};
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::text::template::{Phrase, one_line};
-use crate::tool::danger::Danger;
+use crate::tool::danger::{Danger, Rule};
 
 const GATE: &str = "danger";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     let (Some(_), Some(seen)) = (event.asked_call(), context.call.as_ref()) else { return Verdict::pass() };
+    let Some((level, danger)) = worst(session, seen) else { return Verdict::pass() };
+    let asks = level == DangerLevel::Ask && (context.attended || context.defers);
+    let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
+    let phrase = Some(Phrase::new("refusals/danger.md", values(danger)));
+    Verdict { ruling, gate: GATE, phrase, ..Verdict::pass() }
+}
+
+/// Of the rules that are on and found something, the strictest, then the gravest.
+fn worst<'c>(session: &Session, seen: &'c CallContext) -> Option<(DangerLevel, &'c Danger)> {
     let policy = session.policy();
     let mut worst: Option<(DangerLevel, &Danger)> = None;
     for danger in &seen.dangers {
@@ -25,16 +34,27 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
             worst = Some((level, danger));
         }
     }
-    let Some((level, danger)) = worst else { return Verdict::pass() };
-    let asks = level == DangerLevel::Ask && (context.attended || context.defers);
-    let ruling = if asks { Ruling::Ask } else { Ruling::Deny };
+    worst
+}
+
+fn values(danger: &Danger) -> Vec<(&'static str, String)> {
     let rule = danger.rule;
-    let values = vec![
+    vec![
         ("rule", rule.id().to_owned()),
         ("severity", rule.severity.word().to_owned()),
         ("what", one_line(&danger.what, 120).replace('`', "'")),
         ("reason", rule.reason.to_owned()),
         ("instead", rule.instead.to_owned()),
-    ];
-    Verdict { ruling, gate: GATE, phrase: Some(Phrase::new("refusals/danger.md", values)), ..Verdict::pass() }
+    ]
+}
+
+/// The words of a rule for a call that another gate refuses as well, if they say more than that gate's own.
+pub fn words(
+    session: &Session,
+    seen: &CallContext,
+    says_more: impl Fn(&Rule) -> bool,
+) -> Option<Vec<(&'static str, String)>> {
+    let (_, danger) = worst(session, seen)?;
+    let held = level(session.policy(), GATE) == Level::Enforce;
+    (held && says_more(danger.rule)).then(|| values(danger))
 }

@@ -46,7 +46,7 @@ fn refused_path(protected: &Protected, targets: &Targets) -> Option<String> {
     let path = clip(&target.path.lossy());
     let (is, does) = match target.act {
         Act::Write => ("is", "write"),
-        Act::Whole => ("is or holds", "change or remove"),
+        Act::Whole | Act::Sweep => ("is or holds", "change or remove"),
         Act::Into => ("is", "unpack into"),
         Act::Merge | Act::Become => ("is or holds", "put a whole folder into"),
         Act::Copy => ("is", "copy"),

@@ -49,7 +49,7 @@ fn before(session: &Session, call: &ToolCall, context: &Context) -> Verdict {
         Some(program) if !is_alone(context) => Verdict::deny(
             GATE,
             format!(
-                "`{program}` cannot run inside the jail, and the rest of this line must\nhint: run `{program} …` as a line of its own"
+                "`{program}` cannot run inside the jail, and the rest of this line must\nhint: run `{program} …` as a line of its own, or beside nothing but commands that read"
             ),
         ),
         _ => Verdict::pass(),

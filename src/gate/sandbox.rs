@@ -4,7 +4,7 @@
 //! for can be done while it is shut. Way out: each refusal names the agent to start.
 
 use super::report::wait_for;
-use super::{CallContext, Context, Evidence, is_waived, jail, level, owed};
+use super::{CallContext, Context, Evidence, danger, is_waived, jail, level, owed};
 use crate::config::policy::Level;
 use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
@@ -43,10 +43,7 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
         return Verdict::pass();
     }
     if let Some(words) = outgrown(session, seen).filter(|_| context.stage.is_none()) {
-        let end = ("at_the_end", owed::announce(session.policy(), context));
-        let (plan, review) = (("agent", context.agent("prompt-hydrator")), ("critic", context.agent("critic")));
-        let values = vec![("why", words), plan, review, end];
-        return Verdict::refuse(GATE, Phrase::new("refusals/outgrown.md", values));
+        return Verdict::refuse(GATE, refuse_outgrown(words, session, seen, context));
     }
     if !shut {
         return if context.stage.is_none() && unreviewed(session) {
@@ -102,6 +99,16 @@ pub fn outgrown(session: &Session, seen: &CallContext) -> Option<String> {
     }
     let grown = seen.grows.clone().map(|file| progress.grown.with(file));
     grown.and_then(|growth| session.weigh(&growth)).or_else(|| progress.outgrown.clone())
+}
+
+fn refuse_outgrown(why: String, session: &Session, seen: &CallContext, context: &Context) -> Phrase {
+    let plan = ("agent", context.agent("prompt-hydrator"));
+    if let Some(mut values) = danger::words(session, seen, |_| seen.outside.is_some()) {
+        values.push(plan);
+        return Phrase::new("refusals/danger-plan.md", values);
+    }
+    let end = ("at_the_end", owed::announce(session.policy(), context));
+    Phrase::new("refusals/outgrown.md", vec![("why", why), plan, ("critic", context.agent("critic")), end])
 }
 
 /// The workflow wants a review, the critic gate only warns, and there was no review.

@@ -1,7 +1,10 @@
 mod authority;
 mod checks;
+mod closing;
 mod danger;
 mod jail;
+mod observed;
+mod recorded;
 mod run;
 mod speech;
 mod stop;
@@ -14,11 +17,13 @@ use crate::config::policy::{Check, Rule};
 use crate::model::call::{CallKey, CallState, Effect, ToolCall, ToolResult};
 use crate::model::event::EventKind;
 use crate::model::phase::Phase;
+use crate::model::verdict::Debt;
 use crate::model::worktree::Worktree;
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Checked;
 use crate::session::prompt::Prompt;
 use crate::session::state::{LastRun, OpenCall, RunStep, Sandbox, Started, Task};
+use crate::text::template::Phrase;
 use crate::tool::targets::{Hidden, Targets};
 use std::collections::BTreeMap;
 
@@ -133,6 +138,19 @@ fn watch() {
     reach.hidden.push(Hidden::Program("clear-block".into()));
     let reached = calls(CallContext { reach, ..CallContext::default() });
     refused(&working(), &call("Bash"), &reached, "guard", "clear-block");
+}
+
+/// What starts an agent that no hook sees is a person's to allow.
+#[test]
+fn watch_over_commands() {
+    let ground = aops_shell::syntax::Ground { cwd: "/p", home: "/h", variables: &[] };
+    let input = r#"{"command": "codex exec x"}"#;
+    let line = crate::tool::targets::line("Bash", input, &ground);
+    let reach = crate::tool::targets::of("Bash", input, line.as_ref(), &ground);
+    let context = calls(CallContext { effect: Effect::Write, reach, ..CallContext::default() });
+    refused(&working(), &call("Bash"), &context, "guard", "starts another agent");
+    let attended = Context { attended: true, ..context };
+    assert_eq!(said(&working(), &call("Bash"), &attended).1, Ruling::Ask);
 }
 
 #[test]

@@ -3,19 +3,20 @@
 //! Reads what the context says the call reaches, or what the settings file now says; writes nothing. Invariant: reading is
 //! free. Way out: a person edits the file or runs the verb in a terminal of their own.
 
-use super::{CallContext, Context, EndContext, guard};
+use super::{CallContext, Context, EndContext, danger, guard};
 use crate::claude::disarm;
 use crate::model::event::{Event, EventKind};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
 use crate::session::prompt::Prompt;
-use crate::text::template::one_line;
+use crate::text::template::{Phrase, one_line};
+use crate::tool::danger::{Rule, Severity};
 
 const GATE: &str = "guard";
 
 pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
     match (event.kind, &context.call) {
-        (_, Some(call)) => judge_call(call, context),
+        (_, Some(call)) => judge_call(session, call, context),
         (EventKind::UserPromptSubmit, _) => unproven_prompt(context),
         (EventKind::SubagentStart, _) => unproven_agent(event, context),
         (EventKind::ConfigChange, _) => config_change(session, event, context),
@@ -25,7 +26,18 @@ pub fn judge(session: &Session, event: &Event, context: &Context) -> Verdict {
 }
 
 /// What only a person may do is refused; what brings programs that no hook of ours sees is theirs to allow.
-fn judge_call(call: &CallContext, context: &Context) -> Verdict {
+fn judge_call(session: &Session, call: &CallContext, context: &Context) -> Verdict {
+    let said = judge_reach(call, context);
+    match danger::words(session, call, breaks_more).filter(|_| said.ruling != Ruling::Pass) {
+        Some(words) => {
+            let phrase = Some(Phrase::new("refusals/danger-guard.md", words));
+            Verdict { phrase, reason: String::new(), ..said }
+        }
+        None => said,
+    }
+}
+
+fn judge_reach(call: &CallContext, context: &Context) -> Verdict {
     let said = guard::judge(&call.protected, &call.reach);
     if said.ruling == Ruling::Deny {
         return said;
@@ -39,6 +51,11 @@ fn judge_call(call: &CallContext, context: &Context) -> Verdict {
     }
     let reason = format!("{words}\nhint: allow it only if you know what it brings");
     Verdict { ruling: Ruling::Ask, ..Verdict::deny(GATE, reason) }
+}
+
+/// What this rule finds breaks more than what guards the session: `rm -rf /`.
+fn breaks_more(rule: &Rule) -> bool {
+    rule.severity == Severity::Critical || matches!(rule.id(), "kill-all" | "system-write")
 }
 
 /// A prompt that claims what only a person may claim is passed as any other, and the user is told why.

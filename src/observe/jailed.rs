@@ -20,9 +20,10 @@ use crate::system::files::make_all;
 use crate::text::json;
 use crate::text::template::one_line;
 use crate::tool::effect::{CallSetting, line_setting};
-use aops_shell::class::is_only_unknown;
+use aops_shell::class::{class, is_only_unknown};
+use aops_shell::commands::program;
 use aops_shell::outside::outside;
-use aops_shell::syntax::Line;
+use aops_shell::syntax::{Line, cut};
 use std::path::{Path, PathBuf};
 
 /// Programs that need rights or ids which a jail does not have.
@@ -78,7 +79,8 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     (Some(state), told)
 }
 
-/// Whether a line is not known to change anything, and a program in it that cannot be jailed, with whether it is alone.
+/// Whether a line is not known to change anything, and a program in it that cannot be jailed, with whether the line has
+/// nothing beside such programs but commands that are known to read.
 pub fn look(
     session: &Session,
     call: &ToolCall,
@@ -94,26 +96,36 @@ pub fn look(
     let without = &session.policy().jail.without;
     let leaves = |word: &String| {
         let name = word.rsplit('/').next().unwrap_or(word);
-        OUTSIDE.contains(&name) || without.iter().any(|known| known == name)
+        // A script of such a name elsewhere is held as any other.
+        program(word, around.ground.home).is_some_and(|name| OUTSIDE.contains(&name))
+            || without.iter().any(|known| known == name)
     };
     let unjailed = programs.iter().find(|word| leaves(word)).cloned();
-    let alone = unjailed.is_some() && programs.len() == 1 && is_simple(&line.text);
+    let setting = line_setting(around);
+    let reads = |part: &str| class(&cut(part, &setting.ground), &setting).effect == Effect::Read;
+    let leads = |part: &str| part.split_whitespace().find(assigns).is_some_and(|word| leaves(&word.to_owned()));
+    let apart = |part: &str| leads(part) || reads(part);
+    let alone = unjailed.is_some() && is_followed(&line.text) && commands(&line.text).all(apart);
     (unknown, unjailed, alone)
 }
 
-/// The first word of each command, as far as the text alone says it.
-fn first_words(text: &str) -> Vec<String> {
-    let parts = text.split(|c: char| ";|&\n(){}`".contains(c));
-    let assigns = |word: &&str| !word.contains('=');
-    parts
-        .filter_map(|part| part.split_whitespace().find(assigns))
-        .map(|word| word.trim_matches(['"', '\'']).to_owned())
-        .collect()
+/// The commands of a line, as far as the text alone says it. One that a quote hides may be cut too often, none too seldom.
+fn commands(text: &str) -> impl Iterator<Item = &str> {
+    text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`']).filter(|part| !part.trim().is_empty())
 }
 
-/// One command without anything that could start another one outside of the jail, or write a file there.
-fn is_simple(text: &str) -> bool {
-    !text.trim().contains([';', '|', '&', '\n', '(', ')', '{', '}', '`', '<', '>', '$'])
+fn assigns(word: &&str) -> bool {
+    !word.contains('=')
+}
+
+fn first_words(text: &str) -> Vec<String> {
+    let firsts = commands(text).filter_map(|part| part.split_whitespace().find(assigns));
+    firsts.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect()
+}
+
+/// Nothing in it starts another command, or writes a file, out of sight of `commands`.
+fn is_followed(text: &str) -> bool {
+    !text.contains(['(', ')', '{', '}', '`', '<', '>', '$', '\\'])
 }
 
 /// The proof of a command that ended, and whether it is missing. One that never ran needs none.

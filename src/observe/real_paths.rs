@@ -47,7 +47,8 @@ pub fn settle(reach: &mut Targets, protected: &mut Protected) {
     }
     // Whether a place exists matters only where its absence would acquit.
     let sweeps = |bits: &[Bit]| bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
-    let sweeping = reach.paths.iter().any(|target| target.act == Act::Whole || sweeps(&target.path.bits));
+    let whole = |act: Act| matches!(act, Act::Whole | Act::Sweep);
+    let sweeping = reach.paths.iter().any(|target| whole(target.act) || sweeps(&target.path.bits));
     if sweeping && guard::judge(protected, reach).ruling == Ruling::Deny {
         let places = protected.places().into_iter().map(|place| place.path);
         protected.standing = Some(places.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect());
@@ -265,6 +266,15 @@ mod tests {
             assert_eq!(world.bash(line), Ruling::Deny, "{line}");
         }
         assert_eq!(world.bash("find . -name '*.o' -delete"), Ruling::Pass);
+        // What git ignores stays, unless it is told otherwise.
+        fs::remove_dir(format!("{project}/.aops")).unwrap();
+        fs::create_dir_all(format!("{project}/.claude/checkpoints")).unwrap();
+        for line in ["git clean -fd", "git clean -fdq -e x", "git clean -f ."] {
+            assert_eq!(world.bash(line), Ruling::Pass, "{line}");
+        }
+        for line in ["git clean -fdx", "git clean -fX", "git clean -fd .claude", "rm -rf ."] {
+            assert_eq!(world.bash(line), Ruling::Deny, "{line}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Reads the call alone. Invariant: a tool that names no file and runs no line costs one look at its name; what a field's
 //! name says is prose is not read.
 
-pub use aops_shell::danger::{Danger, Place, RULES, Rule, rule};
+pub use aops_shell::danger::{Danger, Place, RULES, Rule, Severity, rule};
 
 use super::input::{self, InputFields};
 use super::table::{ToolTouches, tool as known};
@@ -25,9 +25,9 @@ pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Vec<
             let line = input::command(input).filter(|line| powershell_destroys(line));
             line.map(|line| found("windows-delete", line.chars().take(120).collect())).unwrap_or_default()
         }
-        ToolTouches::File => named(input, false, is_planned),
-        _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(input, tool == "Grep", |_| false),
-        ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => strings(input, &place),
+        ToolTouches::File => named(tool, input, is_planned),
+        _ if matches!(tool, "Read" | "Grep" | "NotebookRead") => named(tool, input, |_| false),
+        ToolTouches::Strings(_) | ToolTouches::Nothing if tool.starts_with("mcp__") => strings(tool, input, &place),
         _ => Vec::new(),
     }
 }
@@ -43,11 +43,11 @@ fn is_planned(path: &str) -> bool {
 }
 
 /// The file that a tool of the client reads or changes; a search may also name it by a pattern.
-fn named(input: &str, searches: bool, is_free: impl Fn(&str) -> bool) -> Vec<Danger> {
+fn named(tool: &str, input: &str, is_free: impl Fn(&str) -> bool) -> Vec<Danger> {
     let Some(fields) = InputFields::read(input) else { return Vec::new() };
-    let glob = fields.glob.as_deref().filter(|glob| searches && is_secret(glob)).map(str::to_owned);
+    let glob = fields.glob.as_deref().filter(|glob| tool == "Grep" && is_secret(glob)).map(str::to_owned);
     let path = fields.paths().find(|path| is_secret(path) && !is_free(path)).or(glob);
-    path.map(|path| found("secret-file", path)).unwrap_or_default()
+    path.map(|path| found("secret-file", format!("{tool} {path}"))).unwrap_or_default()
 }
 
 /// What a field of an unknown tool is, by its name.
@@ -70,7 +70,7 @@ fn field(key: &str) -> Field {
     }
 }
 
-fn strings(input: &str, place: &Place) -> Vec<Danger> {
+fn strings(tool: &str, input: &str, place: &Place) -> Vec<Danger> {
     let Ok(root) = serde_json::from_str::<Value>(input) else { return Vec::new() };
     let mut all: Vec<Danger> = Vec::new();
     let mut waiting = vec![(root, Field::Other)];
@@ -79,7 +79,7 @@ fn strings(input: &str, place: &Place) -> Vec<Danger> {
         looked += 1;
         let more = match value {
             _ if looked > STRINGS => return all,
-            Value::String(text) => one(&text, kind, place),
+            Value::String(text) => one(tool, &text, kind, place),
             Value::Array(items) => {
                 waiting.extend(items.into_iter().map(|item| (item, kind)));
                 continue;
@@ -95,12 +95,14 @@ fn strings(input: &str, place: &Place) -> Vec<Danger> {
     all
 }
 
-fn one(text: &str, kind: Field, place: &Place) -> Vec<Danger> {
+fn one(tool: &str, text: &str, kind: Field, place: &Place) -> Vec<Danger> {
     let shown = || text.chars().take(120).collect::<String>();
     match kind {
         Field::Line => dangers(&cut(text, &Ground { cwd: place.cwd, home: place.home, variables: &[] }), place),
         Field::Query if destroys(text) => found("sql-destroy", shown()),
-        Field::Other if !text.contains(char::is_whitespace) && is_secret(path(text)) => found("secret-file", shown()),
+        Field::Other if !text.contains(char::is_whitespace) && is_secret(path(text)) => {
+            found("secret-file", format!("{tool} {}", shown()))
+        }
         _ => Vec::new(),
     }
 }

@@ -29,7 +29,12 @@ fn asks(answer: &Answer, words: &[&str]) {
 fn it_is_asked_where_a_person_is_there_and_refused_otherwise() {
     let sandbox = guarding("");
     let session = begun(&sandbox);
-    session.ask_bash("git reset --hard").refused(&["git-discard", "git stash", "! command", "[danger] git-discard"]);
+    session.ask_bash("git reset --hard").refused(&[
+        "git-discard",
+        "git stash push",
+        "! command",
+        "[danger] git-discard",
+    ]);
     let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
     let session = begun(&attended);
     asks(&session.ask_bash("git reset --hard"), &["git-discard", "throws away"]);
@@ -58,7 +63,76 @@ fn the_switch_that_a_refusal_names_works() {
     // And what it says to do instead passes.
     session.ask_bash("git push --force-with-lease").silent();
     session.ask_bash("git clean -n").silent();
-    session.ask_bash("git stash").silent();
+    session.ask_bash("git stash push a.txt").silent();
+    session.ask_bash("git branch -d topic").silent();
+}
+
+/// The guard holds what guards us; where far more would go, that is what is said.
+#[test]
+fn a_grave_rule_speaks_for_the_guard() {
+    for (attended, mode) in [("1", "guard"), ("0", "loop")] {
+        let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", attended);
+        sandbox.configure(&format!("tracker.command = \"none\"\nmode.level = \"{mode}\"\n"));
+        let session = begun(&sandbox);
+        for (line, rule) in [
+            ("rm -rf /", "rm-system"),
+            ("rm -rf ~", "rm-system"),
+            ("find / -delete", "rm-system"),
+            ("kill -9 -1", "kill-all"),
+        ] {
+            session.ask_bash(line).refused(&[
+                &format!("danger rule `{rule}`"),
+                "the guard holds that as well",
+                "! command",
+            ]);
+        }
+        sandbox.person(&["why"]).said(&["`guard` refused", "kill-all", "end a process that you started"]);
+        assert_eq!(sandbox.person(&["insights", "--json"]).json()["gates"], json!({"guard": 4}));
+        session.ask_bash("rm -rf .claude").refused(&["holds settings of ours"]);
+    }
+    let words = ["danger rule `system-write`", "the guard holds that as well"];
+    begun(&guarding("")).ask_bash("rm /usr/bin/env").refused(&words);
+    let attended = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    asks(&begun(&attended).ask_bash("rm /usr/bin/env"), &words);
+}
+
+#[test]
+fn what_acts_outside_is_dangerous_first_and_needs_a_plan_then() {
+    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    sandbox.configure("tracker.command = \"none\"\nmode.level = \"loop\"\n");
+    let session = begun(&sandbox);
+    for (line, rule, instead) in [
+        ("git push --force", "git-force-push", "--force-with-lease"),
+        ("terraform destroy", "infra-destroy", "run the plan"),
+        ("npm publish", "publish-package", "--dry-run"),
+        ("kubectl delete ns prod", "cluster-delete", "--dry-run=client"),
+    ] {
+        session.ask_bash(line).refused(&[rule, instead, "needs a plan as well", "prompt-hydrator"]);
+    }
+    session.ask_bash("gh pr create").refused(&["outgrown a small edit"]);
+}
+
+/// Checkpoints are ignored by git: sweeping loses none.
+#[test]
+fn git_clean_is_asked_about_and_not_guarded() {
+    let sandbox = guarding("").with("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    let session = begun(&sandbox);
+    std::fs::create_dir_all(sandbox.project().join(".claude/checkpoints")).unwrap();
+    asks(&session.ask_bash("git clean -fd"), &["git-clean", "git clean -n"]);
+    session.ask_bash("git clean -fdx").refused(&["checkpoints"]);
+    session.ask_bash("git config --global alias.st status").silent();
+}
+
+/// Switching a rule off does not open what the guard holds.
+#[test]
+fn the_guard_holds_what_a_rule_no_longer_does() {
+    let off = "[danger]\nstartup-write = \"off\"\ngit-internals = \"off\"\nrm-system = \"off\"\nkill-all = \"off\"\n";
+    let sandbox = guarding(off);
+    let session = begun(&sandbox);
+    session.ask_bash("echo x >> ~/.bashrc").refused(&["what each shell runs"]);
+    session.ask_bash("cp a .git/hooks/pre-commit").refused(&["a hook or the configuration of git"]);
+    session.ask_bash("rm -rf ~").refused(&["is or holds"]);
+    session.ask_bash("kill -9 -1").refused(&["for a person"]);
 }
 
 #[test]
@@ -92,6 +166,9 @@ fn secret_files_count_for_every_tool() {
         ("mcp__shell__run", json!({"command": "cat .env"})),
     ] {
         asked(tool, input.clone()).refused(&["secret-file", ".env.example"]);
+        if !input.to_string().contains("command") {
+            asked(tool, input).refused(&[&format!("`{tool} "), "reads, copies or changes"]);
+        }
     }
     asked("mcp__shell__run", json!({"command": "git reset --hard"})).refused(&["git-discard"]);
     asked("mcp__db__query", json!({"sql": "DROP TABLE users"})).refused(&["sql-destroy"]);

@@ -7,6 +7,7 @@ mod cost;
 mod escape;
 mod everyday;
 mod fallback;
+mod links;
 mod ordinary;
 mod ourselves;
 mod places;
@@ -154,6 +155,29 @@ fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
     let ran = session.ran("env");
     assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "none"), "{ran:?}");
     assert!(!ran.out.contains("MESSAGING"), "{ran:?}");
+    // Beside commands that are known to read.
+    fs::create_dir(world.sandbox.project().join("sub")).unwrap();
+    for line in ["env | grep -c PATH", "cd sub && env pwd", "env true && env true; ls -a | wc -l"] {
+        let ran = session.ran(line);
+        assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "none"), "{line}: {ran:?}");
+    }
+    for line in [
+        "env && touch x",
+        "env > x",
+        "ls $(env)",
+        "PATH=. ls; env",
+        "ls && env | tee x",
+        "echo 'a; env' && make",
+        "sort a \\; ls -o x; env",
+        "env; if true; then make; fi",
+        "env | sh",
+    ] {
+        session.inner.ask_bash(line).refused(&["cannot run inside the jail"]);
+    }
+    // A script of the project is held, whatever it is called.
+    world.sandbox.put("sudo", "#!/bin/sh\n");
+    let ran = session.ran("sh ./sudo; ./sudo || true");
+    assert_eq!(ran.profile(), "work", "{ran:?}");
     // In a namespace of users `sudo` would have no effect.
     let outside = fs::read_link("/proc/self/ns/user").unwrap();
     assert_eq!(session.ran("env readlink /proc/self/ns/user").out.trim(), outside.to_str().unwrap());

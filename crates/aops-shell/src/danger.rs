@@ -136,7 +136,7 @@ impl Search<'_> {
     }
 
     fn add(&mut self, id: &'static str, simple: &Simple) {
-        let words: Vec<String> = simple.words.iter().take(8).map(crate::commands::shown).collect();
+        let words: Vec<String> = simple.words.iter().take(8).map(call::named).collect();
         self.add_what(id, words.join(" "));
     }
 

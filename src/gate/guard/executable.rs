@@ -60,7 +60,7 @@ fn of_path(protected: &Protected, path: &[Component], act: Act) -> Option<Execut
     let config = names(&protected.config);
     let in_config = path.len() > config.len() && config.iter().zip(path).all(|(name, part)| fits(part, name));
     let below = |at: usize| in_client_folder(&path[at..], at, act);
-    if let Some(found) = in_config.then(|| of_config(&path[config.len()..]).or_else(|| below(config.len()))).flatten() {
+    if let Some(found) = in_config.then(|| of_config(&path[config.len()]).or_else(|| below(config.len()))).flatten() {
         return Some(found);
     }
     let folders = path.iter().enumerate().filter(|(_, part)| is(part, ".claude"));
@@ -68,8 +68,7 @@ fn of_path(protected: &Protected, path: &[Component], act: Act) -> Option<Execut
 }
 
 /// Below the client's own folder.
-fn of_config(rest: &[Component]) -> Option<Executable> {
-    let first = rest.first()?;
+fn of_config(first: &Component) -> Option<Executable> {
     if named(first, "plugins") {
         return Some(Executable::Always(PLUGINS));
     }
@@ -93,7 +92,7 @@ fn in_client_folder(rest: &[Component], at: usize, act: Act) -> Option<Executabl
     match inner.last() {
         None => brings_whole.then_some(Executable::Text),
         // Taken away, it brings nothing.
-        Some(_) if act == Act::Whole => None,
+        Some(_) if matches!(act, Act::Whole | Act::Sweep) => None,
         Some(last) if brings_whole || unnamed(last) || is_text(last) => Some(Executable::Text),
         Some(_) => Some(Executable::Beside(at + 2)),
     }

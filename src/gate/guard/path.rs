@@ -213,7 +213,7 @@ fn by_name(path: &[Component], act: Act) -> Option<&'static str> {
         Some(CHECKPOINTS)
     } else if settings || managed || is(1, ".claude.json") || is(2, "managed-settings.d") {
         Some(SETTINGS)
-    } else if is(1, ".claude") && matches!(act, Act::Whole | Act::Into) {
+    } else if is(1, ".claude") && matches!(act, Act::Whole | Act::Sweep | Act::Into) {
         Some(FOLDER)
     } else if is(2, "agents")
         && (is(3, ".claude") || pattern::exact(last))
@@ -262,10 +262,12 @@ fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, na
         // The sessions' folder itself is Claude Code's; our folders in it have names of their own.
         Some(Below) if names.last().is_some_and(|name| name == "projects") => {
             let session = path.get(names.len() + 1).is_some_and(|part| !unnamed(part) && is_session(part));
-            session || act == Act::Whole && path.len() == names.len() + 1
+            session || matches!(act, Act::Whole | Act::Sweep) && path.len() == names.len() + 1
         }
         Some(Below) => place.tree,
         Some(Above) if act == Act::Whole => protected.stands(&place.path),
+        // Git ignores checkpoints: a line in `info/exclude` says so.
+        Some(Above) if act == Act::Sweep => place.what != CHECKPOINTS && protected.stands(&place.path),
         // The project's own places are too near to every copied folder; a check afterwards covers those.
         Some(Above) if act == Act::Merge && !place.in_project => true,
         Some(Above) if matches!(act, Act::Into | Act::Merge) => {

@@ -105,7 +105,23 @@ pub(super) fn sets_git_program(run: &CommandRun) -> bool {
             None => key == *known,
         })
     };
-    words[at + 1..].iter().any(|word| sets(word) || word == "--edit" || word == "-e")
+    let rest = &words[at + 1..];
+    rest.iter().enumerate().any(|(n, word)| {
+        sets(word) && !(word.starts_with("alias.") && names_verb(&rest[n + 1..])) || word == "--edit" || word == "-e"
+    })
+}
+
+/// An alias for a verb of git's own that runs no program of anybody's.
+fn names_verb(value: &[String]) -> bool {
+    #[rustfmt::skip]
+    const PLAIN: [&str; 20] = [
+        "add", "blame", "branch", "checkout", "cherry-pick", "commit", "describe", "diff", "fetch", "log", "ls-files",
+        "merge", "pull", "push", "remote", "rev-parse", "show", "stash", "status", "switch",
+    ];
+    let [value] = value else { return false };
+    let runs = |word: &str| ["--exec", "--upload-pack", "--receive-pack"].iter().any(|option| word.starts_with(option));
+    let mut words = value.split_whitespace();
+    words.next().is_some_and(|verb| PLAIN.contains(&verb)) && !words.any(runs)
 }
 
 /// The command starts another agent's client, which no hook of ours sees.

@@ -86,6 +86,8 @@ fn checks_before_a_model_and_before_the_first_change() {
     let waiver = Waiver { gate: "checks".into(), reason: "r".into(), until_ms: 1 };
     lifted.memory.progress.waivers.push(waiver);
     assert!(wanted(&lifted, &prompt, &meaning(Prompt::Ordinary)).is_empty());
+    let saves = || calls(CallContext { effect: Effect::Write, saves: Some("/a".into()), ..CallContext::default() });
+    assert!(wanted(&lifted, &call("Write"), &saves()).is_empty());
     let failed = |outcome: &str, on| {
         let run =
             Checked { id: "c".into(), on, outcome: outcome.into(), ending: "exit 1".into(), ..Checked::default() };

@@ -14,6 +14,8 @@ pub enum Act {
     Write,
     /// It, and everything below it, is removed, moved or changed.
     Whole,
+    /// What git neither tracks nor ignores below it is removed.
+    Sweep,
     /// Files that the line does not name are put into this folder.
     Into,
     /// A folder's content, which the line does not name, is merged into this one.

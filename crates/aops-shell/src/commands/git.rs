@@ -191,7 +191,7 @@ fn written(command: &Invocation) -> Files {
     let verb = verb.lossy();
     let options = match verb.as_str() {
         "format-patch" | "archive" => "-o> --output>",
-        "clean" => "-n -e= --exclude= --dry-run",
+        "clean" => "-dfinqxX -e= --exclude= --dry-run --force --interactive --quiet",
         _ => "--output> --prefix= --directory= --cached",
     };
     let sorted = Invocation { arguments: rest, ..*command }.sort_by(&[options]);
@@ -227,7 +227,8 @@ fn written(command: &Invocation) -> Files {
     // `git checkout .` puts tracked files back; only a path that names more than the whole tree is ours to judge.
     let sweeping = verb == "clean" || verb == "rm" || verb == "mv";
     let narrow = paths.into_iter().filter(|path| sweeping || !(path.is(".") || path.is("./") || path.is(":/")));
-    all.extend(narrow.map(|path| (path, Act::Whole)));
+    let ignored = verb != "clean" || sorted.odd.is_some() || sorted.has(&["-x", "-X"]);
+    all.extend(narrow.map(|path| (path, if ignored { Act::Whole } else { Act::Sweep })));
     if let Some(folder) = tree.as_ref().filter(|_| filling) {
         all.push((folder.clone(), Act::Into));
     }

@@ -80,6 +80,17 @@ pub(super) fn code(word: &Word) -> String {
     word.bits.iter().map(|bit| bit.code()).collect()
 }
 
+/// A word for people: `$NAME` where a variable stands, if the line says which.
+pub(super) fn named(word: &Word) -> String {
+    let gaps = word.bits.iter().filter(|bit| **bit == Bit::Any).count();
+    let known = word.unknown.len() == gaps && word.unknown.iter().all(|name| !name.is_empty());
+    let mut text = word.lossy();
+    for name in word.unknown.iter().filter(|_| known) {
+        text = text.replacen('…', &format!("${name}"), 1);
+    }
+    crate::commands::shown(&Word::of(&text))
+}
+
 /// Only the running shell knows any of it.
 pub(super) fn is_unknown(word: &Word) -> bool {
     !word.bits.is_empty() && word.bits.iter().all(|bit| *bit == Bit::Any) && (word.said.is_none() || word.is_filtered())

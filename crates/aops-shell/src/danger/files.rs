@@ -37,14 +37,19 @@ fn behind_link(search: &Search, simple: &Simple, word: &Word) -> Spot {
 fn is_found(search: &Search, simple: &Simple, word: &Word) -> bool {
     let deep = |named: &Word| named.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
     let kept = |named: &Word| {
-        let last = named.last_part().lossy();
-        deep(named) && !GENERATED_FILES.contains(&last.as_str()) && !search.place.is_scratch(simple, named)
+        let spot = search.place.spot(simple, named);
+        deep(named) && !is_made_again(&named.last_part().lossy(), spot) && spot != Spot::Scratch
     };
     word.named.iter().any(kept)
 }
 
-/// Files that a tool makes again.
-const GENERATED_FILES: &[&str] = &["*.pyc", "*.pyo", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
+/// Files of this name are made again by a tool, or left over in the project by one.
+fn is_made_again(name: &str, spot: Spot) -> bool {
+    const GENERATED: &[&str] = &["*.pyc", "*.pyo", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
+    const LEFT_OVER: &[&str] = &["*.orig", "*.rej", "*.bak", "*.tmp", "*.log", "*.swp", "*~"];
+    let ours = matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source | Spot::Project);
+    GENERATED.contains(&name) || ours && LEFT_OVER.contains(&name)
+}
 
 /// The removal of single files: their number is known, but not what they are worth.
 pub(super) fn unlinked<'w>(search: &mut Search, simple: &Simple, words: impl IntoIterator<Item = &'w Word>) {
@@ -109,18 +114,22 @@ pub(super) fn find(search: &mut Search, call: &Call) {
         gravest = gravest.max(spot);
         scratch &= spot == Spot::Scratch;
     }
-    if scratch || only_generated(call) {
+    if scratch || only_made_again(call, gravest) {
         return;
     }
     search.add(if gravest == Spot::Root { "rm-system" } else { "find-delete" }, call.simple);
 }
 
-/// Every name that is looked for is a file that a tool makes again.
-fn only_generated(call: &Call) -> bool {
+/// Every alternative of the search asks for the name of a file that a tool makes again.
+fn only_made_again(call: &Call, spot: Spot) -> bool {
     let is_name = |pair: &[String]| matches!(pair[0].as_str(), "-name" | "-iname");
-    let mut names = call.texts.windows(2).filter(|pair| is_name(pair)).map(|pair| pair[1].as_str()).peekable();
     let plain = !call.texts.iter().any(|text| matches!(text.as_str(), "!" | "-not"));
-    plain && names.peek().is_some() && names.all(|name| GENERATED_FILES.contains(&name))
+    let mut ways = call.texts.split(|text| matches!(text.as_str(), "-o" | "-or" | ","));
+    plain
+        && ways.all(|way| {
+            let mut names = way.windows(2).filter(|pair| is_name(pair)).peekable();
+            names.peek().is_some() && names.all(|pair| is_made_again(&pair[1], spot))
+        })
 }
 
 pub(super) fn mv(search: &mut Search, call: &Call) {
@@ -175,7 +184,10 @@ pub(super) fn truncate(search: &mut Search, call: &Call) {
     }
     for (at, word) in call.operands() {
         let is_size = at > 0 && matches!(call.texts[at - 1].as_str(), "-s" | "--size" | "-r" | "--reference");
-        if !is_size {
+        let log = word.lossy().rsplit_once('.').is_some_and(|(_, end)| end == "log");
+        if !is_size && log && search.place.spot(call.simple, word) == Spot::Inside {
+            written(search, call.simple, word);
+        } else if !is_size {
             wiped(search, call, word);
         }
     }

@@ -134,15 +134,26 @@ fn checkout_discards(verb: &Verb) -> bool {
         return verb.has(&["-f", "--force"]);
     }
     let operands = verb.operands();
-    let dots = |word: &&str| matches!(*word, "." | "./" | "*" | ":/" | "./*");
+    let dots = |word: &str| matches!(word, "." | "*" | ":/");
     // `git checkout HEAD file`, `git checkout main src/x.rs`: a second operand is a path.
     let path = operands.len() > 1 && !verb.has(&["-b", "-B"]);
     let whole = verb.has(&["-f", "--force", "--pathspec-from-file", "-p", "--patch"]);
     verb.paths() > 0
-        || operands.iter().any(dots)
+        || operands.iter().any(|word| dots(word) || is_path(word))
         || path
         || whole && !verb.has(&["-p", "--patch"])
         || verb.has(&["--pathspec-from-file"])
+}
+
+/// `src/`, `./src`, `a.txt`: no branch or commit is spelled so. `v1.2.3` and `2.x` are.
+fn is_path(word: &str) -> bool {
+    let last = word.rsplit('/').next().unwrap_or_default();
+    let named = last.rsplit_once('.').is_some_and(|(stem, end)| {
+        let version = stem.trim_start_matches('v');
+        let numbered = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        !numbered && !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_alphabetic())
+    });
+    named || word.ends_with('/') || word.starts_with("./") || word.starts_with("../")
 }
 
 fn pushed(search: &mut Search, call: &Call, verb: &Verb) {

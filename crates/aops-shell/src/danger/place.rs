@@ -87,6 +87,13 @@ impl Place<'_> {
             let deep = word.bits.iter().filter(|bit| **bit == Bit::Char('/')).count();
             return if deep > 1 { Spot::Outside } else { Spot::Root };
         }
+        if word.places == 1 && word.bits.first() == Some(&Bit::Any) {
+            // `$(pwd)/dist`: below this folder, or below the root of the project that it is in.
+            let inside = |root: &&str| below(&folder.lossy(), root).is_some();
+            let roots = [Some(folder.clone()), self.project.filter(inside).map(Word::of)];
+            let under = |root: &Word| Word { bits: [&root.bits, &word.bits[1..]].concat(), ..Word::default() };
+            return roots.iter().flatten().map(|root| self.from(folder, &under(root))).max().unwrap_or(Spot::Unknown);
+        }
         let path = word.from_folder(folder);
         match path.bits.iter().position(|bit| *bit == Bit::Any) {
             Some(at) => self.partly(word, &path, at),

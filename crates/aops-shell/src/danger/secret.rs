@@ -75,7 +75,7 @@ pub fn is_secret(path: &str) -> bool {
 
 /// A file of settings whose name says what it holds: `gcp-credentials.json`, `secrets.properties`, `id_rsa.bak`.
 fn tells(stem: &str, kind: &str) -> bool {
-    const SETTINGS: &[&str] = &["json", "yml", "yaml", "toml", "ini", "properties", "cfg", "conf", "csv", "enc"];
+    const SETTINGS: &[&str] = &["json", "yml", "yaml", "toml", "ini", "properties", "cfg", "conf", "csv"];
     const HOLDS: &[&str] =
         &["credentials", "service-account", "service_account", "serviceaccount", "adminsdk", "client_secret"];
     let parts = || stem.split(['.', '-', '_']);
@@ -213,11 +213,14 @@ pub(super) fn arriving(search: &mut Search, simple: &Simple, name: &str) {
     }
 }
 
-/// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`
+/// `TOKEN`, `AWS_SECRET_ACCESS_KEY`, `DB_PASSWORD`; `TOKEN_NAME` and `SECRET_FILE` say where one is.
 pub(super) fn is_secret_name(name: &str) -> bool {
     const WORDS: &[&str] =
         &["SECRET", "TOKEN", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIAL", "CREDENTIALS", "PRIVATE", "PASS"];
     let upper = name.to_uppercase();
+    if ["_NAME", "_FILE", "_PATH"].iter().any(|end| upper.ends_with(end)) {
+        return false;
+    }
     let mut parts = upper.split('_');
     let key = upper.ends_with("_KEY") && !upper.contains("PUBLIC");
     key || parts.any(|part| WORDS.contains(&part))

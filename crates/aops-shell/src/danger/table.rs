@@ -4,10 +4,10 @@
 pub(super) static FORMS: &[(&str, &[&str], &[&str])] = &[
     // Containers.
     ("container-wipe", &["docker", "podman", "nerdctl"], &[
-        "system prune|reset", "volume rm|remove|prune", "container|image|network|builder|pod|buildx|artifact prune",
+        "system prune|reset", "volume rm|remove|prune", "container|network|pod|artifact prune", "image|builder|buildx prune +-a|--all",
         "image|container rm|remove +-f|--force", "rm +-f|--force|-v|--volumes", "rmi +-f|--force", "swarm leave +-f|--force",
         "stack|service|secret|config|context rm|remove", "compose down +-v|--volumes|--rmi", "compose rm +-f|--force|-v|-s",
-        "machine rm|reset", "pod rm +-f|--force", "buildx rm|prune", "manifest rm", "plugin rm|disable", "checkpoint rm",
+        "machine rm|reset", "pod rm +-f|--force", "buildx rm", "manifest rm", "plugin rm|disable", "checkpoint rm",
         "node rm",
     ]),
     ("container-wipe", &["docker-compose", "podman-compose"], &["down +-v|--volumes|--rmi", "rm +-f|--force|-v|-s"]),

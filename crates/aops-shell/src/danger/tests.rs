@@ -34,6 +34,28 @@ fn every_example_is_found_by_its_rule_and_no_counter_example_by_any() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What a hint says to do is not asked about again, and is no look that unlocks nothing.
+#[test]
+fn every_hint_can_be_followed() {
+    for rule in RULES {
+        for line in rule.instead.split('`').skip(1).step_by(2) {
+            assert_eq!(found(line), Vec::<&str>::new(), "{}: `{line}`", rule.id());
+        }
+        assert!(!rule.instead.contains("first") && !rule.instead.contains("ask the user"), "{}", rule.instead);
+    }
+}
+
+#[test]
+fn a_find_names_the_variables_of_its_line() {
+    let said = |text: &str| {
+        let line = cut(text, &Ground { cwd: HERE.cwd, home: HERE.home, variables: &[] });
+        dangers(&line, &HERE).into_iter().map(|danger| danger.what).collect::<Vec<_>>()
+    };
+    assert_eq!(said("echo \"$GITHUB_TOKEN\""), ["echo $GITHUB_TOKEN"]);
+    assert_eq!(said("rm -rf $a/$b"), ["rm -rf $a/$b"]);
+    assert_eq!(said("rm -rf $(ls)/$b"), ["rm -rf …/…"]);
+}
+
 #[test]
 fn ids_are_plain_and_each_is_there_once() {
     for (at, rule) in RULES.iter().enumerate() {

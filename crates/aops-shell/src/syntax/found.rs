@@ -129,12 +129,14 @@ pub(super) enum Prints {
     Numbers,
     /// Names of commits or other plain words, one in each line, none of which begins with a dash.
     Commits,
+    /// The folder that it runs in, or the root of the repository.
+    Place,
     Anything,
 }
 
 /// Programs whose output is believed: a function of such a name would print something else.
-pub(super) const BELIEVED: [&str; 12] =
-    ["date", "echo", "git", "grep", "hostname", "id", "nproc", "seq", "stat", "uname", "wc", "whoami"];
+pub(super) const BELIEVED: [&str; 13] =
+    ["date", "echo", "git", "grep", "hostname", "id", "nproc", "pwd", "seq", "stat", "uname", "wc", "whoami"];
 
 /// What this program prints: one pipeline whose last stage is a plain command, and none of `functions`.
 pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
@@ -153,6 +155,8 @@ pub(super) fn prints(run: &Run, functions: &[String]) -> Prints {
     }
     match *name {
         "git" if stages.len() == 1 && prints_commits(words) => Prints::Commits,
+        "git" if words == ["rev-parse", "--show-toplevel"] => Prints::Place,
+        "pwd" if matches!(words, [] | ["-P" | "-L"]) => Prints::Place,
         "whoami" | "hostname" if words.is_empty() => Prints::Commits,
         "uname" if matches!(words, [] | ["-s" | "-m" | "-r"]) => Prints::Commits,
         name if prints_numbers(name, words) => Prints::Numbers,

@@ -247,6 +247,7 @@ impl Walk {
             for kind in kinds {
                 word.sums += usize::from(kind == Prints::Numbers);
                 word.commits += usize::from(kind == Prints::Commits);
+                word.places += usize::from(kind == Prints::Place);
             }
         }
         for word in &mut words {

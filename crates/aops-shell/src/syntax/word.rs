@@ -61,6 +61,8 @@ pub struct Word {
     pub sums: usize,
     /// How many of its unknown bits are names of commits, and so no options.
     pub commits: usize,
+    /// How many of its unknown bits are the folder that it runs in, or the root of the repository.
+    pub places: usize,
     /// It stands for names of files that a listing before this command prints.
     pub lists_files: bool,
 }
@@ -159,6 +161,7 @@ impl Word {
             splits: self.splits,
             sums: self.sums,
             commits: self.commits,
+            places: self.places,
             lists_files: self.lists_files,
         }
     }

@@ -1,6 +1,9 @@
 //! Each corner that the corpus does not come by.
 
 use super::*;
+use crate::gate::guard::unguarded::is_other_client;
+use crate::tool::targets::{Act, CommandRun, Target, Targets};
+use aops_shell::syntax::Word;
 
 /// Each corner that the corpus does not come by.
 #[test]
@@ -57,4 +60,14 @@ fn packets_of_a_run() {
     ] {
         assert_eq!(bash(line), wanted, "{line}");
     }
+}
+
+/// A path that leads elsewhere is judged by where it leads; a command without words starts nothing.
+#[test]
+fn real_paths_and_no_words() {
+    let mut targets = Targets::default();
+    let real = Some(Word::of("/home/u/.claude/settings.json"));
+    targets.paths.push(Target { path: Word::of("/tmp/link"), act: Act::Write, real, stands: None });
+    assert_eq!(judge(&protected(), &targets).ruling, Ruling::Deny);
+    assert!(!is_other_client(&CommandRun::default()));
 }

@@ -94,6 +94,7 @@ impl Scan<'_> {
                 if let [only] = values {
                     self.word.sums += only.sums;
                     self.word.commits += only.commits;
+                    self.word.places += only.places;
                 }
                 self.word.printed.extend(values.iter().flat_map(|word| word.printed.iter().cloned()).take(16));
                 self.word.filled.push(name.to_owned());

@@ -1,0 +1,134 @@
+//! Mode `observe` rehearses a stricter one; and clients that cannot start agents.
+
+use super::*;
+use crate::config::policy::{ModeLevel, Rehearse};
+use crate::gate::rehearsal;
+use crate::session::growth::Growth;
+use crate::session::state::AtWork;
+
+/// A task that began at its prompt, in mode `observe`.
+fn observing(rehearse: Rehearse) -> Session {
+    let mut session = with_policy(|policy| {
+        policy.mode.set_level(ModeLevel::Observe);
+        policy.mode.rehearse = rehearse;
+        policy.gates.sandbox = Level::Off;
+        policy.rehearsed = Some(crate::config::policy::Gates::default());
+    });
+    session.state.hydration.hydrated_intent = None;
+    session.memory.progress.unplanned = true;
+    session
+}
+
+#[test]
+fn only_what_could_be_refused_is_judged_again() {
+    let observed = observing(Rehearse::Strict);
+    let stage = |session: &Session, event: &Event, context: &Context| rehearsal::session(session, event, context);
+    assert!(stage(&observed, &call("Write"), &writes()).is_some());
+    assert!(stage(&observed, &call("Read"), &does(Effect::Read)).is_none());
+    let ruled = with_policy(|policy| {
+        policy.mode.set_level(ModeLevel::Observe);
+        policy.rules = vec![Rule { id: "r".into(), ..Rule::default() }];
+    });
+    assert!(stage(&ruled, &call("Read"), &does(Effect::Read)).is_some());
+    for name in ["Stop", "SubagentStop"] {
+        assert!(stage(&observed, &event(name), &Context::default()).is_some(), "{name}");
+    }
+    assert!(stage(&observed, &event("UserPromptSubmit"), &Context::default()).is_none());
+    assert!(stage(&working(), &call("Write"), &writes()).is_none(), "another mode");
+    let mut blocked = observed.clone();
+    blocked.state.state.custodiet_blocked = true;
+    assert!(stage(&blocked, &call("Write"), &writes()).is_none());
+    let in_run = Context { stage: Some(RunStep::default()), ..writes() };
+    assert!(stage(&observed, &call("Write"), &in_run).is_none());
+}
+
+#[test]
+fn the_rehearsed_mode_says_what_it_would_refuse() {
+    let would = |session: &Session, said: &Verdict| {
+        let stage = rehearsal::session(session, &call("Write"), &writes()).unwrap();
+        rehearsal::verdict(&stage, &call("Write"), &writes(), said)
+    };
+    let strict = observing(Rehearse::Strict);
+    assert_eq!(would(&strict, &Verdict::pass()).map(|verdict| verdict.gate), Some("sandbox"));
+    assert_eq!(would(&strict, &Verdict::deny("guard", "no")), None, "it was refused anyway");
+    let mut planned = strict.clone();
+    planned.state.hydration.hydrated_intent = Some("i".into());
+    assert_eq!(would(&planned, &Verdict::pass()), None);
+    let mut waived = strict;
+    waived.state.task.as_mut().unwrap().waiver = Some("prompt".into());
+    assert_eq!(would(&waived, &Verdict::pass()), None);
+    let small = observing(Rehearse::Loop);
+    assert_eq!(would(&small, &Verdict::pass()), None);
+    let mut grown = small;
+    grown.memory.progress.grown = (0..5).fold(Growth::default(), |growth, n| {
+        growth.with(crate::session::growth::ChangedFile {
+            path: format!("f{n}"),
+            is: "new".into(),
+            ..Default::default()
+        })
+    });
+    let stage = rehearsal::session(&grown, &call("Write"), &writes()).unwrap();
+    assert!(stage.memory.progress.outgrown.is_some());
+    grown.memory.progress.outgrown = Some("known".into());
+    let stage = rehearsal::session(&grown, &call("Write"), &writes()).unwrap();
+    assert_eq!(stage.memory.progress.outgrown.as_deref(), Some("known"));
+}
+
+#[test]
+fn a_client_without_agents_is_not_sent_to_one() {
+    let agentless = |change: &dyn Fn(&mut Session)| {
+        with(|session| {
+            session.memory.agentless = Some("no Agent tool".into());
+            session.state.sandbox = Sandbox::Shut;
+            change(session);
+        })
+    };
+    refused(&agentless(&|_| {}), &call("Write"), &writes(), "sandbox", "agentless.md");
+    passes(&agentless(&|session| session.state.sandbox = Sandbox::Open), &call("Write"), &writes());
+    let halted = agentless(&|session| session.state.phase = Phase::Halted);
+    refused(&halted, &call("Write"), &writes(), "sandbox", "halted.md");
+    let by = Event { agent_id: Some("a".into()), agent_type: Some("critic".into()), ..call("Write") };
+    refused(&agentless(&|_| {}), &by, &writes(), "sandbox", "agent-write.md");
+    let shut = Context { stage: Some(RunStep::default()), ..writes() };
+    refused(&agentless(&|_| {}), &call("Write"), &shut, "sandbox", "sandbox-step.md");
+    let due = agentless(&|session| {
+        session.state.sandbox = Sandbox::Open;
+        (session.state.audit.due, session.state.audit.writes_since) = (true, 99);
+    });
+    passes(&due, &call("Write"), &writes());
+    // At the end nobody is asked for a report that cannot come.
+    let owing = agentless(&|session| {
+        session.memory.progress.gates = vec!["qa".into()];
+        session.memory.progress.reflected = false;
+    });
+    told(&owing, &event("Stop"), &Context::default(), "owed", "stop-let-go.md");
+}
+
+#[test]
+fn an_agent_at_work_is_waited_for() {
+    let at_work = |name: &str, phase: Phase| {
+        with(|session| {
+            let since = "2026-01-13T10:00:00.000Z".to_owned();
+            let work = AtWork { call: "other".into(), name: name.into(), since, ..AtWork::default() };
+            session.memory.at_work = vec![work];
+            (session.state.phase, session.state.sandbox) = (phase, Sandbox::Shut);
+        })
+    };
+    refused(&at_work("prompt-hydrator", Phase::Hydrate), &call("Write"), &writes(), "sandbox", "agent-at-work.md");
+    refused(&at_work("critic", Phase::Review), &call("Write"), &writes(), "sandbox", "agent-at-work.md");
+    refused(&at_work("prompt-hydrator", Phase::Halted), &call("Write"), &writes(), "sandbox", "halted.md");
+    let again = ToolCall {
+        key: CallKey::of("Agent", "t"),
+        input: r#"{"subagent_type": "critic"}"#.to_owned(),
+        ..ToolCall::default()
+    };
+    let again = Event { call: Some(again), ..event("PreToolUse") };
+    refused(&at_work("critic", Phase::Review), &again, &does(Effect::Spawn), "report", "agent-at-work.md");
+    let renamed = |prefix| Context { prefix, renamed: vec!["critic".into()], ..Context::default() };
+    assert_eq!(
+        (renamed("").agent("critic"), renamed("").agent("custodiet")),
+        ("aops-critic".into(), "custodiet".into())
+    );
+    assert_eq!(renamed("aops:").agent("critic"), "aops:critic");
+    assert!(!crate::gate::sandbox::is_held(&working(), &event("Stop"), &Context::default()));
+}
