@@ -6,7 +6,7 @@ usage() {
     cat <<'HELP'
 usage: ./install.sh [--user|--project|--local] [--mode LEVEL] [--dry-run]
        ./install.sh --plugin [--mode LEVEL]
-       ./install.sh --uninstall [--user|--project|--local] [--yes]
+       ./install.sh --uninstall [--user|--project|--local] [--yes] [--dry-run]
 
 Builds aops-hook with the Rust on this machine, puts it in ~/.local/bin, registers it in Claude Code's
 settings and runs `aops-hook doctor`.
@@ -188,7 +188,7 @@ say ""
 say "next:"
 say "  1. start Claude Code as always; running sessions pick the hooks up by themselves"
 say "  2. ask for something, then see where it stands: $program status"
-say "  3. undo all of it: $here/install.sh --uninstall"
+say "  3. take it out again: $here/install.sh --uninstall (your records stay)"
 case :${PATH:-}: in
     *:"$bin_dir":*) ;;
     *) say "hint: to type aops-hook alone, add this to your shell's profile: export PATH=\"$bin_dir:\$PATH\"" ;;

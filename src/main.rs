@@ -6,10 +6,11 @@
 #![no_main]
 
 use aops_hook::briefing::refresh;
-use aops_hook::jail::shell;
+use aops_hook::jail::{self, shell};
 use aops_hook::model::event::EventKind;
 use aops_hook::run::job;
 use aops_hook::system::env::Env;
+use aops_hook::system::process::confined;
 use aops_hook::system::signal;
 use aops_hook::{cli, hook};
 use std::ffi::{CStr, c_char, c_int};
@@ -24,11 +25,14 @@ extern "C" fn main(count: c_int, words: *const *const c_char) -> c_int {
         unsafe { CStr::from_ptr(*words.add(at)) }.to_string_lossy().into_owned()
     };
     let arguments: Vec<String> = (0..usize::try_from(count).unwrap_or(0)).map(word).collect();
-    if arguments.get(1).is_some_and(|verb| shell::is_verb(verb)) {
+    if shell::is_call(&arguments) {
         // A command inherits the signals as they are.
-        // SAFETY: the same; there are two at least.
+        // SAFETY: the same; there are three at least.
         let line = unsafe { CStr::from_ptr(*words.add(arguments.len() - 1)) };
         return shell::run(line, &arguments, &Env::read().standing_here()).into();
+    }
+    if arguments.get(1).is_some_and(|verb| verb == confined::VERB) {
+        return jail::confined::run(&arguments[2..], &Env::read().standing_here()).into();
     }
     signal::settle();
     run(arguments).into()

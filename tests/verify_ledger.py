@@ -2,6 +2,7 @@
 """Verifies a session folder without any of our code: digests, numbers, links, calls, and the state beside them.
 
 usage: verify_ledger.py FOLDER…     prints a line each: {"ok", "entries", "code", "seq", "torn_bytes"}
+       verify_ledger.py --canonical prints every line of standard input in the form of RFC 8785
 """
 import hashlib
 import json
@@ -15,8 +16,44 @@ class Damage(Exception):
     pass
 
 
+def number(value):
+    """A double as ECMAScript prints it: 0.000024, 1e-7, 1e+21. Python's own words are 2.4e-05, 1e-07, 1e+21."""
+    if isinstance(value, int) and abs(value) <= 2**53:
+        return str(value)
+    value = float(value)
+    if value == 0:
+        return "0"
+    mantissa, _, power = repr(abs(value)).partition("e")
+    whole, _, part = mantissa.partition(".")
+    point = len(whole) + int(power or 0)
+    digits = (whole + part).lstrip("0")
+    point -= len(whole + part) - len(digits)
+    digits = digits.rstrip("0")
+    sign = "-" if value < 0 else ""
+    if len(digits) <= point <= 21:
+        return sign + digits.ljust(point, "0")
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return sign + "0." + "0" * -point + digits
+    rest = "." + digits[1:] if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{rest}e{point - 1:+d}"
+
+
+def text(value):
+    """RFC 8785: names in the order of their UTF-16 units, numbers as ECMAScript prints them."""
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+        return "{" + ",".join(text(name) + ":" + text(value[name]) for name in names) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(text, value)) + "]"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return number(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
 def canonical(value):
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return text(value).encode()
 
 
 def check(line, seq, head, trace, calls):
@@ -76,5 +113,9 @@ def verify(folder):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--canonical"]:
+        for line in sys.stdin.buffer:
+            sys.stdout.buffer.write(canonical(json.loads(line)) + b"\n")
+        sys.exit()
     for folder in sys.argv[1:]:
         print(json.dumps(verify(pathlib.Path(folder))))

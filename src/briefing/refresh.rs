@@ -52,7 +52,19 @@ pub fn spawn(env: &Env, project: &Path, command: &str) -> io::Result<()> {
 
 /// Variables that decide our folders, the tracker's folders, and the language.
 fn passed_on(name: &str) -> bool {
-    let ours = ["CLAUDE_CONFIG_DIR", "ACA_DATA", "PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"];
+    let ours = [
+        "CLAUDE_CODE_SHELL_PREFIX",
+        "CLAUDE_CONFIG_DIR",
+        "CLAUDE_PROJECT_DIR",
+        "ACA_DATA",
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "TZ",
+        "TMPDIR",
+    ];
     let families = ["BD_", "BEADS_", "XDG_", "LC_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
     ours.contains(&name)
         || families.iter().any(|family| name.starts_with(family))

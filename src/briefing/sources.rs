@@ -86,9 +86,14 @@ fn until(answer: &Receiver<Told>, deadline: Instant, late: &str) -> Told {
 /// What the session before this one was about.
 fn last_task(own: &Path) -> Option<Lead> {
     let state = sessions::newest_beside(own)?;
-    let open = if state.phase == Phase::Done { "" } else { " (not finished)" };
-    let intent = state.task?.intent.filter(|intent| !intent.trim().is_empty())?;
-    Some(Lead { kind: "last task here", title: format!("{}{open}", one_line(&intent, 240)), ..Lead::default() })
+    let task = state.task?;
+    let over = matches!(state.phase, Phase::Done | Phase::Idle) || task.waiver.is_some();
+    let open = if over { "" } else { " (not finished)" };
+    // A dot at the beginning was for us.
+    let intent = task.intent?;
+    let intent = intent.trim_start_matches(|c: char| c == '.' || c.is_whitespace());
+    let title = format!("{}{open}", one_line(intent, 240));
+    (!intent.is_empty()).then(|| Lead { kind: "last task here", title, ..Lead::default() })
 }
 
 fn lead_of(kind: &'static str, issue: &Issue) -> Lead {

@@ -6,7 +6,7 @@
 //! no hook calls this; the same session gives the same ids, so a collector that gets it twice stores it once.
 
 use super::range::{self, FoundSession, since_option};
-use super::{Command, Io, Refused, operand, option, refused, text};
+use super::{Command, Io, Refused, allowed, operand, option, refused, text};
 use crate::briefing::memory;
 use crate::claude::transcript::scan::phase_at;
 use crate::claude::usage::Sum;
@@ -21,6 +21,7 @@ use crate::session::fact::{Fact, Seen, Step};
 use crate::text::json::cut;
 use crate::text::sha256::sha256;
 use crate::text::time;
+use aops_shell::verbs::Who;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -50,6 +51,9 @@ pub const COMMAND: Command = Command {
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = range::choose(given, io)?;
     let (format, endpoint) = (text(given, "format"), text(given, "endpoint").map(str::to_owned));
+    if format == Some("otlp") {
+        allowed("export", Who::OutsideClient, io)?;
+    }
     if endpoint.is_some() && format != Some("otlp") {
         return refused("`--endpoint` works only with spans\nhint: add `--format otlp`");
     }

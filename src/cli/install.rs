@@ -223,11 +223,21 @@ fn events() -> usize {
 fn uninstall(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let undo = Undo::make(io.env, Level::given(given))?;
     let dry_run = given.get_flag("dry-run");
-    let (value, words) = (undo.to_json(dry_run), undo.words(dry_run));
+    let (value, words) = (undo.to_json(dry_run), format!("{}{}", undo.words(dry_run), kept(io.env)));
     if !dry_run {
         undo.carry_out(io.env)?;
     }
     io.answer(&value, words.trim_end())
+}
+
+/// What is the user's own and stays.
+fn kept(env: &Env) -> String {
+    let records = [env.user_config.clone(), env.config.join("aops"), env.data.clone()];
+    let there: Vec<String> = records.iter().filter(|path| path.exists()).map(|path| quote_path(path)).collect();
+    if there.is_empty() {
+        return String::new();
+    }
+    format!("\nkept, as it is yours: {}; ledgers below {}", there.join(", "), quote_path(&env.projects()))
 }
 
 struct Undo {

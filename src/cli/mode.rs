@@ -55,18 +55,18 @@ const MODES: [ModeRow; 4] = [
     },
     ModeRow {
         level: ModeLevel::Guard,
-        does: "your rules and checks are enforced",
+        does: "dangerous commands are stopped, your rules and checks are enforced",
         costs: "costs nothing, and a retry where a rule refuses",
     },
     ModeRow {
         level: ModeLevel::Loop,
         does: "small tasks go on as ever; larger ones are planned and verified",
-        costs: "a small one costs nothing, a feature 6 to 9 requests and 3 agents more",
+        costs: "a small one costs nothing, a feature 6 or 7 requests and 3 agents more",
     },
     ModeRow {
         level: ModeLevel::Strict,
         does: "every task is planned, verified, reflected on, committed and pushed",
-        costs: "a typo costs 7 to 9 requests and 3 agents more",
+        costs: "a typo costs 6 or 7 requests and 3 agents more",
     },
 ];
 
@@ -141,7 +141,7 @@ pub(super) fn next_prompt(policy: &Policy) -> String {
             "goes as without aops-hook; what `{}` would have refused is recorded, and `aops-hook insights` shows it",
             policy.mode.rehearse.level().word()
         ),
-        ModeLevel::Guard => "goes as without aops-hook, but for what your rules and checks refuse".to_owned(),
+        ModeLevel::Guard => "goes as without aops-hook, but for dangerous commands and what your rules and checks refuse".to_owned(),
         ModeLevel::Loop => format!(
             "goes as ever while the task is small ({files} files, {lines} lines); a larger one needs a plan, and is reviewed and verified"
         ),

@@ -102,7 +102,7 @@ fn course(session: &Session) -> Vec<Row> {
         (_, Sandbox::Shut) => ("shut: reading is free, changes wait for the loop", Tone::Plain),
     };
     rows.push(("sandbox", words.to_owned(), tone));
-    rows.extend(session.memory.jail.as_ref().map(|jail| ("jail", describe_jail(jail), Tone::Plain)));
+    rows.extend(session.memory.jail.as_ref().map(|jail| ("jail", describe_jail(jail, session), Tone::Plain)));
     if let Some(task) = &state.task {
         let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
         let changes = if task.writes == 1 { "change" } else { "changes" };
@@ -117,9 +117,12 @@ fn course(session: &Session) -> Vec<Row> {
 }
 
 /// What holds shell commands.
-fn describe_jail(jail: &JailState) -> String {
+fn describe_jail(jail: &JailState, session: &Session) -> String {
     let why = if jail.why.is_empty() { String::new() } else { format!(" ({})", one_line(&jail.why, 160)) };
     match (jail.hold, jail.trial) {
+        (Hold::Namespaces, _) if session.policy().gates.sandbox != Level::Enforce => {
+            "namespaces: no command can change what guards the session".to_owned()
+        }
         (Hold::Namespaces, true) => "namespaces: what is not known runs in a throwaway layer".to_owned(),
         (Hold::Namespaces, false) => format!("namespaces, without throwaway layers{why}"),
         (Hold::Landlock, _) => format!("Landlock, without throwaway layers{why}"),

@@ -43,6 +43,7 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
                 let owed: Vec<String> = debts(session, context).iter().map(|debt| debt.name.to_owned()).collect();
                 seen.reflection = reflection::written(session, context, &owed);
                 seen.shuts = owed.is_empty() && session.plans_first() && session.state.sandbox == Sandbox::Open;
+                seen.ends = session.weighs() && verdict.ruling == Ruling::Pass && is_all_committed(&owed);
                 seen.owed = Some(owed);
                 seen.no_git = without_git(session, context);
             }
@@ -66,6 +67,10 @@ fn of_event(session: &Session, event: &Event, verdict: &Verdict, context: &Conte
 }
 
 /// The main agent shows the plan that it made in plan mode.
+fn is_all_committed(owed: &[String]) -> bool {
+    !owed.is_empty() && !owed.iter().any(|debt| matches!(debt.as_str(), "commit" | "checks" | "format"))
+}
+
 fn is_plan_question(event: &Event) -> bool {
     event.agent_id.is_none() && event.call.as_ref().is_some_and(|call| call.key.tool == "ExitPlanMode")
 }

@@ -40,6 +40,10 @@ fn ending(session: &Session, context: &Context) -> Verdict {
     // No agent can be started, so asking for its report would change nothing.
     let stuck = session.memory.agentless.is_some() && names.iter().any(|name| ours(name).is_some());
     let tired = stop.refusals >= session.policy().stop.refusals && !progress || stuck;
+    if tired && session.memory.progress.let_go {
+        // It was said when the turn before ended.
+        return Verdict::pass();
+    }
     if tired || session.memory.progress.rounds >= MOST_ROUNDS && names.first() == Some(&"qa-verifier") {
         let values = vec![("refusals", stop.refusals.to_string()), ("owed", names.join(", "))];
         let phrase = Some(Phrase::new("refusals/stop-let-go.md", values));

@@ -21,7 +21,11 @@ pub fn written(session: &Session, context: &Context, owed: &[String]) -> Option<
         return None;
     }
     let (files, lines) = progress.grown.count();
-    let done = if files > 0 { format!("{files} files, {lines} lines") } else { format!("{} changes", task.writes) };
+    let many = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let done = match files {
+        0 => many(task.writes, "change"),
+        _ => format!("{}, {}", many(files, "file"), many(lines, "line")),
+    };
     let tested = if progress.tested { "; the tests of `evidence.test` passed after the last change" } else { "" };
     let verified = if progress.verified { "; verified" } else { "" };
     let intent = redact(task.intent.as_deref().unwrap_or_default()).into_owned();

@@ -25,6 +25,11 @@ pub fn lock(hold: Hold, cwd: &Path) -> Result<(), String> {
     if hold == Hold::Namespaces { namespaces::lock(cwd) } else { Ok(()) }
 }
 
+/// Whether this profile can be entered here, found out by a child.
+pub fn holds(hold: Hold, profile: Profile, ground: &Ground) -> bool {
+    try_out(hold, profile, ground).is_ok()
+}
+
 fn try_out(hold: Hold, profile: Profile, ground: &Ground) -> Result<(), String> {
     if profile == Profile::Trial
         && let Some(why) = foreign_owner(ground)

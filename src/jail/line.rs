@@ -18,6 +18,8 @@ pub fn commands(line: &str) -> Vec<String> {
             let without = command.replacen(NO_INPUT, "", 1);
             found.extend((without != command).then_some(without));
             found.insert(0, command);
+            // The outermost is the client's; what stands inside of it is the agent's own text.
+            return found;
         }
     }
     found.push(line.to_owned());

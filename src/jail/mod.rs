@@ -19,6 +19,7 @@ mod namespaces;
 pub mod enter;
 #[cfg(not(target_os = "linux"))]
 pub mod elsewhere;
+pub mod confined;
 mod own;
 pub mod shell;
 

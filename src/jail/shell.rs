@@ -39,8 +39,13 @@ const STEP_SHELL: &str = "/bin/sh";
 /// The foreign program that the client's variable named before us.
 const CHAINED: &str = "AOPS_SHELL_PREFIX";
 
-pub fn is_verb(word: &str) -> bool {
-    VERBS.contains(&word) || word == STEP
+/// The whole call is one of these, with a line and nothing else: what stands before a line is never an option.
+pub fn is_call(arguments: &[String]) -> bool {
+    match arguments {
+        [_, verb, _] => VERBS.contains(&verb.as_str()),
+        [_, verb, _, _] => verb == STEP,
+        _ => false,
+    }
 }
 
 /// What is to be done with one command.

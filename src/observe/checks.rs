@@ -103,13 +103,14 @@ fn run_one(env: &Env, about: &About, check: &Check, folder: &Path) -> Checked {
     let began = Instant::now();
     // Both streams in the order they were written in; `eval` keeps the line as it stands in the configuration.
     let args = ["-c", "exec 2>&1; eval \"$1\"", "sh", &check.run].map(str::to_owned);
+    let (program, args) = process::confined::words(env, Path::new("/bin/sh"), &args);
     let inherited = env.variables(|_| true);
     let (path, input) = about.saves.as_ref().map_or(("", &[][..]), |(path, text)| (path, text));
     let ours = [("AOPS_CHECK", OsStr::new(&check.id)), ("AOPS_PATH", OsStr::new(path))];
     let variables: Vec<_> =
         inherited.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).chain(ours).collect();
     let task = process::Task {
-        program: Path::new("/bin/sh"),
+        program: &program,
         args: &args,
         folder,
         variables: &variables,

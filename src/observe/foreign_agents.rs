@@ -129,8 +129,19 @@ pub fn read_name(text: &str) -> Option<String> {
     if let Ok(node) = yaml::parse(front, 1) {
         let Value::Map(members) = node.value else { return None };
         let name = members.into_iter().find(|(key, _)| key.name == "name")?.1;
-        return if let Value::Text(name) = name.value { Some(name) } else { None };
+        if let Value::Text(name) = name.value {
+            return Some(plain(&name));
+        }
     }
     let line = front.lines().find_map(|line| line.trim().strip_prefix("name:"))?;
-    Some(line.trim().trim_matches(['"', '\'']).to_owned())
+    Some(plain(line.trim()))
+}
+
+/// The name behind tags and anchors: `!!str critic` is `critic` to a reader that knows them. An alias may be any name.
+fn plain(text: &str) -> String {
+    let mut text = text;
+    while text.starts_with(['!', '&']) {
+        text = text.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start());
+    }
+    if text.starts_with('*') { AGENTS[0].name.to_owned() } else { text.trim_matches(['"', '\'']).to_owned() }
 }

@@ -3,7 +3,6 @@
 //! Tries the kernel when a session starts; reads the line of a call and the receipt of one that ended. Invariant: without
 //! the client's variable that names us nothing here costs anything.
 
-use crate::claude::settings::prefix::is_ours;
 use crate::config::policy::Policy;
 use crate::config::policy::jail::JailLevel;
 use crate::gate::jail::runs_shell;
@@ -43,8 +42,7 @@ pub fn at_start(env: &Env, policy: &Policy, event: &Event) -> (Option<JailState>
     if jail.level == JailLevel::Off || env.dry_run {
         return (None, None);
     }
-    let ours = env.shell_prefix.as_deref().is_some_and(is_ours);
-    if !ours {
+    if !env.is_jailing() {
         let foreign = env.shell_prefix.as_ref().map(|prefix| {
             format!(
                 "`{SHELL_PREFIX}` names another program, so shell commands are judged by their words alone: `{}`",

@@ -12,7 +12,8 @@ use crate::config::texts::{Kind, Texts};
 use crate::model::agent::ours;
 use crate::run::plan::{PlannedStep, StepAction};
 use crate::session::state::Sandbox;
-use crate::system::{env::Env, files};
+use crate::system::env::{Env, names_us};
+use crate::system::files;
 use crate::text::json::{self, Json};
 use crate::text::yaml::{self, Value as Yaml};
 use serde_json::{Map, Value, json};
@@ -92,7 +93,7 @@ impl Kit {
 /// With the program that the user's own settings name in our place, so that it goes on being called.
 fn chained(env: &Env, text: String) -> String {
     let own = std::fs::read_to_string(env.config.join("settings.json")).unwrap_or_default();
-    let foreign = prefix::found(&own).filter(|program| !prefix::is_ours(program));
+    let foreign = prefix::found(&own).filter(|program| !names_us(program));
     foreign.and_then(|program| prefix::with_value(&text, &program).ok()).unwrap_or(text)
 }
 

@@ -125,6 +125,9 @@ pub struct Seen {
     /// `SessionStart` only: the client that fires the events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientProcess>,
+    /// Stop only, mode `loop`: the task is given up with everything committed. Older versions went on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends: bool,
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<BTreeMap<String, String>>,

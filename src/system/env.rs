@@ -112,6 +112,11 @@ impl Env {
         }
     }
 
+    /// The client starts shell commands through us.
+    pub fn is_jailing(&self) -> bool {
+        self.shell_prefix.as_deref().is_some_and(names_us)
+    }
+
     /// With the working directory, for commands. A hook gets it from its event.
     #[must_use]
     pub fn standing_here(self) -> Self {
@@ -181,6 +186,13 @@ impl Env {
 }
 
 /// Milliseconds since 1970, for processes that live longer than one event.
+/// The program that a value of the client's variable runs is ours.
+pub fn names_us(value: &str) -> bool {
+    let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
+    let program = program.strip_suffix(" shell").unwrap_or(program);
+    program.rsplit('/').next() == Some("aops-hook")
+}
+
 pub fn now_ms() -> i64 {
     #[cfg(debug_assertions)]
     if let Some(fixed) = std::env::var("AOPS_TEST_NOW_MS").ok().and_then(|v| v.parse().ok()) {

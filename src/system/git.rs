@@ -247,10 +247,12 @@ fn start(
     let args: Vec<String> = quiet.iter().chain(args).map(|arg| (*arg).to_owned()).collect();
     let path = env.search_path();
     let always = [("HOME", env.home.as_os_str()), ("PATH", path.as_os_str()), ("LC_ALL", OsStr::new("C"))];
-    // It moves the user's configuration and ignore list of git.
-    let moved = env.folders.iter().filter(|(name, _)| name == "XDG_CONFIG_HOME");
+    // One of them moves the user's configuration and ignore list of git; the others are for the jail.
+    let moved = env.folders.iter().filter(|(name, _)| name != "HOME");
     let moved = moved.map(|(name, value)| (name.as_str(), OsStr::new(value)));
-    let variables: Vec<(&str, &OsStr)> = always.iter().chain(more).copied().chain(moved).collect();
+    let project = [("CLAUDE_PROJECT_DIR", env.project.as_os_str())].into_iter().filter(|(_, path)| !path.is_empty());
+    let variables: Vec<(&str, &OsStr)> = always.iter().chain(more).copied().chain(moved).chain(project).collect();
+    let (program, args) = process::confined::words(env, &program, &args);
     let task =
         process::Task { program: &program, args: &args, folder: cwd, variables: &variables, input: b"", timeout, keep };
     process::run(&task).ok().filter(|said| said.ending == Ending::Exit(0))

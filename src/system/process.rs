@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
 
+pub mod confined;
 pub mod detached;
 pub mod kin;
 

@@ -544,6 +544,7 @@ fn a_dry_run_shows_the_change_and_makes_none() {
 fn a_tool_call_installs_nothing_and_uninstalling_needs_a_terminal() {
     let mut home = Home::new();
     home.refused(&["uninstall"], 2, &["needs a person at a terminal", "--yes"]);
+    assert!(home.done(&["uninstall", "--dry-run"]).contains("not registered"));
     home.variables = vec![("CLAUDECODE".to_owned(), "1".into())];
     home.refused(&["install"], 2, &["inside a tool call"]);
     home.refused(&["uninstall", "--yes"], 2, &["inside a tool call"]);

@@ -9,6 +9,7 @@ mod everyday;
 mod fallback;
 mod links;
 mod ordinary;
+mod ourselves;
 mod places;
 mod world;
 

@@ -54,8 +54,9 @@ fn code(text: &str) -> String {
 
 /// Folders that decide or compute and nothing else.
 const PURE: [&str; 5] = ["text", "model", "tool", "session", "gate"];
-const PURE_FILES: [&str; 6] = [
+const PURE_FILES: [&str; 7] = [
     "crates/aops-shell/src/",
+    "crates/aops-proof/src/",
     "crates/aops-ledger/src/sha256",
     "crates/aops-ledger/src/stored",
     "crates/aops-ledger/src/json",

@@ -186,6 +186,32 @@ fn what_is_never_small_needs_a_plan() {
     }
 }
 
+/// Work that was given up, with everything committed, is over: the next prompt begins a small task, and nothing is said again.
+#[test]
+fn a_task_that_was_given_up_haunts_no_later_prompt() {
+    let sandbox = in_mode("loop", "");
+    let session = begun(&sandbox);
+    session.prompt("add a dependency").silent();
+    let call = session.call("Bash", json!({"command": "npm install zod"}));
+    session.pre(&call).silent();
+    sandbox.put("package-lock.json", "{}\n");
+    let _ = session.post(&call);
+    session.stop("Done.").refused(&["qa-verifier", "commit"]);
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "deps"]);
+    for _ in 0..3 {
+        session.stop("Done.").refused(&["qa-verifier"]);
+    }
+    let let_go = session.stop("Done.");
+    assert!(let_go.out.contains("ended unfinished after 3 refusals"), "{let_go:?}");
+    session.prompt("thanks, what does it do?").silent();
+    session.stop("It checks forms.").silent();
+    session.prompt("fix the typo").silent();
+    session.write("README.md").silent();
+    session.stop("Done.").silent();
+    sandbox.person(&["verify", &session.id]).said(&["intact"]);
+}
+
 #[test]
 fn the_limits_are_the_users() {
     let sandbox = in_mode("loop", "[small]\nfiles = 1\nlines = 3\nnever = [\"docs\"]\n");

@@ -13,6 +13,13 @@ pub enum Who {
     AtTerminal,
 }
 
+impl Who {
+    #[must_use]
+    pub fn without_terminal(self) -> Self {
+        if self == Self::AtTerminal { Self::OutsideClient } else { self }
+    }
+}
+
 /// One verb; `checkpoint gc` and `verify --quarantine` are verbs of their own.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verb {
@@ -42,6 +49,8 @@ pub static VERBS: &[Verb] = &[
     writes("waive", Who::AtTerminal),
     reads("insights"), reads("transcript"), reads("report"),
     writes("export", Who::Anyone),
+    // It sends the record to another machine.
+    writes("export --endpoint", Who::OutsideClient),
     reads("workflow"), reads("policy"),
     writes("mode", Who::OutsideClient),
     writes("checkpoint", Who::Anyone),
@@ -64,6 +73,7 @@ pub static VERBS: &[Verb] = &[
     writes("__refresh-work", Who::OutsideClient),
     writes("__refresh-start", Who::OutsideClient),
     writes("__step", Who::OutsideClient),
+    writes("__confined", Who::OutsideClient),
     // The client runs it in the place of a shell, a run for its command steps.
     writes("shell", Who::OutsideClient),
     writes("__line", Who::OutsideClient),
@@ -72,11 +82,27 @@ pub static VERBS: &[Verb] = &[
 /// The verb that is called with these arguments.
 pub fn called(arguments: &[String]) -> Option<&'static Verb> {
     let mut operands = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
-    let verb = operands.next()?;
-    let quarantines = verb == "verify" && arguments.iter().any(|word| word.starts_with("--q"));
-    let second = if quarantines { "--quarantine" } else { operands.next().unwrap_or_default() };
+    // The client's own spelling: it cuts its variable before the last ` -`.
+    let is_shell = arguments.first().is_some_and(|word| word == "--shell");
+    let verb = if is_shell { "shell" } else { operands.next()? };
+    let has = |begins: &str| arguments.iter().any(|word| word.starts_with(begins));
+    let second = match verb {
+        "verify" if has("--q") => "--quarantine",
+        "export" if has("--e") || arguments.iter().any(|word| word.contains("otlp")) => "--endpoint",
+        _ => operands.next().unwrap_or_default(),
+    };
     let both = VERBS.iter().find(|row| row.name.split_once(' ') == Some((verb, second)));
     both.or_else(|| VERBS.iter().find(|row| row.name == verb))
+}
+
+/// Nothing but a question about the program or one of its verbs: `--version`, `checkpoint create --help`. Any other call with
+/// such an option may still be an event or a shell line, which are read before their options are.
+pub fn asks_help(arguments: &[String]) -> bool {
+    let Some((last, verb)) = arguments.split_last() else { return false };
+    let asks = matches!(last.as_str(), "--help" | "-h" | "--version" | "-V") || verb.is_empty() && last == "help";
+    let verb = verb.join(" ");
+    let is_verb = |row: &Verb| row.name == verb && !verb.starts_with("__") && verb != "shell";
+    asks && (verb.is_empty() || VERBS.iter().any(is_verb))
 }
 
 /// An option names a file that the call writes: `report -o page.html`.
@@ -101,5 +127,19 @@ mod tests {
         assert_eq!(name("checkpoint verify --quiet"), Some("checkpoint verify"));
         assert_eq!(name("frob"), None);
         assert_eq!(name("--json"), None);
+        assert_eq!(name("--shell log ls"), Some("shell"));
+        assert_eq!(name("export --format otlp"), Some("export --endpoint"));
+        assert_eq!(name("export --format csv"), Some("export"));
+    }
+
+    #[test]
+    fn help_is_a_question_alone() {
+        let asks = |line: &str| asks_help(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        for line in ["--help", "-h", "--version", "help", "status --help", "checkpoint create -h"] {
+            assert!(asks(line), "{line}");
+        }
+        for line in ["", "UserPromptSubmit --version", "--shell -h ls", "shell -h", "__step -h", "-h x", "frob -h"] {
+            assert!(!asks(line), "{line}");
+        }
     }
 }

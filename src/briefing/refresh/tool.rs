@@ -9,7 +9,7 @@ use crate::briefing::tracker::dialect::{self, Dialect, QUIET, recognise};
 use crate::briefing::tracker::queue::{self, Queued};
 use crate::briefing::tracker::{self, Issue, Item, Trouble, Why};
 use crate::system::env::Env;
-use crate::system::process::{Ending, Outcome, Task, run_beside};
+use crate::system::process::{Ending, Outcome, Task, confined, run_beside};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,6 +26,8 @@ pub(super) struct Tool {
     pub(super) dialect: Dialect,
     pub(super) version: String,
     program: PathBuf,
+    /// Before its own arguments: the tracker is confined as shell commands are.
+    before: Vec<String>,
     folder: PathBuf,
     variables: Vec<(String, OsString)>,
     end: Instant,
@@ -49,7 +51,8 @@ impl Tool {
         let mut variables = env.variables(passed_on);
         variables.retain(|(name, _)| QUIET.iter().all(|(quiet, _)| quiet != name));
         variables.extend(QUIET.map(|(name, value)| (name.to_owned(), value.into())));
-        let mut tool = Self { dialect: Dialect::Bd, version: String::new(), program, folder, variables, end };
+        let (program, before) = confined::words(env, &program, &[]);
+        let mut tool = Self { dialect: Dialect::Bd, version: String::new(), program, before, folder, variables, end };
         let said = tool.start(&["--version".to_owned()])?;
         let known = recognise(&String::from_utf8_lossy(&said.stdout));
         (tool.dialect, tool.version) =
@@ -96,9 +99,10 @@ impl Tool {
         }
         let variables: Vec<(&str, &OsStr)> =
             self.variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
+        let arguments: Vec<String> = self.before.iter().chain(arguments).cloned().collect();
         let task = Task {
             program: &self.program,
-            args: arguments,
+            args: &arguments,
             folder: &self.folder,
             variables: &variables,
             input: b"",

@@ -4,7 +4,8 @@
 //! removing ours gives its name back.
 
 use super::edit::{self, JsonPart, member, parts};
-use super::{PROGRAM, Unreadable, check, expect};
+use super::{Unreadable, check, expect};
+use crate::system::env::names_us;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
@@ -17,13 +18,6 @@ const OPTION: &str = "--shell";
 /// The value that makes the client call this program.
 pub fn shell_prefix(command: &str) -> String {
     format!("{command} {OPTION}")
-}
-
-/// The program that a value of the variable runs is ours.
-pub fn is_ours(value: &str) -> bool {
-    let program = value.rsplit_once(" -").map_or(value, |(program, _)| program);
-    let program = program.strip_suffix(" shell").unwrap_or(program);
-    program.rsplit('/').next() == Some(PROGRAM)
 }
 
 /// The value in a settings text.
@@ -56,7 +50,7 @@ pub fn with_value(text: &str, value: &str) -> Result<String, Unreadable> {
     };
     match string(text, &part) {
         Some(known) if known == value => Ok(text.to_owned()),
-        Some(known) if is_ours(&known) => Ok(edit::replace(text, &root, &part.value, &value)),
+        Some(known) if names_us(&known) => Ok(edit::replace(text, &root, &part.value, &value)),
         foreign => {
             let text = edit::replace(text, &root, &part.value, &value);
             let (root, env) = whole(&text)?;
@@ -78,7 +72,7 @@ pub(super) fn without_prefix(text: &str, had_env: bool) -> String {
     let Some(n) = top.iter().rposition(|part| part.name == "env") else { return text.to_owned() };
     let held = parts(text, &top[n].value);
     let at = |name: &str| held.iter().rposition(|part| part.name == name);
-    let Some(ours) = at(NAME).filter(|at| string(text, &held[*at]).is_some_and(|value| is_ours(&value))) else {
+    let Some(ours) = at(NAME).filter(|at| string(text, &held[*at]).is_some_and(|value| names_us(&value))) else {
         return text.to_owned();
     };
     if let Some(chained) = at(CHAINED) {
@@ -121,6 +115,6 @@ mod tests {
             assert_eq!(without_prefix(before, true), before);
         }
         assert!(with_prefix("{\"env\": 3}", "/c/aops-hook").is_err());
-        assert!(is_ours("/x/aops-hook shell") && is_ours("aops-hook") && !is_ours("/x/other -aops-hook"));
+        assert!(names_us("/x/aops-hook shell") && names_us("aops-hook") && !names_us("/x/other -aops-hook"));
     }
 }

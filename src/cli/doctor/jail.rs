@@ -11,6 +11,7 @@ use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
 use crate::jail::enter::what_each;
 use crate::jail::plan::Ground;
+use crate::system::env::names_us;
 
 pub(super) fn held(scene: &Scene) -> Report {
     let env = scene.env;
@@ -22,7 +23,7 @@ pub(super) fn held(scene: &Scene) -> Report {
     let mine: Vec<_> =
         scene.ours().filter(|(place, _)| matches!(place.kind, HookFileKind::Settings(level) if own(level))).collect();
     let Some((place, _)) = mine.first().filter(|_| cfg!(target_os = "linux")) else { return Ok(String::new()) };
-    let named = |text: &str| prefix::found(text).is_some_and(|value| prefix::is_ours(&value));
+    let named = |text: &str| prefix::found(text).is_some_and(|value| names_us(&value));
     if !read_settings(&place.path).is_ok_and(|(_, text)| named(&text)) {
         let what = format!("`{}` does not make the client start shell commands through us", place.path.display());
         return bad(what, "run `aops-hook install`");

@@ -11,7 +11,7 @@ use crate::claude::settings::{PROGRAM, StatusLine, Unreadable, register, status_
 use crate::config::in_force;
 use crate::config::policy::jail::JailLevel;
 use crate::config::problem::position;
-use crate::system::env::Env;
+use crate::system::env::{Env, names_us};
 use crate::system::files::{self, Found};
 use crate::text::sha256::sha256;
 use crate::text::template::one_line;
@@ -161,7 +161,7 @@ pub fn is_unjailed(env: &Env) -> bool {
     let wanted = cfg!(target_os = "linux") && jail.is_ok_and(|level| level != JailLevel::Off);
     let named = |level: Level| {
         let text = read_settings(&level.path(env)).map(|(_, text)| text).unwrap_or_default();
-        prefix::found(&text).is_some_and(|value| prefix::is_ours(&value))
+        prefix::found(&text).is_some_and(|value| names_us(&value))
     };
     wanted && !named(Level::User) && !named(Level::Local)
 }

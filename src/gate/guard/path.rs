@@ -48,11 +48,13 @@ const AGENT: &str = "one of our agents";
 const BINARY: &str = "our program";
 const RUNS: &str = "a run's record or packet";
 const FOLDER: &str = "a folder that holds settings of ours";
+/// Without us in them, our plugin's hooks are gone.
+const PLUGIN_LISTS: [&str; 3] = ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"];
 
 impl Protected {
     /// Every place with a fixed path, as configured and as the disk names it.
     pub fn places(&self) -> Vec<ProtectedPlace> {
-        let mut all = Vec::with_capacity(24);
+        let mut all = Vec::with_capacity(28);
         let mut add = |path: String, what, tree| {
             if path.starts_with('/') {
                 let in_project = path.strip_prefix(&self.project).is_some_and(|rest| rest.starts_with('/'))
@@ -76,6 +78,10 @@ impl Protected {
             add(format!("{}/agents/{}.md", self.config, agent.name), AGENT, false);
             add(format!("{}/agents/{FILE_PREFIX}{}.md", self.config, agent.name), AGENT, false);
         }
+        for list in PLUGIN_LISTS {
+            add(format!("{}/plugins/{list}", self.config), SETTINGS, false);
+        }
+        add(format!("{}/plugins/cache/aops", self.config), BINARY, true);
         add(format!("{}/.local/bin/aops-hook", self.home), BINARY, false);
         for binary in &self.binaries {
             add(binary.clone(), BINARY, false);
@@ -245,11 +251,8 @@ fn in_config(config: &[String], path: &[Component]) -> Option<&'static str> {
     }
 }
 
-/// Without us in it, our plugin's hooks are gone.
 fn is_plugin_list(file: &Component) -> bool {
-    ["installed_plugins.json", "installed_plugins_v2.json", "known_marketplaces.json"]
-        .iter()
-        .any(|name| named(file, name))
+    PLUGIN_LISTS.iter().any(|name| named(file, name))
 }
 
 fn touches(protected: &Protected, path: &[Component], place: &ProtectedPlace, names: &[String], act: Act) -> bool {

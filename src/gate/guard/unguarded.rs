@@ -84,12 +84,14 @@ fn says(table: &[(&str, &[&str])], arguments: &[Word]) -> bool {
 
 /// Keys of git's configuration under which a program stands; a star is any name.
 #[rustfmt::skip]
-const GIT_PROGRAMS: [&str; 30] = [
+const GIT_PROGRAMS: [&str; 43] = [
     "alias.*", "core.hookspath", "core.fsmonitor", "core.pager", "core.editor", "core.sshcommand", "core.askpass",
     "core.gitproxy", "core.alternaterefscommand", "sequence.editor", "include.path", "includeif.*", "credential.*",
     "diff.external", "diff.*.command", "diff.*.textconv", "merge.*.driver", "filter.*", "gpg.program", "gpg.*", "pager.*",
     "interactive.difffilter", "uploadpack.packobjectshook", "init.templatedir", "difftool.*.cmd", "mergetool.*.cmd",
-    "man.*.cmd", "browser.*.cmd", "trailer.*", "submodule.*.update",
+    "man.*.cmd", "browser.*.cmd", "trailer.*", "submodule.*.update", "protocol.ext.allow", "url.ext::*", "remote.*.uploadpack",
+    "remote.*.receivepack", "remote.*.vcs", "core.attributesfile", "hook.*.command", "tar.*.command", "sendemail.*cmd",
+    "imap.tunnel", "guitool.*.cmd", "instaweb.httpd", "lfs.customtransfer.*",
 ];
 
 /// It sets a program that git will run.

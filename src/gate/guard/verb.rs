@@ -23,7 +23,7 @@ pub(super) fn refused(protected: &Protected, run: &CommandRun) -> Option<String>
     // Our program may follow one that is not known: `nsenter … aops-hook clear-block`.
     for (at, word) in words.iter().enumerate() {
         let rest = &words[at + 1..];
-        if is_own_program(protected, word) && needs_person(word, rest)
+        if is_own_program(protected, word) && (at == 0 || !rest.is_empty()) && needs_person(word, rest)
             || is_client(word, at) && (unhooks(rest) || unguarded::is_moved(run))
             || word.is("claude") && unguarded::is_unhooked(rest)
         {
@@ -70,11 +70,12 @@ fn needs_person(program: &Word, arguments: &[Word]) -> bool {
     if called.get("aops-hook-".len()..).is_some_and(EventKind::is_event_name) {
         return true;
     }
-    if arguments.iter().any(|word| word.is("--help") || word.is("-h")) {
+    let texts: Vec<String> = arguments.iter().map(Word::lossy).collect();
+    if verbs::asks_help(&texts) && arguments.iter().all(Word::is_firm) {
         return false;
     }
-    let Some(verb) = arguments.iter().find(|word| !word.is_option()) else { return false };
-    let texts: Vec<String> = arguments.iter().map(Word::lossy).collect();
+    // Without a verb it reads an event from its input.
+    let Some(verb) = arguments.iter().find(|word| !word.is_option()) else { return true };
     verb.bits.contains(&Bit::Any)
         || EventKind::is_event_name(&verb.lossy())
         || verbs::called(&texts).is_some_and(|verb| verb.who != Who::Anyone)

@@ -107,7 +107,7 @@ fn a_reflection_is_written_once_and_only_where_no_agent_gives_one() {
     let written = |session: &Session| reflection::written(session, &context, &[]);
     let smooth = written(&small(|_| {})).unwrap();
     assert_eq!((smooth["followed"].as_str(), smooth["guidance_received"].as_str()), ("Yes", "none: a small edit"));
-    assert!(smooth["accomplishment"].contains("1 changes"), "{smooth:?}");
+    assert!(smooth["accomplishment"].contains("1 change"), "{smooth:?}");
     let rough = written(&small(|session| {
         let file = ChangedFile { is: "n".into(), lines: 7, path: "a".into(), was: String::new() };
         let progress = &mut session.memory.progress;
@@ -116,7 +116,7 @@ fn a_reflection_is_written_once_and_only_where_no_agent_gives_one() {
     }))
     .unwrap();
     assert!(rough["followed"].starts_with("Partial"));
-    assert!(rough["accomplishment"].contains("1 files, 7 lines; verified; the tests"), "{rough:?}");
+    assert!(rough["accomplishment"].contains("1 file, 7 lines; verified; the tests"), "{rough:?}");
     for done in [
         small(|session| session.memory.progress.reflected = true),
         small(|session| session.state.phase = Phase::Done),

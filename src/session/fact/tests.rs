@@ -80,6 +80,7 @@ fn all() -> Vec<Fact> {
         event: "Stop".to_owned(),
         folders: Some(map()),
         foreign: text(),
+        ends: true,
         greets: text(),
         held: Some(BTreeMap::from([("a".to_owned(), vec!["b".to_owned()])])),
         jail: Some(JailState { hold: Hold::Namespaces, project: "p".to_owned(), trial: true, why: "w".to_owned() }),

@@ -213,6 +213,9 @@ impl Session {
             }
         } else {
             self.memory.progress.let_go = true;
+            if seen.ends {
+                self.state.phase = Phase::Done;
+            }
         }
     }
 

@@ -418,6 +418,7 @@ fn seen() -> Seen {
         boot: some(),
         clashes: vec!["critic".to_owned()],
         client: Some(client()),
+        ends: true,
         event: text(),
         folders: Some(map()),
         foreign: some(),
@@ -519,6 +520,7 @@ fn unseen() -> Seen {
         said: None,
         asks_plan: false,
         reflection: None,
+        ends: false,
         shuts: false,
         ..seen()
     }

@@ -12,7 +12,7 @@ pub(super) fn aops_hook(command: &Invocation) -> Class {
     let first = texts.first().map(String::as_str).unwrap_or_default();
     let shifts = words.iter().any(|word| word.shifts == Some(0));
     command.reads_if(!shifts, first)?;
-    if texts.is_empty() || texts.iter().any(|text| matches!(text.as_str(), "--help" | "-h" | "--version")) {
+    if verbs::asks_help(&texts) && words.iter().all(Word::is_firm) {
         return Ok(Effect::Read);
     }
     let firm = words.iter().find(|word| !word.is_option()).is_some_and(Word::is_firm);

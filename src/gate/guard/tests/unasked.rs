@@ -91,6 +91,8 @@ fn commands_are_known_by_what_they_start() {
         ("git config alias.x 'fetch --upload-pack=y'", "git runs by itself"),
         ("git config alias.x status core.pager y", "git runs by itself"),
         ("git config core.hooksPath h", "git runs by itself"),
+        ("git config protocol.ext.allow always", "git runs by itself"),
+        ("git config core.attributesFile ~/x", "git runs by itself"),
         ("git config filter.x.clean y", "git runs by itself"),
         ("git config diff.x.textconv y", "git runs by itself"),
         ("claude mcp add x -- y", "brings programs"),

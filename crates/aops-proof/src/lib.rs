@@ -1,0 +1,10 @@
+//! A transparency log in the forms of [C2SP](https://c2sp.org). Pure: no file, clock, process, thread or network.
+//!
+#![doc = include_str!("../README.md")]
+
+pub mod tree;
+pub mod tiles;
+pub mod note;
+pub mod checkpoint;
+pub mod proof;
+pub mod witness;

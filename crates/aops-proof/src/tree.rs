@@ -1,0 +1,263 @@
+//! The Merkle tree of RFC 6962: hashes, proofs and their verification.
+//!
+//! Invariant: proofs are made from whatever gives the hash of a full subtree ([`Nodes`]); verification needs nothing but
+//! the proof.
+
+use sha2::{Digest as _, Sha256};
+
+/// The hash of a leaf or of a subtree.
+pub type Hash = [u8; 32];
+
+/// The hash of a leaf with this content.
+pub fn leaf_hash(content: &[u8]) -> Hash {
+    let mut hash = Sha256::new();
+    hash.update([0]);
+    hash.update(content);
+    hash.finalize().into()
+}
+
+pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
+    let mut hash = Sha256::new();
+    hash.update([1]);
+    hash.update(left);
+    hash.update(right);
+    hash.finalize().into()
+}
+
+/// The root of a tree without leaves.
+pub fn empty_root() -> Hash {
+    Sha256::digest([]).into()
+}
+
+/// Hashes of full subtrees: 2^`level` leaves, of which `index` others of that size stand before.
+pub trait Nodes {
+    type Error;
+    fn node(&self, level: u32, index: u64) -> Result<Hash, Self::Error>;
+}
+
+/// The root of the first `size` leaves.
+pub fn root<N: Nodes>(nodes: &N, size: u64) -> Result<Hash, N::Error> {
+    if size == 0 { Ok(empty_root()) } else { range_root(nodes, 0, size) }
+}
+
+/// The root of the leaves from `low` to `high`, as they stand in the whole tree.
+fn range_root<N: Nodes>(nodes: &N, low: u64, high: u64) -> Result<Hash, N::Error> {
+    let count = high - low;
+    if count.is_power_of_two() {
+        return nodes.node(count.trailing_zeros(), low / count);
+    }
+    let middle = low + split(count);
+    Ok(node_hash(&range_root(nodes, low, middle)?, &range_root(nodes, middle, high)?))
+}
+
+/// The largest power of two below `count`, which is at least 2.
+fn split(count: u64) -> u64 {
+    1 << (count - 1).ilog2()
+}
+
+/// Proves that leaf `index` is in the tree of this size: the sibling of the leaf first. `None` if it is not.
+pub fn inclusion<N: Nodes>(nodes: &N, index: u64, size: u64) -> Result<Option<Vec<Hash>>, N::Error> {
+    if index >= size {
+        return Ok(None);
+    }
+    let (mut low, mut high, mut path) = (0, size, Vec::new());
+    while high - low > 1 {
+        let middle = low + split(high - low);
+        if index < middle {
+            path.push(range_root(nodes, middle, high)?);
+            high = middle;
+        } else {
+            path.push(range_root(nodes, low, middle)?);
+            low = middle;
+        }
+    }
+    path.reverse();
+    Ok(Some(path))
+}
+
+/// Whether this path leads from the leaf at `index` to the root of a tree of this size.
+pub fn is_included(leaf: &Hash, index: u64, size: u64, path: &[Hash], root: &Hash) -> bool {
+    if index >= size {
+        return false;
+    }
+    let (mut node, mut last, mut hash) = (index, size - 1, *leaf);
+    for sibling in path {
+        if last == 0 {
+            return false;
+        }
+        if node % 2 == 1 || node == last {
+            hash = node_hash(sibling, &hash);
+            while node % 2 == 0 && node != 0 {
+                node /= 2;
+                last /= 2;
+            }
+        } else {
+            hash = node_hash(&hash, sibling);
+        }
+        node /= 2;
+        last /= 2;
+    }
+    last == 0 && hash == *root
+}
+
+/// Proves that the tree of the new size begins with that of the old one. `None` if there is nothing to prove: the old
+/// size is zero, or not smaller.
+pub fn consistency<N: Nodes>(nodes: &N, old: u64, new: u64) -> Result<Option<Vec<Hash>>, N::Error> {
+    if old == 0 || old >= new {
+        return Ok((old == new || old == 0).then(Vec::new));
+    }
+    let (mut low, mut high, mut path, mut whole) = (0, new, Vec::new(), true);
+    while old != high {
+        let middle = low + split(high - low);
+        if old <= middle {
+            path.push(range_root(nodes, middle, high)?);
+            high = middle;
+        } else {
+            path.push(range_root(nodes, low, middle)?);
+            (low, whole) = (middle, false);
+        }
+    }
+    if !whole {
+        path.push(range_root(nodes, low, high)?);
+    }
+    path.reverse();
+    Ok(Some(path))
+}
+
+/// Whether a tree with the new root begins with the tree of the old one.
+pub fn is_consistent(old: u64, old_root: &Hash, new: u64, new_root: &Hash, path: &[Hash]) -> bool {
+    if old == 0 || old == new {
+        return path.is_empty() && old <= new && (old == 0 || old_root == new_root);
+    }
+    if old > new {
+        return false;
+    }
+    let mut path = path.iter();
+    let first = if old.is_power_of_two() { Some(old_root) } else { path.next() };
+    let Some(first) = first else { return false };
+    let (mut node, mut last) = (old - 1, new - 1);
+    while node % 2 == 1 {
+        node /= 2;
+        last /= 2;
+    }
+    let (mut older, mut newer) = (*first, *first);
+    for sibling in path {
+        if last == 0 {
+            return false;
+        }
+        if node % 2 == 1 || node == last {
+            older = node_hash(sibling, &older);
+            newer = node_hash(sibling, &newer);
+            while node % 2 == 0 && node != 0 {
+                node /= 2;
+                last /= 2;
+            }
+        } else {
+            newer = node_hash(&newer, sibling);
+        }
+        node /= 2;
+        last /= 2;
+    }
+    last == 0 && older == *old_root && newer == *new_root
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    /// The definition of RFC 6962 by the letter, over contents.
+    pub(crate) fn by_definition(leaves: &[Vec<u8>]) -> Hash {
+        match leaves {
+            [] => empty_root(),
+            [one] => leaf_hash(one),
+            many => {
+                let (left, right) = many.split_at(usize::try_from(split(many.len() as u64)).unwrap());
+                node_hash(&by_definition(left), &by_definition(right))
+            }
+        }
+    }
+
+    struct Whole(Vec<Vec<u8>>);
+
+    impl Nodes for Whole {
+        type Error = Infallible;
+        fn node(&self, level: u32, index: u64) -> Result<Hash, Infallible> {
+            let from = usize::try_from(index << level).unwrap();
+            Ok(by_definition(&self.0[from..from + (1 << level)]))
+        }
+    }
+
+    pub(crate) fn leaves(count: u64) -> Vec<Vec<u8>> {
+        (0..count).map(|n| n.to_be_bytes().to_vec()).collect()
+    }
+
+    /// The leaves of the test that comes with the first Certificate Transparency log, and their roots.
+    #[test]
+    fn known_roots() {
+        let leaves: Vec<Vec<u8>> =
+            ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
+                .iter()
+                .map(|hex| {
+                    (0..hex.len() / 2).map(|n| u8::from_str_radix(&hex[2 * n..2 * n + 2], 16).unwrap()).collect()
+                })
+                .collect();
+        let hex = |hash: Hash| hash.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        let root = |count| hex(by_definition(&leaves[..count]));
+        assert_eq!(root(0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_eq!(root(1), "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d");
+        assert_eq!(root(8), "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328");
+    }
+
+    #[test]
+    fn every_proof_of_every_small_tree() {
+        let all = Whole(leaves(24));
+        let of = |size: u64| root(&all, size).unwrap();
+        for size in 0..=24_u64 {
+            assert_eq!(of(size), by_definition(&all.0[..usize::try_from(size).unwrap()]));
+            for index in 0..size {
+                let path = inclusion(&all, index, size).unwrap().unwrap();
+                let leaf = leaf_hash(&index.to_be_bytes());
+                assert!(is_included(&leaf, index, size, &path, &of(size)));
+                for other in (0..26).filter(|other| *other != index) {
+                    assert!(!is_included(&leaf, other, size, &path, &of(size)), "{index} of {size} as {other}");
+                }
+            }
+            for old in 0..=size {
+                let path = consistency(&all, old, size).unwrap().unwrap();
+                assert!(is_consistent(old, &of(old), size, &of(size), &path), "{old} {size}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_else_is_proven(size in 2_u64..100, at in any::<prop::sample::Index>(), flip in any::<prop::sample::Index>(), bit in 0_u8..8) {
+            let all = Whole(leaves(size));
+            let (index, of) = (at.index(usize::try_from(size).unwrap()) as u64, |size| root(&all, size).unwrap());
+            let mut path = inclusion(&all, index, size).unwrap().unwrap();
+            let leaf = leaf_hash(&index.to_be_bytes());
+            let byte = flip.index(path.len() * 32);
+            path[byte / 32][byte % 32] ^= 1 << bit;
+            prop_assert!(!is_included(&leaf, index, size, &path, &of(size)));
+            path[byte / 32][byte % 32] ^= 1 << bit;
+            prop_assert!(!is_included(&leaf, index, size, &path[1..], &of(size)));
+            path.push(leaf);
+            prop_assert!(!is_included(&leaf, index, size, &path, &of(size)));
+
+            let old = 1 + index % (size - 1);
+            let mut path = consistency(&all, old, size).unwrap().unwrap();
+            prop_assert!(!is_consistent(old, &of(size), size, &of(size), &path));
+            prop_assert!(!is_consistent(old, &of(old), size, &of(old), &path));
+            path.push(leaf);
+            prop_assert!(!is_consistent(old, &of(old), size, &of(size), &path));
+            path.pop();
+            if !path.is_empty() {
+                let byte = flip.index(path.len() * 32);
+                path[byte / 32][byte % 32] ^= 1 << bit;
+                prop_assert!(!is_consistent(old, &of(old), size, &of(size), &path));
+            }
+        }
+    }
+}
