@@ -38,7 +38,7 @@ fn tried<T, E: Into<io::Error>>(what: &str, done: Result<T, E>) -> Result<T, Str
 
 /// The process is in the jail afterwards, except that a superuser must still `lock`. Gives the layers, if there are any.
 pub(super) fn enter(plan: &Plan, cwd: &Path) -> Result<Option<Layers>, String> {
-    let network = if plan.own_network { libc::CLONE_NEWNET } else { 0 };
+    let network = if plan.own_network { libc::CLONE_NEWNET | libc::CLONE_NEWIPC } else { 0 };
     let root = rustix::process::geteuid().is_root();
     // A superuser with all rights needs no user namespace to mount.
     if !root || unshare(libc::CLONE_NEWNS | network).is_err() {

@@ -37,10 +37,16 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
         config: text(&env.config),
         user_config: text(&env.user_config),
         project,
-        binaries: vec![program],
+        binaries: with_link(env, program),
         pids: pids.into_iter().collect(),
         ..Protected::default()
     }
+}
+
+/// Our program, and the link to it that hooks may be registered by.
+fn with_link(env: &Env, program: String) -> Vec<String> {
+    let link = env.home.join(".local/bin/aops-hook").to_string_lossy().into_owned();
+    if link == program { vec![program] } else { vec![program, link] }
 }
 
 /// What is known now of settings, configuration and program, by path: `length:mtime:inode:mode:ctime:digest`, all zero where

@@ -77,6 +77,16 @@ fn a_trial_has_a_network_of_its_own_and_everything_else_is_read_only() {
 }
 
 #[test]
+fn a_trial_shares_no_memory_with_others() {
+    let world = Jailed::new();
+    let session = world.prompted();
+    world.sandbox.put("ipc.py", "import os\nprint(os.readlink('/proc/self/ns/ipc'))\n");
+    let ran = session.ran("python3 ipc.py");
+    assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "trial"), "{ran:?}");
+    assert_ne!(ran.out.trim(), fs::read_link("/proc/self/ns/ipc").unwrap().to_str().unwrap());
+}
+
+#[test]
 fn a_line_that_reads_cannot_write_and_has_the_network() {
     let world = Jailed::new();
     world.sandbox.put("a.txt", "one\n");

@@ -4,7 +4,7 @@
 mod generate;
 mod scratch;
 
-use crate::support::{Sandbox, Session};
+use crate::support::{BINARY, Sandbox, Session};
 use aops_shell::class::{LineSetting, class};
 use aops_shell::effect::Effect;
 use aops_shell::syntax::{Ground, cut};
@@ -60,6 +60,21 @@ fn a_line_that_was_judged_to_read_and_did_not_is_noticed() {
     fs::write(&settings, "{}").unwrap();
     session.post(&call).said(&["blocked", "settings.json"]);
     session.pre(&session.call("Bash", json!({"command": "ls"}))).refused(&["blocked"]);
+}
+
+/// Hooks may be registered by a link to the program; another program in its place would never ask.
+#[test]
+fn another_program_in_the_place_of_the_link_to_ours_is_noticed() {
+    let sandbox = Sandbox::new();
+    let link = sandbox.home().join(".local/bin/aops-hook");
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(BINARY, &link).unwrap();
+    let session = reading(&sandbox, &sandbox.config().join("settings.json"));
+    let call = session.call("Bash", json!({"command": "ls"}));
+    session.pre(&call).silent();
+    fs::remove_file(&link).unwrap();
+    fs::write(&link, "#!/bin/sh\nexit 0\n").unwrap();
+    session.post(&call).said(&["aops-hook"]);
 }
 
 /// E07: an edit of the same length, with the time of the last change set back.
