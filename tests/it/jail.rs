@@ -329,12 +329,16 @@ fn nothing_is_left_when_everything_is_killed() {
     world
         .sandbox
         .wait_until("it runs", || world.sandbox.alive().iter().any(|(_, line)| line.contains("python3 -c open")));
-    for (pid, _) in world.sandbox.alive() {
-        if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    // Again and again: one of them may start another while they are listed.
+    let kill_all = || {
+        for (pid, _) in world.sandbox.alive() {
+            if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
         }
-    }
+        world.sandbox.alive().is_empty()
+    };
+    world.sandbox.wait_until("all are gone", kill_all);
     child.wait().unwrap();
-    world.sandbox.wait_until("all are gone", || world.sandbox.alive().is_empty());
     assert_eq!(world.tree(), before);
 }
