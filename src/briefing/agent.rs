@@ -119,7 +119,6 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
     };
     let text = |text: Option<&String>| quote(cut(&redact(text.map_or("", String::as_str)), PART));
     let names = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
-    let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
     let prompt = prompt(session, event);
     let mut values = vec![
         ("at", timestamp(env.now_ms)),
@@ -145,6 +144,16 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         ("workflows", texts::workflows_text(env, &project)),
         ("transcript", one_line(&event.transcript_path, 300)),
     ];
+    values.extend(costly_values(env, ledger, event, shape, path)?);
+    Ok(values)
+}
+
+/// What takes git, the ledger or the transcript to find out, only where the text has a place for it.
+fn costly_values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -> Result<Values, Failure> {
+    let session = ledger.session();
+    let project = texts::project(env, Path::new(&event.cwd));
+    let wants = |name: &str| shape.contains(&format!("{{{{{name}}}}}"));
+    let mut values = Vec::new();
     let mut trimmed = String::new();
     if wants("files") || wants("diff") {
         let (files, diff) = git::diff(env, Path::new(&event.cwd), &ledger.baseline()?);
@@ -162,7 +171,7 @@ fn values(env: &Env, ledger: &Ledger, event: &Event, shape: &str, path: &Path) -
         values.push(("workflow_steps", texts::workflow_steps(env, &project)));
     }
     if wants("workflow_text") {
-        let id = state.state.current_workflow.as_deref().unwrap_or_default();
+        let id = session.state.state.current_workflow.as_deref().unwrap_or_default();
         let text = texts::workflow_text(env, &project, id).unwrap_or_else(|| "(there is none)".to_owned());
         values.push(("workflow_text", quote(cut(&text, PART * 2))));
     }

@@ -9,7 +9,7 @@ mod since;
 pub use since::{Change, changed_since, is_ignored};
 pub use walk::{Walked, everything_below, hidden_by_rules, walk};
 
-use crate::checkpoint::store::cache::{FileStamp, Known};
+use crate::checkpoint::store::cache::{Cached, FileStamp, Known};
 use crate::checkpoint::tree::{Artifacts, File, Folder, LeftOut, find, name};
 use crate::checkpoint::{store::Store, store::blob::Put};
 use crate::config::policy::Policy;
@@ -145,32 +145,14 @@ fn keep_contents(
 ) -> Result<Vec<File>, Failure> {
     let boot = boot_id();
     let cached = store.cached(&boot);
-    let (mut cache, mut before) = (cached.known().peekable(), 0);
-    let mut files = Vec::with_capacity(wanted.len());
-    // The stamp under which each file enters the cache; `None` while its content is unknown.
-    let mut stamps: Vec<Option<FileStamp>> = Vec::with_capacity(wanted.len());
-    for TreeEntry { path, mode, stamp, .. } in wanted {
-        while cache.next_if(|known| known.path < path.as_str()).is_some() {
-            before += 1;
-        }
-        let known = cache.next_if(|known| known.path == path);
-        before += usize::from(known.is_some());
-        let known = known.filter(|known| known.stamp == stamp);
-        stamps.push(known.is_some().then_some(stamp));
-        let sha256 = Sum(known.map_or([0; 32], |known| known.sha256));
-        files.push(File { mode, path, sha256, size: stamp.size, target: None });
-    }
-    before += cache.count();
+    let (mut files, mut stamps, before) = look_up(&cached, wanted);
     let missing: Vec<usize> = (0..files.len()).filter(|at| stamps[*at].is_none()).collect();
     let few = missing.len() <= FEW;
     let read = threads::map(&missing, |at| limits.check().ok().map(|()| (*at, read(store, &files[*at].path, few))));
     let late = read.len() < missing.len();
     // Blobs that an earlier capture did not sync are synced by one that has the time.
     let synced = few && cached.synced || limits.sync && store.sync();
-    let mut stays = vec![true; files.len()];
-    for at in &missing {
-        stays[*at] = false;
-    }
+    let mut stays: Vec<bool> = stamps.iter().map(Option::is_some).collect();
     for (at, now) in read {
         let file = &mut files[at];
         match now {
@@ -197,6 +179,27 @@ fn keep_contents(
     let mut stays = stays.into_iter();
     files.retain(|_| stays.next().unwrap_or(true));
     Ok(files)
+}
+
+/// The files with the contents that the cache knows, the stamp of each (`None` while its content is unknown), and how many
+/// files the cache has.
+fn look_up(cached: &Cached, wanted: Vec<TreeEntry>) -> (Vec<File>, Vec<Option<FileStamp>>, usize) {
+    let (mut cache, mut before) = (cached.known().peekable(), 0);
+    let mut files = Vec::with_capacity(wanted.len());
+    let mut stamps = Vec::with_capacity(wanted.len());
+    for TreeEntry { path, mode, stamp, .. } in wanted {
+        while cache.next_if(|known| known.path < path.as_str()).is_some() {
+            before += 1;
+        }
+        let known = cache.next_if(|known| known.path == path);
+        before += usize::from(known.is_some());
+        let known = known.filter(|known| known.stamp == stamp);
+        stamps.push(known.is_some().then_some(stamp));
+        let sha256 = Sum(known.map_or([0; 32], |known| known.sha256));
+        files.push(File { mode, path, sha256, size: stamp.size, target: None });
+    }
+    before += cache.count();
+    (files, stamps, before)
 }
 
 /// The blob, and the stamp of the file if it did not change while it was read.

@@ -3,7 +3,7 @@
 //! Pure. Invariant: a step that passed stays passed, so it is not started again, unless a person takes the run back.
 
 use super::attempt::{
-    AttemptEntry, AttemptFact, Begun, Done, Init, Paused, Resolved, RunOutcome, RunStatus, TakenBack, Trigger,
+    AttemptEntry, AttemptFact, Begun, Done, Init, Paused, Resolved, Resumed, RunOutcome, RunStatus, TakenBack, Trigger,
 };
 use crate::checkpoint::form::describe::RunView;
 use crate::checkpoint::form::{GateOutcome, Intake};
@@ -125,21 +125,7 @@ impl RunState {
                 (self.paused, self.resolved) = (Some(paused.clone()), None);
             }
             AttemptFact::Resolved(resolved) => self.resolved = Some(resolved.clone()),
-            AttemptFact::Resumed(resumed) => {
-                if let Some(paused) = self.paused.as_ref().filter(|paused| !paused.checks.is_empty()) {
-                    self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
-                }
-                if let Some(paused) =
-                    self.paused.as_ref().filter(|paused| paused.trigger == Trigger::VerificationFailed)
-                {
-                    *self.granted.entry(paused.step.clone()).or_default() += 1;
-                }
-                let waited = self.paused.as_ref().and_then(|paused| paused.tool_use_id.clone());
-                self.approved = waited.or(self.approved.take());
-                (self.status, self.outcome, self.paused) = (RunStatus::Resumed, None, None);
-                (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
-                self.reason.clear();
-            }
+            AttemptFact::Resumed(resumed) => self.go_on(resumed),
             AttemptFact::Terminal(ended) => {
                 (self.status, self.outcome) = (RunStatus::Terminal, Some(ended.outcome));
                 self.reason.clone_from(&ended.reason);
@@ -148,6 +134,21 @@ impl RunState {
             AttemptFact::Rollback(back) => self.take_back(back),
             AttemptFact::Removed(_) => self.removed = true,
         }
+    }
+
+    /// What the pause was about is settled: its checks are waived, and a failed verification gets another round.
+    fn go_on(&mut self, resumed: &Resumed) {
+        if let Some(paused) = self.paused.as_ref().filter(|paused| !paused.checks.is_empty()) {
+            self.waived.entry(paused.step.clone()).or_default().extend(paused.checks.clone());
+        }
+        if let Some(paused) = self.paused.as_ref().filter(|paused| paused.trigger == Trigger::VerificationFailed) {
+            *self.granted.entry(paused.step.clone()).or_default() += 1;
+        }
+        let waited = self.paused.as_ref().and_then(|paused| paused.tool_use_id.clone());
+        self.approved = waited.or(self.approved.take());
+        (self.status, self.outcome, self.paused) = (RunStatus::Resumed, None, None);
+        (self.budget, self.step_timeout_ms) = (resumed.budget, resumed.step_timeout_ms);
+        self.reason.clear();
     }
 
     /// Steps that are not completed at the checkpoint are incomplete again. A way back from a way back completes them.
