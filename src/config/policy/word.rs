@@ -1,0 +1,156 @@
+//! Values that a configuration spells as one of a few words: levels of gates and modes, and the like.
+
+use serde::{Deserialize, Serialize};
+
+/// An enum that a configuration spells as one of a few words, the laxest first where that matters.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$mark:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$mark])* #[serde(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            pub const WORDS: &[&str] = &[$($word),+];
+
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl $crate::config::policy::value::Field for $name {
+            fn to_value(&self) -> $crate::config::policy::value::Value {
+                $crate::config::policy::value::Value::Text(self.word().to_owned())
+            }
+
+            fn from_value(value: $crate::config::policy::value::Value) -> Option<Self> {
+                match value {
+                    $($crate::config::policy::value::Value::Text(word) if word == $word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        /// Older policies lack it: then it is the default.
+        impl $crate::config::policy::value::Field for Option<$name> {
+            fn to_value(&self) -> $crate::config::policy::value::Value {
+                self.unwrap_or_default().to_value()
+            }
+
+            fn from_value(value: $crate::config::policy::value::Value) -> Option<Self> {
+                $name::from_value(value).map(Some)
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// How strictly a gate is held.
+    Level {
+        Off = "off",
+        Warn = "warn",
+        #[default]
+        Enforce = "enforce",
+    }
+}
+
+words! {
+    /// What becomes of a call that a danger rule finds.
+    DangerLevel {
+        Off = "off",
+        #[default]
+        Ask = "ask",
+        Deny = "deny",
+    }
+}
+
+words! {
+    /// How much of the loop is enforced, in rising order.
+    ModeLevel {
+        Observe = "observe",
+        Guard = "guard",
+        Loop = "loop",
+        #[default]
+        Strict = "strict",
+    }
+}
+
+impl ModeLevel {
+    pub const ALL: [Self; 4] = [Self::Observe, Self::Guard, Self::Loop, Self::Strict];
+
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.word() == word)
+    }
+
+    /// The level of a gate that no file names. The rules, shipped and own, have the level of `checks`.
+    pub fn default_for(self, gate: &str) -> Level {
+        let from = match gate {
+            "checks" | "rules" | "danger" => ModeLevel::Guard,
+            "push" | "close" => ModeLevel::Strict,
+            _ => ModeLevel::Loop,
+        };
+        if self >= from { Level::Enforce } else { Level::Off }
+    }
+}
+
+words! {
+    /// The mode whose refusals observe mode records.
+    Rehearse {
+        #[default]
+        Loop = "loop",
+        Strict = "strict",
+    }
+}
+
+impl Rehearse {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
+    pub(super) fn is_loop(&self) -> bool {
+        *self == Self::Loop
+    }
+
+    pub fn level(self) -> ModeLevel {
+        match self {
+            Self::Loop => ModeLevel::Loop,
+            Self::Strict => ModeLevel::Strict,
+        }
+    }
+}
+
+words! {
+    /// When an interactive session keeps a checkpoint.
+    Interactive {
+        Off = "off",
+        #[default]
+        Execute = "execute",
+        All = "all",
+    }
+}
+
+words! {
+    /// What becomes of work in which the verifier found issues.
+    Intervene {
+        #[default]
+        Keep = "keep",
+        Rollback = "rollback",
+    }
+}
+
+words! {
+    /// What a queue of runs does when one of them pauses or is blocked.
+    OnPause {
+        Continue = "continue",
+        #[default]
+        Stop = "stop",
+    }
+}
+
+impl OnPause {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
+    pub(super) fn is_stop(&self) -> bool {
+        *self == Self::Stop
+    }
+}
