@@ -8,6 +8,8 @@ pub mod mode;
 pub mod install;
 pub mod past;
 pub mod control;
+pub mod range;
+pub mod log;
 mod gc;
 pub mod status;
 pub mod sessions;
@@ -18,7 +20,6 @@ pub mod policy;
 pub mod replay;
 pub mod simulate;
 pub mod verify;
-pub mod range;
 pub mod export;
 pub mod report;
 pub mod run;
@@ -103,7 +104,7 @@ impl Io<'_> {
 pub static COMMANDS: &[Command] = &[
     status::STATUS,
     sessions::COMMAND,
-    past::LOG,
+    log::COMMAND,
     verify::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
@@ -133,7 +134,7 @@ pub static COMMANDS: &[Command] = &[
 
 /// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
 pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
-    let matches = match parser().try_get_matches_from(arguments) {
+    let matches = match parser().color(clap_color(&arguments)).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();
@@ -149,7 +150,11 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         json: given.get_flag("json"),
         terminal,
         width: terminal.then(|| width(io::stdout())).flatten(),
-        color: terminal && !env.no_color,
+        color: match text(given, "color") {
+            Some("always") => true,
+            Some("never") => false,
+            _ => terminal && !env.no_color && !env.is_dumb,
+        },
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
     // Showing what would change needs nobody at a terminal.
@@ -164,6 +169,19 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         (Err(error), _) => complain(&format!("{error:#}"), exit_code(&error)),
         (Ok(_), Err(error)) if !is_gone(&error) => complain(&error.to_string(), 1),
         (Ok(code), _) => code,
+    }
+}
+
+/// Help and wrong usage are printed before the arguments are read.
+fn clap_color(arguments: &[String]) -> clap::ColorChoice {
+    let says = |word: &str| {
+        let apart = arguments.windows(2).any(|pair| pair[0] == "--color" && pair[1] == word);
+        apart || arguments.iter().any(|given| given.strip_prefix("--color=") == Some(word))
+    };
+    match (says("never"), says("always")) {
+        (true, _) => clap::ColorChoice::Never,
+        (false, true) => clap::ColorChoice::Always,
+        _ => clap::ColorChoice::Auto,
     }
 }
 
@@ -262,7 +280,9 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 pub fn parser() -> clap::Command {
     let rows = COMMANDS.iter().map(|command| {
         let yes = (who_may(command.name) == Who::AtTerminal).then(yes);
-        (command.arguments)(command.row().arg(flag("json", "Print JSON, for programs").global(true)).args(yes))
+        let color = option("color", "WHEN", "Colours: auto (the default: on a terminal), always or never");
+        let color = color.value_parser(["auto", "always", "never"]).hide_possible_values(true).global(true);
+        (command.arguments)(command.row().args([flag("json", "Print JSON, for programs").global(true), color]).args(yes))
     });
     clap::Command::new("aops-hook")
         .version(env!("CARGO_PKG_VERSION"))

@@ -16,6 +16,7 @@ use crate::run::queue;
 use crate::run::state::RunState;
 use crate::system::env::Env;
 use crate::system::signal;
+use crate::text::plain::count;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -203,8 +204,9 @@ impl<'a, 'io> Progress<'a, 'io> {
 
     /// Replaces the live line with this text.
     fn draw(&mut self, text: &str, end: &str) {
-        if self.is_live() {
-            let _ = write!(self.io.out, "\r\x1b[K{text}{end}").and_then(|()| self.io.out.flush());
+        if self.is_live() && !(self.io.env.is_dumb && end.is_empty()) {
+            let clear = if self.io.env.is_dumb { "" } else { "\r\x1b[K" };
+            let _ = write!(self.io.out, "{clear}{text}{end}").and_then(|()| self.io.out.flush());
         }
     }
 
@@ -239,7 +241,7 @@ impl Reporter for Progress<'_, '_> {
         self.line(&json!({
             "event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left
         }));
-        self.note(&format!("run {run_id}: {} steps of `{}`", left.len(), init.workflow));
+        self.note(&format!("run {run_id}: {} of `{}`", count(left.len(), "step"), init.workflow));
     }
 
     fn step_began(&mut self, step: &PlannedStep, index: usize) {

@@ -50,6 +50,7 @@ mod report;
 mod rollback;
 mod runs;
 mod schemas;
+mod sessions;
 mod sessions_gc;
 mod shell_lines;
 mod simulate;

@@ -11,6 +11,7 @@ use crate::session::fold::Session;
 use crate::session::growth::Growth;
 use crate::session::state::{OpenCall, Sandbox, Task};
 use crate::text::json::cut;
+use crate::text::plain::count;
 use crate::text::template::one_line;
 
 impl Session {
@@ -143,7 +144,6 @@ impl Session {
         let small = &self.policy().small;
         let (files, lines) = growth.count();
         if files > small.files || lines > small.lines {
-            let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
             let (files, lines) = (count(files, "file"), count(lines, "line"));
             return Some(format!("{files}, {lines}; small is {} and {}", small.files, small.lines));
         }
