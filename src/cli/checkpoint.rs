@@ -118,7 +118,8 @@ const DIFF: Command = Command {
         ("aops-hook checkpoint diff -2 latest", "from the one before to the newest"),
     ],
     arguments: |row| {
-        let other = operand("other", "OTHER", "The later one; without it the present tree").allow_negative_numbers(true);
+        let other =
+            operand("other", "OTHER", "The later one; without it the present tree").allow_negative_numbers(true);
         row.args([id_operand().required(false), other])
     },
     run: diff,
@@ -224,7 +225,13 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
     }
     for agent in one.agents.iter().filter(|agent| agent.tool_invocations.count() > 0 || agent.summary.is_some()) {
         let (calls, tokens, summary) = (agent.tool_invocations.count(), agent.tokens, agent.summary.as_deref());
-        let words = format!("{}: {}, {}  {}", agent.name, count(calls, "call"), count(tokens, "token"), summary.unwrap_or_default());
+        let words = format!(
+            "{}: {}, {}  {}",
+            agent.name,
+            count(calls, "call"),
+            count(tokens, "token"),
+            summary.unwrap_or_default()
+        );
         lines.push(("agent", words));
     }
     let (files, folders) = (count(tree.files.len(), "file"), count(tree.folders.len(), "folder"));

@@ -18,7 +18,7 @@ use clap::{ArgMatches, value_parser};
 use std::collections::VecDeque;
 use std::io::BufRead;
 use std::time::Duration;
-use told::{Told, Teller};
+use told::{Teller, Told};
 
 pub const COMMAND: Command = Command {
     name: "log",
@@ -37,7 +37,9 @@ pub const COMMAND: Command = Command {
             .arg(option("lines", "N", "Only the last N lines").short('n').value_parser(value_parser!(usize)))
             .arg(flag("refused", "Only refusals"))
             .arg(option("tool", "NAME", "Only calls of this tool, or of this MCP server (`mcp__github`)"))
-            .arg(since_option().help("Only what came after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)"))
+            .arg(
+                since_option().help("Only what came after this: a length of time (30m, 12h, 7d) or a day (2026-01-13)"),
+            )
             .arg(flag("utc", "Times in UTC instead of your own zone"))
     },
     run,
@@ -53,40 +55,50 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let most = given.get_one::<usize>("lines").copied();
     let root = sessions::session(&found).map(|session| session.memory.root).unwrap_or_default();
     let mut view = View { utc: given.get_flag("utc"), day: String::new(), root };
-    let mut reader = open(&found)?;
-    let (mut teller, mut waiting) = (Teller::default(), VecDeque::new());
-    let (mut line, mut live) = (Vec::new(), most.is_none());
+    let (mut reader, mut teller) = (open(&found)?, Teller::default());
+    let (mut line, mut backlog) = (Vec::new(), Backlog { most, ..Backlog::default() });
     loop {
         let got = reader.read_until(b'\n', &mut line)?;
         if line.ends_with(b"\n") {
-            for one in teller.take(&line, &view.root, io.json).into_iter().filter(|one| wanted.has(one)) {
-                if live {
-                    view.print(io, &one)?;
-                    continue;
-                }
-                waiting.push_back(one);
-                if most.is_some_and(|most| waiting.len() > most) {
-                    waiting.pop_front();
-                }
-            }
+            let one = teller.take(&line, &view.root, io.json).filter(|one| wanted.has(one));
+            one.map_or(Ok(()), |one| backlog.add(io, &mut view, one))?;
             line.clear();
         } else if got == 0 {
             let follows = given.get_flag("follow");
-            if !follows && !io.json {
-                let left = teller.still_open(&view.root).into_iter().filter(|one| wanted.has(one));
-                waiting.extend(left);
+            let open = if follows || io.json { Vec::new() } else { teller.still_open(&view.root) };
+            for one in open.into_iter().filter(|one| wanted.has(one)) {
+                backlog.add(io, &mut view, one)?;
             }
-            let over = waiting.len().saturating_sub(most.unwrap_or(usize::MAX));
-            for one in waiting.drain(..).skip(over) {
-                view.print(io, &one)?;
-            }
+            backlog.print(io, &mut view)?;
             if !follows {
                 return Ok(0);
             }
-            live = true;
             io.out.flush()?;
             std::thread::sleep(Duration::from_millis(250));
         }
+    }
+}
+
+/// The last lines of what is there already; what comes later is printed as it comes.
+#[derive(Default)]
+struct Backlog {
+    most: Option<usize>,
+    held: VecDeque<Told>,
+}
+
+impl Backlog {
+    fn add(&mut self, io: &mut Io, view: &mut View, one: Told) -> anyhow::Result<()> {
+        let Some(most) = self.most else { return view.print(io, &one) };
+        self.held.push_back(one);
+        if self.held.len() > most {
+            self.held.pop_front();
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, io: &mut Io, view: &mut View) -> anyhow::Result<()> {
+        self.most = None;
+        self.held.drain(..).try_for_each(|one| view.print(io, &one))
     }
 }
 

@@ -28,7 +28,10 @@ pub const COMMAND: Command = Command {
     ],
     arguments: |row| {
         row.arg(operand("session", "SESSION", "A session's id or the beginning of one; nothing for all"))
-            .arg(option("output", "FILE", "Where to write the page, `-` to print it; without it, its sums in words").short('o'))
+            .arg(
+                option("output", "FILE", "Where to write the page, `-` to print it; without it, its sums in words")
+                    .short('o'),
+            )
             .arg(since_option())
     },
     run,
@@ -71,9 +74,8 @@ fn goes_to_file() -> bool {
 
 /// The sums in words: a page of HTML on a terminal or in a pipe helps nobody.
 fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
-    let list = |of: &BTreeMap<String, u64>| {
-        of.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
-    };
+    let list =
+        |of: &BTreeMap<String, u64>| of.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ");
     let calls = &sums.calls;
     let damaged = if sums.damaged > 0 { count(sums.damaged, "damaged ledger") } else { String::new() };
     let unread = if unreadable > 0 { format!("{unreadable} could not be read") } else { String::new() };
@@ -86,7 +88,11 @@ fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
         ("blocks", list(&sums.blocks_by), Tone::Bad),
         ("integrity", damaged, Tone::Bad),
         ("audits", format!("{} drawn, {} done", sums.drawn, sums.done), Tone::Plain),
-        ("calls", format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied), Tone::Plain),
+        (
+            "calls",
+            format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied),
+            Tone::Plain,
+        ),
         ("tokens", sums.tokens.to_string(), Tone::Plain),
         ("cost", sums.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(), Tone::Plain),
     ])?;

@@ -27,7 +27,10 @@ pub const COMMAND: Command = Command {
     name: "sessions",
     about: "List sessions, newest first",
     examples: &[
-        ("aops-hook sessions", "every session on this machine: when, live or ended, mode, phase, where, and its prompt"),
+        (
+            "aops-hook sessions",
+            "every session on this machine: when, live or ended, mode, phase, where, and its prompt",
+        ),
         ("aops-hook sessions --project", "only those of the project you are in"),
         ("aops-hook sessions --since 2d", "only those that went on in the last two days"),
         ("aops-hook sessions --blocked", "only those that wait for a person"),

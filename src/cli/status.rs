@@ -25,7 +25,7 @@ use crate::text::time;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 pub const STATUS: Command = Command {
@@ -206,7 +206,9 @@ fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
     let (words, tone) = match (audit.due, session.memory.progress.auditing) {
         (true, true) => (format!("under way; {counts}"), Tone::Plain),
-        (true, false) => (format!("due since {}: start `custodiet`; {counts}", count(audit.writes_since, "change")), Tone::Warn),
+        (true, false) => {
+            (format!("due since {}: start `custodiet`; {counts}", count(audit.writes_since, "change")), Tone::Warn)
+        }
         (false, _) => (counts, Tone::Plain),
     };
     rows.push(("audit", words, tone));
@@ -259,8 +261,18 @@ const LARGEST_INPUT: u64 = 1 << 20;
 
 fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut input = String::new();
-    let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut input);
-    let Some(session) = read.ok().and_then(|_| find_asked(io.env, &input)) else { return Ok(0) };
+    let session = if std::io::stdin().is_terminal() {
+        // Typed by hand: nobody sends what the client would.
+        let newest = sessions::pick(io.env, None).ok().and_then(|found| sessions::session(&found));
+        if newest.is_none() {
+            return io.print("no session in this project yet; Claude Code shows this line when `aops-hook install --statusline` set it");
+        }
+        newest
+    } else {
+        let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut input);
+        read.ok().and_then(|_| find_asked(io.env, &input))
+    };
+    let Some(session) = session else { return Ok(0) };
     // No look at the working tree: the client asks several times a second, and a tree can be large.
     let owed = owed(io.env, &session, None);
     io.answer(&to_json(io.env, &session, &owed), clean(&line(io.env, &session, &owed)))

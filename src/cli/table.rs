@@ -60,7 +60,8 @@ impl Io<'_> {
             }
             return Ok(0);
         }
-        let used: [bool; N] = std::array::from_fn(|n| rows.is_empty() || rows.iter().any(|row| !row[n].text.is_empty()));
+        let used: [bool; N] =
+            std::array::from_fn(|n| rows.is_empty() || rows.iter().any(|row| !row[n].text.is_empty()));
         let rows: Vec<_> = std::iter::once(head.map(|text| Cell::new(text, Tone::Strong))).chain(rows).collect();
         let widest = |n: usize| rows.iter().map(|row| row[n].text.chars().count()).max().unwrap_or(0);
         let widths: [usize; N] = std::array::from_fn(widest);

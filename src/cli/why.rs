@@ -91,14 +91,12 @@ fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
             (best, best_ms) = (Some(Looked { shelved, batches, at: Some(at) }), ms);
         }
     }
-    match best {
-        Some(found) => Ok(found),
-        None => {
-            let batches = past::batches(&newest)?;
-            let at = last_rehearsal(&batches);
-            Ok(Looked { shelved: newest, batches, at })
-        }
+    if let Some(found) = best {
+        return Ok(found);
     }
+    let batches = past::batches(&newest)?;
+    let at = last_rehearsal(&batches);
+    Ok(Looked { shelved: newest, batches, at })
 }
 
 fn last_refusal(batches: &[Batch]) -> Option<usize> {
@@ -117,9 +115,9 @@ fn answer_of(batches: &[Batch], at: usize) -> usize {
         _ => None,
     });
     let begins = |batch: &Batch| {
-        batch.iter().any(
-            |entry| matches!(&entry.fact, Fact::Call(step) if step.from.is_none() && Some(&step.call) == call),
-        )
+        batch
+            .iter()
+            .any(|entry| matches!(&entry.fact, Fact::Call(step) if step.from.is_none() && Some(&step.call) == call))
     };
     if past::find_answer(&batches[at]).is_some() || call.is_none() {
         return at;

@@ -83,11 +83,10 @@ fn describe_input(step: &Step, root: &str) -> String {
         clipped @ Json::Object(_) => clipped.text_of("clipped").map(|text| text + "…"),
         value => value.text().map(std::borrow::Cow::into_owned),
     };
-    let named = |name: &&str| {
-        members.iter().find(|(known, _)| known.as_ref() == *name).and_then(|(_, value)| told(value))
-    };
+    let named =
+        |name: &&str| members.iter().find(|(known, _)| known.as_ref() == *name).and_then(|(_, value)| told(value));
     let builtin = step.call.server == "builtin";
-    let text = ABOUT.iter().find_map(|name| named(name)).filter(|_| builtin).unwrap_or_else(|| {
+    let text = ABOUT.iter().find_map(named).filter(|_| builtin).unwrap_or_else(|| {
         let texts = members.iter().filter_map(|(name, value)| Some(format!("{name}: {}", told(value)?)));
         if builtin { String::new() } else { texts.collect::<Vec<_>>().join(", ") }
     });

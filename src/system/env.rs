@@ -25,6 +25,8 @@ pub struct Env {
     /// The file with `export` lines that the host sources before later shell calls.
     pub env_file: Option<PathBuf>,
     pub client: String,
+    /// What the client calls itself: `claude-code_2-1-325_harness`.
+    pub agent: String,
     /// The session that the client runs this for, where it says so.
     pub client_session: Option<String>,
     /// Inside a tool call or hook of the client, as the environment says. A client above us is `ledger::clients`' business.
@@ -89,6 +91,7 @@ impl Env {
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
             env_file: path("CLAUDE_ENV_FILE"),
             client_session: var("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
+            agent: var("AI_AGENT").map(|agent| agent.to_string_lossy().into_owned()).unwrap_or_default(),
             client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: OF_CLIENT.iter().any(|name| var(name).is_some())
                 || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code_")),
@@ -220,7 +223,7 @@ pub fn fixed_lot() -> Option<u32> {
 
 /// How many seconds east of UTC the clocks here are at this moment, by `TZ` or the system's zone.
 pub fn east_of_utc(ms: i64) -> i32 {
-    let Ok(seconds) = libc::time_t::try_from(ms.div_euclid(1000)) else { return 0 };
+    let seconds: libc::time_t = ms.div_euclid(1000);
     #[expect(unsafe_code, reason = "the C library knows the zone; a crate that does brings twenty others")]
     // SAFETY: both point to values that live through the call, and all zeros is a valid `tm`.
     let east = unsafe {

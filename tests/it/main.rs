@@ -59,6 +59,7 @@ mod speed;
 mod start_mode;
 mod status;
 mod task_loop;
+mod terminal;
 mod tidy;
 mod told;
 mod tracker;

@@ -89,9 +89,14 @@ fn one_session_no_session_and_a_terminal() {
     sandbox.person(&["report", &session.id, "-o", "-"]).said(&["<title>aops report: 1 session</title>"]);
     sandbox.person(&["report", "--since", "2099-01-01", "-o", "-"]).said(&["0 sessions since 2099-01-01"]);
     // A pipe or a terminal gets words, a file the page.
-    let words = ["sessions  4", "outcomes  failure 1, partial 2, success 1", "refusals  qa 1, sandbox 2", "report -o report.html"];
+    let words = [
+        "sessions  4",
+        "outcomes  failure 1, partial 2, success 1",
+        "refusals  qa 1, sandbox 2",
+        "report -o report.html",
+    ];
     sandbox.person(&["report"]).said(&words);
-    assert!(sandbox.on_terminal("report", "").out.contains("sessions  4"));
+    assert!(sandbox.on_terminal("report --color=never", "").out.contains("sessions  4"));
     let line = format!("{BINARY} report > page.html && head -c 15 page.html");
     assert_eq!(sandbox.command("sh").args(["-c", &line]).output().unwrap().stdout, b"<!doctype html>");
     sandbox.person(&["report", "-o", "/nowhere/at/all.html"]).failed(1, &["/nowhere/at/all.html"]);

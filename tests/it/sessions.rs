@@ -26,7 +26,10 @@ fn each_session_is_told_by_what_people_know_of_it() {
     assert_eq!((newest[0].as_str(), oldest[0].as_str()), (&second.id[..8], &first.id[..8]));
     assert_eq!((newest[2].as_str(), oldest[2].as_str()), ("ended", "live"));
     assert_eq!((oldest[3].as_str(), oldest[4].as_str()), ("strict", "hydrate"));
-    assert_eq!((oldest[6].as_str(), oldest[7].as_str()), (sandbox.project().to_str().unwrap(), "add a greeting to the page"));
+    assert_eq!(
+        (oldest[6].as_str(), oldest[7].as_str()),
+        (sandbox.project().to_str().unwrap(), "add a greeting to the page")
+    );
     let json = sandbox.person(&["sessions", "--json"]).json();
     assert_eq!((&json[1]["live"], &json[1]["short"]), (&json!(true), &json!(first.id[..8])));
     assert_eq!(json[1]["project"], json!(sandbox.project()));
@@ -46,7 +49,7 @@ fn a_list_fits_on_a_terminal() {
     let session = sandbox.session();
     let _ = session.start("startup");
     let _ = session.prompt(&"many words ".repeat(40));
-    let shown = sandbox.on_terminal("sessions", "").out;
+    let shown = sandbox.on_terminal("sessions --color=never", "").out;
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     assert!(shown.contains("many") && !shown.contains("would refuse"), "no empty column: {shown}");
 }
@@ -93,7 +96,7 @@ fn a_call_is_one_line_with_its_outcome() {
     assert_eq!(session.write("hello.txt").code, Some(0));
     let failing = session.call("Bash", json!({"command": "cargo test --all"}));
     session.pre(&failing).silent();
-    session.fail(&failing, "exit code 101");
+    let _ = session.fail(&failing, "exit code 101");
     let open = session.call("Read", json!({"file_path": sandbox.project().join("a.md")}));
     session.pre(&open).silent();
     session.stop("Done.").refused(&["qa-verifier"]);

@@ -153,7 +153,8 @@ fn why_of_an_end_is_why_it_was_let_pass() {
     let sandbox = Sandbox::new();
     let session = sandbox.working();
     assert_eq!(session.write("a.txt").code, Some(0));
-    let done = session.sequence_number(|entry| entry["with"]["to"] == "COMPLETED" && entry["with"]["call"]["tool"] == "Write");
+    let done =
+        session.sequence_number(|entry| entry["with"]["to"] == "COMPLETED" && entry["with"]["call"]["tool"] == "Write");
     sandbox.person(&["why", &done.to_string()]).said(&["no gate objected, so it passed", "Write: "]);
     session.stop("Done.").refused(&["qa-verifier"]);
     let said = sandbox.person(&["why"]).out;

@@ -45,8 +45,11 @@ pub(super) const CREATE: Command = Command {
         ("aops-hook checkpoint create --note 'before the big rename'", "with a note"),
     ],
     arguments: |row| {
-        row.arg(option("name", "NAME", "A name of your own, for the other verbs").short('m'))
-            .arg(option("note", "TEXT", "A note that is stored with the checkpoint"))
+        row.arg(option("name", "NAME", "A name of your own, for the other verbs").short('m')).arg(option(
+            "note",
+            "TEXT",
+            "A note that is stored with the checkpoint",
+        ))
     },
     run: create,
 };

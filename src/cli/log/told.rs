@@ -7,7 +7,7 @@ use crate::insight::tally::words;
 use crate::model::call::{CallKey, CallState};
 use crate::model::event::EventKind;
 use crate::session::describe::{describe_call, describe_fact};
-use crate::session::fact::{Said, Seen, Step};
+use crate::session::fact::{NO_EFFECT, Said, Seen, Step};
 use crate::session::phase_end::PhaseEnd;
 use crate::text::template::one_line;
 use crate::text::time;
@@ -62,7 +62,7 @@ impl Teller {
         let ended = PhaseEnd::read(entry.with).map(|end| format!("  [{} ends: {}]", end.phase.name(), end.outcome));
         let ended = ended.unwrap_or_default();
         match fact {
-            Fact::Call(step) => self.step(base, step, ended, root),
+            Fact::Call(step) => self.step(base, &step, ended, root),
             Fact::Event(seen) => Some(tell_event(base, &seen, &ended)),
             fact => {
                 let tone = tone(&fact);
@@ -77,7 +77,7 @@ impl Teller {
         }
     }
 
-    fn step(&mut self, base: Told, step: Step, ended: String, root: &str) -> Option<Told> {
+    fn step(&mut self, base: Told, step: &Step, ended: String, root: &str) -> Option<Told> {
         if step.from.is_none() {
             self.open.retain(|known| known.first.call != step.call);
             self.open.push(Begun { seq: base.seq, ts: base.ts.clone(), first: step.clone(), ended: ended.clone() });
@@ -92,7 +92,7 @@ impl Teller {
             Some(known) => (known.first, known.ended),
             None => (step.clone(), ended),
         };
-        Some(tell_call(base, &first, &step, &ended, root))
+        Some(tell_call(base, &first, step, &ended, root))
     }
 
     fn find(&mut self, key: &CallKey) -> Option<&mut Begun> {
@@ -119,7 +119,9 @@ fn describe(first: &Step, root: &str) -> String {
 }
 
 fn tell_call(base: Told, first: &Step, last: &Step, ended: &str, root: &str) -> Told {
+    let unseen = last.to == CallState::Failed && last.reason.as_deref() == Some(NO_EFFECT);
     let (word, tone) = match last.to {
+        _ if unseen => ("no end", Tone::Quiet),
         CallState::Denied => ("refused", Tone::Bad),
         CallState::Failed => ("failed", Tone::Bad),
         _ if first.rehearsed.is_some() => ("done", Tone::Warn),
@@ -132,7 +134,7 @@ fn tell_call(base: Told, first: &Step, last: &Step, ended: &str, root: &str) -> 
     let gate = last.gate.as_deref().filter(|_| refused).map(|gate| format!("  [{gate}]"));
     text.extend(gate);
     text.push_str(ended);
-    let failed = last.reason.as_deref().filter(|_| last.to == CallState::Failed);
+    let failed = last.reason.as_deref().filter(|_| last.to == CallState::Failed && !unseen);
     text.extend(failed.map(|why| format!("  {}", one_line(why, 300))));
     let reason = last.reason.clone().filter(|_| refused).or_else(|| first.rehearsed.as_ref().map(would));
     Told {
