@@ -1,11 +1,13 @@
 //! `sessions`: every session on this machine; `sessions gc` removes old ones.
 //!
-//! Reads session folders; only `gc` writes. Invariant: a session that cannot be read is listed all the same.
+//! Reads session folders; only `gc` writes. Invariant: a session that cannot be read, or of which only the exported head is left,
+//! is listed all the same.
 
 mod remove;
 
 use super::table::{Cell, Tone};
 use super::{Command, Io, allowed, flag, who_may, yes};
+use crate::ledger::heads::Head;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::phase::Phase;
 use crate::session::fold::Session;
@@ -40,12 +42,14 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let all = sessions::all(io.env).into_iter().rev().map(|shelved| (sessions::session(&shelved), shelved));
     let is_blocked = |session: &Option<Session>| session.as_ref().is_some_and(|session| session.blocked().is_some());
     let rows: Vec<_> = all.filter(|(session, _)| !given.get_flag("blocked") || is_blocked(session)).collect();
+    let mut lost = sessions::lost(io.env);
+    lost.retain(|head| head.blocked || !given.get_flag("blocked"));
     if io.json {
-        return io.print(
-            rows.iter().map(|(session, shelved)| session_to_json(shelved, session.as_ref())).collect::<Value>(),
-        );
+        let there = rows.iter().map(|(session, shelved)| session_to_json(shelved, session.as_ref()));
+        return io.print(there.chain(lost.iter().map(lost_to_json)).collect::<Value>());
     }
-    let rows = rows.iter().map(|(session, shelved)| session_row(io, shelved, session.as_ref())).collect();
+    let there = rows.iter().map(|(session, shelved)| session_row(io, shelved, session.as_ref()));
+    let rows = there.chain(lost.iter().map(lost_row)).collect();
     io.table(["session", "began", "mode", "phase", "block", "would refuse", "project"], rows)
 }
 
@@ -56,8 +60,19 @@ fn session_to_json(shelved: &SessionOnDisk, session: Option<&Session>) -> Value 
         "date": state.map(|state| &state.date), "phase": state.map(|state| state.phase),
         "blocked": state.is_some_and(|state| state.state.custodiet_blocked),
         "outcome": state.map(outcome), "ended_at": state.map(|state| &state.ended_at),
-        "mode": session.map(|session| session.policy().mode.level()), "rehearsed": state.map(rehearsed),
+        "lost": false, "mode": session.map(|session| session.policy().mode.level()), "rehearsed": state.map(rehearsed),
     })
+}
+
+/// A session of which only the exported head is left.
+fn lost_to_json(head: &Head) -> Value {
+    json!({"session_id": head.session_id, "folder": null, "date": head.ts.get(..10), "blocked": head.blocked, "lost": true})
+}
+
+fn lost_row(head: &Head) -> [Cell; 7] {
+    let gone = Cell::new("lost: `aops-hook verify ID`", Tone::Bad);
+    let block = Cell::new(if head.blocked { "blocked" } else { "" }, Tone::Bad);
+    [head.session_id.as_str().into(), "".into(), "".into(), gone, block, "".into(), head.project.as_str().into()]
 }
 
 fn insights(state: &State) -> Option<Value> {
