@@ -16,19 +16,40 @@ pub(super) fn fork_bomb(search: &mut Search, line: &Line) {
         let begin = before.rfind([';', '&', '|', '(', '{', '\'', '"', '\n']).map_or(0, |at| at + 1);
         let name = before[begin..].trim_start_matches("function");
         let body = &text[at + 3..];
-        let calls = |sign: &str| body.match_indices(&format!("{name}{sign}")).next().is_some();
-        let again =
-            body.match_indices(&format!("{name}&")).any(|(at, found)| !body[at + found.len()..].starts_with('&'));
-        !name.is_empty()
-            && (calls(&format!("|{name}")) || again && body[..1.min(body.len())] == name[..1.min(name.len())])
+        // `b() { b & }`: a call of its own, left behind.
+        let own = body.split('}').next().unwrap_or_default();
+        let begins =
+            |at: usize| !own[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
+        let again = own
+            .match_indices(&format!("{name}&"))
+            .any(|(at, call)| begins(at) && !own[at + call.len()..].starts_with('&'));
+        !name.is_empty() && (body.contains(&format!("{name}|{name}")) || again)
     });
     if bomb || loops_apart(&line.text) {
         search.add_what("fork-bomb", line.text.chars().take(80).collect());
     }
 }
 
+fn unquoted(text: &str) -> String {
+    let mut quote = None;
+    let outside = |letter: &char| match (quote, *letter) {
+        (None, '"' | '\'') => {
+            quote = Some(*letter);
+            false
+        }
+        (Some(open), letter) if letter == open => {
+            quote = None;
+            false
+        }
+        (open, _) => open.is_none(),
+    };
+    text.chars().filter(outside).collect()
+}
+
 /// `while true; do work & done`: a loop without an end, whose last job nobody waits for.
 fn loops_apart(text: &str) -> bool {
+    // Between quotes it is prose, unless a shell gets it.
+    let text = if text.contains("-c ") { text.replace(['"', '\''], " ") } else { unquoted(text) };
     let spaced = text
         .replace([';', '\n'], " ; ")
         .replace("&&", " and ")
