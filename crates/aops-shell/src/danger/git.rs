@@ -60,7 +60,7 @@ pub(super) fn git(search: &mut Search, call: &Call) {
     let Some(name) = call.texts.get(at).map(|name| name.to_lowercase()) else { return };
     configured(search, call, at, &name);
     let verb = Verb { name: &name, words: call.from(at + 1), texts: &call.texts[at + 1..] };
-    if verb.has(&["--help"]) {
+    if verb.texts.first().is_some_and(|text| text == "--help") {
         return;
     }
     if let Some(id) = judge(&verb) {

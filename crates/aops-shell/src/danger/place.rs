@@ -82,7 +82,11 @@ impl Place<'_> {
         let folders: &[Word] = if simple.folders.is_empty() { std::slice::from_ref(&here) } else { &simple.folders };
         let spot = folders.iter().map(|folder| self.from(folder, word)).max().unwrap_or(Spot::Inside);
         // `TMPDIR=/x rm -rf $TMPDIR/y`: whoever writes that means something else than the shell does.
-        let set = |name: &String| simple.assigned.contains(name) && SCRATCH_VARIABLES.contains(&name.as_str());
+        let elsewhere = |value: &Word| self.text(&value.tidied().lossy()) != Spot::Scratch;
+        let set = |name: &String| {
+            let value = simple.assigned.iter().position(|set| set == name).and_then(|at| simple.values.get(at));
+            SCRATCH_VARIABLES.contains(&name.as_str()) && value.is_some_and(elsewhere)
+        };
         if word.unknown.iter().chain(&word.filled).any(set) { spot.max(Spot::Unknown) } else { spot }
     }
 
