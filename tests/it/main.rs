@@ -39,6 +39,7 @@ mod no_deadlock;
 mod notes;
 mod odd_files;
 mod other_clients;
+mod packages;
 mod plugin;
 mod policy;
 mod real_client;
