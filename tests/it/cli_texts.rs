@@ -3,6 +3,8 @@
 //! Help of every command and verb, the commands in an empty project and in a small session, wrong usage, refusals, and
 //! what each error code advises. `INSTA_UPDATE=always cargo nextest run --test it cli_texts` writes it anew.
 
+mod page;
+
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session};
 use aops_hook::cli::{COMMANDS, parser};
 use aops_hook::model::error::Code;
@@ -329,7 +331,8 @@ fn codes() -> Vec<Code> {
         Code::InvalidTransition => Some(Code::ConcurrentExecution),
         Code::ConcurrentExecution => Some(Code::LockAcquireFailed),
         Code::LockAcquireFailed => Some(Code::RecoveryFailed),
-        Code::RecoveryFailed => Some(Code::InputInvalid),
+        Code::RecoveryFailed => Some(Code::WrittenByNewer),
+        Code::WrittenByNewer => Some(Code::InputInvalid),
         Code::InputInvalid => Some(Code::ConfigInvalid),
         Code::ConfigInvalid => Some(Code::StorageFailed),
         Code::StorageFailed => Some(Code::TimedOut),
