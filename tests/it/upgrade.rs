@@ -6,6 +6,7 @@ use aops_hook::config::texts;
 use aops_hook::ledger::entry::{Frame, Mark};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The session that the fixture holds: a task with a plan, one change done, one call in flight.
@@ -19,12 +20,15 @@ fn fixture(name: &str) -> PathBuf {
 
 fn copy_all(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
+    // As the program makes them; git keeps no such modes.
+    fs::set_permissions(to, fs::Permissions::from_mode(0o700)).unwrap();
     for item in fs::read_dir(from).unwrap().map(|item| item.unwrap().path()) {
         let to = to.join(item.file_name().unwrap());
         if item.is_dir() {
             copy_all(&item, &to);
         } else {
             fs::copy(&item, &to).unwrap();
+            fs::set_permissions(&to, fs::Permissions::from_mode(0o600)).unwrap();
         }
     }
 }
@@ -52,7 +56,7 @@ fn an_old_ledger_is_read_to_the_last_entry() {
     sandbox.person(&["verify", ID]).said(&["intact: "]);
     sandbox.person(&["status", ID]).said(&["execute", ID]);
     sandbox.person(&["log", ID]).said(&["aops-hook 0.1.0"]);
-    sandbox.person(&["why", ID]).said(&["sandbox"]);
+    sandbox.person(&["why"]).said(&["sandbox"]);
     sandbox.person(&["replay", ID]).said(&[ID]);
     sandbox.person(&["transcript", ID, "--abridged"]).said(&["add a greeting"]);
     assert_eq!(fs::read(session.folder().join("ledger.jsonl")).unwrap(), before, "looking changes nothing");
@@ -66,6 +70,8 @@ fn a_running_session_goes_on() {
     let session = Session::new(&sandbox, ID);
     let before = fs::read(session.folder().join("ledger.jsonl")).unwrap();
     let calls = session.calls();
+    // Another home than where it was recorded: the client says so when it resumes.
+    assert_eq!(session.start("resume").code, Some(0));
     let (open, _) = calls.iter().find(|(_, states)| states.last().unwrap() == "EXECUTING").unwrap();
     let done = json!({"tool_name": "Bash", "tool_input": {"command": "cargo test"}, "tool_use_id": open,
         "tool_response": {"stdout": "ok", "stderr": "", "interrupted": false}, "duration_ms": 3});
@@ -86,7 +92,7 @@ fn install_renews_registration_and_agents() {
     fs::create_dir_all(&place).unwrap();
     let program = place.join("aops-hook");
     fs::write(&program, "#!/bin/sh\necho aops-hook 0.1.0\n").unwrap();
-    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let said = sandbox.person(&["doctor"]);
     let version = format!("is version 0.1.0, this is {}", env!("CARGO_PKG_VERSION"));
     assert!(said.code == Some(1) && said.out.contains(&version), "{said:?}");
