@@ -154,8 +154,11 @@ fn the_deb_installs_in_an_empty_root() {
     let asked = ["--force-not-root", "--force-architecture", &log, "--root", root.to_str().unwrap(), "--install", deb];
     done(bench.unplugged("dpkg").args(asked));
     bench.works_inside("/usr/bin/aops-hook");
-    let page = bench.done("zcat", &[root.join("usr/share/man/man1/aops-hook.1.gz").to_str().unwrap()]);
-    assert!(page.starts_with(".TH AOPS\\-HOOK 1") && page.contains(".SS checkpoint"), "{page}");
+    let page = bench.done("zcat", &[root.join("usr/share/man/man1/aops-hook-checkpoint.1.gz").to_str().unwrap()]);
+    assert!(page.starts_with(".TH ") && page.contains("rollback"), "{page}");
+    for place in ["bash-completion/completions/aops-hook", "zsh/vendor-completions/_aops-hook"] {
+        assert!(root.join("usr/share").join(place).exists(), "{place}");
+    }
 }
 
 #[test]
