@@ -454,6 +454,7 @@ fn seen() -> Seen {
         shuts: true,
         starter: some(),
         timers: vec![digest()],
+        traceparent: some(),
         unproven: some(),
     }
 }
@@ -504,6 +505,7 @@ fn unseen() -> Seen {
         greets: None,
         starter: None,
         timers: Vec::new(),
+        traceparent: None,
         unproven: None,
         clashes: Vec::new(),
         agent_id: None,
