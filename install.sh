@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds aops-hook, puts it in place, registers it, and looks whether all is well.
+# Puts aops-hook in place, registers it, and looks whether all is well. The program is the one beside this script, or is built.
 set -eu
 
 usage() {
@@ -8,8 +8,8 @@ usage: ./install.sh [--user|--project|--local] [--mode LEVEL] [--dry-run]
        ./install.sh --plugin [--mode LEVEL]
        ./install.sh --uninstall [--user|--project|--local] [--yes] [--dry-run]
 
-Builds aops-hook with the Rust on this machine, puts it in ~/.local/bin, registers it in Claude Code's
-settings and runs `aops-hook doctor`.
+Takes the program that lies beside this script, or builds it with the Rust on this machine; puts it in
+~/.local/bin, registers it in Claude Code's settings and runs `aops-hook doctor`.
 
   --user       register for all your sessions (default)
   --project    register in .claude/settings.json of the folder you are in, for everybody who works there; a
@@ -18,7 +18,7 @@ settings and runs `aops-hook doctor`.
   --mode LEVEL how much of the loop is enforced: observe, guard, loop (recommended) or strict; without it you
                are asked once, and without a terminal the mode stays as it is
   --dry-run    build, show what would be registered, and leave everything as it is
-  --plugin     only build, and put the program in bin/ of this repository, which is then a plugin:
+  --plugin     only put the program in bin/ of this repository, whose plugin then runs it:
                claude --plugin-dir THIS_FOLDER
   --uninstall  take it out of the settings again, and remove the program
   --yes        with --uninstall: do not ask for a terminal
@@ -102,14 +102,37 @@ if [ "$action" = uninstall ]; then
     exit 0
 fi
 
+prebuilt="take the archive for this machine, whose ./install.sh needs no Rust"
+
+# Refuses a Rust that is older than Cargo.toml says, as distributions often have.
+check_age() {
+    needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$here/Cargo.toml")
+    found=$("$rustc" --version | sed -n 's/^rustc \([0-9]*\.[0-9]*\).*/\1/p')
+    [ -n "$found" ] || fail "\`$rustc --version\` does not say its version" "check that it works here"
+    if [ "${found%%.*}" -lt "${needed%%.*}" ] || { [ "${found%%.*}" -eq "${needed%%.*}" ] && [ "${found#*.}" -lt "${needed#*.}" ]; }; then
+        fail "Rust $found is too old: aops-hook needs $needed or newer" \
+            "run \`rustup update\`, or install Rust from https://rustup.rs beside the one you have; or $prebuilt"
+    fi
+}
+
+# A static program where there is a static C library, else a dynamic one.
+link_as_possible() {
+    if printf 'int main(void) { return 0; }\n' | cc -static -x c -o /dev/null - >/dev/null 2>&1; then
+        return
+    fi
+    say "no static C library here (Fedora has it in \`glibc-static\`): linking dynamically; it works, and each hook starts a little later"
+    export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=-crt-static"
+}
+
 # Sets `built` to the program to install.
 build() {
     if command -v cargo >/dev/null 2>&1; then
         cargo=cargo rustc=rustc
     else
         cargo=${CARGO_HOME:-$HOME/.cargo}/bin/cargo rustc=${CARGO_HOME:-$HOME/.cargo}/bin/rustc
-        [ -x "$cargo" ] || fail "no cargo found" "install Rust from https://rustup.rs, then run ./install.sh again"
+        [ -x "$cargo" ] || fail "no cargo found" "$prebuilt, or install Rust from https://rustup.rs and run ./install.sh again"
     fi
+    check_age
 
     # A musl target, where there is one, makes the smallest static program; the host's own is made static by .cargo/config.toml.
     host=$("$rustc" -vV | sed -n 's/^host: //p')
@@ -132,11 +155,16 @@ build() {
         *) target_dir=$(pwd -P)/$target_dir ;;
     esac
     say "building for $target"
+    case $target in *-linux-gnu) link_as_possible ;; esac
     (cd -- "$here" && "$cargo" build --release --locked --bin aops-hook --target "$target" --target-dir "$target_dir")
     built=$target_dir/$target/release/aops-hook
 }
 
 built=${AOPS_PROGRAM:-}
+if [ -z "$built" ] && [ -f "$here/aops-hook" ]; then
+    built=$here/aops-hook
+    "$built" --version >/dev/null 2>&1 || fail "\`$built\` does not run here" "take the archive for this machine: $(uname -s) $(uname -m)"
+fi
 [ -n "$built" ] || build
 [ -x "$built" ] || fail "no program at \`$built\`" "unset AOPS_PROGRAM, and it is built"
 
@@ -170,7 +198,7 @@ case $action in
         exit 0
         ;;
     plugin)
-        place "$here/bin"
+        place "$here/bin/here"
         [ -z "$mode" ] || "$here/bin/aops-hook" mode "$mode" --yes
         say "the plugin is ready; start the client with it:"
         say "  claude --plugin-dir $here"

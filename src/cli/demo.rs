@@ -177,6 +177,7 @@ impl Player<'_, '_> {
             let step: StoryStep = serde_json::from_str(line).with_context(|| format!("line {}", n + 1))?;
             match &step.action {
                 _ if step.needs_git && self.stage.git.is_none() => {}
+                Some(Action::Run(_)) if !self.stage.has_shell => {}
                 Some(Action::Act(title)) => {
                     self.act += 1;
                     if !self.io.json {

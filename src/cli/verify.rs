@@ -64,9 +64,12 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let checked = check(io, &found, false);
     report(io, &found, &checked, &gone)?;
-    if checked.failure.is_some() && !io.json {
+    if let Some(failure) = checked.failure.as_ref().filter(|_| !io.json) {
         let id = &found.session_id;
-        io.print(format!("hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one"))?;
+        io.print(match failure.code {
+            Code::WrittenByNewer => format!("hint: {}", failure.code.way_out()),
+            _ => format!("hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one"),
+        })?;
     }
     Ok(if checked.failure.is_some() || !here.is_empty() { 4 } else { 0 })
 }
@@ -83,7 +86,10 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let _lock = old.map(|folder| Lock::acquire(&folder.dir)).transpose()?;
     let checked = check(io, found, true);
     report(io, found, &checked, &[])?;
-    let said = if checked.failure.is_some() {
+    let newer = checked.failure.as_ref().is_some_and(|failure| failure.code == Code::WrittenByNewer);
+    let said = if newer {
+        format!("not set aside\nhint: {}", Code::WrittenByNewer.way_out())
+    } else if checked.failure.is_some() {
         let aside = set_aside(io, found, &checked)?;
         format!("set aside as `{}`; a new ledger has begun", aside.display())
     } else {
@@ -125,7 +131,8 @@ fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked, gone: &[Head]) 
         return io.print(value);
     }
     if let Some(failure) = &checked.failure {
-        writeln!(io.out, "{} {failure}", Tone::Bad.paint("damaged:", io))?;
+        let word = if failure.code == Code::WrittenByNewer { "newer:" } else { "damaged:" };
+        writeln!(io.out, "{} {failure}", Tone::Bad.paint(word, io))?;
         match entries {
             0 => {}
             1 => writeln!(io.out, "entry 1 is intact")?,

@@ -6,7 +6,7 @@
 
 use super::index;
 use super::lock::Lock;
-use super::recover::{self, LEDGER_FILE, Loaded, STATE_FILE, SessionFiles, StateFile};
+use super::recover::{self, LEDGER_FILE, Loaded, OURS, STATE_FILE, SessionFiles, StateFile};
 use crate::ledger::chain::Walk;
 use crate::ledger::entry::{Frame, Line, Mark};
 use crate::ledger::exporting::exports;
@@ -385,7 +385,8 @@ impl Ledger {
     fn write_state(&self) -> Result<(), Failure> {
         let walk = &self.loaded.walk;
         let Session { state, memory, seq, head } = walk.folded.clone();
-        let witness = Witness { bytes: walk.bytes, head, last: walk.last, memory, seq, snapshot: walk.snapshot };
+        let (binary, bytes, last) = (OURS.to_owned(), walk.bytes, walk.last);
+        let witness = Witness { binary, bytes, head, last, memory, seq, snapshot: walk.snapshot };
         let mut state = State { ledger: Some(witness), ..state };
         state.digest = Some(digest_of(&state));
         let text = serde_json::to_string_pretty(&state).unwrap_or_default() + "\n";

@@ -25,6 +25,8 @@ use std::mem;
 use std::os::fd::OwnedFd;
 
 pub const LEDGER_FILE: &str = "ledger.jsonl";
+/// The version of this program.
+pub const OURS: &str = env!("CARGO_PKG_VERSION");
 /// Snapshots are at most this far apart.
 const WINDOW: u64 = 2 << 20;
 /// The longest first entry.
@@ -92,7 +94,7 @@ impl SessionFiles<'_> {
         let bytes = folder::read_at(self.file, LEDGER_FILE, start.bytes, self.long.saturating_sub(start.bytes))?;
         let mut walk = start;
         self.vouch(state_file, &mut walk);
-        let done = walk.feed(&bytes)?;
+        let done = walk.feed(&bytes).map_err(|damage| self.explain(damage.into(), state_file))?;
         let rest = bytes[done..].to_vec();
         check_tear(&walk, &rest)?;
         Ok((walk, rest))
@@ -125,6 +127,18 @@ impl SessionFiles<'_> {
         let first = memchr::memchr(b'\n', &bytes).map(|end| &bytes[..end]);
         let other = |line: Line| line.holds() && line.trace_id != quoted(self.trace);
         Ok(!first.and_then(Line::read).is_some_and(other))
+    }
+
+    /// What a newer version recorded is not damaged: this one does not know all of it.
+    pub fn explain(&self, failure: Failure, state_file: &StateFile) -> Failure {
+        let first = folder::read_at(self.file, LEDGER_FILE, 0, self.long.min(LONGEST_OPEN)).unwrap_or_default();
+        let opened = first.split(|byte| *byte == b'\n').next().and_then(Line::read);
+        let opened = opened.and_then(|line| json::read(line.with).ok()?.text_of("binary"));
+        let newest = [opened, state_file.written_by()].into_iter().flatten().max_by_key(|version| numbers(version));
+        let newer = newest.filter(|version| numbers(version) > numbers(OURS) && failure.code.is_integrity());
+        let Some(version) = newer else { return failure };
+        let what = format!("aops-hook {version} recorded this session, and this is {OURS}: to it {}", failure.what);
+        Failure::new(Code::WrittenByNewer, what)
     }
 
     /// Adds the digests that state and exported head know.
@@ -191,6 +205,11 @@ impl SessionFiles<'_> {
             window = (window * 4).min(self.long);
         }
     }
+}
+
+/// A version by its numbers, so that two can be compared; what follows a `-` does not count.
+fn numbers(version: &str) -> Vec<u64> {
+    version.split('-').next().unwrap_or_default().split('.').map(|part| part.parse().unwrap_or(0)).collect()
 }
 
 fn cut_off(has: u64, proven: u64) -> Failure {
@@ -301,6 +320,17 @@ impl StateFile {
         let Some(mut witness) = state.ledger.take() else { return StateFile::Untrusted(bytes) };
         let (memory, head) = (mem::take(&mut witness.memory), witness.head.clone());
         StateFile::Whole(Box::new(Session { state, memory, seq: witness.seq, head }), Box::new(witness))
+    }
+
+    /// The version that wrote it, whether or not this one knows its form.
+    fn written_by(&self) -> Option<String> {
+        match self {
+            StateFile::Whole(_, witness) => Some(witness.binary.clone()),
+            StateFile::Untrusted(bytes) => {
+                json::read(std::str::from_utf8(bytes).ok()?).ok()?.get("ledger")?.text_of("binary")
+            }
+            StateFile::Missing => None,
+        }
     }
 
     /// The reason of a block that was edited into the file.

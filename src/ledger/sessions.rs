@@ -237,7 +237,7 @@ pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Ch
     let mut bad = None;
     let (torn_bytes, failure) = match walk_all(&mut walk, &file, long, &mut bad) {
         Ok(torn) => (torn, files.witnessed(&state_file, &walk).err()),
-        Err(failure) => (0, Some(failure)),
+        Err(failure) => (0, Some(files.explain(failure, &state_file))),
     };
     let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.folded.seq + 1));
     Ok(Checked { session: walk.folded, torn_bytes, failure, seq })

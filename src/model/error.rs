@@ -14,6 +14,7 @@ named! {
         ConcurrentExecution = "STATE_CONCURRENT_EXECUTION",
         LockAcquireFailed = "STATE_LOCK_ACQUIRE_FAILED",
         RecoveryFailed = "STATE_RECOVERY_FAILED",
+        WrittenByNewer = "STATE_WRITTEN_BY_NEWER",
         InputInvalid = "INPUT_INVALID",
         ConfigInvalid = "CONFIG_INVALID",
         StorageFailed = "STORAGE_FAILED",
@@ -29,6 +30,9 @@ impl Code {
         match self {
             Code::SequenceGap | Code::ChecksumMismatch | Code::InvalidTransition | Code::RecoveryFailed => {
                 "a person can look with `aops-hook verify`, then set the damaged ledger aside with `aops-hook verify --quarantine`"
+            }
+            Code::WrittenByNewer => {
+                "a person can install that version again, or begin a new session with this one; the record is kept as it is"
             }
             Code::ConcurrentExecution => "make the call again under an id of its own",
             Code::LockAcquireFailed => {

@@ -43,10 +43,18 @@ pub fn protected(env: &Env, event: &Event) -> Protected {
     }
 }
 
-/// Our program, and the link to it that hooks may be registered by.
+/// Our program, the link to it that hooks may be registered by, and the plugin's script that starts it.
 fn with_link(env: &Env, program: String) -> Vec<String> {
-    let link = env.home.join(".local/bin/aops-hook").to_string_lossy().into_owned();
-    if link == program { vec![program] } else { vec![program, link] }
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let script = env.plugin_root.as_ref().map(|root| text(&root.join("bin/aops-hook")));
+    let others = [Some(text(&env.home.join(".local/bin/aops-hook"))), script];
+    let mut all = vec![program];
+    for path in others.into_iter().flatten() {
+        if !all.contains(&path) {
+            all.push(path);
+        }
+    }
+    all
 }
 
 /// What is known now of settings, configuration and program, by path: `length:mtime:inode:mode:ctime:digest`, all zero where

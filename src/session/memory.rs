@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 /// What this file says about the ledger beside it, and the part of the fold that is not public.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Witness {
+    /// The version of the program that wrote it; older ones wrote none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub binary: String,
     pub bytes: u64,
     /// Digest of its last entry.
     pub head: String,

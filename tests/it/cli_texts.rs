@@ -3,6 +3,8 @@
 //! Help of every command and verb, the commands in an empty project and in a small session, wrong usage, refusals, and
 //! what each error code advises. `INSTA_UPDATE=always cargo nextest run --test it cli_texts` writes it anew.
 
+mod page;
+
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session};
 use aops_hook::cli::{COMMANDS, parser};
 use aops_hook::model::error::Code;
@@ -94,6 +96,7 @@ fn stable(text: &str) -> String {
             () if rest.starts_with("toolu_") => ("toolu_0001".len() + 8, Some("[call]")),
             () if uuid => (36, Some("[session]")),
             () if hex == 64 => (64, Some("[sha256]")),
+            () if hex == 8 && out.ends_with("20260113-") => (8, Some("[short id]")),
             () if hex == 8 && rest[..8].bytes().any(|b| b.is_ascii_alphabetic()) => (8, Some("[short id]")),
             () if digits > 0 && rest[digits..].starts_with(" ms") => (digits, Some("[n]")),
             () => (first.len_utf8(), None),
@@ -329,7 +332,8 @@ fn codes() -> Vec<Code> {
         Code::InvalidTransition => Some(Code::ConcurrentExecution),
         Code::ConcurrentExecution => Some(Code::LockAcquireFailed),
         Code::LockAcquireFailed => Some(Code::RecoveryFailed),
-        Code::RecoveryFailed => Some(Code::InputInvalid),
+        Code::RecoveryFailed => Some(Code::WrittenByNewer),
+        Code::WrittenByNewer => Some(Code::InputInvalid),
         Code::InputInvalid => Some(Code::ConfigInvalid),
         Code::ConfigInvalid => Some(Code::StorageFailed),
         Code::StorageFailed => Some(Code::TimedOut),

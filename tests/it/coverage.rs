@@ -70,7 +70,7 @@ fn every_promise_names_tests_that_exist() {
     }
 }
 
-fn has_test(file: &str, function: &str) -> bool {
+pub(crate) fn has_test(file: &str, function: &str) -> bool {
     let below = ["", "tests/it/"].map(|folder| root().join(folder).join(file));
     let text = below.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
     text.contains(&format!("fn {function}("))

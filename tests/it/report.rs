@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fs;
 
 /// A few sessions with everything the page shows.
-fn history(sandbox: &Sandbox) {
+pub(crate) fn history(sandbox: &Sandbox) {
     let good = whole_loop(sandbox);
     lay_transcript(sandbox, &good.id);
     good.stop("Done.").silent();

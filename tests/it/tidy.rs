@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn rust_files(below: &str) -> Vec<(String, String)> {
+pub(crate) fn rust_files(below: &str) -> Vec<(String, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for item in fs::read_dir(folder).unwrap().flatten() {
             let path = item.path();

@@ -44,6 +44,7 @@ on = "commit"
 run = "test ! -e notes.txt || { echo 'notes.txt is a scratch file'; exit 1; }"
 "#;
 
+const SHELL: &str = "/bin/sh";
 const REPOSITORY: &str = "git init -q --bare ../remote && git init -q -b main && git remote add origin ../remote \
     && git add README.md && git commit -q -m begin && git push -q -u origin main";
 
@@ -51,6 +52,8 @@ pub(super) struct Stage {
     world: World,
     program: PathBuf,
     pub(super) git: Option<PathBuf>,
+    /// A container of nothing but this program has no shell.
+    pub(super) has_shell: bool,
     /// The environment of the child processes, to read what they wrote.
     env: Env,
     prompts: u32,
@@ -66,9 +69,10 @@ impl Stage {
         fs::create_dir(world.root.join("remote"))?;
         fs::write(user_config.join("config.toml"), CONFIG)?;
         fs::write(world.project.join("README.md"), "# greet\n")?;
-        let (program, git) = (env.program()?, env.on_path("git"));
+        let has_shell = Path::new(SHELL).exists();
+        let (program, git) = (env.program()?, env.on_path("git").filter(|_| has_shell));
         let env = Env { config: home.join(".claude"), user_config, home, ..env.clone() };
-        let stage = Self { world, program, git, env, prompts: 0, calls: 0 };
+        let stage = Self { world, program, git, has_shell, env, prompts: 0, calls: 0 };
         if stage.git.is_some() {
             stage.shell(REPOSITORY)?;
         }
@@ -140,7 +144,7 @@ impl Stage {
     }
 
     pub(super) fn shell(&self, line: &str) -> anyhow::Result<()> {
-        self.succeed(Path::new("/bin/sh"), &["-c", line]).map(drop)
+        self.succeed(Path::new(SHELL), &["-c", line]).map(drop)
     }
 
     fn succeed(&self, program: &Path, args: &[&str]) -> anyhow::Result<String> {

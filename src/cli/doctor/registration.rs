@@ -7,6 +7,7 @@
 use super::{Report, bad, report, shell_word};
 use crate::claude::settings::{Registered, Survey, survey};
 use crate::cli::install::Level;
+use crate::cli::install::placing::found_by_script;
 use crate::cli::install::plan::read_settings;
 use crate::model::event::EVENTS;
 use crate::system::env::Env;
@@ -98,18 +99,27 @@ fn plugins(env: &Env, places: &[HookFile]) -> Vec<HookFile> {
     ours.filter(|(id, _)| on(id))
         .flat_map(|(id, installs)| {
             let folders = installs.as_array().into_iter().flatten().filter_map(folder);
-            folders.map(|folder| plugin(id, &folder)).collect::<Vec<_>>()
+            folders.map(|folder| plugin(env, id, &folder)).collect::<Vec<_>>()
         })
         .collect()
 }
 
-fn plugin(id: &str, folder: &Path) -> HookFile {
+fn plugin(env: &Env, id: &str, folder: &Path) -> HookFile {
     let mut place = HookFile::read(HookFileKind::Plugin, &folder.join("hooks/hooks.json"));
     id.clone_into(&mut place.plugin);
+    let program = run_by_plugin(env, folder);
     for one in &mut place.survey.ours {
-        one.command = one.command.replace("${CLAUDE_PLUGIN_ROOT}", &folder.to_string_lossy());
+        one.command = one.command.replace("${CLAUDE_PLUGIN_ROOT}/bin/aops-hook", &program.to_string_lossy());
     }
     place
+}
+
+/// The program in the plugin, or the one that its script finds on this machine.
+fn run_by_plugin(env: &Env, folder: &Path) -> PathBuf {
+    let (script, built) = (folder.join("bin/aops-hook"), folder.join("bin/here/aops-hook"));
+    let is_script = fs::read(&script).is_ok_and(|bytes| bytes.starts_with(b"#!"));
+    let found = if built.is_file() { Some(built) } else { found_by_script(env) };
+    found.filter(|_| is_script).unwrap_or(script)
 }
 
 /// Every settings file can be read: the client drops one that cannot, and all hooks in it.

@@ -175,10 +175,26 @@ fn command(env: &Env) -> anyhow::Result<String> {
             quote_path(&path)
         );
     }
+    if let Some((keeper, way)) = cached_by(&path) {
+        bail!(
+            "{} is in the cache of `{keeper}`, which may be emptied at any time: then no tool call would pass\nhint: run `{way}`, then `aops-hook install`",
+            quote_path(&path)
+        );
+    }
     let Ok(path) = path.into_os_string().into_string() else {
         bail!("the path of this program is not UTF-8, and settings are\nhint: move it elsewhere, then install again");
     };
     Ok(path)
+}
+
+/// Whose cache a program is in, and how to have it for good.
+fn cached_by(path: &Path) -> Option<(&'static str, &'static str)> {
+    let has = |names: &[&str]| path.iter().any(|part| names.iter().any(|name| part == *name));
+    match () {
+        () if has(&["_npx"]) => Some(("npx", "npm install --global aops-hook")),
+        () if has(&["archive-v0", "builds-v0", "environments-v2"]) => Some(("uvx", "uv tool install aops-hook")),
+        () => None,
+    }
 }
 
 /// A settings file and its text, empty if there is no file.

@@ -62,6 +62,11 @@ impl Terminal<'_> {
         self.tmux(&["capture-pane", "-p"])
     }
 
+    /// The screen with the sequences that colour it.
+    pub(crate) fn coloured(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-e"])
+    }
+
     pub(crate) fn wait_for(&self, what: &str, is_there: impl Fn(&str) -> bool) {
         let began = Instant::now();
         while !is_there(&self.screen()) {

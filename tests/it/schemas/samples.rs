@@ -392,7 +392,15 @@ fn bare() -> State {
 
 /// `session-state.json` as it stands on disk.
 pub(crate) fn states() -> Vec<Value> {
-    let witness = Witness { bytes: 1, head: digest(), last: 1, memory: memory(), seq: 1, snapshot: (0, 0) };
+    let witness = Witness {
+        binary: "0.2.0".to_owned(),
+        bytes: 1,
+        head: digest(),
+        last: 1,
+        memory: memory(),
+        seq: 1,
+        snapshot: (0, 0),
+    };
     let waiting = State { task: Some(Task { intent: None, n: 1, waiver: None, writes: 0 }), ..state() };
     let on_disk = |(state, memory): (State, Memory)| {
         let ledger = Some(Witness { memory, ..witness.clone() });

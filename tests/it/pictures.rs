@@ -1,0 +1,51 @@
+//! The pictures in `docs/pictures`, from real runs: `docs/pictures/make` runs this and draws what it leaves in
+//! `$AOPS_PICTURES`: screens with their colours as `.ansi`, the report as `.html`.
+
+use crate::client::Client;
+use crate::model::{Model, Turn};
+use crate::report::history;
+use crate::support::{BINARY, Sandbox};
+use serde_json::json;
+use std::fs;
+use std::path::PathBuf;
+
+#[expect(clippy::disallowed_methods, reason = "where the script wants them")]
+fn folder() -> PathBuf {
+    std::env::var_os("AOPS_PICTURES").map(PathBuf::from).expect("hint: run `docs/pictures/make`")
+}
+
+/// What a command prints at a terminal of this width.
+fn screen(sandbox: &Sandbox, line: &str, width: u32) -> String {
+    let shown = format!("stty cols {width}; exec {}", line.replacen("aops-hook", BINARY, 1));
+    let mut script = sandbox.command("script");
+    let output = script.args(["-qec", &shown, "/dev/null"]).env("TERM", "xterm-256color").output().unwrap();
+    String::from_utf8(output.stdout).unwrap().replace(BINARY, "aops-hook")
+}
+
+#[test]
+#[ignore = "docs/pictures/make draws the pictures with it"]
+fn pictures() {
+    let sandbox = Sandbox::new();
+    let put = |name: &str, text: &str| fs::write(folder().join(name), sandbox.scrub(text)).unwrap();
+    put("demo.ansi", &screen(&sandbox, "aops-hook demo", 110));
+    put("workflow.ansi", &screen(&sandbox, "aops-hook workflow graph feature-dev", 100));
+    history(&sandbox);
+    let page = folder().join("report.html");
+    sandbox.person(&["report", "-o", page.to_str().unwrap()]).said(&["report.html"]);
+}
+
+/// The client with our status line, and a change that has to wait.
+#[test]
+#[ignore = "docs/pictures/make draws the pictures with it"]
+fn refusal() {
+    let sandbox = Sandbox::new();
+    sandbox.put("README.md", "# greet\n");
+    sandbox.person(&["install", "--statusline"]).said(&["registered"]);
+    let write = json!({"file_path": sandbox.project().join("greet.sh"), "content": "#!/bin/sh\necho hello\n"});
+    let model = Model::new([Turn::call("Write", write), Turn::text("This task needs a plan first.")]);
+    let client = Client::unguarded(&sandbox, &model);
+    let terminal = client.sit_down(&["--permission-mode", "acceptEdits"]);
+    terminal.type_prompt("greet people by name, with a test");
+    terminal.wait_for("the end", |screen| screen.contains("needs a plan first") && screen.contains("hydrate"));
+    fs::write(folder().join("refusal.ansi"), sandbox.scrub(&terminal.coloured())).unwrap();
+}

@@ -1,0 +1,198 @@
+//! Upgrade and downgrade (`docs/upgrade.md`): what 0.1.0 left is read, a running session goes on, its agents are renewed;
+//! what a newer version recorded is a clear error.
+
+use crate::support::{BINARY, Sandbox, Session};
+use aops_hook::config::texts;
+use aops_hook::ledger::entry::{Frame, Mark};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The session that the fixture holds: a task with a plan, one change done, one call in flight.
+const ID: &str = "0a1b2c3d-0000-4000-8000-000000000010";
+/// Where it was recorded.
+const THERE: &str = "/home/ada";
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/upgrade/0.1.0").join(name)
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    // As the program makes them; git keeps no such modes.
+    fs::set_permissions(to, fs::Permissions::from_mode(0o700)).unwrap();
+    for item in fs::read_dir(from).unwrap().map(|item| item.unwrap().path()) {
+        let to = to.join(item.file_name().unwrap());
+        if item.is_dir() {
+            copy_all(&item, &to);
+        } else {
+            fs::copy(&item, &to).unwrap();
+            fs::set_permissions(&to, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+}
+
+/// A home as 0.1.0 left it, with its session in this project.
+fn left_by_0_1_0() -> Sandbox {
+    let sandbox = Sandbox::new();
+    copy_all(&fixture("claude"), &sandbox.config());
+    let session = fs::read_dir(fixture("sessions")).unwrap().next().unwrap().unwrap().path();
+    copy_all(&session, &sandbox.sessions().join(session.file_name().unwrap()));
+    for name in ["settings.json", "aops/installed.json"] {
+        let path = sandbox.config().join(name);
+        let text = fs::read_to_string(&path).unwrap().replace(THERE, sandbox.home().to_str().unwrap());
+        fs::write(&path, text).unwrap();
+    }
+    sandbox
+}
+
+#[test]
+fn an_old_ledger_is_read_to_the_last_entry() {
+    let sandbox = left_by_0_1_0();
+    let session = Session::new(&sandbox, ID);
+    let before = fs::read(session.folder().join("ledger.jsonl")).unwrap();
+    assert_eq!(session.entries()[0]["with"]["binary"], "0.1.0");
+    sandbox.person(&["verify", ID]).said(&["intact: "]);
+    sandbox.person(&["status", ID]).said(&["execute", ID]);
+    sandbox.person(&["log", ID]).said(&["aops-hook 0.1.0"]);
+    sandbox.person(&["why"]).said(&["sandbox"]);
+    sandbox.person(&["replay", ID]).said(&[ID]);
+    sandbox.person(&["transcript", ID, "--abridged"]).said(&["add a greeting"]);
+    assert_eq!(fs::read(session.folder().join("ledger.jsonl")).unwrap(), before, "looking changes nothing");
+}
+
+/// The client calls whatever program is registered now: from one event to the next it is the new one.
+#[test]
+fn a_running_session_goes_on() {
+    let sandbox = left_by_0_1_0();
+    sandbox.configure("tracker.command = \"none\"\naudit.rate = 0\n");
+    let session = Session::new(&sandbox, ID);
+    let before = fs::read(session.folder().join("ledger.jsonl")).unwrap();
+    let calls = session.calls();
+    // Another home than where it was recorded: the client says so when it resumes.
+    assert_eq!(session.start("resume").code, Some(0));
+    let (open, _) = calls.iter().find(|(_, states)| states.last().unwrap() == "EXECUTING").unwrap();
+    let done = json!({"tool_name": "Bash", "tool_input": {"command": "cargo test"}, "tool_use_id": open,
+        "tool_response": {"stdout": "ok", "stderr": "", "interrupted": false}, "duration_ms": 3});
+    assert_eq!(session.event("PostToolUse", done).code, Some(0));
+    assert_eq!(session.calls()[open].last().unwrap(), "COMPLETED");
+    assert_eq!(session.write("more.txt").code, Some(0), "the plan of the older version still opens the sandbox");
+    session.stop("Done.").refused(&["qa-verifier"]);
+    assert!(fs::read(session.folder().join("ledger.jsonl")).unwrap().starts_with(&before), "what was recorded stays");
+    sandbox.person(&["verify", ID]).said(&["intact: "]);
+    assert_eq!(session.state()["ledger"]["binary"], env!("CARGO_PKG_VERSION"));
+}
+
+/// The texts of the older version are known by its receipt, so they are renewed; `doctor` says so before.
+#[test]
+fn install_renews_registration_and_agents() {
+    let sandbox = left_by_0_1_0();
+    let place = sandbox.home().join(".local/bin");
+    fs::create_dir_all(&place).unwrap();
+    let program = place.join("aops-hook");
+    fs::write(&program, "#!/bin/sh\necho aops-hook 0.1.0\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = sandbox.person(&["doctor"]);
+    let version = format!("is version 0.1.0, this is {}", env!("CARGO_PKG_VERSION"));
+    assert!(said.code == Some(1) && said.out.contains(&version), "{said:?}");
+    assert!(said.out.contains("fix: run `aops-hook install`"), "{said:?}");
+
+    fs::copy(BINARY, &program).unwrap();
+    let said = sandbox.person(&["doctor"]);
+    assert!(said.out.contains("missing or changed in"), "the agents are the older ones: {said:?}");
+    let install = sandbox.command(program.to_str().unwrap()).arg("install").output().unwrap();
+    assert!(install.status.success(), "{install:?}");
+    for asset in texts::placed().filter(|asset| asset.path.starts_with("agents/")) {
+        assert_eq!(fs::read_to_string(sandbox.config().join(asset.path)).unwrap(), asset.text, "{}", asset.path);
+    }
+    let doctor = sandbox.command(program.to_str().unwrap()).arg("doctor").output().unwrap();
+    assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
+}
+
+/// A newer version adds an entry of a kind that this one does not know.
+fn continue_by_newer(session: &Session) -> Vec<u8> {
+    let ledger = session.folder().join("ledger.jsonl");
+    let last = session.entries().pop().unwrap();
+    let digest = "0".repeat(64);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let frame = Frame {
+        prev: &text(&last["_digest"]),
+        seq: last["sequence_number"].as_u64().unwrap() + 1,
+        mark: Some(Mark { state: &digest, memory: &digest }),
+        trace_id: &session.id,
+        ts: &text(&last["ts"]),
+        kind: "telepathy",
+        with: "{}",
+    };
+    let mut bytes = fs::read(&ledger).unwrap();
+    bytes.extend(frame.write().0.into_bytes());
+    fs::write(&ledger, &bytes).unwrap();
+    let state = session.folder().join("session-state.json");
+    let mut newer: Value = serde_json::from_slice(&fs::read(&state).unwrap()).unwrap();
+    assert_eq!(newer["ledger"]["binary"], env!("CARGO_PKG_VERSION"));
+    newer["ledger"]["binary"] = json!("9.12.0");
+    fs::write(state, newer.to_string()).unwrap();
+    bytes
+}
+
+#[test]
+fn what_a_newer_version_recorded_is_a_clear_error() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.working();
+    let bytes = continue_by_newer(&session);
+    let words = format!("aops-hook 9.12.0 recorded this session, and this is {}", env!("CARGO_PKG_VERSION"));
+    session.write("a.txt").refused(&["STATE_WRITTEN_BY_NEWER", &words, "install that version again"]);
+    let said = sandbox.person(&["verify", &session.id]);
+    assert!(
+        said.code == Some(4) && said.out.starts_with(&format!("newer: STATE_WRITTEN_BY_NEWER: {words}")),
+        "{said:?}"
+    );
+    assert!(said.out.contains("hint: a person can install that version again") && !said.out.contains("--quarantine"));
+    sandbox.person(&["verify", &session.id, "--quarantine", "--yes"]).said(&["not set aside"]);
+    assert_eq!(fs::read(session.folder().join("ledger.jsonl")).unwrap(), bytes, "it is kept as it is");
+    // The way out works: another session is free.
+    let next = sandbox.session();
+    let _ = next.start("startup");
+    assert_eq!(next.prompt("go on").code, Some(0));
+}
+
+/// What our own version wrote and somebody changed stays what it is.
+#[test]
+fn damage_is_not_taken_for_a_newer_version() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.working();
+    let ledger = session.folder().join("ledger.jsonl");
+    let text = fs::read_to_string(&ledger).unwrap().replacen("add a greeting", "add a GREETING", 1);
+    fs::write(&ledger, text).unwrap();
+    let said = sandbox.person(&["verify", &session.id]);
+    assert!(said.code == Some(4) && said.out.starts_with("damaged: STATE_CHECKSUM_MISMATCH"), "{said:?}");
+}
+
+/// `install.sh` puts the new program in the old one's place while a session runs.
+#[test]
+fn a_program_that_is_replaced_goes_on_guarding() {
+    let sandbox = Sandbox::new();
+    let place = sandbox.home().join(".local/bin");
+    fs::create_dir_all(&place).unwrap();
+    let (program, spare) = (place.join("aops-hook"), place.join("spare"));
+    fs::copy(BINARY, &program).unwrap();
+    let session = sandbox.session();
+    let hook = |event: &str, fields: Value| {
+        let given = format!("{}\n", session.payload(event, fields));
+        let mut command = sandbox.command(program.to_str().unwrap());
+        command.arg(event).envs(sandbox.inside_client()).write_stdin(given).output().unwrap()
+    };
+    assert!(hook("SessionStart", json!({"source": "startup"})).status.success());
+    assert!(hook("UserPromptSubmit", json!({"prompt": "add a greeting"})).status.success());
+    fs::copy(BINARY, &spare).unwrap();
+    fs::rename(&spare, &program).unwrap();
+    let write = json!({"tool_name": "Write", "tool_use_id": "toolu_1",
+        "tool_input": {"file_path": sandbox.project().join("a.txt"), "content": "x"}});
+    let said = hook("PreToolUse", write);
+    let words = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.status.code() == Some(2) && words.contains("prompt-hydrator"), "as ever: {words}");
+    let read = json!({"tool_name": "Read", "tool_use_id": "toolu_2", "tool_input": {"file_path": "README.md"}});
+    assert!(hook("PreToolUse", read).status.success());
+    sandbox.person(&["verify", &session.id]).said(&["intact: "]);
+}
