@@ -11,6 +11,7 @@ mod links;
 mod ordinary;
 mod ourselves;
 mod places;
+mod symlinks;
 mod world;
 
 use serde_json::json;
