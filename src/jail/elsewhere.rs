@@ -58,6 +58,7 @@ pub fn what_each(ground: &Ground) -> Vec<(&'static str, Result<(), String>)> {
 pub fn close_on_exec() {}
 
 #[cfg(target_os = "macos")]
+#[allow(unsafe_code, reason = "no safe crate offers it")]
 mod system {
     use std::ffi::{CStr, c_char, c_int};
 
@@ -70,7 +71,6 @@ mod system {
 
     pub(super) fn apply(profile: &CStr) -> Result<(), String> {
         let mut error: *mut c_char = std::ptr::null_mut();
-        #[expect(unsafe_code, reason = "no safe crate offers it")]
         // SAFETY: the profile ends with a zero byte, and so does the error, which is read before the process ends.
         unsafe {
             match sandbox_init(profile.as_ptr(), 0, &raw mut error) {

@@ -7,7 +7,7 @@
 use super::kernel::{UNSEEN, by_number, close_copies, fork, leave, raise_loopback, set_writable, unshare, wait_for};
 use super::layer::Layers;
 use super::plan::{Place, Plan, Way};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
     open_tree,
@@ -154,8 +154,7 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
         return Ok(());
     };
     let nothing = look(Path::new(UNSEEN)).ok_or_else(|| format!("`{UNSEEN}` cannot be opened"))?;
-    let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    let view = tried("view", open_tree(CWD, around, copied))?;
+    let view = tried("view", view_of(around, &folders))?;
     tried("view", set_writable(view.as_fd(), false, true))?;
     tried("view", move_mount(&view, "", CWD, UNSEEN, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH))?;
     for folder in folders {
@@ -163,6 +162,20 @@ fn hold_in_place(places: &[Place]) -> Result<(), String> {
         tried(&folder.display().to_string(), mount_bind(by_number(&nothing), &seen))?;
     }
     tried("view", mount_bind(by_number(&nothing), UNSEEN))
+}
+
+/// A copy of what is mounted around these folders; with all mounts below only where one of the folders lies in such.
+fn view_of(around: &Path, folders: &[&Path]) -> rustix::io::Result<OwnedFd> {
+    let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let mount = |path: &Path| {
+        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+    };
+    let here = mount(around);
+    let alone = here.is_some() && folders.iter().all(|folder| mount(folder) == here);
+    let view = if alone { open_tree(CWD, around, copied) } else { Err(rustix::io::Errno::INVAL) };
+    // A mount that must cover what lies below goes along.
+    view.or_else(|_| open_tree(CWD, around, copied | OpenTreeFlags::AT_RECURSIVE))
 }
 
 /// Other file systems below a layer would be hidden by it: each gets a layer of its own.
@@ -209,7 +222,7 @@ fn look(path: &Path) -> Option<OwnedFd> {
 /// A place as it is before anything is mounted: a copy with all mounts below, where that will be mounted over it.
 fn found(place: &Place) -> Result<Option<OwnedFd>, String> {
     let copied = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    if matches!(place.way, Way::Layer | Way::Hidden) {
+    if matches!(place.way, Way::Layer | Way::Hidden) || is_kernels(place) {
         return Ok(look(&place.path));
     }
     if place.way == Way::Held {
@@ -224,6 +237,11 @@ fn found(place: &Place) -> Result<Option<OwnedFd>, String> {
     }
 }
 
+/// A mount of its own with many below: it is made read-only as it stands.
+fn is_kernels(place: &Place) -> bool {
+    place.path == Path::new("/sys")
+}
+
 fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Result<(), String> {
     let path = place.path.as_path();
     let whole = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
@@ -234,7 +252,7 @@ fn apply(place: &Place, original: &OwnedFd, layers: Option<&mut Layers>) -> Resu
         Way::Pinned | Way::Writable => bind(),
         Way::ReadOnly => {
             tried("read-only", set_writable(original.as_fd(), false, true))?;
-            bind()
+            if is_kernels(place) { Ok(()) } else { bind() }
         }
         Way::Hidden => hide(path, layers.as_deref()),
         Way::Layer => layers.ok_or("there is no layer")?.cover(path, original),

@@ -128,7 +128,7 @@ const SERVICES_AT_HOME: [&str; 8] = [
     ".rd",
 ];
 const SERVICE_VARIABLES: [&str; 2] = ["DOCKER_HOST", "SSH_AUTH_SOCK"];
-/// What lets the superuser leave any namespace.
+/// What lets the superuser leave any namespace. Where everything is read-only, `/proc` alone is not.
 const SYSTEM: [&str; 5] = ["/proc/bus", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys"];
 
 impl Ground {
@@ -199,7 +199,8 @@ impl Ground {
         if profile != Profile::None {
             wishes.add(&self.keys, Way::Hidden, false);
             // Nothing can be renamed above them, so they come after what is pinned.
-            wishes.add_all(SYSTEM.iter().filter(|_| self.root).map(Path::new), Way::ReadOnly);
+            let open = |path: &&&str| profile == Profile::Work || path.starts_with("/proc");
+            wishes.add_all(SYSTEM.iter().filter(|_| self.root).filter(open).map(Path::new), Way::ReadOnly);
         }
         let project = wishes.look_up(&self.project).unwrap_or_else(|| self.project.clone());
         Plan {
@@ -337,11 +338,11 @@ impl Wishes {
                 if self.all.contains_key(path) || shut.contains(path) {
                     continue;
                 }
-                if !may_write(above) {
-                    shut.insert(path.to_owned());
-                } else {
+                if may_write(above) {
                     let way = if linked(path) && !links.contains(path) { Way::Held } else { Way::Pinned };
                     self.all.insert(path.to_owned(), (way, true));
+                } else {
+                    shut.insert(path.to_owned());
                 }
             }
         }
