@@ -181,6 +181,7 @@ const WRONG_USAGE: &[&str] = &[
     "workflow show nonsense",
     "checkpoint",
     "completions cobol",
+    "man nonsense",
 ];
 
 /// What a person looks at in a session that is under way, and how they step in.

@@ -8,6 +8,9 @@ use super::{Report, bad, report, shell_word};
 use crate::config::in_force;
 use crate::config::policy::idle;
 use crate::config::texts::Library;
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::system::threads;
+use crate::text::plain::count;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -87,6 +90,29 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+/// Every ledger is whole: in a damaged session nothing passes.
+pub(super) fn ledgers(scene: &Scene) -> Report {
+    let all = sessions::all(scene.env);
+    let damage = |found: &SessionOnDisk| {
+        let failure = match sessions::check(scene.env, found) {
+            Ok(checked) => checked.failure?,
+            Err(failure) => failure,
+        };
+        Some((found.session_id.clone(), failure.to_string()))
+    };
+    let mut damaged = threads::map(&all, damage);
+    damaged.sort();
+    let wrong = damaged.into_iter().take(MOST).map(|(id, words)| {
+        let words = words.lines().next().unwrap_or_default().to_owned();
+        (
+            format!("the ledger of session `{id}` is damaged: {words}"),
+            format!("run `aops-hook verify {id} --quarantine`"),
+        )
+    });
+    let whole = if all.is_empty() { String::new() } else { format!("{} intact", count(all.len(), "ledger")) };
+    report(wrong.collect(), whole)
 }
 
 pub(super) fn configuration(scene: &Scene) -> Report {
