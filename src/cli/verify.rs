@@ -9,7 +9,7 @@ use crate::config::in_force;
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
 use crate::ledger::open::Ledger;
-use crate::ledger::session_folder::{self, guard};
+use crate::ledger::session_folder::{self, dashed, guard};
 use crate::ledger::sessions::{self, Checked, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact, Opened, Previous};
@@ -45,7 +45,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if quarantine {
         allowed("verify --quarantine", who_may("verify --quarantine"), io)?;
     }
-    let exported = text(given, "session").and_then(|name| sessions::exported(io.env, name));
+    let named = text(given, "session");
+    let gone = if named.is_none() { sessions::lost(io.env) } else { Vec::new() };
+    let here: Vec<&Head> = gone.iter().filter(|head| is_here(io, head)).collect();
+    let exported = named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());
     let found = match (session(given, io), exported) {
         (Ok(found), _) => found,
         (Err(_), Some(head)) if head.seq > 0 => lost(io, &head),
@@ -60,12 +63,17 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return set_aside_damaged(io, &found);
     }
     let checked = check(io, &found, false);
-    report(io, &found, &checked)?;
+    report(io, &found, &checked, &gone)?;
     if checked.failure.is_some() && !io.json {
         let id = &found.session_id;
         io.print(format!("hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one"))?;
     }
-    Ok(if checked.failure.is_some() { 4 } else { 0 })
+    Ok(if checked.failure.is_some() || !here.is_empty() { 4 } else { 0 })
+}
+
+/// A session of the project around the working directory.
+fn is_here(io: &Io, head: &Head) -> bool {
+    io.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == head.project)
 }
 
 /// Under two locks: of the project, so that no hook makes a new folder, and of the session, so that none appends.
@@ -74,7 +82,7 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let old = session_folder::open(found.path.clone())?;
     let _lock = old.map(|folder| Lock::acquire(&folder.dir)).transpose()?;
     let checked = check(io, found, true);
-    report(io, found, &checked)?;
+    report(io, found, &checked, &[])?;
     let said = if checked.failure.is_some() {
         let aside = set_aside(io, found, &checked)?;
         format!("set aside as `{}`; a new ledger has begun", aside.display())
@@ -93,7 +101,11 @@ fn lost(io: &Io, head: &Head) -> SessionOnDisk {
 }
 
 fn check(io: &Io, found: &SessionOnDisk, locked: bool) -> Checked {
-    sessions::check_locked(io.env, found, locked).unwrap_or_else(|failure| {
+    let whole = sessions::check_locked(io.env, found, locked).map(|checked| match &checked.failure {
+        Some(_) => checked,
+        None => Checked { failure: sessions::check_heads(io.env, found, &checked.session).err(), ..checked },
+    });
+    whole.unwrap_or_else(|failure| {
         let head = sessions::exported(io.env, &found.session_id).filter(|head| head.seq > 0);
         let what = |head: Head| format!("the ledger is gone, but entry {} was exported", head.seq);
         let failure = head.map_or(failure, |head| Failure::new(Code::RecoveryFailed, what(head)));
@@ -101,13 +113,14 @@ fn check(io: &Io, found: &SessionOnDisk, locked: bool) -> Checked {
     })
 }
 
-fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Result<u8> {
+fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked, gone: &[Head]) -> anyhow::Result<u8> {
     let code = checked.failure.as_ref().map(|failure| failure.code.name());
     let entries = checked.session.seq;
     if io.json {
         let value = json!({
-            "ok": code.is_none(), "entries": entries, "code": code, "seq": checked.seq,
+            "ok": code.is_none() && !gone.iter().any(|head| is_here(io, head)), "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": found.session_id,
+            "lost": gone.iter().map(|head| &head.session_id).collect::<Vec<_>>(),
         });
         return io.print(value);
     }
@@ -121,6 +134,10 @@ fn report(io: &mut Io, found: &SessionOnDisk, checked: &Checked) -> anyhow::Resu
     } else {
         let many = if entries == 1 { "entry" } else { "entries" };
         writeln!(io.out, "{} {entries} {many}, session {}", Tone::Good.paint("intact:", io), found.session_id)?;
+    }
+    for head in gone.iter().filter(|head| head.session_id != found.session_id) {
+        let (lost, id) = (Tone::Bad.paint("lost:", io), &head.session_id);
+        writeln!(io.out, "{lost} session {id}, known only by its exported head: `aops-hook verify {id}`")?;
     }
     match checked.torn_bytes {
         0 => Ok(0),
