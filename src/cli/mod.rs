@@ -5,6 +5,7 @@
 
 pub mod table;
 pub mod mode;
+pub mod key;
 pub mod install;
 pub mod past;
 pub mod control;
@@ -123,6 +124,7 @@ pub static COMMANDS: &[Command] = &[
     run::RESUME,
     runs::RESOLVE,
     runs::RUNS,
+    key::COMMAND,
     install::INSTALL,
     install::UNINSTALL,
     doctor::COMMAND,
@@ -311,6 +313,7 @@ mod tests {
             |name, verbs: &[Command]| verbs.iter().map(|verb| format!("{name} {}", verb.name)).collect::<Vec<_>>();
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
+        commands.extend(below("key", key::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.

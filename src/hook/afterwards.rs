@@ -1,7 +1,7 @@
 //! What follows an event once it is recorded.
 //!
-//! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints; starts the tracker's refresh. Invariant:
-//! all of it ends within the time that the event may keep the session locked.
+//! Writes the halt report, reflections for the tracker, learnings for the memory, insights and checkpoints; starts the
+//! tracker's refresh; signs the log. Invariant: all of it ends within the time that the event may keep the session locked.
 
 use super::turn::Turn;
 use crate::briefing::agent::halt_report;
@@ -14,6 +14,7 @@ use crate::insight::collect;
 use crate::model::error::Failure;
 use crate::model::event::EventKind;
 use crate::model::verdict::{Ruling, Verdict};
+use crate::proof::append;
 use crate::session::fact::{Fact, Reported};
 use crate::system::env::Env;
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ static FOLLOWS: &[Follows] = &[
     (changes_tracker, refresh_tracker),
     // A run takes checkpoints around its steps itself.
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
+    (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
 ];
 
 impl Turn<'_> {
@@ -190,4 +192,11 @@ fn refresh_tracker(turn: &mut Turn) -> Verdict {
 fn keep_checkpoint(turn: &mut Turn) -> Verdict {
     let (before, until) = (turn.before, turn.locked + turn.event.kind.time_locked());
     checkpoint::rollback::at_phase_change(turn.env, &mut turn.ledger, turn.event, before, until)
+}
+
+/// The log gets what the session has recorded, and its head is signed. Without a key nothing happens.
+fn sign(turn: &mut Turn) -> Verdict {
+    let (trace, folder) = (&turn.session().state.session_id, &turn.ledger.place().path);
+    let Err(failure) = append::add(turn.env, trace, folder) else { return Verdict::pass() };
+    Verdict::notice("log", append::unsigned(&failure))
 }

@@ -41,6 +41,7 @@ mod odd_files;
 mod other_clients;
 mod plugin;
 mod policy;
+mod proof;
 mod real_client;
 mod real_home;
 mod redact;
