@@ -176,7 +176,11 @@ def climb(content, index, size, path):
 
 
 def unbase(text):
-    return base64.b64decode(text, validate=True)
+    """The bytes of a text in base64, in its only form."""
+    bytes = base64.b64decode(text, validate=True)
+    if base64.b64encode(bytes).decode() != text:
+        raise ValueError("base64 in another form")
+    return bytes
 
 
 class Key:
@@ -249,7 +253,12 @@ def check_seals(lines, origin, seal):
 
 def verify_log(folder, key, witnesses, seal, sessions):
     head = Checkpoint((folder / "checkpoint").read_text())
-    seals = [(int(at), int(size), root, mac) for at, size, root, mac in map(str.split, (folder / "seals").read_text().splitlines())]
+    seals = [(int(at), int(size), root, mac) for at, size, root, mac in (line.split(" ") for line in (folder / "seals").read_text().splitlines())]
+    for before, after in zip(seals, seals[1:]):
+        if not before[0] <= after[0] <= before[0] + 1 or after[1] < before[1]:
+            raise Damage(f"seal {after[0]} does not follow seal {before[0]}")
+    if not seals or seals[-1][1] < head.size:
+        raise Damage("the last seal is older than the checkpoint")
     claims = [(head.size, head.root)] + [(size, unbase(root)) for _, size, root, _ in seals]
     signed = head.size if tier(head.signers([key]), key, []) else 0
     witnessed = 0

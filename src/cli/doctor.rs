@@ -55,6 +55,7 @@ static CHECKS: &[Check] = &[
     ("jail", jail::held),
     ("folders", folder::private),
     ("lock", folder::lock),
+    ("ledgers", folder::ledgers),
     ("configuration", folder::configuration),
     ("workflows", folder::workflows),
 ];

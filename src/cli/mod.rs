@@ -19,6 +19,8 @@ pub mod policy;
 pub mod replay;
 pub mod simulate;
 pub mod verify;
+pub mod prove;
+pub mod witness;
 pub mod range;
 pub mod export;
 pub mod report;
@@ -106,6 +108,7 @@ pub static COMMANDS: &[Command] = &[
     sessions::COMMAND,
     past::LOG,
     verify::COMMAND,
+    prove::COMMAND,
     why::COMMAND,
     simulate::COMMAND,
     replay::COMMAND,
@@ -125,6 +128,7 @@ pub static COMMANDS: &[Command] = &[
     runs::RESOLVE,
     runs::RUNS,
     key::COMMAND,
+    witness::COMMAND,
     install::INSTALL,
     install::UNINSTALL,
     doctor::COMMAND,
@@ -314,6 +318,7 @@ mod tests {
         let mut commands: Vec<_> = COMMANDS.iter().map(|command| command.name.to_owned()).collect();
         commands.extend(below("checkpoint", checkpoint::VERBS));
         commands.extend(below("key", key::VERBS));
+        commands.extend(below("witness", witness::VERBS));
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.

@@ -22,9 +22,12 @@ pub const COMMAND: Command = Command {
         ("aops-hook prove 3f2a:17 --digest-only -o refusal.tlog-proof", "the same without the entry's text"),
     ],
     arguments: |row| {
-        row.arg(operand("entry", "SESSION:SEQ", "A session's id or the beginning of one, and the entry's number").required(true))
-            .arg(option("output", "FILE", "Where to write it; default: print it").short('o'))
-            .arg(flag("digest-only", "Without the entry: its digest alone"))
+        row.arg(
+            operand("entry", "SESSION:SEQ", "A session's id or the beginning of one, and the entry's number")
+                .required(true),
+        )
+        .arg(option("output", "FILE", "Where to write it; default: print it").short('o'))
+        .arg(flag("digest-only", "Without the entry: its digest alone"))
     },
     run,
 };
@@ -33,7 +36,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let asked = text(given, "entry").unwrap_or_default();
     let parts = asked.rsplit_once(':').and_then(|(id, seq)| Some((id, seq.parse::<u64>().ok()?)));
     let Some((id, seq)) = parts else {
-        return refused(format!("`{asked}` names no entry\nhint: write `SESSION:NUMBER`; `aops-hook log` shows numbers"));
+        return refused(format!(
+            "`{asked}` names no entry\nhint: write `SESSION:NUMBER`; `aops-hook log` shows numbers"
+        ));
     };
     let found = sessions::pick(io.env, Some(id)).or_else(refused)?;
     let Some(line) = entry(&found.path, seq)? else {

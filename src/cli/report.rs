@@ -8,6 +8,7 @@ use super::{Command, Io, operand, option, refused, text};
 use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::insight::report::{Card, Heading, Sums, page};
+use crate::proof::health::{Health, QUICK};
 use crate::system::env::Env;
 use crate::system::{files, threads};
 use crate::text::time;
@@ -39,16 +40,21 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let found = range::choose(given, io)?;
     let mut cards = threads::map(&found, |found| card(io.env, found));
     let unreadable = found.len() - cards.len();
+    let mut health = Health::new(io.env, QUICK);
+    let damaged = found.iter().filter_map(|found| health.damage(found.shelved.as_ref()?)).count();
     let key = |card: &Card| (card.insights.started_at.clone(), card.insights.session_id.clone());
     cards.sort_by_key(|card| std::cmp::Reverse(key(card)));
     if io.json {
-        return io.print(serde_json::to_value(Sums::of(&cards))?);
+        let mut sums = serde_json::to_value(Sums::of(&cards))?;
+        (sums["damaged"], sums["unreadable"]) = (damaged.into(), unreadable.into());
+        return io.print(sums);
     }
     let heading = Heading {
         made_at: time::timestamp(io.env.now_ms),
         since: range::since(given, io)?.map(time::timestamp),
         prices: collect::prices(io.env)?.date,
         unreadable,
+        damaged,
     };
     let html = page(&cards, &heading);
     let Some(output) = output else {
@@ -59,7 +65,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let written = files::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
     written.with_context(|| format!("`{}`", path.display()))?;
     let sessions = if cards.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", cards.len()) };
-    io.print(format!("wrote {} ({sessions})", path.display()))
+    let damaged = if damaged == 0 { String::new() } else { format!(", {damaged} of them damaged: `aops-hook verify --all`") };
+    io.print(format!("wrote {} ({sessions}{damaged})", path.display()))
 }
 
 fn card(env: &Env, found: &FoundSession) -> Option<Card> {

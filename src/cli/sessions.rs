@@ -8,6 +8,7 @@ use super::table::{Cell, Tone};
 use super::{Command, Io, allowed, flag, who_may, yes};
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::phase::Phase;
+use crate::proof::health::{Health, QUICK};
 use crate::session::fold::Session;
 use crate::session::state::State;
 use crate::text::time;
@@ -39,15 +40,32 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     let all = sessions::all(io.env).into_iter().rev().map(|shelved| (sessions::session(&shelved), shelved));
     let is_blocked = |session: &Option<Session>| session.as_ref().is_some_and(|session| session.blocked().is_some());
-    let rows: Vec<_> = all.filter(|(session, _)| !given.get_flag("blocked") || is_blocked(session)).collect();
+    let wanted = all.filter(|(session, _)| !given.get_flag("blocked") || is_blocked(session));
+    let mut health = Health::new(io.env, QUICK);
+    let rows: Vec<_> = wanted.map(|(session, shelved)| (health.damage(&shelved), session, shelved)).collect();
     if io.json {
-        return io.print(
-            rows.iter().map(|(session, shelved)| session_to_json(shelved, session.as_ref())).collect::<Value>(),
-        );
+        let value = |(damage, session, shelved): &Listed| {
+            let mut value = session_to_json(shelved, session.as_ref());
+            value["damage"] = json!(damage);
+            value
+        };
+        return io.print(rows.iter().map(value).collect::<Value>());
     }
-    let rows = rows.iter().map(|(session, shelved)| session_row(io, shelved, session.as_ref())).collect();
+    let rows = rows.iter().map(|(damage, session, shelved)| {
+        // A session that cannot be read says so already.
+        let damaged = damage.as_ref().and(session.as_ref());
+        let mut row = session_row(io, shelved, session.as_ref());
+        if damaged.is_some() {
+            row[3] = Cell::new("damaged: `aops-hook verify`", Tone::Bad);
+        }
+        row
+    });
+    let rows = rows.collect();
     io.table(["session", "began", "mode", "phase", "block", "would refuse", "project"], rows)
 }
+
+/// What is wrong with it, what is known of it, where it is.
+type Listed = (Option<String>, Option<Session>, SessionOnDisk);
 
 fn session_to_json(shelved: &SessionOnDisk, session: Option<&Session>) -> Value {
     let state = session.map(|session| &session.state);

@@ -17,13 +17,16 @@ use crate::ledger::sessions::{self, Checked, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::proof::append;
 use crate::proof::check::{self, Examined, Trust, read_seal_key};
+use crate::proof::notes;
 use crate::proof::record::Record;
 use crate::proof::store::Store;
 use crate::proof::tier::{self, Tier};
+use crate::proof::trust;
 use crate::session::fact::{Blocked, Fact, Opened, Previous};
 use crate::session::fold::Session;
 use crate::system::env::boot_id;
 use crate::system::files::make_all;
+use crate::system::git;
 use crate::text::sha256::sha256;
 use anyhow::Context;
 use aops_proof::note::PublicKey;
@@ -41,6 +44,7 @@ pub const COMMAND: Command = Command {
         ("aops-hook verify", "check the newest session of this project; exit 4 when it is damaged"),
         ("aops-hook verify 3f2a --json", "the same for a program: ok, entries, code, seq, torn_bytes, tier"),
         ("aops-hook verify --all", "every session, and the log over all of them"),
+        ("aops-hook verify --all --git", "with the checkpoints that the project's remote has"),
         ("aops-hook verify --all --seal seal.txt", "the seals too, with what `key export --seal` printed"),
         ("aops-hook verify 3f2a --quarantine", "set a damaged ledger aside and begin a new one"),
     ],
@@ -51,13 +55,14 @@ pub const COMMAND: Command = Command {
         let seal = option("seal", "FILE", "Check the seals with the key that `key export --seal` printed");
         let all =
             flag("all", "Every session, and the log over all of them").conflicts_with_all(["session", "quarantine"]);
-        row.args([session_operand(), all, key, seal, flag("quarantine", help), yes().requires("quarantine")])
+        let git = flag("git", "Check the checkpoints in the git notes of this project too, as the remote has them");
+        row.arg(git).args([session_operand(), all, key, seal, flag("quarantine", help), yes().requires("quarantine")])
     },
     run,
 };
 
-/// With what the log is checked.
-fn trust(given: &ArgMatches) -> anyhow::Result<Trust> {
+/// With what the log is checked; and, where git notes are, whether they come from the remote.
+fn trusted(given: &ArgMatches, io: &Io) -> anyhow::Result<(Trust, Option<bool>)> {
     let key = text(given, "key").map(PublicKey::parse).transpose().or_else(refused)?;
     let seal = match text(given, "seal") {
         None => None,
@@ -67,7 +72,17 @@ fn trust(given: &ArgMatches) -> anyhow::Result<Trust> {
             Some(read_seal_key(&said).map_or_else(|| refused(odd), Ok)?)
         }
     };
-    Ok(Trust { key, seal, ..Trust::default() })
+    let mut trust = Trust { key, seal, ..trust::here(io.env)? };
+    if !given.get_flag("git") {
+        return Ok((trust, None));
+    }
+    let Some((lines, remote)) = git::notes::read(io.env, &io.env.cwd) else {
+        return refused(
+            "there are no notes of ours in this repository\nhint: set `witness.git = \"notes\"`, and end a turn here",
+        );
+    };
+    trust.seen = notes::parse(&lines);
+    Ok((trust, Some(remote)))
 }
 
 /// What the log says of this session. One that contradicts it is damaged, and so is all where the log itself is.
@@ -89,7 +104,8 @@ fn prove(io: &Io, log: Option<&Examined>, found: &SessionOnDisk, checked: &mut C
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if given.get_flag("all") {
-        return all::verify(&trust(given)?, io);
+        let (trust, remote) = trusted(given, io)?;
+        return all::verify(&trust, remote, io);
     }
     let quarantine = given.get_flag("quarantine");
     if quarantine {
@@ -110,7 +126,7 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         return set_aside_damaged(io, &found);
     }
     let mut checked = check(io, &found, false);
-    let log = check::examine(io.env, &trust(given)?)?;
+    let log = check::examine(io.env, &trusted(given, io)?.0)?;
     let tier = prove(io, log.as_ref(), &found, &mut checked)?;
     let faults = log.map(|log| log.faults).unwrap_or_default();
     report(io, &found, &checked, Some((&tier, &faults)))?;

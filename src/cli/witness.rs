@@ -5,8 +5,8 @@
 
 use super::{Command, Io, allowed, option, refused, text, who_may};
 use crate::proof::serve::WitnessState;
-use aops_proof::note::PublicKey;
 use anyhow::Context;
+use aops_proof::note::PublicKey;
 use clap::{ArgAction, ArgMatches};
 use serde_json::json;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -34,7 +34,8 @@ pub(super) static VERBS: &[Command] = &[Command {
         ("aops-hook witness serve --state w --log KEY --log KEY2 --listen 10.0.0.5:7380", "for two logs, on a network"),
     ],
     arguments: |row| {
-        let log = option("log", "KEY", "The public key of a log; once for each").required(true).action(ArgAction::Append);
+        let log =
+            option("log", "KEY", "The public key of a log; once for each").required(true).action(ArgAction::Append);
         row.arg(option("state", "FOLDER", "Where its key and what it signed last are kept").required(true))
             .arg(log)
             .arg(option("listen", "ADDRESS", "Where it listens").default_value("127.0.0.1:7380"))
@@ -93,7 +94,8 @@ fn answer(mut stream: TcpStream, judge: impl FnOnce(&str) -> (u16, String)) -> i
     };
     let kind = if status == 409 { "text/x.tlog.size" } else { "text/plain; charset=utf-8" };
     let long = body.len();
-    let head = format!("HTTP/1.1 {status} -\r\nContent-Type: {kind}\r\nContent-Length: {long}\r\nConnection: close\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 {status} -\r\nContent-Type: {kind}\r\nContent-Length: {long}\r\nConnection: close\r\n\r\n");
     stream.write_all(head.as_bytes())?;
     stream.write_all(body.as_bytes())
 }
@@ -105,7 +107,10 @@ fn read(stream: &TcpStream) -> io::Result<Option<String>> {
     let (mut head, mut long) = (from.by_ref().take(LONGEST_HEAD), 0);
     let mut line = String::new();
     head.read_line(&mut line)?;
-    let ours = line.strip_prefix("POST ").and_then(|rest| rest.split(' ').next()).is_some_and(|path| path.ends_with("/add-checkpoint"));
+    let ours = line
+        .strip_prefix("POST ")
+        .and_then(|rest| rest.split(' ').next())
+        .is_some_and(|path| path.ends_with("/add-checkpoint"));
     loop {
         line.clear();
         if head.read_line(&mut line)? == 0 {

@@ -8,6 +8,7 @@ mod address;
 pub mod glob;
 pub mod value;
 pub mod jail;
+pub mod witness;
 pub mod key;
 pub mod check;
 mod close;
@@ -27,6 +28,7 @@ pub use project::Folder;
 pub use read::{Layer, Origins, Source, SourceLine, hold_in, read, read_for};
 pub use rule::Rule;
 pub use value::Share;
+pub use witness::Witness;
 
 use aops_shell::danger;
 use serde::{Deserialize, Serialize};
@@ -67,6 +69,8 @@ pub struct Policy {
     pub small: Small,
     pub stop: Stop,
     pub tracker: Tracker,
+    #[serde(default, skip_serializing_if = "Witness::is_unset")]
+    pub witness: Witness,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,6 +241,7 @@ impl Default for Policy {
             small: Small::default(),
             stop: Stop { refusals: 3 },
             tracker: Tracker { command: "bd".to_owned() },
+            witness: Witness::default(),
         }
     }
 }

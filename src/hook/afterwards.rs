@@ -34,10 +34,11 @@ static FOLLOWS: &[Follows] = &[
     (is_blocked, write_halt_report),
     (may_reflect, queue_reflection),
     (ends_turn, conclude),
-    (changes_tracker, refresh_tracker),
     // A run takes checkpoints around its steps itself.
     (|turn| turn.context.stage.is_none(), keep_checkpoint),
     (|turn| ends_turn(turn) || is_blocked(turn) && !turn.env.dry_run, sign),
+    // The witnesses see what was signed.
+    (wants_refresh, refresh_behind),
 ];
 
 impl Turn<'_> {
@@ -176,14 +177,16 @@ fn conclude(turn: &mut Turn) -> Verdict {
 }
 
 /// The tracker may say something else now: a session began, a turn ended, or a call talked to it.
-fn changes_tracker(turn: &Turn) -> bool {
+fn wants_refresh(turn: &Turn) -> bool {
     let at = matches!(turn.event.kind, EventKind::SessionStart | EventKind::Stop);
-    (at || turn.context.ended.tracked) && !turn.env.dry_run
+    let ends = turn.event.kind == EventKind::SessionEnd && turn.session().policy().witness.is_asked();
+    (at || ends || turn.context.ended.tracked) && !turn.env.dry_run
 }
 
 /// In a process of its own. A tracker that cannot be asked is one line in the next context.
-fn refresh_tracker(turn: &mut Turn) -> Verdict {
-    if let Some(command) = turn.tracker() {
+fn refresh_behind(turn: &mut Turn) -> Verdict {
+    let witnesses = turn.session().policy().witness.is_asked();
+    if let Some(command) = turn.tracker().or(witnesses.then_some(refresh::NO_TRACKER)) {
         let _ = refresh::spawn(turn.env, &texts::project(turn.env, Path::new(&turn.event.cwd)), command);
     }
     Verdict::pass()

@@ -40,6 +40,8 @@ pub struct Heading {
     pub since: Option<String>,
     pub prices: String,
     pub unreadable: usize,
+    /// Their ledgers are not what was recorded.
+    pub damaged: usize,
 }
 
 pub fn page(cards: &[Card], heading: &Heading) -> String {
@@ -79,6 +81,9 @@ fn head(out: &mut String, sums: &Sums, heading: &Heading) {
     let _ = write!(out, "{}{since} · made {}", count(sums.sessions, "session"), escape(&heading.made_at));
     if heading.unreadable > 0 {
         let _ = write!(out, " · {} could not be read", heading.unreadable);
+    }
+    if heading.damaged > 0 {
+        let _ = write!(out, " · <strong>{} damaged</strong> (<code>aops-hook verify --all</code>)", heading.damaged);
     }
     out.push_str("</p>\n<dl class=\"tiles\">");
     let cost = sums.cost_usd.map_or("–".to_owned(), |cost| format!("${cost:.2}"));

@@ -6,7 +6,7 @@
 
 use super::keys::{Keys, Sealed, draw};
 use super::record::{Record, Span};
-use super::store::{Seal, Store};
+use super::store::{self, Seal, Store};
 use crate::ledger::chain::end_of_last_batch;
 use crate::ledger::entry::{Frame, Line, Mark};
 use crate::ledger::recover::LEDGER_FILE;
@@ -85,11 +85,11 @@ pub fn lock(env: &Env) -> Result<Store, Failure> {
 }
 
 fn leave_note(env: &Env, trace: &str, folder: &Path) -> Result<(), Failure> {
-    let late = super::store::path(env).join(LATE);
+    let late = store::path(env).join(LATE);
     make_all(&late)?;
     let path = late.join(&sha256(&[trace.as_bytes()])[..16]);
     let text = format!("{}\n{trace}", folder.display());
-    fs::write(&path, text).map_err(|e| Failure::storage(path.display(), e))
+    store::write(&path, text.as_bytes())
 }
 
 /// Who holds the log's lock, and what is to be added.

@@ -36,6 +36,8 @@ pub struct Trust {
     pub witnesses: Vec<PublicKey>,
     /// So many of them must have signed.
     pub quorum: u64,
+    /// Checkpoints that were kept elsewhere.
+    pub seen: Vec<Note>,
 }
 
 /// `aops-seal+17+…`, as `key export --seal` prints it.
@@ -57,6 +59,8 @@ pub struct Examined {
     /// The seals were checked with the exported key from this epoch on.
     pub sealed_from: Option<u64>,
     pub witnessed: Option<Witnessed>,
+    /// How many checkpoints that were kept elsewhere are ours.
+    pub seen: u64,
     /// Why nothing is signed or witnessed.
     pub unsigned: Option<String>,
     pub unwitnessed: Option<String>,
@@ -90,6 +94,7 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
     let last = state.map(|state| state.frontier.size());
     let head = look.checkpoint(&store, &known, last, &mut claims)?;
     look.witnessed(&store, &known, trust, &mut claims)?;
+    let seen = look.kept_elsewhere(&trust.seen, &known, &mut claims);
     let seals = look.seals(&store, head.as_ref(), trust.seal.as_ref(), &mut claims)?;
     let size = store.size()?;
     let leaves = store.leaves(0, size)?;
@@ -103,6 +108,7 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
         seals,
         sealed_from: trust.seal.as_ref().map(|key| key.epoch),
         witnessed: look.witnessed,
+        seen,
         unsigned: look.unsigned,
         unwitnessed: look.unwitnessed,
         faults: look.faults,
@@ -195,6 +201,16 @@ impl Look {
         Ok(())
     }
 
+    /// Each that our key signed must be of this log.
+    fn kept_elsewhere(&mut self, seen: &[Note], known: &[PublicKey], claims: &mut Claims) -> u64 {
+        let ours = |note: &&Note| note.signers(known).is_ok_and(|signers| !signers.is_empty());
+        let heads: Vec<_> = seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
+        for head in &heads {
+            claims.entry(head.size).or_default().push(("a checkpoint in git".to_owned(), head.root));
+        }
+        heads.len() as u64
+    }
+
     /// How many seals there are. Each is of a root; with the exported key each is also known to be ours.
     fn seals(
         &mut self,
@@ -205,6 +221,7 @@ impl Look {
     ) -> Result<u64, Failure> {
         let (mut count, mut before, mut key) = (0, None::<Seal>, key.cloned());
         let text = store.seals()?;
+        let lines = text.lines().count() as u64;
         for line in text.lines() {
             let Some(seal) = Seal::parse(line) else {
                 self.faults.push(format!("line {} of the list of seals is none", count + 1));
@@ -217,7 +234,11 @@ impl Look {
             {
                 self.faults.push(format!("seal {} does not follow seal {}", seal.epoch, before.epoch));
             }
-            if let Some(known) = key.as_ref().and_then(|key| key.at(seal.epoch)) {
+            // No epoch is skipped, so none is further away than there are lines.
+            let far = key.as_ref().is_some_and(|key| seal.epoch.saturating_sub(key.epoch) > lines);
+            if far {
+                self.faults.push(format!("seal {} is none of the key that was exported", seal.epoch));
+            } else if let Some(known) = key.as_ref().and_then(|key| key.at(seal.epoch)) {
                 let origin = head.map(|head| head.origin.clone()).unwrap_or_default();
                 let text = Checkpoint { origin, size: seal.size, root: seal.root }.to_string();
                 if known.seal(&text) != seal.mac {

@@ -47,7 +47,8 @@ pub fn prove(
     let placed = log.and_then(|log| Some((log, log.place(&digest).filter(|place| *place < log.signed)?)));
     let Some((store, (log, index))) = store.zip(placed) else { return Ok((bare(&extra), Level::Intact)) };
     let cosigned = log.witnessed.as_ref().filter(|seen| index < seen.size);
-    let (name, level) = if cosigned.is_some() { (WITNESSED, Level::Witnessed) } else { (super::store::CHECKPOINT, Level::Sealed) };
+    let (name, level) =
+        if cosigned.is_some() { (WITNESSED, Level::Witnessed) } else { (super::store::CHECKPOINT, Level::Sealed) };
     let text = store.text(name)?.unwrap_or_default();
     let wrong = |what: String| Failure::new(Code::StorageFailed, format!("`{name}`: {what}"));
     let note = Note::parse(&text).map_err(wrong)?;

@@ -17,6 +17,7 @@ use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -161,7 +162,7 @@ impl Store {
         for (tile, bytes) in grown {
             let path = self.path.join(tile.path());
             make_all(path.parent().unwrap_or(&self.path))?;
-            fs::write(&path, bytes).map_err(|e| Failure::storage(path.display(), e))?;
+            write(&path, &bytes)?;
             if tile.width == aops_proof::tiles::WIDTH {
                 let _ = fs::remove_dir_all(format!("{}.p", path.display()));
             }
@@ -173,14 +174,27 @@ impl Store {
     pub fn odd_tiles(&self, leaves: &[Sum]) -> Vec<String> {
         let hashes: Vec<Hash> = leaves.iter().map(|leaf| leaf_hash(&leaf.0)).collect();
         let right = grow(self, 0, &hashes).unwrap_or_default();
-        let differs =
-            |(tile, bytes): &(Tile, Vec<u8>)| fs::read(self.path.join(tile.path())).ok().as_ref() != Some(bytes);
+        let differs = |(tile, bytes): &(Tile, Vec<u8>)| {
+            fs::read(self.path.join(tile.path())).is_ok_and(|found| found.len() == bytes.len() && found != *bytes)
+        };
         right.iter().filter(|tile| differs(tile)).map(|(tile, _)| tile.path()).collect()
+    }
+
+    /// The same without the lock.
+    #[must_use]
+    pub fn unlocked(self) -> Self {
+        Self { _lock: None, ..self }
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
+}
+
+/// Writes a private file that can be made again.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).map_err(|e| Failure::storage(path.display(), e))
 }
 
 impl Reader for Store {

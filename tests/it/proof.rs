@@ -2,6 +2,9 @@
 
 mod attacks;
 mod crash;
+mod proofs;
+mod shown;
+mod witness;
 
 use crate::support::{Answer, BINARY, NO_TRACKER, Sandbox, Session};
 use aops_proof::checkpoint::Checkpoint;
@@ -149,7 +152,7 @@ fn a_turns_end_is_signed_and_sealed() {
     let all = verify(&sandbox, &["--all"]);
     assert_eq!((&all["ok"], &all["sessions"].as_array().unwrap().len()), (&json!(true), &2), "{all}");
     assert_eq!(all["log"]["signed"], size);
-    sandbox.person(&["verify", "--all"]).said(&["2 sessions: 0 witnessed, 1 sealed, 1 intact, 0 damaged", "3 seals"]);
+    sandbox.person(&["verify", "--all"]).said(&["2 sessions: 0 witnessed, 1 sealed, 1 intact, 0 damaged", "4 seals"]);
 }
 
 #[test]
@@ -299,4 +302,24 @@ fn seals_are_checked_with_the_exported_key() {
     }
     fs::write(&seals, good).unwrap();
     sandbox.person(&["verify", "--all", "--seal", "/etc/hostname"]).failed(2, &["no key of a seal"]);
+}
+
+/// Also where the user lets secrets be read: what signs the log is shown to no tool.
+#[test]
+fn no_tool_reads_the_key() {
+    let sandbox = world();
+    sandbox.configure(&format!("mode.level = \"guard\"\ndanger.secret-file = \"off\"\n{NO_TRACKER}"));
+    let session = session(&sandbox);
+    let _ = session.prompt("look");
+    let key = keys(&sandbox).join("note.key");
+    let key = key.to_str().unwrap();
+    let read = session.call("Read", json!({"file_path": key}));
+    session.pre(&read).refused(&["secret-file"]);
+    for line in [format!("cat {key}"), format!("cp -r {} /tmp/x", keys(&sandbox).display()), format!("base64 < {key}")]
+    {
+        let call = session.call("Bash", json!({"command": line, "description": "look"}));
+        session.pre(&call).refused(&["secret-file"]);
+    }
+    let other = session.call("Read", json!({"file_path": "/etc/x/.env"}));
+    session.pre(&other).silent();
 }

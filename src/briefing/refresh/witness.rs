@@ -19,7 +19,8 @@ pub(super) fn show(env: &Env, project: &str, end: Instant) {
         && !witness.url.is_empty()
     {
         let mut post = |url: &str, body: &str| {
-            let (status, said) = memory::post(&Address::read(url)?, body, end).map_err(|trouble| trouble.to_string())?;
+            let (status, said) =
+                memory::post(&Address::read(url)?, body, end).map_err(|trouble| trouble.to_string())?;
             Ok((status, String::from_utf8_lossy(&said).into_owned()))
         };
         let _ = ask::ask(env, &witness.url, &trust, &mut post);

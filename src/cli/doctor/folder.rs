@@ -8,6 +8,8 @@ use super::{Report, bad, report, shell_word};
 use crate::config::in_force;
 use crate::config::policy::idle;
 use crate::config::texts::Library;
+use crate::ledger::sessions;
+use crate::proof::health::{Health, QUICK, log_damage};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -36,6 +38,26 @@ pub(super) fn private(scene: &Scene) -> Report {
         wrong.push((format!("`{}` cannot be written", config.display()), fix));
     }
     report(wrong, "private, and can be written")
+}
+
+/// The newest ledgers, and the log over all of them.
+pub(super) fn ledgers(scene: &Scene) -> Report {
+    let (mut health, mut wrong) = (Health::new(scene.env, QUICK), Vec::new());
+    let all = sessions::all(scene.env);
+    for found in all.iter().rev() {
+        if let Some(damage) = health.damage(found) {
+            let id = &found.session_id;
+            let fix = format!("run `aops-hook verify {id}`, then `aops-hook verify {id} --quarantine`");
+            wrong.push((format!("session {id} is damaged: {damage}"), fix));
+        }
+    }
+    wrong.truncate(MOST);
+    if let Some(damage) = log_damage(scene.env) {
+        let fix = "run `aops-hook verify --all`, then `aops-hook key rotate --new-log`".to_owned();
+        wrong.push((format!("the log is damaged: {damage}"), fix));
+    }
+    let well = if all.is_empty() { String::new() } else { format!("{} sessions and the log hold", all.len()) };
+    report(wrong, well)
 }
 
 fn below(folder: &Path) -> Vec<PathBuf> {

@@ -23,7 +23,8 @@ struct Row {
     damage: Option<String>,
 }
 
-pub(super) fn verify(trust: &Trust, io: &mut Io) -> anyhow::Result<u8> {
+/// `remote`: git notes were asked for, and come from the remote.
+pub(super) fn verify(trust: &Trust, remote: Option<bool>, io: &mut Io) -> anyhow::Result<u8> {
     let mut log = check::examine(io.env, trust)?;
     if let (Some(log), Some(store)) = (&mut log, Store::look(io.env)?) {
         let odd = store.odd_tiles(&log.leaves);
@@ -43,9 +44,17 @@ pub(super) fn verify(trust: &Trust, io: &mut Io) -> anyhow::Result<u8> {
     let ok = damaged == 0 && faults.is_empty() && lost.is_empty();
     if io.json {
         let values: Vec<&Value> = rows.iter().map(|row| &row.value).collect();
-        io.print(json!({"ok": ok, "sessions": values, "log": log.as_ref().map(log_to_json), "lost": lost}))?;
+        let seen = log.as_ref().map_or(0, |log| log.seen);
+        let git = remote.map(|remote| json!({"checkpoints": seen, "remote": remote}));
+        io.print(
+            json!({"ok": ok, "sessions": values, "log": log.as_ref().map(log_to_json), "lost": lost, "git": git}),
+        )?;
     } else {
         print(io, &rows, log.as_ref(), &lost)?;
+        if let (Some(remote), Some(log)) = (remote, &log) {
+            let from = if remote { "as the remote has them" } else { "in this copy alone: no remote answered" };
+            writeln!(io.out, "git notes: {} checkpoints of this log, {from}", log.seen)?;
+        }
     }
     Ok(if ok { 0 } else { 4 })
 }

@@ -31,8 +31,11 @@ impl Server {
     fn start(folder: &Path, logs: &[&str]) -> Self {
         let mut command = Command::new(BINARY);
         command.args(["witness", "serve", "--json", "--listen", "127.0.0.1:0", "--state"]).arg(folder);
-        logs.iter().for_each(|log| drop(command.args(["--log", log])));
-        let mut child = command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        for log in logs {
+            command.args(["--log", log]);
+        }
+        // A process without any variable may belong to every sandbox.
+        let mut child = command.env_clear().env("HOME", folder).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap();
@@ -59,7 +62,8 @@ impl Server {
     fn post(&self, path: &str, body: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let long = body.len();
-        write!(stream, "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {long}\r\nConnection: close\r\n\r\n{body}").unwrap();
+        write!(stream, "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {long}\r\nConnection: close\r\n\r\n{body}")
+            .unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
         let (head, body) = said.split_once("\r\n\r\n").unwrap();
@@ -74,7 +78,9 @@ impl Drop for Server {
 }
 
 fn configure(sandbox: &Sandbox, servers: &[&Server], quorum: usize) {
-    let list = |of: fn(&Server) -> String| servers.iter().map(|server| format!("{:?}", of(server))).collect::<Vec<_>>().join(", ");
+    let list = |of: fn(&Server) -> String| {
+        servers.iter().map(|server| format!("{:?}", of(server))).collect::<Vec<_>>().join(", ")
+    };
     let (urls, keys) = (list(Server::url), list(|server| server.key.clone()));
     sandbox.configure(&format!(
         "mode.level = \"guard\"\n{NO_TRACKER}\n[witness]\nurl = [{urls}]\nkey = [{keys}]\nquorum = {quorum}\n"
@@ -103,12 +109,17 @@ fn troubled_turn(sandbox: &Sandbox, session: &Session, words: &str) {
 fn witnesses_sign_what_continues_what_they_saw() {
     let sandbox = world();
     let key = public_key(&sandbox).to_string();
-    let (first, other) = (Server::start(&sandbox.tmp().join("w1"), &[&key]), Server::start(&sandbox.tmp().join("w2"), &[&key]));
+    let (first, other) =
+        (Server::start(&sandbox.tmp().join("w1"), &[&key]), Server::start(&sandbox.tmp().join("w2"), &[&key]));
     configure(&sandbox, &[&first, &other], 2);
     let one = session(&sandbox);
     witnessed_turn(&sandbox, &one);
     let said = verify(&sandbox, &[&one.id]);
-    assert_eq!((&said["ok"], &said["tier"], &said["first_unwitnessed"]), (&json!(true), &json!("witnessed"), &Value::Null), "{said}");
+    assert_eq!(
+        (&said["ok"], &said["tier"], &said["first_unwitnessed"]),
+        (&json!(true), &json!("witnessed"), &Value::Null),
+        "{said}"
+    );
     assert!(said["witnessed_at"].as_str().unwrap().starts_with("20"), "{said}");
     sandbox.person(&["verify", &one.id]).said(&["tier: witnessed", "seen by witnesses at 20"]);
     // The other verifier reads the same cosignatures, in the log and in a proof.
@@ -120,14 +131,22 @@ fn witnesses_sign_what_continues_what_they_saw() {
     let file = sandbox.tmp().join("x.tlog-proof");
     sandbox.person(&["prove", &format!("{}:3", one.id), "-o", file.to_str().unwrap()]).said(&["entry 3, witnessed"]);
     let theirs = second(&[&["--proof", file.to_str().unwrap()], &keys[..]].concat());
-    assert_eq!((&theirs["ok"], &theirs["tier"], theirs["times"].as_object().unwrap().len()), (&json!(true), &json!("witnessed"), 2), "{theirs}");
+    assert_eq!(
+        (&theirs["ok"], &theirs["tier"], theirs["times"].as_object().unwrap().len()),
+        (&json!(true), &json!("witnessed"), 2),
+        "{theirs}"
+    );
     // What came since is not witnessed yet, and that is said.
     let call = one.call("Read", json!({"file_path": "/y"}));
     one.pre(&call).silent();
     let said = verify(&sandbox, &[&one.id]);
     assert_eq!(said["first_unwitnessed"].as_u64(), Some(said["witnessed_to"].as_u64().unwrap() + 1), "{said}");
     // We forget what they have seen: they say it, 409.
-    for item in fs::read_dir(&folder).unwrap().flatten().filter(|item| item.file_name().to_string_lossy().starts_with("witnessed-")) {
+    for item in fs::read_dir(&folder)
+        .unwrap()
+        .flatten()
+        .filter(|item| item.file_name().to_string_lossy().starts_with("witnessed-"))
+    {
         fs::remove_file(item.path()).unwrap();
     }
     let first = first.again(&[&key]);
@@ -139,7 +158,8 @@ fn witnesses_sign_what_continues_what_they_saw() {
 fn a_quorum_counts_and_a_missing_witness_is_told() {
     let sandbox = world();
     let key = public_key(&sandbox).to_string();
-    let (first, mut gone) = (Server::start(&sandbox.tmp().join("w1"), &[&key]), Server::start(&sandbox.tmp().join("w2"), &[&key]));
+    let (first, mut gone) =
+        (Server::start(&sandbox.tmp().join("w1"), &[&key]), Server::start(&sandbox.tmp().join("w2"), &[&key]));
     configure(&sandbox, &[&first, &gone], 2);
     let url = gone.url();
     gone.stop();
@@ -166,11 +186,14 @@ fn who_has_the_keys_is_found_by_a_witness() {
     configure(&sandbox, &[&witness], 1);
     let one = session(&sandbox);
     sandbox.wait_until("the refresher is gone", || sandbox.alive().is_empty());
-    let old: Vec<(PathBuf, Vec<u8>)> = sandbox.files().into_iter().filter(|(path, _)| path.starts_with(sandbox.config()) && path.is_file()).collect();
+    let old: Vec<(PathBuf, Vec<u8>)> =
+        sandbox.files().into_iter().filter(|(path, _)| path.starts_with(sandbox.config()) && path.is_file()).collect();
     witnessed_turn(&sandbox, &one);
     witnessed_turn(&sandbox, &one);
     // All of it is put back, and another history begins: the chain, the log and every signature are right.
-    for (path, _) in sandbox.files().into_iter().filter(|(path, _)| path.starts_with(sandbox.config()) && path.is_file()) {
+    for (path, _) in
+        sandbox.files().into_iter().filter(|(path, _)| path.starts_with(sandbox.config()) && path.is_file())
+    {
         fs::remove_file(path).unwrap();
     }
     for (path, bytes) in old {
@@ -263,23 +286,27 @@ fn git_notes_are_a_witness_of_the_team() {
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let bare = sandbox.tmp().join("remote.git");
-    git(&["init", "--quiet", "--bare", bare.to_str().unwrap()]);
-    git(&["remote", "add", "origin", bare.to_str().unwrap()]);
-    let branch = git(&["branch", "--show-current"]);
-    let commits = git(&["rev-list", "--all", "--count"]);
+    sandbox.put("more.txt", "more\n");
+    git(&["add", "more.txt"]);
+    git(&["commit", "-q", "-m", "more"]);
+    let pushed = || git(&["ls-remote", "origin"]).contains("refs/notes/aops");
     let one = session(&sandbox);
-    let noted = || sandbox.command("git").args(["notes", "--ref", "aops", "show", "HEAD"]).output().unwrap().status.success();
+    let noted =
+        || sandbox.command("git").args(["notes", "--ref", "aops", "show", "HEAD"]).output().unwrap().status.success();
     sandbox.wait_until("a note is there", noted);
     sandbox.wait_until("the refresher is gone", || sandbox.alive().is_empty());
-    assert!(git(&["ls-remote", "origin"]).is_empty(), "nothing is pushed before the work is");
-    git(&["push", "--quiet", "-u", "origin", branch.trim()]);
+    assert!(!pushed(), "nothing is pushed before the work is");
+    git(&["push", "--quiet"]);
     turn(&one);
-    sandbox.wait_until("it is pushed", || git(&["ls-remote", "origin"]).contains("refs/notes/aops"));
+    sandbox.wait_until("it is pushed", pushed);
     sandbox.wait_until("the refresher is gone", || sandbox.alive().is_empty());
-    assert_eq!(git(&["rev-list", branch.trim(), "--count"]).trim(), commits.trim(), "no commit of ours on the branch");
+    assert_eq!(git(&["rev-list", "main", "--count"]).trim(), "2", "no commit of ours on the branch");
     let said = verify(&sandbox, &["--all", "--git"]);
-    assert_eq!((&said["ok"], &said["git"]["checkpoints"], &said["git"]["remote"]), (&json!(true), &json!(2), &json!(true)), "{said}");
+    assert_eq!(
+        (&said["ok"], &said["git"]["checkpoints"], &said["git"]["remote"]),
+        (&json!(true), &json!(2), &json!(true)),
+        "{said}"
+    );
     // Everything here is put back, keys and notes too; the remote knows better.
     let old = fs::read(log(&sandbox).join("leaves")).unwrap();
     fs::write(log(&sandbox).join("leaves"), &old[..old.len() - 64]).unwrap();
