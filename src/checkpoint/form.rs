@@ -7,7 +7,7 @@ pub mod text;
 
 use crate::checkpoint::tree::Artifacts;
 use crate::config::workflow::is_plain;
-use crate::session::state::Sandbox;
+use crate::model::phase::Sandbox;
 use crate::text::time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

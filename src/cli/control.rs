@@ -10,7 +10,7 @@ use crate::ledger::sessions;
 use crate::proof::append;
 use crate::session::fact::{Blocked, Fact, Unblocked};
 use crate::session::fold::Session;
-use crate::session::state::Waiver;
+use crate::session::memory::Waiver;
 use crate::text::json::cut;
 use crate::text::redact::redact;
 use crate::text::sha256::NO_DIGEST;

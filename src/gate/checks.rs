@@ -9,12 +9,12 @@ use crate::config::policy::check::Moment;
 use crate::config::policy::{Check, Level};
 use crate::model::call::{CallState, Effect};
 use crate::model::event::{Event, EventKind};
-use crate::model::phase::Phase;
+use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fact::Checked;
 use crate::session::fold::Session;
+use crate::session::memory::OpenCall;
 use crate::session::prompt::Prompt;
-use crate::session::state::{OpenCall, Sandbox};
 use crate::text::template::{Phrase, one_line, quote};
 
 pub const GATE: &str = "checks";

@@ -30,7 +30,7 @@ use crate::config::policy::{Level, Policy};
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
-use crate::session::state::Waiver;
+use crate::session::memory::Waiver;
 
 /// Waived for this task by its prompt, or by a person for a limited time.
 pub fn is_waived(session: &Session, context: &Context, gate: &str) -> bool {

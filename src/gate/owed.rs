@@ -10,7 +10,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::phase::Phase;
 use crate::model::verdict::{Debt, Verdict};
 use crate::session::fold::Session;
-use crate::session::state::RunStep;
+use crate::session::memory::RunStep;
 use crate::text::plain::shell_word;
 use crate::text::template::{Phrase, one_line};
 

@@ -7,10 +7,9 @@ use super::{Context, judge};
 use crate::config::policy::{Level, ModeLevel, Policy};
 use crate::model::call::Effect;
 use crate::model::event::{Event, EventKind};
-use crate::model::phase::Phase;
+use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
-use crate::session::state::Sandbox;
 
 /// The session as it would stand in the mode that is rehearsed; nothing where that mode could not refuse this event.
 pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Session> {
@@ -31,8 +30,9 @@ pub fn session(session: &Session, event: &Event, context: &Context) -> Option<Se
 
 /// A mode that wants a plan at every prompt would have none, as no agent was asked for one. In mode `loop` the task has
 /// grown by what was measured so far.
-fn stand(session: &Session, policy: Policy) -> Session {
+pub fn stand(session: &Session, policy: Policy) -> Session {
     let mut session = session.clone();
+    session.state.audit.due |= session.memory.progress.audit_rehearsed;
     let plans_first = policy.mode.level() == ModeLevel::Strict && policy.gates.sandbox != Level::Off;
     session.memory.policy = Some(Box::new(policy));
     let waived = session.state.task.as_ref().is_some_and(|task| task.waiver.is_some());

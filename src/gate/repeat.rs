@@ -9,7 +9,7 @@ use crate::model::error::Code;
 use crate::model::event::Event;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::session::fold::Session;
-use crate::session::state::OpenCall;
+use crate::session::memory::OpenCall;
 use crate::text::json::cut;
 
 const GATE: &str = "repeat";

@@ -9,10 +9,9 @@ use crate::config::policy::Level;
 use crate::model::agent::May;
 use crate::model::call::{Effect, ToolCall};
 use crate::model::event::Event;
-use crate::model::phase::Phase;
+use crate::model::phase::{Phase, Sandbox};
 use crate::model::verdict::Verdict;
 use crate::session::fold::Session;
-use crate::session::state::Sandbox;
 use crate::text::template::{Phrase, one_line};
 
 const GATE: &str = "sandbox";

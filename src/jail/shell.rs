@@ -14,7 +14,7 @@ use crate::config::policy::jail::{Harness, Jail, JailLevel};
 use crate::ledger::sessions;
 use crate::model::profile::{Hold, JailState, Profile, Proof, line_digest};
 use crate::session::fold::Session;
-use crate::session::state::OpenCall;
+use crate::session::memory::OpenCall;
 use crate::system::env::{Env, JOB};
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -4,7 +4,7 @@
 //! inside that session, whatever its environment says. Invariants: an id that another process has now is not the client; one
 //! question reads as many files as there are processes above, however many sessions there are.
 
-use crate::session::state::ClientProcess;
+use crate::session::memory::ClientProcess;
 use crate::system::env::{Env, boot_id};
 use crate::system::files::{make_all, replace_private};
 use crate::system::process::kin;

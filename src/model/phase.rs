@@ -1,4 +1,4 @@
-//! The phases of the loop. Stored by name.
+//! The phases of the loop, and its sandbox. Stored by name.
 
 use crate::model::named::named;
 use serde::{Deserialize, Serialize};
@@ -20,4 +20,13 @@ named! {
         Done = "done",
         Halted = "halted",
     }
+}
+
+/// Whether the project may be changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    #[default]
+    Shut,
+    Open,
 }

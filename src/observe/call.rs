@@ -5,7 +5,7 @@
 
 use crate::config::texts::{self, Library};
 use crate::config::{policy::Level, workflow::Held};
-use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, is_waived};
+use crate::gate::{CallContext, Context, EndContext, Evidence, StartContext, is_waived, rehearsal};
 use crate::ledger::{heads, open::Ledger};
 use crate::model::agent::{AGENTS, PLUGIN_PREFIX, ours};
 use crate::model::call::{Effect, ToolCall};
@@ -18,8 +18,8 @@ use crate::observe::{
 };
 use crate::session::agent_report::{self, AgentReport};
 use crate::session::fold::Session;
+use crate::session::memory::{OpenCall, RunStep};
 use crate::session::prompt::Prompt;
-use crate::session::state::{OpenCall, RunStep};
 use crate::system::{env::Env, git};
 use crate::text::{json, sha256::sha256};
 use crate::tool::table::{self, ToolTouches};
@@ -346,11 +346,16 @@ fn find_tampering(env: &Env, session: &Session, event: &Event, ended: &mut EndCo
 }
 
 /// Whether an audit is drawn for this write; nothing where none can be. Closing the work is no new work to audit.
+/// Mode `observe` draws as the mode that it rehearses.
 fn draw(session: &Session, event: &Event, open: &OpenCall, context: &Context) -> Option<bool> {
+    if event.by_our_agent().is_some() || !open.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)
+    {
+        return None;
+    }
+    let rehearsed = session.policy().rehearsal().map(|policy| rehearsal::stand(session, policy));
+    let session = rehearsed.as_ref().unwrap_or(session);
     let policy = session.policy();
-    if event.by_our_agent().is_some()
-        || !open.effect.is_some_and(|effect| effect.is_write() && effect != Effect::Close)
-        || policy.gates.audit == Level::Off
+    if policy.gates.audit == Level::Off
         || session.state.audit.due
         || session.is_small()
         || is_waived(session, context, "audit")

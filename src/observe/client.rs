@@ -12,7 +12,7 @@ use crate::model::error::Failure;
 use crate::model::event::{Event, EventKind};
 use crate::observe::tampering;
 use crate::session::fold::Session;
-use crate::session::state::{ClientProcess, ModeAsked};
+use crate::session::memory::{ClientProcess, ModeAsked};
 use crate::system::env::{Env, MODE, boot_id};
 use crate::system::process::kin;
 use crate::text::json::{self, Json};

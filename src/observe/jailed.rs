@@ -14,7 +14,7 @@ use crate::model::event::{Event, EventKind};
 use crate::model::profile::{Hold, JailState, Proof};
 use crate::observe::tampering;
 use crate::session::fold::Session;
-use crate::session::state::OpenCall;
+use crate::session::memory::OpenCall;
 use crate::system::env::{Env, SHELL_PREFIX};
 use crate::system::files::make_all;
 use crate::text::json;

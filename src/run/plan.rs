@@ -5,9 +5,9 @@
 
 use crate::config::policy::{Gates, Level};
 use crate::config::workflow::{Gate, Step, Workflow};
+use crate::model::phase::Sandbox;
 use crate::model::{agent::ours, phase::Phase, profile::Profile};
 use crate::run::state::{MOST_ROUNDS, intervention_id};
-use crate::session::state::Sandbox;
 use crate::text::template::quote;
 use serde::Serialize;
 

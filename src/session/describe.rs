@@ -5,7 +5,7 @@
 
 use crate::model::call::{CallKey, ToolResult};
 use crate::session::fact::{Fact, Said, Step};
-use crate::session::state::{RollbackState, Undone};
+use crate::session::memory::{RollbackState, Undone};
 use crate::text::json::{self, Json, cut};
 use crate::text::template::one_line;
 

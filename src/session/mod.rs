@@ -4,6 +4,7 @@
 
 pub mod growth;
 pub mod reflection;
+pub mod memory;
 pub mod state;
 pub mod agent_report;
 pub mod prompt;

@@ -5,7 +5,7 @@ use crate::faults::{self, Files, LEDGER, STATE, Workshop, passed, put_back, pyth
 use crate::support::Sandbox;
 use aops_hook::model::error::Code;
 use aops_hook::session::fold::Session;
-use aops_hook::session::state::Memory;
+use aops_hook::session::memory::Memory;
 use aops_hook::text::stored::digest_of;
 use serde_json::json;
 use std::fs;

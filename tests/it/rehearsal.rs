@@ -158,3 +158,36 @@ fn the_weight_of_a_task_is_rehearsed() {
     session.ask_bash("npm publish").silent();
     assert_eq!(rehearsed(&session), pairs(&[("sandbox", "deny"), ("danger", "deny")]));
 }
+
+/// A drawn audit is on record, and the end of the turn would have asked for it. Nothing is due, and the next task begins anew.
+#[test]
+fn audits_are_drawn_and_rehearsed() {
+    let sandbox = observing("audit.rate = 1.0\n");
+    let session = sandbox.session();
+    let _ = session.start("startup");
+    session.prompt("make large.txt").silent();
+    let lines = "a line\n".repeat(100);
+    let large = session.call("Write", json!({"file_path": sandbox.project().join("large.txt"), "content": lines}));
+    session.pre(&large).silent();
+    sandbox.put("large.txt", &lines);
+    session.post(&large).silent();
+    // It is no small task any more: one of its further changes is drawn.
+    session.write("hello.txt").silent();
+    session.write("hello.txt").silent();
+    let drawn = session.entries().into_iter().filter(|entry| entry["with"]["drawn"] == true).count();
+    assert_eq!(drawn, 1);
+    let audit = session.state()["audit"].clone();
+    assert_eq!((&audit["drawn"], &audit["due"]), (&json!(1), &json!(false)), "once a task");
+    session.stop("Done.").silent();
+    sandbox.person(&["why"]).said(&["would refuse this", "`custodiet`"]);
+    let status = sandbox.person(&["status"]).out;
+    assert!(status.contains("1 drawn, 0 done") && !status.contains("due since"), "{status}");
+    assert_eq!(sandbox.person(&["insights", "--json"]).json()["audits"], json!({"done": 0, "drawn": 1}));
+    assert_eq!(sandbox.person(&["verify", "--json"]).json()["ok"], true);
+    // A small task draws none.
+    let small = sandbox.session();
+    let _ = small.start("startup");
+    small.prompt("make small.txt").silent();
+    small.write("small.txt").silent();
+    assert_eq!(small.state()["audit"]["drawn"], 0);
+}

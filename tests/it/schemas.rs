@@ -11,7 +11,7 @@ use crate::faults::{self, LEDGER, STATE, Workshop, passed};
 use crate::support::Sandbox;
 use aops_hook::model::call::CallState;
 use aops_hook::session::fact::{Fact, Staged};
-use aops_hook::session::state::{ModeAsked, RunStep};
+use aops_hook::session::memory::{ModeAsked, RunStep};
 use infer::{Shape, object};
 use serde_json::{Value, json};
 use std::fs;

@@ -6,9 +6,10 @@ use super::{
     AgentState, AgentStatus, GateOutcome, Governance, Intake, Invocations, Orchestrator, TokenUsage, ToolInvocation,
 };
 use crate::claude::usage::Sum;
-use crate::model::phase::Phase;
+use crate::model::phase::{Phase, Sandbox};
 use crate::session::fold::Session;
-use crate::session::state::{LastRun, Sandbox, Subagent};
+use crate::session::memory::LastRun;
+use crate::session::state::Subagent;
 use crate::text::json::cut;
 use std::collections::BTreeMap;
 

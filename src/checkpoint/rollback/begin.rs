@@ -17,11 +17,12 @@ use crate::checkpoint::tree::{Artifacts, Delta, find, is_below, is_foreign, miss
 use crate::config::policy::{Interactive, Intervene};
 use crate::ledger::open::Ledger;
 use crate::model::error::{Code, Failure};
+use crate::model::phase::Sandbox;
 use crate::model::verdict::{Ruling, Verdict};
 use crate::model::{event::Event, phase::Phase};
 use crate::session::fact::{Fact, Taken};
 use crate::session::fold::Session;
-use crate::session::state::{RollbackState, Sandbox, Undone};
+use crate::session::memory::{RollbackState, Undone};
 use crate::system::env::Env;
 use crate::text::{json::cut, redact::redact, sha256::sha256, stored::canonical};
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::gate::owed::{announce, debts, gate_of_debt};
-use crate::session::state::IssueInHand;
+use crate::session::memory::IssueInHand;
 
 fn names(session: &Session, context: &Context) -> Vec<&'static str> {
     debts(session, context).iter().map(|debt| debt.name).collect()

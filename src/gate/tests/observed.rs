@@ -4,7 +4,7 @@ use super::*;
 use crate::config::policy::{ModeLevel, Rehearse};
 use crate::gate::rehearsal;
 use crate::session::growth::Growth;
-use crate::session::state::AtWork;
+use crate::session::memory::AtWork;
 
 /// A task that began at its prompt, in mode `observe`.
 fn observing(rehearse: Rehearse) -> Session {

@@ -1,7 +1,7 @@
 //! Inside a run: the step is the loop, and a question pauses it because no person is there to answer.
 
 use super::*;
-use crate::session::state::RunStep;
+use crate::session::memory::RunStep;
 
 fn step(change: impl FnOnce(&mut RunStep)) -> Context {
     let mut stage = RunStep { sandbox: Sandbox::Open, step: "s".into(), ..RunStep::default() };

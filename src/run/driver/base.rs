@@ -14,7 +14,7 @@ use crate::run::attempt::{AttemptFact, POLICY_CHANGED};
 use crate::run::{artifacts::RunArtifacts, client::Kit, plan::PlannedStep, state::RunState};
 use crate::session::fact::{Fact, Staged};
 use crate::session::fold::Session;
-use crate::session::state::{OpenCall, RunStep};
+use crate::session::memory::{OpenCall, RunStep};
 use crate::system::{env::Env, files::make_all};
 use crate::text::sha256::sha256;
 use std::fs::File;

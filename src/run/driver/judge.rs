@@ -9,7 +9,7 @@ use crate::model::phase::Phase;
 use crate::run::attempt::{RunOutcome, Trigger};
 use crate::run::client::Stream;
 use crate::run::plan::{PlannedStep, StepAction};
-use crate::session::{fold::Session, state::RunStep};
+use crate::session::{fold::Session, memory::RunStep};
 use crate::system::process::Ending;
 use crate::text::template::one_line;
 

@@ -1,9 +1,9 @@
 use super::*;
 use crate::config::policy::ModeLevel;
-use crate::model::phase::Phase;
+use crate::model::phase::{Phase, Sandbox};
 use crate::model::profile::Hold;
 use crate::session::growth::{ChangedFile, Growth};
-use crate::session::state::{Sandbox, TaskProgress};
+use crate::session::memory::TaskProgress;
 use crate::text::json;
 
 fn undone() -> Undone {

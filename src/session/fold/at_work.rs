@@ -7,8 +7,8 @@ use crate::model::agent::ours;
 use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Seen, Step};
 use crate::session::fold::Session;
+use crate::session::memory::AtWork;
 use crate::session::prompt::Prompt;
-use crate::session::state::AtWork;
 use crate::text::json::{self, Json};
 
 /// Most that are remembered; the oldest is dropped first.

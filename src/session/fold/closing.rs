@@ -7,7 +7,7 @@ use crate::model::agent::ours;
 use crate::model::call::{CallState, Effect};
 use crate::session::fact::Step;
 use crate::session::fold::Session;
-use crate::session::state::{IssueInHand, OpenCall};
+use crate::session::memory::{IssueInHand, OpenCall};
 use crate::tool::tracking::How;
 
 /// Most issues in hand; the oldest is dropped first.

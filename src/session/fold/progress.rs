@@ -6,13 +6,12 @@
 use crate::config::policy::Level;
 use crate::model::agent::ours;
 use crate::model::call::{CallState, Effect};
-use crate::model::phase::Phase;
+use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Checked, NO_EFFECT, Seen, Staged, Step};
 use crate::session::fold::Session;
+use crate::session::memory::{IssueInHand, LastRun, OpenCall, RollbackState, TaskProgress, Undone};
 use crate::session::prompt::Prompt;
-use crate::session::state::{
-    IssueInHand, LastRun, OpenCall, RollbackState, Sandbox, Stopping, Task, TaskProgress, Undone,
-};
+use crate::session::state::{Stopping, Task};
 use crate::text::json::cut;
 
 impl Session {
@@ -171,7 +170,9 @@ impl Session {
         self.memory.progress.writes_since_draw += 1;
         if step.drawn == Some(true) {
             self.state.audit.drawn += 1;
-            self.state.audit.due = true;
+            let asked_for = self.policy().gates.audit != Level::Off;
+            self.state.audit.due = asked_for;
+            self.memory.progress.audit_rehearsed = !asked_for;
             self.state.audit.writes_since = 0;
             self.memory.progress.writes_since_draw = 0;
         }

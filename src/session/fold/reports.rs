@@ -5,11 +5,11 @@
 
 use crate::config::policy::Level;
 use crate::model::agent::ours;
-use crate::model::phase::Phase;
+use crate::model::phase::{Phase, Sandbox};
 use crate::session::agent_report::AgentReport;
 use crate::session::fact::Reported;
 use crate::session::fold::Session;
-use crate::session::state::{Sandbox, Started, Waiver};
+use crate::session::memory::{Started, Waiver};
 use crate::text::time;
 
 /// Most agents remembered; the oldest one that has ended is dropped first.
@@ -172,6 +172,7 @@ impl Session {
             self.state.audit.done += 1;
             self.state.audit.due = false;
             self.state.audit.writes_since = 0;
+            self.memory.progress.audit_rehearsed = false;
         }
     }
 

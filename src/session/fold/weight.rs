@@ -5,11 +5,12 @@
 
 use crate::config::policy::{Level, ModeLevel, Rehearse, glob};
 use crate::model::call::CallState;
-use crate::model::phase::Phase;
+use crate::model::phase::{Phase, Sandbox};
 use crate::session::fact::{Step, Taken};
 use crate::session::fold::Session;
 use crate::session::growth::Growth;
-use crate::session::state::{OpenCall, Sandbox, Task};
+use crate::session::memory::OpenCall;
+use crate::session::state::Task;
 use crate::text::json::cut;
 use crate::text::template::one_line;
 

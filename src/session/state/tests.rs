@@ -1,8 +1,12 @@
 use super::*;
-use crate::model::profile::Hold;
-use crate::session::growth::ChangedFile;
+use crate::config::policy::ModeLevel;
+use crate::model::call::{CallKey, CallState, Effect};
+use crate::model::profile::{Hold, JailState, Profile};
+use crate::session::growth::{ChangedFile, Growth};
+use crate::session::memory::*;
 use crate::text::json;
 use crate::text::stored::canonical;
+use crate::tool::tracking::Tracks;
 
 fn undone() -> Undone {
     let text = |text: &str| text.to_owned();
@@ -64,6 +68,7 @@ fn full() -> (State, Memory) {
             start: text(),
             tested: true,
             told_no_git: true,
+            audit_rehearsed: true,
             unplanned: true,
             waivers: vec![Waiver::default()],
             ..TaskProgress::default()

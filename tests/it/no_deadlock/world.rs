@@ -13,7 +13,7 @@ use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{Checked, Fact, Opened, Seen};
 use aops_hook::session::fold::Session;
 use aops_hook::session::growth::{ChangedFile, Growth};
-use aops_hook::session::state::Waiver;
+use aops_hook::session::memory::Waiver;
 use aops_hook::system::env::Env;
 use serde_json::{Value, json};
 use std::collections::VecDeque;

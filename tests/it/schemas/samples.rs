@@ -9,6 +9,7 @@ use aops_hook::config::policy::check::Moment;
 use aops_hook::config::policy::{ModeLevel, Policy};
 use aops_hook::model::call::{CallKey, CallState, Effect, ToolResult};
 use aops_hook::model::phase::Phase;
+use aops_hook::model::phase::Sandbox;
 use aops_hook::model::profile::{Hold, JailState, Profile, Proof};
 use aops_hook::session::agent_report::AgentReport;
 use aops_hook::session::fact::{
@@ -16,11 +17,12 @@ use aops_hook::session::fact::{
     Step, Taken, Unblocked, Violation,
 };
 use aops_hook::session::growth::{ChangedFile, Growth};
-use aops_hook::session::prompt::Prompt;
-use aops_hook::session::state::{
-    AtWork, Audit, ClientProcess, Flags, Hydration, IssueInHand, LastRun, MainAgent, Memory, ModeAsked, OpenCall,
-    RollbackState, RunStep, Sandbox, Started, State, Stopping, Subagent, Task, TaskProgress, Undone, Waiver, Witness,
+use aops_hook::session::memory::{
+    AtWork, ClientProcess, IssueInHand, LastRun, Memory, ModeAsked, OpenCall, RollbackState, RunStep, Started,
+    TaskProgress, Undone, Waiver, Witness,
 };
+use aops_hook::session::prompt::Prompt;
+use aops_hook::session::state::{Audit, Flags, Hydration, MainAgent, State, Stopping, Subagent, Task};
 use aops_hook::text::sha256::{NO_DIGEST, Sum};
 use aops_hook::tool::tracking::{How, Tracks};
 use serde_json::Value;
@@ -117,6 +119,7 @@ fn course() -> TaskProgress {
         Started { agent_id: text(), client: text(), done: false, prompt_count: 1, name: text(), sent_on: 0, task: 1 };
     TaskProgress {
         agents: vec![started],
+        audit_rehearsed: true,
         auditing: false,
         before: Some((Phase::Execute, Sandbox::Open)),
         checks: [(text(), LastRun { ending: text(), outcome: text() })].into(),
@@ -314,6 +317,7 @@ fn calm() -> Memory {
             rejected: false,
             start: None,
             tested: false,
+            audit_rehearsed: false,
             told_no_git: false,
             unplanned: false,
             unsynced: None,

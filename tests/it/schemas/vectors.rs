@@ -4,7 +4,7 @@ use aops_hook::model::call::CallState;
 use aops_hook::model::error::Code;
 use aops_hook::session::fact::Fact;
 use aops_hook::session::fold::Session;
-use aops_hook::session::state::OpenCall;
+use aops_hook::session::memory::OpenCall;
 use aops_hook::text::sha256::NO_DIGEST;
 use serde_json::{Map, Value, json};
 use std::fs;
