@@ -218,19 +218,20 @@ class Checkpoint:
         self.lines = [line.split(" ") for line in lines.splitlines()]
 
     def signers(self, keys):
-        """The names of those keys that signed, with their times."""
+        """Those keys that signed, by name and id, with their times."""
         found = {}
         for dash, name, signature in self.lines:
             signature = unbase(signature)
             for key in keys:
                 if dash == "\u2014" and key.name == name and key.id == signature[:4]:
-                    found[key.name] = key.time(self.text.encode(), signature[4:])
+                    found[f"{key.name}+{key.id.hex()}"] = key.time(self.text.encode(), signature[4:])
         return found
 
 
 def tier(signers, key, witnesses):
-    seen = [name for name in signers if name in {other.name for other in witnesses}]
-    if key.name not in signers:
+    named = lambda key: f"{key.name}+{key.id.hex()}"
+    seen = {named(other) for other in witnesses if named(other) in signers}
+    if named(key) not in signers:
         raise Damage("the key of the log has not signed")
     return "witnessed" if witnesses and len(seen) == len(witnesses) else "sealed"
 

@@ -76,7 +76,9 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     show(io, &insights)?;
     match damage {
-        Some(damage) => io.print(format!("note: this ledger is damaged: {damage}\nhint: `aops-hook verify {}`", found.session_id)),
+        Some(damage) => {
+            io.print(format!("note: this ledger is damaged: {damage}\nhint: `aops-hook verify {}`", found.session_id))
+        }
         None => Ok(0),
     }
 }

@@ -342,6 +342,9 @@ impl Undo {
         {
             let _ = fs::remove_file(copy);
         }
+        if self.receipt.settings.is_empty() {
+            life::forget_unused(env)?;
+        }
         self.receipt.close(env)
     }
 }

@@ -65,7 +65,8 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let written = files::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
     written.with_context(|| format!("`{}`", path.display()))?;
     let sessions = if cards.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", cards.len()) };
-    let damaged = if damaged == 0 { String::new() } else { format!(", {damaged} of them damaged: `aops-hook verify --all`") };
+    let damaged =
+        if damaged == 0 { String::new() } else { format!(", {damaged} of them damaged: `aops-hook verify --all`") };
     io.print(format!("wrote {} ({sessions}{damaged})", path.display()))
 }
 

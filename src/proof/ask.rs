@@ -90,7 +90,9 @@ impl Question<'_> {
                 (409, Ok(size)) => old = size,
                 (422, _) => return Err("it has seen another history of this log".to_owned()),
                 (404, _) => {
-                    return Err("it does not know this log: give it the key that `aops-hook key show` prints".to_owned());
+                    return Err(
+                        "it does not know this log: give it the key that `aops-hook key show` prints".to_owned()
+                    );
                 }
                 (status, _) => return Err(format!("it answered {status}: {}", said.trim())),
             }

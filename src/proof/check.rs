@@ -173,12 +173,14 @@ impl Look {
             self.unwitnessed = Some("no witness is configured".to_owned());
             return Ok(());
         }
+        let trouble = store.text(TROUBLE)?;
+        self.unwitnessed.clone_from(&trouble);
         let read = store.text(WITNESSED)?.and_then(|text| {
             let note = Note::parse(&text).ok()?;
             Some((Checkpoint::parse(&note.text).ok()?, note))
         });
         let Some((head, note)) = read else {
-            self.unwitnessed = Some(store.text(TROUBLE)?.unwrap_or_else(|| "no witness has answered yet".to_owned()));
+            self.unwitnessed = Some(trouble.unwrap_or_else(|| "no witness has answered yet".to_owned()));
             return Ok(());
         };
         claims.entry(head.size).or_default().push(("the witnessed checkpoint".to_owned(), head.root));

@@ -54,7 +54,8 @@ impl<'a> Health<'a> {
         let file = File::open(found.path.join(LEDGER_FILE)).ok();
         let at = span.bytes.saturating_sub(span.last);
         let read = file.and_then(|file| file.read_exact_at(&mut line, at).ok());
-        let same = read.and_then(|()| Line::read(line.strip_suffix(b"\n")?)).is_some_and(|line| line.digest == span.digest);
+        let same =
+            read.and_then(|()| Line::read(line.strip_suffix(b"\n")?)).is_some_and(|line| line.digest == span.digest);
         if same {
             return None;
         }

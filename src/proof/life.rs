@@ -4,7 +4,7 @@
 //! the rotation; a log that is given up is set aside, never removed.
 
 use super::append::{self, Writer};
-use super::keys::{Keys, draw};
+use super::keys::{self, Keys, draw};
 use super::store::{self, Store};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
@@ -67,6 +67,19 @@ pub fn begin_anew(env: &Env) -> Result<(PublicKey, PathBuf), Failure> {
     }
     drop(lock);
     Ok((begin(env, None)?, aside))
+}
+
+/// Removes key and log where no session was ever added: then an installation leaves nothing behind.
+pub fn forget_unused(env: &Env) -> Result<(), Failure> {
+    let Some(store) = Store::look(env)? else { return Ok(()) };
+    let own = store.text(append::EVENTS)?.unwrap_or_default().lines().count() as u64;
+    if store.size()? > own {
+        return Ok(());
+    }
+    for path in [store.path, keys::path(env)] {
+        fs::remove_dir_all(&path).map_err(|e| Failure::storage(path.display(), e))?;
+    }
+    Ok(())
 }
 
 fn opened(env: &Env) -> Result<Keys, Failure> {

@@ -155,6 +155,8 @@ const IN_AN_EMPTY_PROJECT: &[&str] = &[
     "resume CP_20260113-1f3a9c02_build",
     "resolve CP_20260113-1f3a9c02_build --approve --yes",
     "runs",
+    "verify --all",
+    "key show",
     "uninstall --yes",
     "install --dry-run",
     "install",
@@ -180,6 +182,10 @@ const WRONG_USAGE: &[&str] = &[
     "report --since soon",
     "workflow show nonsense",
     "checkpoint",
+    "prove nonsense",
+    "prove nobody:1",
+    "key rotate",
+    "witness serve --state w --log words",
     "completions cobol",
 ];
 
