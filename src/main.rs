@@ -6,13 +6,14 @@
 #![no_main]
 
 use aops_hook::briefing::refresh;
+use aops_hook::cli::{self, complete};
+use aops_hook::hook;
 use aops_hook::jail::{self, shell};
 use aops_hook::model::event::EventKind;
 use aops_hook::run::job;
 use aops_hook::system::env::Env;
 use aops_hook::system::process::confined;
 use aops_hook::system::signal;
-use aops_hook::{cli, hook};
 use std::ffi::{CStr, c_char, c_int};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -43,10 +44,16 @@ fn run(arguments: Vec<String>) -> u8 {
     let called = arguments.first().map(String::as_str).unwrap_or_default();
     let first = arguments.get(1).map(String::as_str);
     match first.filter(|word| EventKind::is_event_name(word)).or_else(|| by_name(called)) {
+        // Inside the client nobody types, and no system call is spent on asking.
+        Some(event) if !env.of_claude && std::io::stdin().is_terminal() => cli::typed_by_hand(event),
         Some(event) => hook::run(Some(event), &env),
         None if first.is_none() && !std::io::stdin().is_terminal() => hook::run(None, &env),
         None if first.is_some_and(refresh::is_verb) => refresh::run(&arguments[1..], &env),
         None if first.is_some_and(job::is_verb) => job::run(&arguments[1..]),
+        None if first == Some(complete::VERB) => {
+            complete::answer(&arguments[2..], &env.standing_here(), &mut std::io::stdout());
+            0
+        }
         None => cli::run(arguments, &env.standing_here()),
     }
 }

@@ -6,6 +6,7 @@
 //! entry is ours by the file name of its program, whatever its folder; a foreign status line is never touched.
 
 mod edit;
+pub mod odd;
 pub mod prefix;
 
 use crate::config::problem::position;
@@ -192,6 +193,8 @@ pub struct Survey {
     pub managed_only: bool,
     /// Ids of plugins switched on, and of those switched off.
     pub plugins: Vec<(String, bool)>,
+    /// Entries that the client does not accept: where, and what must be there.
+    pub odd: Vec<(String, &'static str)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -221,6 +224,7 @@ pub fn survey(text: &str) -> Result<Survey, Unreadable> {
     let truth = |name| member(text, &root, name).is_some_and(|part| &text[part.value] == "true");
     found.disabled = truth("disableAllHooks");
     found.managed_only = truth("allowManagedHooksOnly");
+    found.odd = odd::entries(text);
     if let Some(plugins) = member(text, &root, "enabledPlugins") {
         let on = |part: JsonPart| (part.name, &text[part.value] == "true");
         found.plugins = parts(text, &plugins.value).into_iter().map(on).collect();

@@ -16,6 +16,7 @@ use crate::checkpoint::tree::{self, Artifacts, Delta, File, Folder, name};
 use crate::config::texts;
 use crate::model::error::{Code, Failure};
 use crate::text::diff::unified;
+use crate::text::plain::count;
 use crate::text::time;
 use clap::{Arg, ArgMatches};
 use serde_json::{Map, Value, json};
@@ -28,8 +29,8 @@ pub const COMMAND: Command = Command {
     examples: &[
         ("aops-hook checkpoint create", "save the tree as it is now"),
         ("aops-hook checkpoint list", "all checkpoints, the newest last"),
-        ("aops-hook checkpoint diff manual/POST_idle_v1", "what changed since then"),
-        ("aops-hook checkpoint rollback manual/POST_idle_v1 --dry-run", "what a rollback would do"),
+        ("aops-hook checkpoint diff", "what changed since the newest one"),
+        ("aops-hook checkpoint rollback latest --dry-run", "what a rollback would do"),
         ("aops-hook checkpoint rollback manual/POST_idle_v1", "roll back; the present tree is archived first"),
     ],
     arguments: |row| Command::verbs(VERBS, row.arg(yes().global(true))),
@@ -65,7 +66,8 @@ fn store(io: &Io) -> anyhow::Result<Store> {
 }
 
 fn id_operand() -> Arg {
-    operand("id", "ID", "A checkpoint's id as `checkpoint list` shows it, or the beginning of one").required(true)
+    let help = "A checkpoint's id as `checkpoint list` shows it, the beginning of one, its name, `latest`, or `-2` for the one before";
+    operand("id", "ID", help).required(true).allow_negative_numbers(true)
 }
 
 fn pick_id(given: &ArgMatches, name: &str, store: &Store) -> anyhow::Result<Id> {
@@ -86,7 +88,7 @@ const LIST: Command = Command {
     name: "list",
     about: "List all checkpoints, the newest last",
     examples: &[
-        ("aops-hook checkpoint list", "id, age and why it was taken"),
+        ("aops-hook checkpoint list", "id, age, why it was taken, and what had changed since the one before"),
         ("aops-hook checkpoint list --run 20260113-1f3a9c02", "those of one run or session"),
         ("aops-hook checkpoint list --json", "the same for a program: id, version, phase, type, created_at"),
     ],
@@ -111,10 +113,15 @@ const DIFF: Command = Command {
     name: "diff",
     about: "Compare two checkpoints, or one with the present tree",
     examples: &[
-        ("aops-hook checkpoint diff manual/POST_idle_v1", "what changed since then"),
-        ("aops-hook checkpoint diff manual/POST_idle_v1 manual/POST_idle_v2", "from one to the other"),
+        ("aops-hook checkpoint diff", "what changed since the newest one"),
+        ("aops-hook checkpoint diff manual/POST_idle_v1", "what changed since that one"),
+        ("aops-hook checkpoint diff -2 latest", "from the one before to the newest"),
     ],
-    arguments: |row| row.args([id_operand(), operand("other", "OTHER", "The later one; without it the present tree")]),
+    arguments: |row| {
+        let other =
+            operand("other", "OTHER", "The later one; without it the present tree").allow_negative_numbers(true);
+        row.args([id_operand().required(false), other])
+    },
     run: diff,
 };
 
@@ -125,7 +132,7 @@ const VERIFY: Command = Command {
         ("aops-hook checkpoint verify", "all of them; exit 4 when one was edited or is damaged"),
         ("aops-hook checkpoint verify manual/POST_idle_v1", "one of them"),
     ],
-    arguments: |row| row.arg(operand("id", "ID", "One of them, by its id or the beginning of it")),
+    arguments: |row| row.arg(id_operand().required(false)),
     run: verify,
 };
 
@@ -133,24 +140,51 @@ const VERIFY: Command = Command {
 const LONGEST: u64 = 256 << 10;
 
 fn list(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let mut rows = Store::look(&root(io))?.map_or_else(|| Ok(Vec::new()), |store| store.rows())?;
+    let store = Store::look(&root(io))?;
+    let mut rows = store.as_ref().map_or_else(|| Ok(Vec::new()), Store::rows)?;
     if let Some(run) = text(given, "run") {
         rows.retain(|row| row.run().starts_with(run));
     }
     if io.json {
-        let row = |row: &IndexRow| json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at});
+        let row = |row: &IndexRow| json!({"id": row.id, "version": row.version, "phase": row.phase, "type": row.kind, "created_at": row.created_at, "name": row.name});
         return io.print(rows.iter().map(row).collect::<Value>());
     }
     if rows.is_empty() {
         writeln!(io.out, "this project has no checkpoint yet")?;
     }
+    let mut before = None;
     let row = |row: &IndexRow| {
         let age = time::parse(&row.created_at).map(|at| time::age(io.env.now_ms - at)).unwrap_or_default();
         let tone = if row.trigger == "failure" { Tone::Bad } else { Tone::Plain };
-        [(&row.id).into(), Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone)]
+        let name = row.name.clone().unwrap_or_default();
+        let tree = store.as_ref().and_then(|store| tree_of(store, row));
+        let changed = tree.as_ref().map(|tree| describe_change(before.as_ref(), tree)).unwrap_or_default();
+        before = tree;
+        [(&row.id).into(), name.into(), Cell::new(age, Tone::Quiet), Cell::new(&row.trigger, tone), changed.into()]
     };
     let rows = rows.iter().map(row).collect();
-    io.table(["checkpoint", "age", "why"], rows)
+    io.table(["checkpoint", "name", "age", "why", "changed"], rows)
+}
+
+fn tree_of(store: &Store, row: &IndexRow) -> Option<Artifacts> {
+    store.read(&Id::read(&row.id)?).ok().map(|one| one.artifacts)
+}
+
+/// How many files are not as in the checkpoint before, and the first of them.
+fn describe_change(before: Option<&Artifacts>, tree: &Artifacts) -> String {
+    let Some(before) = before else { return count(tree.files.len(), "file") };
+    let delta = tree::diff(before, tree);
+    let [added, removed, changed] = delta.by_kind();
+    let all: Vec<String> = added
+        .iter()
+        .map(|path| format!("+{}", name::shown(path)))
+        .chain(removed.iter().map(|path| format!("-{}", name::shown(path))))
+        .chain(changed.iter().map(|path| name::shown(path)))
+        .collect();
+    match all.len() {
+        0 => "nothing".to_owned(),
+        n => format!("{}: {}", count(n, "file"), all.iter().take(10).cloned().collect::<Vec<_>>().join(", ")),
+    }
 }
 
 fn show(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
@@ -191,10 +225,17 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
     }
     for agent in one.agents.iter().filter(|agent| agent.tool_invocations.count() > 0 || agent.summary.is_some()) {
         let (calls, tokens, summary) = (agent.tool_invocations.count(), agent.tokens, agent.summary.as_deref());
-        let words = format!("{}: {calls} calls, {tokens} tokens  {}", agent.name, summary.unwrap_or_default());
+        let words = format!(
+            "{}: {}, {}  {}",
+            agent.name,
+            count(calls, "call"),
+            count(tokens, "token"),
+            summary.unwrap_or_default()
+        );
         lines.push(("agent", words));
     }
-    let words = format!("{} files in {} folders, {}", tree.files.len(), tree.folders.len(), size(tree.bytes()));
+    let (files, folders) = (count(tree.files.len(), "file"), count(tree.folders.len(), "folder"));
+    let words = format!("{files} in {folders}, {}", size(tree.bytes()));
     lines.push(("tree", words));
     lines.extend(
         tree.left_out
@@ -206,7 +247,11 @@ fn describe(one: &Checkpoint) -> Vec<(&str, String)> {
 
 fn diff(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let store = store(io)?;
-    let old = store.read(&pick_id(given, "id", &store)?)?;
+    let old = match text(given, "id") {
+        Some(_) => pick_id(given, "id", &store)?,
+        None => Store::pick(&store.rows()?, "latest").or_else(refused)?,
+    };
+    let old = store.read(&old)?;
     let new = if given.contains_id("other") { Some(store.read(&pick_id(given, "other", &store)?)?) } else { None };
     let present = match &new {
         Some(new) => new.artifacts.clone(),
@@ -259,7 +304,7 @@ fn print_files(io: &mut Io, store: &Store, delta: &Delta, present: &Artifacts) -
         }
     }
     if delta.is_empty() {
-        writeln!(io.out, "no difference in {} files", present.files.len())?;
+        writeln!(io.out, "no difference in {}", count(present.files.len(), "file"))?;
     }
     Ok(())
 }
@@ -290,14 +335,14 @@ fn print_state(io: &mut Io, state: &[Difference], old: &Checkpoint, new: Option<
 }
 
 fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let (mut wrong, mut blobs, mut count) = (Vec::new(), BTreeSet::new(), 0);
+    let (mut wrong, mut blobs, mut checked) = (Vec::new(), BTreeSet::new(), 0);
     if let Some(store) = Store::look(&root(io))? {
         let ids: Vec<Id> = if given.contains_id("id") {
             vec![pick_id(given, "id", &store)?]
         } else {
             store.rows()?.iter().filter_map(|row| Id::read(&row.id)).collect()
         };
-        count = ids.len();
+        checked = ids.len();
         for id in ids {
             if let Err(why) = check(io, &store, &id, &mut blobs) {
                 wrong.push((id.to_string(), why));
@@ -307,9 +352,11 @@ fn verify(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if io.json {
         let problems: Vec<Value> = wrong.iter().map(|(id, why)| json!({"id": id, "problem": why})).collect();
         let ok = wrong.is_empty();
-        io.print(json!({"ok": ok, "checkpoints": count, "blobs": blobs.len(), "problems": problems}))?;
+        io.print(json!({"ok": ok, "checkpoints": checked, "blobs": blobs.len(), "problems": problems}))?;
     } else if wrong.is_empty() {
-        writeln!(io.out, "{count} checkpoints and {} contents are intact", blobs.len())?;
+        let verb = if checked + blobs.len() == 1 { "is" } else { "are" };
+        let (checked, contents) = (count(checked, "checkpoint"), count(blobs.len(), "content"));
+        writeln!(io.out, "{checked} and {contents} {verb} intact")?;
     } else {
         for (_, why) in &wrong {
             writeln!(io.out, "{}", Tone::Bad.paint(&clean(why), io))?;

@@ -9,7 +9,10 @@ mod stage;
 use super::status;
 use super::table::{Tone, clean};
 use super::{Command, Io};
+use crate::claude::settings::survey;
 use crate::claude::wire::answer::Heard;
+use crate::cli::install::{Level, plan};
+use crate::text::plain::count;
 use anyhow::{Context, bail, ensure};
 use clap::ArgMatches;
 use serde::{Deserialize, Serialize};
@@ -124,8 +127,14 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     }
     outcome?;
     let refused = beats.iter().filter(|beat| beat.gate.is_some()).count();
-    writeln!(io.out, "\n{} steps, {refused} refused and put right, in {ms} ms", beats.len())?;
-    io.print("hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again")
+    writeln!(io.out, "\n{}, {refused} refused and put right, in {ms} ms", count(beats.len(), "step"))?;
+    let text = plan::read_settings(&Level::User.path(io.env)).map(|(_, text)| text).unwrap_or_default();
+    let installed = survey(&text).is_ok_and(|found| !found.ours.is_empty());
+    io.print(if installed {
+        "hint: the hooks are registered; start `claude` in a project, and `aops-hook status` shows where it stands"
+    } else {
+        "hint: `aops-hook install` registers the hooks; `aops-hook uninstall` removes them again"
+    })
 }
 
 fn show(io: &mut Io, beat: &Beat) -> anyhow::Result<()> {

@@ -9,6 +9,7 @@ mod folder;
 mod program;
 mod probe;
 mod jail;
+mod notes;
 
 use super::table::{Tone, clean};
 use super::{Command, Io};
@@ -27,15 +28,27 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// What is well, in words; or everything that is wrong, each with its fix. No words where a check does not apply.
+/// What is well, in words; or everything that was found, each with its fix. No words where a check does not apply.
 type Report = Result<String, Vec<(String, String)>>;
 
-type Check = (&'static str, fn(&Scene) -> Report);
+type Check = (&'static str, Weight, fn(&Scene) -> Report);
+
+/// What it means when a check finds something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Weight {
+    Ok,
+    /// Good to know; the hooks work without.
+    Note,
+    Bad,
+}
 
 #[derive(Debug, Serialize)]
 struct ReportLine {
     check: &'static str,
+    /// Nothing keeps the hooks from working here.
     ok: bool,
+    level: Weight,
     finding: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     fix: String,
@@ -43,36 +56,48 @@ struct ReportLine {
 
 /// Every check, in the order of the report.
 static CHECKS: &[Check] = &[
-    ("settings", registration::settings),
-    ("registered", registration::registered),
-    ("switched on", registration::switched_on),
-    ("managed", registration::managed),
-    ("once", registration::once),
-    ("program", program::programs),
-    ("texts", program::texts),
-    ("hooks", probe::hooks),
-    ("client", program::client),
-    ("jail", jail::held),
-    ("folders", folder::private),
-    ("lock", folder::lock),
-    ("ledgers", folder::ledgers),
-    ("configuration", folder::configuration),
-    ("workflows", folder::workflows),
+    ("settings", Weight::Bad, registration::settings),
+    ("entries", Weight::Bad, registration::entries),
+    ("registered", Weight::Bad, registration::registered),
+    ("switched on", Weight::Bad, registration::switched_on),
+    ("managed", Weight::Bad, registration::managed),
+    ("once", Weight::Bad, registration::once),
+    ("program", Weight::Bad, program::programs),
+    ("texts", Weight::Bad, program::texts),
+    ("agents", Weight::Note, notes::shadowed),
+    ("hooks", Weight::Bad, probe::hooks),
+    ("client", Weight::Bad, program::client),
+    ("client", Weight::Note, notes::has_client),
+    ("last call", Weight::Note, notes::last_call),
+    ("others", Weight::Note, notes::others),
+    ("path", Weight::Note, notes::on_path),
+    ("jail", Weight::Bad, jail::required),
+    ("jail", Weight::Note, jail::held),
+    ("folders", Weight::Bad, folder::private),
+    ("lock", Weight::Bad, folder::lock),
+    ("ledgers", Weight::Bad, folder::ledgers),
+    ("configuration", Weight::Bad, folder::configuration),
+    ("workflows", Weight::Bad, folder::workflows),
 ];
 
 fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let scene = Scene::read(io.env);
-    let findings: Vec<_> = CHECKS.iter().flat_map(|(check, look)| find(check, look(&scene))).collect();
+    let findings: Vec<_> = CHECKS.iter().flat_map(|(check, weight, look)| find(check, *weight, look(&scene))).collect();
     let bad = findings.iter().filter(|finding| !finding.ok).count();
     if io.json {
         io.print(serde_json::to_string_pretty(&findings)?)?;
         return Ok(u8::from(bad > 0));
     }
-    for ReportLine { check, ok, finding, fix } in &findings {
-        let mark = if *ok { Tone::Good.paint("ok ", io) } else { Tone::Bad.paint("bad", io) };
-        writeln!(io.out, "{mark}  {check:<12}  {}", clean(finding))?;
-        if !ok {
-            writeln!(io.out, "{:19}{}", "", Tone::Strong.paint(&format!("fix: {}", clean(fix)), io))?;
+    for ReportLine { check, level, finding, fix, .. } in &findings {
+        let (mark, tone) = match level {
+            Weight::Ok => ("ok  ", Tone::Good),
+            Weight::Note => ("note", Tone::Warn),
+            Weight::Bad => ("bad ", Tone::Bad),
+        };
+        writeln!(io.out, "{} {check:<13}  {}", tone.paint(mark, io), clean(finding))?;
+        if *level != Weight::Ok {
+            let word = if *level == Weight::Bad { "fix" } else { "to change it" };
+            writeln!(io.out, "{:20}{}", "", Tone::Strong.paint(&format!("{word}: {}", clean(fix)), io))?;
         }
     }
     let last = match bad {
@@ -84,12 +109,12 @@ fn run(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     Ok(u8::from(bad > 0))
 }
 
-fn find(check: &'static str, report: Report) -> Vec<ReportLine> {
-    let finding = |ok, finding, fix| ReportLine { check, ok, finding, fix };
+fn find(check: &'static str, weight: Weight, report: Report) -> Vec<ReportLine> {
+    let finding = |level, finding, fix| ReportLine { check, ok: level != Weight::Bad, level, finding, fix };
     match report {
         Ok(well) if well.is_empty() => Vec::new(),
-        Ok(well) => vec![finding(true, well, String::new())],
-        Err(wrong) => wrong.into_iter().map(|(what, fix)| finding(false, what, fix)).collect(),
+        Ok(well) => vec![finding(Weight::Ok, well, String::new())],
+        Err(found) => found.into_iter().map(|(what, fix)| finding(weight, what, fix)).collect(),
     }
 }
 

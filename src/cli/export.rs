@@ -19,6 +19,7 @@ use crate::model::call::CallState;
 use crate::model::event::EventKind;
 use crate::session::fact::{Fact, Seen, Step};
 use crate::text::json::cut;
+use crate::text::plain::count;
 use crate::text::sha256::sha256;
 use crate::text::time;
 use aops_shell::verbs::Who;
@@ -164,7 +165,7 @@ fn send(io: &mut Io, found: &[FoundSession], endpoint: &str) -> anyhow::Result<u
         sessions += u64::from(!spans.is_empty());
     }
     let value = json!({"sessions": sessions, "spans": sent, "endpoint": url});
-    io.answer(&value, format!("sent {sent} spans of {sessions} sessions to {url}"))
+    io.answer(&value, format!("sent {} of {} to {url}", count(sent, "span"), count(sessions, "session")))
 }
 
 fn post(server: &Address, url: &str, spans: &[Value]) -> anyhow::Result<()> {

@@ -20,7 +20,7 @@ use crate::session::reflection::to_markdown;
 use crate::system::files::Scratch;
 use crate::system::process::{self, Ending, Task};
 use crate::text::json::cut;
-use crate::text::plain::plain;
+use crate::text::plain::{count, plain};
 use crate::text::template::{Phrase, quote};
 use crate::text::time;
 use anyhow::Context;
@@ -124,7 +124,7 @@ fn batch(given: &ArgMatches, io: &mut Io, analyse: bool) -> anyhow::Result<u8> {
         let failed: Vec<_> = failed.iter().map(|(id, why)| json!({"session_id": id, "reason": why})).collect();
         io.print(json!({"written": written, "failed": failed, "folder": folder}))?;
     } else {
-        writeln!(io.out, "wrote insights of {written} sessions to {}", folder.display())?;
+        writeln!(io.out, "wrote insights of {} to {}", count(written, "session"), folder.display())?;
         for (id, why) in &failed {
             writeln!(io.out, "failed for {id}: {}", clean(why))?;
         }

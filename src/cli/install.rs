@@ -47,7 +47,8 @@ pub const INSTALL: Command = Command {
         let mode = mode.value_parser(ModeLevel::WORDS.to_vec());
         // For `install.sh`, which ends with the same two lines itself.
         let plain = flag("without-ending", "").hide(true);
-        Level::arguments(row).args([mode, statusline, dry_run(), plain])
+        let yes = flag("yes", "Ask nothing; without `--mode` the mode stays as it is");
+        Level::arguments(row).args([mode, statusline, dry_run(), yes, plain])
     },
     run: install,
 };

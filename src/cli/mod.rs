@@ -9,6 +9,8 @@ pub mod key;
 pub mod install;
 pub mod past;
 pub mod control;
+pub mod range;
+pub mod log;
 mod gc;
 pub mod status;
 pub mod sessions;
@@ -21,7 +23,6 @@ pub mod simulate;
 pub mod verify;
 pub mod prove;
 pub mod witness;
-pub mod range;
 pub mod export;
 pub mod report;
 pub mod run;
@@ -31,6 +32,8 @@ pub mod transcript;
 pub mod insights;
 pub mod why;
 pub mod workflow;
+pub mod complete;
+pub mod man;
 
 pub use crate::model::refusal::{Refused, refused};
 
@@ -41,9 +44,8 @@ use crate::ledger::sessions::SessionOnDisk;
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use aops_shell::verbs::{VERBS, Who};
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
-use clap_complete::Shell;
-use serde_json::{Value, json};
+use clap::{Arg, ArgAction, ArgMatches};
+use serde_json::Value;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -106,7 +108,7 @@ impl Io<'_> {
 pub static COMMANDS: &[Command] = &[
     status::STATUS,
     sessions::COMMAND,
-    past::LOG,
+    log::COMMAND,
     verify::COMMAND,
     prove::COMMAND,
     why::COMMAND,
@@ -134,12 +136,13 @@ pub static COMMANDS: &[Command] = &[
     doctor::COMMAND,
     demo::COMMAND,
     status::STATUS_LINE,
-    COMPLETIONS,
+    complete::COMMAND,
+    man::COMMAND,
 ];
 
 /// Parse, run, print the error: the exit code. 0 done, 1 failed, 2 refused or wrong usage, 4 integrity failure.
 pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
-    let matches = match parser().try_get_matches_from(arguments) {
+    let matches = match parser().color(clap_color(&arguments)).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();
@@ -155,7 +158,11 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         json: given.get_flag("json"),
         terminal,
         width: terminal.then(|| width(io::stdout())).flatten(),
-        color: terminal && !env.no_color,
+        color: match text(given, "color") {
+            Some("always") => true,
+            Some("never") => false,
+            _ => terminal && !env.no_color && !env.is_dumb,
+        },
         yes: given.try_get_one::<bool>("yes").ok().flatten().copied().unwrap_or(false),
     };
     // Showing what would change needs nobody at a terminal.
@@ -171,6 +178,31 @@ pub fn run(arguments: Vec<String>, env: &Env) -> u8 {
         (Ok(_), Err(error)) if !is_gone(&error) => complain(&error.to_string(), 1),
         (Ok(code), _) => code,
     }
+}
+
+/// Help and wrong usage are printed before the arguments are read.
+fn clap_color(arguments: &[String]) -> clap::ColorChoice {
+    let says = |word: &str| {
+        let apart = arguments.windows(2).any(|pair| pair[0] == "--color" && pair[1] == word);
+        apart || arguments.iter().any(|given| given.strip_prefix("--color=") == Some(word))
+    };
+    match (says("never"), says("always")) {
+        (true, _) => clap::ColorChoice::Never,
+        (false, true) => clap::ColorChoice::Always,
+        _ => clap::ColorChoice::Auto,
+    }
+}
+
+/// What an event's name typed by hand comes to: nobody sends an event, and waiting for one would look like hanging.
+pub fn typed_by_hand(event: &str) -> u8 {
+    let word = event.to_lowercase();
+    let hint = match COMMANDS.iter().find(|command| command.name == word) {
+        Some(command) => format!("commands are in lower case: `aops-hook {}`", command.name),
+        None => {
+            "`aops-hook simulate FILE` judges an event from a file; `aops-hook --help` lists the commands".to_owned()
+        }
+    };
+    complain(&format!("`{event}` is the name of an event, which Claude Code sends on stdin\nhint: {hint}"), 2)
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
@@ -268,7 +300,11 @@ fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
 pub fn parser() -> clap::Command {
     let rows = COMMANDS.iter().map(|command| {
         let yes = (who_may(command.name) == Who::AtTerminal).then(yes);
-        (command.arguments)(command.row().arg(flag("json", "Print JSON, for programs").global(true)).args(yes))
+        let color = option("color", "WHEN", "Colours: auto (the default: on a terminal), always or never");
+        let color = color.value_parser(["auto", "always", "never"]).hide_possible_values(true).global(true);
+        (command.arguments)(
+            command.row().args([flag("json", "Print JSON, for programs").global(true), color]).args(yes),
+        )
     });
     clap::Command::new("aops-hook")
         .version(env!("CARGO_PKG_VERSION"))
@@ -277,27 +313,6 @@ pub fn parser() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(rows)
-}
-
-const COMPLETIONS: Command = Command {
-    name: "completions",
-    about: "Print completions for a shell",
-    examples: &[
-        ("aops-hook completions bash > ~/.local/share/bash-completion/completions/aops-hook", "For bash"),
-        ("aops-hook completions fish > ~/.config/fish/completions/aops-hook.fish", "For fish"),
-    ],
-    arguments: |row| row.arg(operand("shell", "shell", "The shell").required(true).value_parser(value_parser!(Shell))),
-    run: completions,
-};
-
-/// Made from the same table as `--help`.
-fn completions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let Some(shell) = given.get_one::<Shell>("shell") else { return Ok(2) };
-    let mut script = Vec::new();
-    clap_complete::generate(*shell, &mut parser(), "aops-hook", &mut script);
-    // The generator spells a hyphen in the program's name in two ways for bash, and then finds no command.
-    let script = String::from_utf8_lossy(&script).replace("aops__subcmd__hook", "aops__hook");
-    io.answer(&json!({"shell": shell.to_string(), "script": script}), script.trim_end())
 }
 
 #[expect(clippy::print_stderr, reason = "the one place where a command complains")]
@@ -322,7 +337,7 @@ mod tests {
         commands.extend(below("runs", runs::VERBS));
         commands.extend(below("sessions", sessions::VERBS));
         // Flags, what clap adds, and what our own child processes and the client start.
-        let more = "verify --quarantine,export --endpoint,help,__refresh,__refresh-work,__refresh-start,__step,__confined,__line,shell";
+        let more = "verify --quarantine,export --endpoint,help,__complete,__refresh,__refresh-work,__refresh-start,__step,__confined,__line,shell";
         commands.extend(more.split(',').map(str::to_owned));
         let mut verbs: Vec<_> = VERBS.iter().map(|verb| verb.name.to_owned()).collect();
         commands.sort();

@@ -14,7 +14,7 @@ use crate::system::env::Env;
 use crate::system::files::{self, Found};
 use anyhow::{Context, bail};
 use aops_shell::verbs::Who;
-use clap::ArgMatches;
+use clap::{ArgGroup, ArgMatches};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -28,13 +28,16 @@ pub const COMMAND: Command = Command {
             "aops-hook mode observe --project",
             "only watch in this project; written to your own file, not to the project",
         ),
+        ("aops-hook mode --project --unset", "take that row out again: your default holds in this project too"),
         ("aops-hook mode strict --yes", "the same from your own script"),
     ],
     arguments: |row| {
         let level =
             operand("level", "LEVEL", "The mode to set; nothing: show it").value_parser(ModeLevel::WORDS.to_vec());
         let project = flag("project", "For this project alone, as a `[[project]]` row of your own file");
-        row.args([level, project.requires("level"), yes()])
+        let unset = flag("unset", "With `--project`: remove this project's row from your file").conflicts_with("level");
+        let what = ArgGroup::new("change").args(["level", "unset"]);
+        row.args([level, project.requires("change"), unset.requires("project"), yes()]).group(what)
     },
     run,
 };
@@ -72,11 +75,46 @@ const MODES: [ModeRow; 4] = [
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let now = policy_here(io)?;
+    if given.get_flag("unset") {
+        allowed("mode", Who::AtTerminal, io)?;
+        return unset(io);
+    }
     let Some(level) = text(given, "level").and_then(ModeLevel::of) else { return show(io, &now) };
     allowed("mode", Who::AtTerminal, io)?;
     let change = Change::make(io.env, level, given.get_flag("project"))?;
     let (value, words) = (change.to_json(), change.words());
     change.carry_out()?;
+    io.answer(&value, words)
+}
+
+/// Takes this project's row out of the user's file.
+fn unset(io: &mut Io) -> anyhow::Result<u8> {
+    let (env, project) = (io.env, texts::project(io.env, &io.env.cwd));
+    let (here, home) = (project.to_string_lossy(), env.home.to_string_lossy());
+    let folder = Folder { path: &here, home: &home };
+    let path = env.user_config.join(CONFIG_FILE);
+    let shown = path.display().to_string();
+    let file = files::find(&path).with_context(|| format!("`{shown}`"))?;
+    let old = String::from_utf8(file.bytes.clone().unwrap_or_default()).with_context(|| format!("`{shown}`"))?;
+    let Some(new) = choose::unset_folder_mode(&old, folder) else {
+        return refused(format!(
+            "`{shown}` has no `[[project]]` row for `{}` that can be taken out\nhint: `aops-hook mode` shows where the mode here comes from",
+            choose::shorten(folder)
+        ));
+    };
+    let tried = read_policy(env, &project, Some(Source { file: &shown, text: &new }));
+    let (policy, origins) = tried.or_else(|problems| refused(unaccepted(ModeLevel::Strict, &problems)))?;
+    file.check_writable()?;
+    file.replace(new.as_bytes(), 0o666).with_context(|| format!("`{shown}`"))?;
+    let mut value = to_json(&policy, &origins, &project);
+    value["unset"] = json!(choose::shorten(folder));
+    value["file"] = json!(file.path);
+    let words = format!(
+        "the row for `{}` was removed from `{shown}`; the mode here is now `{}`\n{}",
+        choose::shorten(folder),
+        policy.mode.level().word(),
+        next_prompt(&policy)
+    );
     io.answer(&value, words)
 }
 
@@ -99,7 +137,7 @@ fn show(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
     for line in lines(Some(level)) {
         writeln!(io.out, "{line}")?;
     }
-    io.print("\nto change it: `aops-hook mode LEVEL`; with `--project` for this project alone")
+    io.print("\nto change it: `aops-hook mode LEVEL`; with `--project` for this project alone, `--project --unset` to end that")
 }
 
 /// Gates that a file gives a level of their own, whatever the mode says.

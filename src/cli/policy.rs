@@ -5,7 +5,7 @@
 
 mod examples;
 
-use super::table::{Cell, Tone};
+use super::table::{Cell, Tone, cut};
 use super::{Command, Io, flag, operand, policy_here, refused, session, text};
 use crate::config::in_force::{self, Form, InForce};
 use crate::config::policy::key::KEYS;
@@ -95,6 +95,8 @@ fn row(key: &str, value: &str, now: &InForce, io: &Io) -> [Cell; 3] {
         [] => Cell::new("default", Tone::Quiet),
         places => Cell::new(places.join(", "), Tone::Strong),
     };
+    // On a terminal there is room for key and place too; a long list is whole in a pipe and with `--json`.
+    let value = io.width.map_or(value.into(), |width| cut(value, width.saturating_sub(56).max(24)));
     [Cell::from(key), Cell::from(value), from]
 }
 

@@ -21,6 +21,7 @@ use crate::observe;
 use crate::session::fact::{Checked, Fact, Seen, Step};
 use crate::session::fold::Session;
 use crate::system::env::Env;
+use crate::text::plain::count;
 use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
@@ -121,7 +122,7 @@ fn print(
         n => (format!("{n} would change"), Tone::Warn),
     };
     let how_many = tone.paint(&how_many, io);
-    writeln!(io.out, "session {id}: {judged} verdicts judged again, {how_many}")?;
+    writeln!(io.out, "session {id}: {} judged again, {how_many}", count(judged, "verdict"))?;
     let spell = |[ruling, gate, _]: &[String; 3]| match (ruling.as_str(), gate.as_str()) {
         ("pass", _) | (_, "") => ruling.clone(),
         (ruling, gate) => format!("{ruling} by `{gate}`"),

@@ -4,16 +4,18 @@
 //! counted, and the others are reported.
 
 use super::range::{self, FoundSession, since_option};
-use super::{Command, Io, operand, option, refused, text};
+use super::table::Tone;
+use super::{Command, Io, operand, option, text};
 use crate::insight::collect;
 use crate::insight::document::Insights;
 use crate::insight::report::{Card, Heading, Sums, page};
-use crate::proof::health::{Health, QUICK};
-use crate::system::env::Env;
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::system::env::{Env, east_of_utc};
 use crate::system::{files, threads};
-use crate::text::time;
+use crate::text::plain::count;
 use anyhow::Context;
 use clap::ArgMatches;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub const COMMAND: Command = Command {
@@ -26,48 +28,75 @@ pub const COMMAND: Command = Command {
     ],
     arguments: |row| {
         row.arg(operand("session", "SESSION", "A session's id or the beginning of one; nothing for all"))
-            .arg(option("output", "FILE", "Where to write the page; without it, it is printed").short('o'))
+            .arg(
+                option("output", "FILE", "Where to write the page, `-` to print it; without it, its sums in words")
+                    .short('o'),
+            )
             .arg(since_option())
     },
     run,
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let output = text(given, "output");
-    if output.is_none() && !io.json && io.terminal {
-        return refused("the report is an HTML page; write it to a file\nhint: `aops-hook report -o report.html`");
-    }
+    let output = text(given, "output").or_else(|| goes_to_file().then_some("-"));
     let found = range::choose(given, io)?;
     let mut cards = threads::map(&found, |found| card(io.env, found));
     let unreadable = found.len() - cards.len();
-    let mut health = Health::new(io.env, QUICK);
-    let damaged = found.iter().filter_map(|found| health.damage(found.shelved.as_ref()?)).count();
     let key = |card: &Card| (card.insights.started_at.clone(), card.insights.session_id.clone());
     cards.sort_by_key(|card| std::cmp::Reverse(key(card)));
     if io.json {
-        let mut sums = serde_json::to_value(Sums::of(&cards))?;
-        (sums["damaged"], sums["unreadable"]) = (damaged.into(), unreadable.into());
-        return io.print(sums);
+        return io.print(serde_json::to_value(Sums::of(&cards))?);
     }
+    let Some(output) = output else { return say(io, &Sums::of(&cards), unreadable) };
     let heading = Heading {
-        made_at: time::timestamp(io.env.now_ms),
-        since: range::since(given, io)?.map(time::timestamp),
+        made_ms: io.env.now_ms,
+        since_ms: range::since(given, io)?,
         prices: collect::prices(io.env)?.date,
         unreadable,
-        damaged,
+        east: east_of_utc,
     };
     let html = page(&cards, &heading);
-    let Some(output) = output else {
+    if output == "-" {
         io.out.write_all(html.as_bytes())?;
         return Ok(0);
-    };
+    }
     let path = io.env.from_here(Path::new(output));
     let written = files::find(&path).and_then(|found| found.replace(html.as_bytes(), 0o600));
     written.with_context(|| format!("`{}`", path.display()))?;
-    let sessions = if cards.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", cards.len()) };
-    let damaged =
-        if damaged == 0 { String::new() } else { format!(", {damaged} of them damaged: `aops-hook verify --all`") };
-    io.print(format!("wrote {} ({sessions}{damaged})", path.display()))
+    io.print(format!("wrote {} ({})", path.display(), count(cards.len(), "session")))
+}
+
+/// Standard output was sent to a file: who does that wants the page.
+fn goes_to_file() -> bool {
+    let about = rustix::fs::fstat(std::io::stdout());
+    about.is_ok_and(|about| rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile)
+}
+
+/// The sums in words: a page of HTML on a terminal or in a pipe helps nobody.
+fn say(io: &mut Io, sums: &Sums, unreadable: usize) -> anyhow::Result<u8> {
+    let list =
+        |of: &BTreeMap<String, u64>| of.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ");
+    let calls = &sums.calls;
+    let damaged = if sums.damaged > 0 { count(sums.damaged, "damaged ledger") } else { String::new() };
+    let unread = if unreadable > 0 { format!("{unreadable} could not be read") } else { String::new() };
+    io.facts([
+        ("sessions", sums.sessions.to_string(), Tone::Strong),
+        ("", unread, Tone::Bad),
+        ("outcomes", list(&sums.outcomes), Tone::Plain),
+        ("refusals", list(&sums.refusals), Tone::Plain),
+        ("rehearsed", list(&sums.rehearsed), Tone::Plain),
+        ("blocks", list(&sums.blocks_by), Tone::Bad),
+        ("integrity", damaged, Tone::Bad),
+        ("audits", format!("{} drawn, {} done", sums.drawn, sums.done), Tone::Plain),
+        (
+            "calls",
+            format!("{} completed, {} failed, {} denied", calls.completed, calls.failed, calls.denied),
+            Tone::Plain,
+        ),
+        ("tokens", sums.tokens.to_string(), Tone::Plain),
+        ("cost", sums.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(), Tone::Plain),
+    ])?;
+    io.print("hint: `aops-hook report -o report.html` writes the page with all of it")
 }
 
 fn card(env: &Env, found: &FoundSession) -> Option<Card> {
@@ -91,6 +120,9 @@ fn card(env: &Env, found: &FoundSession) -> Option<Card> {
         last_ms: tally.last_ms,
         tools: std::mem::take(&mut tally.tools),
         followed: std::mem::take(&mut tally.followed),
+        blocks: std::mem::take(&mut tally.blocks),
+        root: tally.root.clone(),
+        damage: Some(damage(env, shelved)),
         ..Card::default()
     };
     card.insights = match kept {
@@ -99,4 +131,12 @@ fn card(env: &Env, found: &FoundSession) -> Option<Card> {
         None => collect::finish(env, tally, &found.transcript, None).ok()?,
     };
     Some(card)
+}
+
+/// What is wrong with a ledger; nothing where it is intact.
+fn damage(env: &Env, shelved: &SessionOnDisk) -> String {
+    match sessions::check(env, shelved) {
+        Ok(checked) => checked.failure.map(|failure| failure.to_string()).unwrap_or_default(),
+        Err(failure) => failure.to_string(),
+    }
 }

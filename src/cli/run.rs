@@ -16,6 +16,7 @@ use crate::run::queue;
 use crate::run::state::RunState;
 use crate::system::env::Env;
 use crate::system::signal;
+use crate::text::plain::count;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -33,6 +34,7 @@ pub const RUN: Command = Command {
         ),
         ("aops-hook run 'build it' --context docs/spec.md --context docs/api.md", "with files that belong to the task"),
         ("aops-hook run --queue tasks.txt", "one task per line, one after another"),
+        ("aops-hook run --queue tasks.txt --dry-run", "only show the tasks and the steps"),
         ("aops-hook run --from-tracker ready", "the tracker's ready items"),
     ],
     arguments: |row| {
@@ -108,14 +110,14 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         budget,
         step_timeout_ms: step_timeout_ms.map_or_else(|| milliseconds(STEP_TIMEOUT), Ok)?,
     };
-    if given.get_flag("dry-run") {
-        return show(io, &request);
-    }
     let tasks = match (word("task"), word("queue")) {
         (Some(task), _) => vec![task],
         (_, Some(file)) => queue::from_file(io.env, &file)?,
         _ => queue::from_tracker(io.env)?,
     };
+    if given.get_flag("dry-run") {
+        return show(io, &request, &tasks, !given.contains_id("task"));
+    }
     signal::note_interrupts();
     run_all(io, &request, tasks, given.contains_id("from-tracker"))
 }
@@ -161,12 +163,19 @@ fn drive(io: &mut Io, drive: impl FnOnce(&Env, &mut dyn Reporter) -> anyhow::Res
     ended
 }
 
-fn show(io: &mut Io, request: &RunRequest) -> anyhow::Result<u8> {
+/// The steps, and before them the tasks of a queue.
+fn show(io: &mut Io, request: &RunRequest, tasks: &[String], queued: bool) -> anyhow::Result<u8> {
     let project = texts::project(io.env, &io.env.cwd);
     let (workflow, steps, in_force) =
         plan_workflow(io.env, &project, &request.workflow, request.project_type.as_deref())?;
     if io.json {
-        return io.print(json!({"workflow": workflow.id, "policy_hash": in_force.hash, "steps": steps}));
+        return io
+            .print(json!({"workflow": workflow.id, "policy_hash": in_force.hash, "steps": steps, "tasks": tasks}));
+    }
+    if queued {
+        let each = format!("{}, each by these steps of `{}`:", count(tasks.len(), "task"), workflow.id);
+        tasks.iter().enumerate().try_for_each(|(n, task)| writeln!(io.out, "{:>3}. {}", n + 1, clean(task)))?;
+        writeln!(io.out, "{each}")?;
     }
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let row = |step: &PlannedStep| {
@@ -203,8 +212,9 @@ impl<'a, 'io> Progress<'a, 'io> {
 
     /// Replaces the live line with this text.
     fn draw(&mut self, text: &str, end: &str) {
-        if self.is_live() {
-            let _ = write!(self.io.out, "\r\x1b[K{text}{end}").and_then(|()| self.io.out.flush());
+        if self.is_live() && !(self.io.env.is_dumb && end.is_empty()) {
+            let clear = if self.io.env.is_dumb { "" } else { "\r\x1b[K" };
+            let _ = write!(self.io.out, "{clear}{text}{end}").and_then(|()| self.io.out.flush());
         }
     }
 
@@ -239,7 +249,7 @@ impl Reporter for Progress<'_, '_> {
         self.line(&json!({
             "event": "run", "run_id": run_id, "workflow": init.workflow, "session_id": init.session_id, "steps": left
         }));
-        self.note(&format!("run {run_id}: {} steps of `{}`", left.len(), init.workflow));
+        self.note(&format!("run {run_id}: {} of `{}`", count(left.len(), "step"), init.workflow));
     }
 
     fn step_began(&mut self, step: &PlannedStep, index: usize) {

@@ -4,28 +4,45 @@
 
 mod remove;
 
+use super::range::{self, since_option};
 use super::table::{Cell, Tone};
-use super::{Command, Io, allowed, flag, who_may, yes};
+use super::{Command, Io, allowed, flag, option, text, who_may, yes};
+use crate::config::policy::{Folder, choose::shorten};
+use crate::config::texts;
+use crate::ledger::clients;
+use crate::ledger::session_folder::dashed;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::phase::Phase;
 use crate::proof::health::{Health, QUICK};
 use crate::session::fold::Session;
 use crate::session::state::State;
+use crate::system::env::boot_id;
+use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 pub const COMMAND: Command = Command {
     name: "sessions",
     about: "List sessions, newest first",
     examples: &[
-        ("aops-hook sessions", "every session on this machine: when, where, mode, phase"),
+        (
+            "aops-hook sessions",
+            "every session on this machine: when, live or ended, mode, phase, where, and its prompt",
+        ),
+        ("aops-hook sessions --project", "only those of the project you are in"),
+        ("aops-hook sessions --since 2d", "only those that went on in the last two days"),
         ("aops-hook sessions --blocked", "only those that wait for a person"),
         ("aops-hook sessions --json | jq '.[].session_id'", "for programs"),
     ],
     arguments: |row| {
         let gc = (remove::GC.arguments)(remove::GC.row());
-        row.args([flag("blocked", "Only sessions that are blocked"), yes().global(true)]).subcommand(gc)
+        let project = option("project", "FOLDER", "Only sessions of this project; without a folder, of the one here");
+        row.args([flag("blocked", "Only sessions that are blocked"), yes().global(true), since_option()])
+            .arg(project.num_args(0..=1).default_missing_value(""))
+            .subcommand(gc)
     },
     run: list_sessions,
 };
@@ -38,38 +55,68 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         allowed(&name, who_may(&name), io)?;
         return (verb.run)(given, io);
     }
-    let all = sessions::all(io.env).into_iter().rev().map(|shelved| (sessions::session(&shelved), shelved));
-    let is_blocked = |session: &Option<Session>| session.as_ref().is_some_and(|session| session.blocked().is_some());
-    let wanted = all.filter(|(session, _)| !given.get_flag("blocked") || is_blocked(session));
-    let mut health = Health::new(io.env, QUICK);
-    let rows: Vec<_> = wanted.map(|(session, shelved)| (health.damage(&shelved), session, shelved)).collect();
-    if io.json {
-        let value = |(damage, session, shelved): &Listed| {
-            let mut value = session_to_json(shelved, session.as_ref());
-            value["damage"] = json!(damage);
-            value
-        };
-        return io.print(rows.iter().map(value).collect::<Value>());
-    }
-    let rows = rows.iter().map(|(damage, session, shelved)| {
-        // A session that cannot be read says so already.
-        let damaged = damage.as_ref().and(session.as_ref());
-        let mut row = session_row(io, shelved, session.as_ref());
-        if damaged.is_some() {
-            row[3] = Cell::new("damaged: `aops-hook verify`", Tone::Bad);
-        }
-        row
+    let (all, since) = (sessions::all(io.env), range::since(given, io)?);
+    let short = short_ids(&all);
+    let here = given.contains_id("project").then(|| match text(given, "project") {
+        Some(folder) if !folder.is_empty() => io.env.from_here(Path::new(folder)),
+        _ => texts::project(io.env, &io.env.cwd),
     });
-    let rows = rows.collect();
-    io.table(["session", "began", "mode", "phase", "block", "would refuse", "project"], rows)
+    let mut health = Health::new(io.env, QUICK);
+    let row = |shelved: SessionOnDisk| Row {
+        damage: health.damage(&shelved),
+        short: short.get(&shelved.session_id).cloned().unwrap_or_default(),
+        session: sessions::session(&shelved),
+        shelved,
+    };
+    let wanted = |row: &Row| {
+        (!given.get_flag("blocked") || row.session.as_ref().is_some_and(|session| session.blocked().is_some()))
+            && since.is_none_or(|since| changed_ms(&row.shelved) >= since)
+            && here.as_ref().is_none_or(|here| row.is_in(here))
+    };
+    let (boot, rows) = (boot_id(), all.into_iter().rev().map(row).filter(wanted).collect::<Vec<Row>>());
+    if io.json {
+        return io.print(rows.iter().map(|row| session_to_json(row, &boot)).collect::<Value>());
+    }
+    if rows.is_empty() {
+        return if io.terminal { io.print("no session like that yet") } else { Ok(0) };
+    }
+    let rows = rows.iter().map(|row| session_row(io, row, &boot)).collect();
+    io.table(["session", "began", "state", "mode", "phase", "would refuse", "project", "prompt"], rows)
 }
 
-/// What is wrong with it, what is known of it, where it is.
-type Listed = (Option<String>, Option<Session>, SessionOnDisk);
+/// A session as it is listed.
+struct Row {
+    /// What is wrong with its ledger.
+    damage: Option<String>,
+    short: String,
+    shelved: SessionOnDisk,
+    session: Option<Session>,
+}
 
-fn session_to_json(shelved: &SessionOnDisk, session: Option<&Session>) -> Value {
+impl Row {
+    /// It began in this folder or below it.
+    fn is_in(&self, folder: &Path) -> bool {
+        let root = self.session.as_ref().map(|session| session.memory.root.as_str()).filter(|root| !root.is_empty());
+        let named = || self.shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy();
+        let dashed = || dashed(&folder.to_string_lossy());
+        root.map_or_else(|| named().starts_with(&dashed()), |root| Path::new(root).starts_with(folder))
+    }
+}
+
+fn changed_ms(shelved: &SessionOnDisk) -> i64 {
+    let since = shelved.changed.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn session_to_json(row: &Row, boot: &str) -> Value {
+    let Row { damage, short, shelved, session } = row;
+    let session = session.as_ref();
     let state = session.map(|session| &session.state);
     json!({
+        "damage": damage, "short": short, "live": session.is_some_and(|session| is_live(session, boot)),
+        "project": session.map(|session| &session.memory.root), "started_at": state.map(|state| &state.started_at),
+        "changed_at": time::timestamp(changed_ms(shelved)),
+        "prompt": state.and_then(|state| state.hydration.original_prompt.as_ref()),
         "session_id": shelved.session_id, "folder": shelved.path,
         "date": state.map(|state| &state.date), "phase": state.map(|state| state.phase),
         "blocked": state.is_some_and(|state| state.state.custodiet_blocked),
@@ -98,19 +145,66 @@ fn outcome(state: &State) -> String {
     .to_owned()
 }
 
-fn session_row(io: &Io, shelved: &SessionOnDisk, session: Option<&Session>) -> [Cell; 7] {
-    let project = shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
-    let id: Cell = shelved.session_id.as_str().into();
+/// A client of this session is there, and works or waits.
+fn is_live(session: &Session, boot: &str) -> bool {
+    let alive = session.memory.client.as_ref().is_some_and(clients::is_alive);
+    session.state.ended_at.is_none() && session.memory.boot == boot && alive
+}
+
+/// The shortest beginnings, of eight characters at least, by which these ids are told apart.
+fn short_ids(all: &[SessionOnDisk]) -> BTreeMap<String, String> {
+    let ids: BTreeSet<&str> = all.iter().map(|one| one.session_id.as_str()).collect();
+    let ids: Vec<Vec<char>> = ids.into_iter().map(|id| id.chars().collect()).collect();
+    let same = |a: &[char], b: &[char]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let short = |n: usize| {
+        let id = &ids[n];
+        let before = n.checked_sub(1).map_or(0, |n| same(id, &ids[n]));
+        let after = ids.get(n + 1).map_or(0, |next| same(id, next));
+        id.iter().take((before.max(after) + 1).max(8)).collect::<String>()
+    };
+    (0..ids.len()).map(|n| (ids[n].iter().collect(), short(n))).collect()
+}
+
+/// The folder of the project as people write it; of one that is not known the client's name for it.
+fn project(io: &Io, shelved: &SessionOnDisk, session: Option<&Session>) -> String {
+    let root = session.map(|session| session.memory.root.as_str()).filter(|root| !root.is_empty());
+    let Some(root) = root else {
+        return shelved.path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+    };
+    let shown = shorten(Folder { path: root, home: &io.env.home.to_string_lossy() });
+    let long = shown.chars().count();
+    match io.width {
+        Some(width) if long > width / 3 => {
+            let end: String = shown.chars().skip(long - width / 3 + 1).collect();
+            format!("…{end}")
+        }
+        _ => shown,
+    }
+}
+
+fn session_row(io: &Io, row: &Row, boot: &str) -> [Cell; 8] {
+    let Row { damage, short, shelved, session } = row;
+    let project = project(io, shelved, session.as_ref());
+    let id: Cell = short.as_str().into();
     let Some(session) = session else {
         let unread = Cell::new("unreadable: `aops-hook verify`", Tone::Bad);
-        return [id, "".into(), "".into(), unread, "".into(), "".into(), project.into()];
+        return [id, "".into(), unread, "".into(), "".into(), "".into(), project.into(), "".into()];
     };
     let state = &session.state;
-    let began = time::parse(&state.started_at).map(|ms| format!("{} ago", time::age(io.env.now_ms - ms)));
-    let block = if state.state.custodiet_blocked { "blocked" } else { "" };
+    let began = time::parse(&state.started_at).map(|ms| time::age(io.env.now_ms - ms)).unwrap_or_default();
+    let (word, tone) = match (&state.ended_at, is_live(session, boot)) {
+        (Some(_), _) => ("ended", Tone::Quiet),
+        (None, true) => ("live", Tone::Good),
+        (None, false) => ("left", Tone::Plain),
+    };
+    let state_cell = match session.blocked() {
+        _ if damage.is_some() => Cell::new("damaged: `aops-hook verify`", Tone::Bad),
+        Some(_) => Cell::new(format!("{word}, blocked"), Tone::Bad),
+        None => Cell::new(word, tone),
+    };
     let would = rehearsed(state).as_object().map_or(0, |gates| gates.values().filter_map(Value::as_u64).sum::<u64>());
     let would = if would == 0 { String::new() } else { would.to_string() };
     let (mode, phase) = (session.policy().mode.level().word().into(), state.phase.name().into());
-    let (block, would) = (Cell::new(block, Tone::Bad), Cell::new(&would, Tone::Warn));
-    [id, began.unwrap_or_default().into(), mode, phase, block, would, project.into()]
+    let prompt = one_line(state.hydration.original_prompt.as_deref().unwrap_or_default().trim(), 120);
+    [id, began.into(), state_cell, mode, phase, Cell::new(&would, Tone::Warn), project.into(), prompt.into()]
 }

@@ -18,15 +18,16 @@ use crate::proof::health::{Health, log_damage};
 use crate::session::fold::Session;
 use crate::session::memory::Waiver;
 use crate::session::state::{State, Subagent};
-use crate::system::env::Env;
+use crate::system::env::{Env, east_of_utc};
 use crate::system::git;
 use crate::text::json::{self, Json};
+use crate::text::plain::count;
 use crate::text::template::one_line;
 use crate::text::time;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 pub const STATUS: Command = Command {
@@ -74,6 +75,7 @@ fn show_status(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     rows.extend(damage.map(|damage| ("damaged", format!("{damage}  (`aops-hook verify` says more)"), Tone::Bad)));
     rows.extend(log_damage(io.env).map(|damage| ("log", format!("damaged: {damage}"), Tone::Bad)));
     rows.extend(course(&session));
+    rows.extend(halt(&session, &shelved));
     // Told to people alone: in a tool call the model reads this.
     rows.extend(way_out(&session).filter(|_| !io.env.inside_client));
     rows.extend(demands(&session, &owed));
@@ -95,10 +97,7 @@ fn rebuild(io: &Io, shelved: &SessionOnDisk) -> Result<Session, Failure> {
 fn course(session: &Session) -> Vec<Row> {
     let state = &session.state;
     let mut rows = Vec::new();
-    if let Some(reason) = session.blocked() {
-        let words = format!("{reason}  (clear it with `aops-hook clear-block {}`)", state.session_id);
-        rows.push(("blocked", words, Tone::Bad));
-    }
+    rows.extend(session.blocked().map(|reason| ("blocked", one_line(reason, 2000), Tone::Bad)));
     rows.push(("mode", describe_mode(session), Tone::Plain));
     rows.push(("phase", state.phase.name().to_owned(), Tone::Strong));
     let (words, tone) = match (session.policy().gates.sandbox, sandbox(session)) {
@@ -112,8 +111,7 @@ fn course(session: &Session) -> Vec<Row> {
     rows.extend(session.memory.jail.as_ref().map(|jail| ("jail", describe_jail(jail, session), Tone::Plain)));
     if let Some(task) = &state.task {
         let intent = one_line(task.intent.as_deref().unwrap_or("no intent"), 200);
-        let changes = if task.writes == 1 { "change" } else { "changes" };
-        rows.push(("task", format!("{}: {intent} ({} {changes})", task.n, task.writes), Tone::Plain));
+        rows.push(("task", format!("{}: {intent} ({})", task.n, count(task.writes, "change")), Tone::Plain));
     }
     if let Some(workflow) = &state.state.current_workflow {
         let gates = &session.memory.progress.gates;
@@ -137,10 +135,26 @@ fn describe_jail(jail: &JailState, session: &Session) -> String {
     }
 }
 
+/// Of a session that was halted: where it is told why, and what lets it go on.
+fn halt(session: &Session, shelved: &SessionOnDisk) -> Vec<Row> {
+    let report = Some(shelved.path.join("halt-report.md")).filter(|path| path.is_file());
+    let words = match (session.blocked(), session.state.phase) {
+        (Some(_), _) => format!("look at it, then run `aops-hook clear-block {}`", session.state.session_id),
+        (None, Phase::Halted) => "your next prompt begins anew".to_owned(),
+        _ => return Vec::new(),
+    };
+    let problems = &session.memory.progress.problems;
+    let why = Some(problems.join("; ")).filter(|why| !why.is_empty() && session.blocked().is_none());
+    let why = why.map(|why| ("halted", one_line(&why, 600), Tone::Bad));
+    let report = report.map(|path| ("report", path.display().to_string(), Tone::Plain));
+    why.into_iter().chain(report).chain([("way out", words, Tone::Warn)]).collect()
+}
+
 /// How a person goes on without the loop, where it holds something up.
 fn way_out(session: &Session) -> Option<Row> {
     let words = "begin a prompt with `.` to let one task go without the loop; `aops-hook mode` sets how much there is";
-    is_shut(session).then(|| ("way out", words.to_owned(), Tone::Quiet))
+    let shut = is_shut(session) && session.state.phase != Phase::Halted;
+    shut.then(|| ("way out", words.to_owned(), Tone::Quiet))
 }
 
 /// Changes are refused until there is a plan.
@@ -199,7 +213,9 @@ fn demands(session: &Session, owed: &[String]) -> Vec<Row> {
     let counts = format!("{} drawn, {} done", audit.drawn, audit.done);
     let (words, tone) = match (audit.due, session.memory.progress.auditing) {
         (true, true) => (format!("under way; {counts}"), Tone::Plain),
-        (true, false) => (format!("due since {} changes: start `custodiet`; {counts}", audit.writes_since), Tone::Warn),
+        (true, false) => {
+            (format!("due since {}: start `custodiet`; {counts}", count(audit.writes_since, "change")), Tone::Warn)
+        }
         (false, _) => (counts, Tone::Plain),
     };
     rows.push(("audit", words, tone));
@@ -232,15 +248,18 @@ fn agents(state: &State) -> Row {
 }
 
 fn times(io: &Io, state: &State) -> Vec<Row> {
-    let age = |ts: &str| time::parse(ts).map(|ms| time::age(io.env.now_ms - ms)).unwrap_or_default();
+    let moment = |ts: &str| {
+        let ms = time::parse(ts).unwrap_or_default();
+        format!("{} ({} ago)", time::local_stamp(ms, east_of_utc(ms)), time::age(io.env.now_ms - ms))
+    };
     let todos = &state.main_agent;
     let mut rows = Vec::new();
     if todos.todos_total > 0 {
         let words = format!("{} of {}", todos.todos_completed, todos.todos_total);
         rows.push(("todos", words, Tone::Plain));
     }
-    rows.push(("began", format!("{} ({} ago)", state.started_at, age(&state.started_at)), Tone::Plain));
-    rows.extend(state.ended_at.clone().map(|ended| ("ended", ended, Tone::Plain)));
+    rows.push(("began", moment(&state.started_at), Tone::Plain));
+    rows.extend(state.ended_at.as_ref().map(|ended| ("ended", moment(ended), Tone::Plain)));
     rows
 }
 
@@ -249,8 +268,18 @@ const LARGEST_INPUT: u64 = 1 << 20;
 
 fn show_status_line(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let mut input = String::new();
-    let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut input);
-    let Some(session) = read.ok().and_then(|_| find_asked(io.env, &input)) else { return Ok(0) };
+    let session = if std::io::stdin().is_terminal() {
+        // Typed by hand: nobody sends what the client would.
+        let newest = sessions::pick(io.env, None).ok().and_then(|found| sessions::session(&found));
+        if newest.is_none() {
+            return io.print("no session in this project yet; Claude Code shows this line when `aops-hook install --statusline` set it");
+        }
+        newest
+    } else {
+        let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut input);
+        read.ok().and_then(|_| find_asked(io.env, &input))
+    };
+    let Some(session) = session else { return Ok(0) };
     // No look at the working tree: the client asks several times a second, and a tree can be large.
     let owed = owed(io.env, &session, None);
     io.answer(&to_json(io.env, &session, &owed), clean(&line(io.env, &session, &owed)))

@@ -51,7 +51,8 @@ impl<T: AsRef<str>> From<T> for Cell {
 }
 
 impl Io<'_> {
-    /// Rows under a headline. The last column takes what room is left and is cut there.
+    /// Rows under a headline. The last column takes what room is left and is cut there; on a terminal a column that is empty
+    /// in all rows is left out.
     pub fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[Cell; N]>) -> anyhow::Result<u8> {
         if !self.terminal {
             for row in &rows {
@@ -59,11 +60,13 @@ impl Io<'_> {
             }
             return Ok(0);
         }
+        let used: [bool; N] =
+            std::array::from_fn(|n| rows.is_empty() || rows.iter().any(|row| !row[n].text.is_empty()));
         let rows: Vec<_> = std::iter::once(head.map(|text| Cell::new(text, Tone::Strong))).chain(rows).collect();
         let widest = |n: usize| rows.iter().map(|row| row[n].text.chars().count()).max().unwrap_or(0);
         let widths: [usize; N] = std::array::from_fn(widest);
         for row in &rows {
-            let line = line(row, &widths, self);
+            let line = line(row, &widths, &used, self);
             writeln!(self.out, "{}", line.trim_end())?;
         }
         Ok(0)
@@ -78,18 +81,18 @@ impl Io<'_> {
     }
 }
 
-fn line(row: &[Cell], widths: &[usize], io: &Io) -> String {
+fn line(row: &[Cell], widths: &[usize], shown: &[bool], io: &Io) -> String {
     let mut line = String::new();
-    let mut used = 0;
-    for (n, cell) in row.iter().enumerate() {
+    let mut taken = 0;
+    for (n, cell) in row.iter().enumerate().filter(|(n, _)| shown[*n]) {
         let length = cell.text.chars().count();
         if n + 1 == row.len() {
-            let room = io.width.map_or(length, |width| width.saturating_sub(used).max(8));
+            let room = io.width.map_or(length, |width| width.saturating_sub(taken).max(8));
             line.push_str(&cell.tone.paint(&cut(&cell.text, room), io));
         } else {
             line.push_str(&cell.tone.paint(&cell.text, io));
             line.push_str(&" ".repeat(widths[n] - length + 2));
-            used += widths[n] + 2;
+            taken += widths[n] + 2;
         }
     }
     line

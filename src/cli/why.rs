@@ -7,20 +7,25 @@ mod evidence;
 
 use super::past::{self, Answered, Batch};
 use super::table::{Tone, clean};
-use super::{Command, Io, operand, refused, session, session_option, status};
+use super::{Command, Io, operand, refused, session, session_option, status, text};
+use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::event::EventKind;
 use crate::session::describe::describe_fact;
+use crate::session::fact::Fact;
 use crate::session::fold::Session;
+use crate::system::env::east_of_utc;
 use crate::text::template::one_line;
+use crate::text::time;
 use clap::{ArgMatches, value_parser};
 use evidence::Clue;
 use serde_json::{Value, json};
+use std::time::UNIX_EPOCH;
 
 pub const COMMAND: Command = Command {
     name: "why",
     about: "Explain a verdict: gate, evidence, next step",
     examples: &[
-        ("aops-hook why", "the last refusal of the newest session of this project"),
+        ("aops-hook why", "the last refusal in this project, in whichever session"),
         ("aops-hook why 42", "what was answered at entry 42 (`aops-hook log` numbers them)"),
         ("aops-hook why --session 3f2a --json", "the last refusal of one session, for a program"),
     ],
@@ -32,19 +37,23 @@ pub const COMMAND: Command = Command {
 };
 
 fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
-    let shelved = session(given, io)?;
-    let id = &shelved.session_id;
-    let batches = past::batches(&shelved)?;
-    let at = match given.get_one::<u64>("seq") {
-        Some(seq) => match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == *seq)) {
-            Some(at) => at,
-            None => return refuse_unknown(*seq, &batches),
-        },
-        None => match batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(|a| objected(&a))) {
-            Some(at) => at,
-            None => return print_nothing(io, id),
-        },
+    let found = match (given.get_one::<u64>("seq"), text(given, "session")) {
+        (None, None) => last_in_project(io)?,
+        (seq, _) => {
+            let shelved = session(given, io)?;
+            let batches = past::batches(&shelved)?;
+            let at = match seq {
+                Some(seq) => match batches.iter().position(|batch| batch.iter().any(|entry| entry.seq == *seq)) {
+                    Some(at) => Some(answer_of(&batches, at)),
+                    None => return refuse_unknown(*seq, &batches),
+                },
+                None => last_refusal(&batches).or_else(|| last_rehearsal(&batches)),
+            };
+            Looked { shelved, batches, at }
+        }
     };
+    let (id, batches) = (&found.shelved.session_id, &found.batches);
+    let Some(at) = found.at else { return print_nothing(io, id) };
     let Some(answered) = past::find_answer(&batches[at]) else { return print_entry(io, id, &batches[at]) };
     let answered = answered.as_rehearsed();
     let mut before = Session::default();
@@ -54,12 +63,66 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if io.json {
         return io.print(to_json(id, &answered, &clues, &before));
     }
-    print(io, &answered, &clues, &before)
+    print(io, id, &answered, &clues, &before)
 }
 
-/// It was refused, or the mode that is rehearsed would have refused it.
-fn objected(answered: &Answered) -> bool {
-    answered.refused() || answered.rehearsed.is_some()
+/// A session that was read back, and the batch to explain.
+struct Looked {
+    shelved: SessionOnDisk,
+    batches: Vec<Batch>,
+    at: Option<usize>,
+}
+
+/// The last refusal that a person saw in this project, in whichever session; without any, what the newest one rehearsed.
+fn last_in_project(io: &Io) -> anyhow::Result<Looked> {
+    let newest = sessions::pick(io.env, None).or_else(refused)?;
+    let mut all = sessions::beside(&newest);
+    all.sort_by_key(|one| std::cmp::Reverse(one.changed));
+    let (mut best, mut best_ms): (Option<Looked>, i64) = (None, i64::MIN);
+    for shelved in all {
+        let changed = shelved.changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        if i64::try_from(changed).is_ok_and(|changed| best_ms >= changed) {
+            break;
+        }
+        let batches = past::batches(&shelved).unwrap_or_default();
+        let Some(at) = last_refusal(&batches) else { continue };
+        let ms = past::find_answer(&batches[at]).and_then(|answered| time::parse(answered.ts)).unwrap_or_default();
+        if ms > best_ms {
+            (best, best_ms) = (Some(Looked { shelved, batches, at: Some(at) }), ms);
+        }
+    }
+    if let Some(found) = best {
+        return Ok(found);
+    }
+    let batches = past::batches(&newest)?;
+    let at = last_rehearsal(&batches);
+    Ok(Looked { shelved: newest, batches, at })
+}
+
+fn last_refusal(batches: &[Batch]) -> Option<usize> {
+    batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(|answered| answered.refused()))
+}
+
+/// The mode that is rehearsed would have refused it.
+fn last_rehearsal(batches: &[Batch]) -> Option<usize> {
+    batches.iter().rposition(|batch| past::find_answer(batch).is_some_and(|answered| answered.rehearsed.is_some()))
+}
+
+/// For the end of a call the batch that let it pass.
+fn answer_of(batches: &[Batch], at: usize) -> usize {
+    let call = batches[at].iter().find_map(|entry| match &entry.fact {
+        Fact::Call(step) if step.from.is_some() => Some(&step.call),
+        _ => None,
+    });
+    let begins = |batch: &Batch| {
+        batch
+            .iter()
+            .any(|entry| matches!(&entry.fact, Fact::Call(step) if step.from.is_none() && Some(&step.call) == call))
+    };
+    if past::find_answer(&batches[at]).is_some() || call.is_none() {
+        return at;
+    }
+    batches[..at].iter().rposition(begins).unwrap_or(at)
 }
 
 fn refuse_unknown(seq: u64, batches: &[Batch]) -> anyhow::Result<u8> {
@@ -104,7 +167,7 @@ fn to_json(id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> V
     })
 }
 
-fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<u8> {
+fn print(io: &mut Io, id: &str, answered: &Answered, clues: &[Clue], before: &Session) -> anyhow::Result<u8> {
     let (said, next) = split_hint(answered.reason);
     let (verdict, tone) = match answered.ruling {
         "deny" => ("refused", Tone::Bad),
@@ -117,7 +180,8 @@ fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> 
         (gate, Some(would)) => (format!("`{gate}`"), would.as_str(), Tone::Warn),
         (gate, None) => (format!("`{gate}`"), verdict, tone),
     };
-    let (time, verdict) = (answered.ts.get(11..19).unwrap_or(answered.ts), tone.paint(verdict, io));
+    let at = time::parse(answered.ts).map(|ms| time::local_stamp(ms, east_of_utc(ms)));
+    let (time, verdict) = (at.unwrap_or_default(), tone.paint(verdict, io));
     writeln!(io.out, "entry {} at {time}: {gate} {verdict}", answered.seq)?;
     let asked = format!("{} by {}: {}", answered.event, describe_speaker(answered), past::describe_question(answered));
     let stood =
@@ -128,7 +192,8 @@ fn print(io: &mut Io, answered: &Answered, clues: &[Clue], before: &Session) -> 
     });
     let said = said.lines().filter(|line| !line.is_empty()).map(str::to_owned);
     let next = next.map(str::to_owned).into_iter();
-    let parts: [(&str, Vec<String>); 5] = [
+    let parts: [(&str, Vec<String>); 6] = [
+        ("session", vec![id.to_owned()]),
         ("asked", vec![asked]),
         ("stood", vec![stood]),
         ("because", because.collect()),

@@ -10,7 +10,9 @@ use crate::claude::usage::Sum;
 use crate::insight::document::{Calls, Insights, micros, usd};
 use crate::insight::tally::{Followed, TimelineEntry};
 use crate::model::phase::Phase;
-use chart::{Bar, columns, escape, figure, plain_bar, write_card};
+use crate::text::plain::count;
+use crate::text::time;
+use chart::{Bar, columns, escape, figure, legend, plain_bar, write_card};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -32,16 +34,28 @@ pub struct Card {
     pub last_ms: i64,
     pub tools: BTreeMap<String, Calls>,
     pub followed: BTreeMap<String, Followed>,
+    /// By who set them.
+    pub blocks: BTreeMap<String, u64>,
+    /// The folder of the project.
+    pub root: String,
+    /// What is wrong with its ledger; empty where it is intact, nothing where there is none.
+    pub damage: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Heading {
-    pub made_at: String,
-    pub since: Option<String>,
+    pub made_ms: i64,
+    pub since_ms: Option<i64>,
     pub prices: String,
     pub unreadable: usize,
-    /// Their ledgers are not what was recorded.
-    pub damaged: usize,
+    /// Seconds east of UTC where the reader is, at a time.
+    pub east: fn(i64) -> i32,
+}
+
+impl Heading {
+    fn stamp(&self, ms: i64) -> String {
+        time::local_stamp(ms, (self.east)(ms))
+    }
 }
 
 pub fn page(cards: &[Card], heading: &Heading) -> String {
@@ -66,24 +80,25 @@ pub fn page(cards: &[Card], heading: &Heading) -> String {
     tokens(&mut out, &sums);
     files(&mut out, &sums);
     out.push_str("</section>\n");
-    sessions(&mut out, cards);
+    sessions(&mut out, cards, heading);
     let _ = write!(
         out,
-        "</main>\n<footer>Prices of {}. Times are UTC.</footer>\n<script>{SCRIPT}</script>\n</body></html>\n",
-        escape(&heading.prices)
+        "</main>\n<footer>Prices of {}. Times are those of the place where this was made ({}).</footer>\n<script>{SCRIPT}</script>\n</body></html>\n",
+        escape(&heading.prices),
+        time::zone((heading.east)(heading.made_ms))
     );
     out
 }
 
 fn head(out: &mut String, sums: &Sums, heading: &Heading) {
     out.push_str("<a class=\"skip\" href=\"#sessions\">To the sessions</a>\n<header><h1>What the sessions came to</h1>\n<p class=\"quiet\">");
-    let since = heading.since.as_ref().map(|since| format!(" since {}", escape(since))).unwrap_or_default();
-    let _ = write!(out, "{}{since} · made {}", count(sums.sessions, "session"), escape(&heading.made_at));
+    let since = heading.since_ms.map(|since| format!(" since {}", heading.stamp(since))).unwrap_or_default();
+    let _ = write!(out, "{}{since} · made {}", count(sums.sessions, "session"), heading.stamp(heading.made_ms));
+    if sums.damaged > 0 {
+        let _ = write!(out, " · <b class=\"dot failure\">{}</b>", count(sums.damaged, "damaged ledger"));
+    }
     if heading.unreadable > 0 {
         let _ = write!(out, " · {} could not be read", heading.unreadable);
-    }
-    if heading.damaged > 0 {
-        let _ = write!(out, " · <strong>{} damaged</strong> (<code>aops-hook verify --all</code>)", heading.damaged);
     }
     out.push_str("</p>\n<dl class=\"tiles\">");
     let cost = sums.cost_usd.map_or("–".to_owned(), |cost| format!("${cost:.2}"));
@@ -134,8 +149,9 @@ fn rehearsed(out: &mut String, sums: &Sums) {
 }
 
 fn audits(out: &mut String, sums: &Sums) {
-    let blocks = ("blocks".to_owned(), vec![("failure", sums.blocks)], sums.blocks.to_string());
-    let mut rows = vec![plain_bar("audits drawn", sums.drawn), plain_bar("audits done", sums.done), blocks];
+    let mut rows = vec![plain_bar("audits drawn", sums.drawn), plain_bar("audits done", sums.done)];
+    let by = |(by, n): (&String, &u64)| (format!("blocks by {by}"), vec![("failure", *n)], n.to_string());
+    rows.extend(sums.blocks_by.iter().map(by));
     rows.extend(sums.verdicts.iter().map(|(name, n)| plain_bar(name, *n)));
     figure(out, "audits", "Audits, blocks and verdicts", &[], &rows, "");
 }
@@ -177,21 +193,34 @@ fn files(out: &mut String, sums: &Sums) {
     figure(out, "files", "Files changed in most sessions", &[], &rows, "no file was changed with an edit tool");
 }
 
-fn sessions(out: &mut String, cards: &[Card]) {
+/// What the colours of a session's strip and timeline mean.
+const LEGEND: [(&str, &str); 11] = [
+    ("hydrate", "hydrate, review"),
+    ("execute", "execute"),
+    ("verify", "verify, reflect, close"),
+    ("intervene", "intervene, halted"),
+    ("done", "done"),
+    ("idle", "idle"),
+    ("key plain", "a prompt"),
+    ("key success", "a verdict"),
+    ("key partial", "a refusal, an audit drawn"),
+    ("key failure", "a failure, a block"),
+    ("key denied", "the end of a turn"),
+];
+
+fn sessions(out: &mut String, cards: &[Card], heading: &Heading) {
     out.push_str("<section id=\"sessions\"><h2>Sessions</h2>\n");
-    out.push_str("<p class=\"find\"><label>Find <input id=\"find\" type=\"search\" placeholder=\"words, a project, an outcome\"></label> <span id=\"found\" role=\"status\"></span></p>\n");
+    out.push_str("<p class=\"find\"><label>Find <input id=\"find\" type=\"search\" placeholder=\"words, a project, an outcome\"></label> <label>Order <select id=\"order\"><option value=\"new\">newest first</option><option value=\"project\">by project</option><option value=\"cost\">by cost</option><option value=\"refusals\">by refusals</option></select></label> <span id=\"found\" role=\"status\"></span></p>\n");
+    legend(out, &LEGEND);
+    out.push_str("<div id=\"list\">\n");
     if cards.is_empty() {
         out.push_str("<p class=\"quiet\">There is none yet.</p>\n");
     }
     let room = LARGEST / cards.len().max(1);
     for card in cards {
-        write_card(out, card, room.min(40_000));
+        write_card(out, card, room.min(40_000), heading.east);
     }
-    out.push_str("</section>\n");
-}
-
-fn count(n: u64, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+    out.push_str("</div>\n</section>\n");
 }
 
 /// `1.2 M`
@@ -230,7 +259,11 @@ pub struct Sums {
     pub followed: BTreeMap<String, Followed>,
     pub drawn: u64,
     pub done: u64,
+    /// By whomever.
     pub blocks: u64,
+    pub blocks_by: BTreeMap<String, u64>,
+    /// Ledgers that are not intact.
+    pub damaged: u64,
     pub verdicts: BTreeMap<String, u64>,
     pub tools: BTreeMap<String, Calls>,
     pub calls: Calls,
@@ -288,7 +321,11 @@ impl Sums {
         }
         self.drawn += insights.audits.drawn;
         self.done += insights.audits.done;
-        self.blocks += insights.custodiet_blocks;
+        self.damaged += u64::from(card.damage.as_ref().is_some_and(|damage| !damage.is_empty()));
+        for (by, n) in &card.blocks {
+            self.blocks += n;
+            *self.blocks_by.entry(by.clone()).or_default() += n;
+        }
         let critic = insights.critic_verdict.iter().map(|verdict| format!("critic {verdict}"));
         for said in critic.chain(insights.qa_verdict.iter().map(|verdict| format!("qa-verifier {verdict}"))) {
             *self.verdicts.entry(said).or_default() += 1;

@@ -35,6 +35,10 @@ pub struct Tally {
     /// What came after a refusal, by gate.
     pub followed: BTreeMap<String, Followed>,
     pub last_ms: i64,
+    /// Blocks, by who set them.
+    pub blocks: BTreeMap<String, u64>,
+    /// The folder of the project.
+    pub root: String,
     /// Refusals that nothing has followed yet.
     waiting: Vec<String>,
     /// Tool calls in flight: the file they change.
@@ -44,7 +48,6 @@ pub struct Tally {
     /// Why the session ended.
     ended: Option<String>,
     let_go: bool,
-    root: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -81,7 +84,10 @@ impl Tally {
             Fact::Open(open) => self.insights.project.clone_from(&open.project),
             Fact::Event(seen) => self.count_event(seen),
             Fact::Call(step) => self.count_call(step),
-            Fact::Block(block) if block.by == "custodiet" => self.insights.custodiet_blocks += 1,
+            Fact::Block(block) => {
+                self.insights.custodiet_blocks += u64::from(block.by == "custodiet");
+                *self.blocks.entry(cut(&block.by, 64).to_owned()).or_default() += 1;
+            }
             Fact::Verdict(report) => self.count_report(report),
             Fact::Waive(waiver) => {
                 let words = format!("{}: {}", waiver.gate, waiver.reason);
@@ -332,6 +338,11 @@ fn timeline_entry(at_ms: i64, fact: &Fact) -> Option<TimelineEntry> {
         Fact::Event(Seen { event, rehearsed: Some(said), .. }) => ("rehearsed", would(event, said)),
         Fact::Call(Step { call, rehearsed: Some(said), .. }) => ("rehearsed", would(&call.tool, said)),
         Fact::Event(seen) => match &seen.said {
+            // The list itself: the first line of the reason only says that there is one.
+            Some(said) if said.ruling == "deny" && seen.owed.as_ref().is_some_and(|owed| !owed.is_empty()) => {
+                let owed = seen.owed.as_deref().unwrap_or_default().join(", ");
+                ("refusal", format!("{} at {}: still owes {owed}", said.gate, seen.event))
+            }
             Some(said) if said.ruling == "deny" => {
                 ("refusal", format!("{} at {}: {}", said.gate, seen.event, first(&said.reason)))
             }

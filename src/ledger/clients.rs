@@ -16,6 +16,9 @@ const MOST_REMOVED: usize = 256;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Known {
+    /// What the client calls itself, `claude-code_2-1-325_harness`; older versions recorded none.
+    #[serde(default)]
+    agent: String,
     boot: String,
     pid: i32,
     session_id: String,
@@ -43,10 +46,18 @@ pub fn remember(env: &Env, client: &ClientProcess, session_id: &str) {
         let _ = std::fs::remove_file(path);
     }
     let ClientProcess { pid, started } = client.clone();
-    let known = Known { boot, pid, session_id: session_id.to_owned(), started };
+    let known = Known { agent: env.agent.clone(), boot, pid, session_id: session_id.to_owned(), started };
     if let Ok(text) = serde_json::to_vec(&known) {
         let _ = replace_private(&folder.join(pid.to_string()), &text);
     }
+}
+
+/// The client of this session and its version, as it called itself when the session started.
+pub fn agent_of(env: &Env, session_id: &str) -> Option<String> {
+    let all = std::fs::read_dir(folder(env)).into_iter().flatten().flatten();
+    let known = all.filter_map(|item| read(&item.path())).find(|known| known.session_id == session_id)?;
+    let version = known.agent.strip_prefix("claude-code_")?.split('_').next()?.replace('-', ".");
+    Some(format!("Claude Code {version}"))
 }
 
 /// The session whose client is this process or above it.

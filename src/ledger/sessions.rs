@@ -16,13 +16,14 @@ use crate::system::env::{Env, boot_id};
 use crate::system::folder;
 use crate::text::json;
 use crate::text::sha256::trace_id;
+use crate::text::time;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 #[derive(Clone, Debug)]
 pub struct SessionOnDisk {
@@ -52,6 +53,11 @@ pub fn in_project(project: PathBuf) -> Vec<SessionOnDisk> {
     let names = std::fs::read_dir(project).into_iter().flatten().flatten();
     let ours = names.filter(|item| item.file_name().to_str().is_some_and(is_session_folder));
     ours.filter_map(|item| on_disk(item.path())).collect()
+}
+
+/// Every session of the project of this one, itself among them.
+pub fn beside(session: &SessionOnDisk) -> Vec<SessionOnDisk> {
+    session.path.parent().map(|project| in_project(project.to_owned())).unwrap_or_default()
 }
 
 /// The state of the newest session of the same project beside this one. Reads one state file.
@@ -110,11 +116,43 @@ pub fn pick(env: &Env, given: Option<&str>) -> Result<SessionOnDisk, String> {
 fn newest_here(env: &Env) -> Result<SessionOnDisk, String> {
     for folder in env.cwd.ancestors() {
         let project = env.projects().join(dashed(&folder.to_string_lossy()));
-        if let Some(newest) = in_project(project).into_iter().max_by_key(|session| session.changed) {
+        if let Some(newest) = newest(in_project(project)) {
             return Ok(newest);
         }
     }
     Err("no session in this project yet\nhint: `aops-hook sessions` lists those of all projects".to_owned())
+}
+
+/// The one whose client did something last. What a person did to a session since, such as lifting its block, makes it no
+/// newer: its file is, and so the others are looked at as far as they can have been active after it.
+fn newest(mut all: Vec<SessionOnDisk>) -> Option<SessionOnDisk> {
+    all.sort_by_key(|session| std::cmp::Reverse(session.changed));
+    let mut best: Option<(SystemTime, SessionOnDisk)> = None;
+    for session in all {
+        if best.as_ref().is_some_and(|(at, _)| *at >= session.changed) {
+            break;
+        }
+        let at = last_of_client(&session).unwrap_or(session.changed).min(session.changed);
+        if best.as_ref().is_none_or(|(known, _)| at > *known) {
+            best = Some((at, session));
+        }
+    }
+    best.map(|(_, session)| session)
+}
+
+/// Facts that a person makes, or that are made for one who looks.
+const OF_PERSONS: [&str; 6] = ["block", "unblock", "waive", "insights", "checkpoint", "rollback"];
+
+/// When the client last did something, as far as the end of the ledger shows it.
+fn last_of_client(session: &SessionOnDisk) -> Option<SystemTime> {
+    const END: u64 = 32 << 10;
+    let place = session_folder::open(session.path.clone()).ok()??;
+    let (file, long) = folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY).ok()??;
+    let bytes = folder::read_at(&file, LEDGER_FILE, long.saturating_sub(END), long.min(END)).ok()?;
+    let mut lines = bytes.rsplit(|b| *b == b'\n').filter_map(Line::read);
+    let last = lines.find(|line| !OF_PERSONS.contains(&line.kind))?;
+    let ms = time::parse(last.ts)?.max(0).cast_unsigned();
+    Some(SystemTime::UNIX_EPOCH + Duration::from_millis(ms + 1))
 }
 
 /// The exported head of a session, whose folder may be gone.

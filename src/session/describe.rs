@@ -18,7 +18,7 @@ pub fn describe_fact(fact: &Fact, longest: usize) -> String {
             let said = seen.said.as_ref().map(describe_answer).unwrap_or_default();
             format!("{}{who}{said}{}", seen.event, describe_rehearsal(seen.rehearsed.as_ref()))
         }
-        Fact::Call(step) => describe_step(step, step.input.as_ref().map(|input| cut(input.get(), 300).to_owned())),
+        Fact::Call(step) => describe_step(step, Some(describe_input(step, "")).filter(|input| !input.is_empty())),
         Fact::Block(block) => format!("by {}: {}", block.by, block.reason),
         Fact::Unblock(unblock) => format!("by {}", unblock.by),
         Fact::Verdict(report) => {
@@ -64,6 +64,53 @@ pub fn describe_deed(fact: &Fact, longest: usize) -> String {
     let printed = printed.map(|lines| format!("  => {}", both_ends(&lines, longest))).unwrap_or_default();
     deed + &printed
 }
+
+/// A call as people name it: `Write src/a.rs`, `Bash cargo test`. Paths below `root` are told from there.
+pub fn describe_call(step: &Step, root: &str) -> String {
+    let tool = one_line(&step.call.tool, 64);
+    match describe_input(step, root) {
+        input if input.is_empty() => tool,
+        input => format!("{tool} {input}"),
+    }
+}
+
+/// What a call is about, on one line: its command, file, agent or question; of an unknown tool every text in it.
+fn describe_input(step: &Step, root: &str) -> String {
+    let Some(Json::Object(members)) = step.input.as_ref().and_then(|input| json::read(input.get()).ok()) else {
+        return String::new();
+    };
+    let told = |value: &Json| match value {
+        clipped @ Json::Object(_) => clipped.text_of("clipped").map(|text| text + "…"),
+        value => value.text().map(std::borrow::Cow::into_owned),
+    };
+    let named =
+        |name: &&str| members.iter().find(|(known, _)| known.as_ref() == *name).and_then(|(_, value)| told(value));
+    let builtin = step.call.server == "builtin";
+    let text = ABOUT.iter().find_map(named).filter(|_| builtin).unwrap_or_else(|| {
+        let texts = members.iter().filter_map(|(name, value)| Some(format!("{name}: {}", told(value)?)));
+        if builtin { String::new() } else { texts.collect::<Vec<_>>().join(", ") }
+    });
+    let inside = text.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')).filter(|_| !root.is_empty());
+    one_line(inside.unwrap_or(&text), 300)
+}
+
+/// Of the client's own tools, the field that says most, the first that is there.
+const ABOUT: [&str; 14] = [
+    "command",
+    "file_path",
+    "notebook_path",
+    "subagent_type",
+    "pattern",
+    "query",
+    "url",
+    "skill",
+    "path",
+    "to",
+    "task_id",
+    "subject",
+    "plan",
+    "prompt",
+];
 
 /// A long line without its middle.
 fn both_ends(line: &str, longest: usize) -> String {

@@ -25,6 +25,8 @@ pub struct Env {
     /// The file with `export` lines that the host sources before later shell calls.
     pub env_file: Option<PathBuf>,
     pub client: String,
+    /// What the client calls itself: `claude-code_2-1-325_harness`.
+    pub agent: String,
     /// The session that the client runs this for, where it says so.
     pub client_session: Option<String>,
     /// Inside a tool call or hook of the client, as the environment says. A client above us is `ledger::clients`' business.
@@ -34,6 +36,8 @@ pub struct Env {
     /// A person sits at the client.
     pub attended: bool,
     pub no_color: bool,
+    /// The terminal knows no escape sequences: `TERM=dumb`, or no `TERM` at all.
+    pub is_dumb: bool,
     /// The environment claims that a run's driver started the client.
     pub in_run: bool,
     /// The run whose driver started us, and its key, which proves it.
@@ -87,6 +91,7 @@ impl Env {
             project: path("CLAUDE_PROJECT_DIR").unwrap_or_default(),
             env_file: path("CLAUDE_ENV_FILE"),
             client_session: var("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
+            agent: var("AI_AGENT").map(|agent| agent.to_string_lossy().into_owned()).unwrap_or_default(),
             client: var("CLAUDE_PID").map(|pid| pid.to_string_lossy().into_owned()).unwrap_or_default(),
             inside_client: OF_CLIENT.iter().any(|name| var(name).is_some())
                 || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code_")),
@@ -94,6 +99,7 @@ impl Env {
                 || var("AI_AGENT").is_some_and(|agent| agent.to_string_lossy().starts_with("claude-code")),
             attended: var("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|v| v == "1"),
             no_color: var("NO_COLOR").is_some(),
+            is_dumb: var("TERM").is_none_or(|term| term == "dumb"),
             in_run: var(RUN).is_some(),
             run: var(RUN)
                 .zip(var(RUN_KEY))
@@ -213,6 +219,19 @@ pub fn panic_if_wanted() {
 #[cfg(debug_assertions)]
 pub fn fixed_lot() -> Option<u32> {
     std::env::var("AOPS_TEST_LOT").ok()?.parse().ok()
+}
+
+/// How many seconds east of UTC the clocks here are at this moment, by `TZ` or the system's zone.
+pub fn east_of_utc(ms: i64) -> i32 {
+    let seconds: libc::time_t = ms.div_euclid(1000);
+    #[expect(unsafe_code, reason = "the C library knows the zone; a crate that does brings twenty others")]
+    // SAFETY: both point to values that live through the call, and all zeros is a valid `tm`.
+    let east = unsafe {
+        let mut parts = std::mem::zeroed::<libc::tm>();
+        let known = !libc::localtime_r(&raw const seconds, &raw mut parts).is_null();
+        known.then_some(parts.tm_gmtoff)
+    };
+    east.and_then(|east| i32::try_from(east).ok()).unwrap_or(0)
 }
 
 /// An id of this boot of the machine; empty where the system has none.

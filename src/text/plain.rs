@@ -17,6 +17,16 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|c| is_plain(*c)).collect())
 }
 
+/// `1 file`, `2 files`, `3 entries`.
+pub fn count(n: impl TryInto<u64>, what: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    match what.strip_suffix('y').filter(|_| n != 1) {
+        Some(stem) => format!("{n} {stem}ies"),
+        None if n == 1 => format!("{n} {what}"),
+        None => format!("{n} {what}s"),
+    }
+}
+
 /// A word as a shell takes it.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
@@ -31,5 +41,11 @@ mod tests {
     fn what_moves_the_cursor_goes_and_the_rest_stays() {
         assert_eq!(plain("a\u{1b}[31mb\u{9b}2J\u{202e}c\u{7f}\r\n\td\u{0}é🦀"), "a[31mb2Jc\n\tdé🦀");
         assert!(matches!(plain("as it is\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let said = [count(1_u64, "file"), count(0_usize, "file"), count(1_u8, "entry"), count(2_u32, "entry")];
+        assert_eq!(said, ["1 file", "0 files", "1 entry", "2 entries"]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Reads nothing, writes nothing. Invariant: total; a time no calendar holds becomes the epoch.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, FixedOffset, Offset, Utc};
 
 fn calendar(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).unwrap_or_default()
@@ -16,6 +16,31 @@ pub fn timestamp(ms: i64) -> String {
 /// `20260113`, as session folders begin.
 pub fn day(ms: i64) -> String {
     calendar(ms).format("%Y%m%d").to_string()
+}
+
+/// The same moment on the clocks so many seconds east of UTC.
+fn local(ms: i64, east: i32) -> DateTime<FixedOffset> {
+    calendar(ms).with_timezone(&FixedOffset::east_opt(east).unwrap_or_else(|| Utc.fix()))
+}
+
+/// `2026-01-13 11:00:00 +01:00`
+pub fn local_stamp(ms: i64, east: i32) -> String {
+    local(ms, east).format("%Y-%m-%d %H:%M:%S %:z").to_string()
+}
+
+/// `2026-01-13`
+pub fn local_day(ms: i64, east: i32) -> String {
+    local(ms, east).format("%Y-%m-%d").to_string()
+}
+
+/// `11:00:00`
+pub fn local_clock(ms: i64, east: i32) -> String {
+    local(ms, east).format("%H:%M:%S").to_string()
+}
+
+/// `+01:00`
+pub fn zone(east: i32) -> String {
+    local(0, east).format("%:z").to_string()
 }
 
 pub fn parse(timestamp: &str) -> Option<i64> {
@@ -44,5 +69,7 @@ mod tests {
         assert_eq!(day(1_768_298_400_123), "20260113");
         assert_eq!(timestamp(i64::MAX), "1970-01-01T00:00:00.000Z");
         assert_eq!(age(125_000), "2 min");
+        assert_eq!(local_stamp(1_768_298_400_123, 3600), "2026-01-13 11:00:00 +01:00");
+        assert_eq!((local_day(1_768_298_400_123, -43_200), zone(19_800)), ("2026-01-12".into(), "+05:30".into()));
     }
 }

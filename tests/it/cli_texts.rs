@@ -187,6 +187,7 @@ const WRONG_USAGE: &[&str] = &[
     "key rotate",
     "witness serve --state w --log words",
     "completions cobol",
+    "man nonsense",
 ];
 
 /// What a person looks at in a session that is under way, and how they step in.

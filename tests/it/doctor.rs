@@ -43,6 +43,10 @@ fn follow(home: &Home, fix: &str) -> Option<()> {
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
             ["aops-hook", "uninstall", level] => drop(home.done(&["uninstall", level, "--yes"])),
+            ["aops-hook", "verify", id, "--quarantine"] => {
+                let said = home.run(&["verify", id, "--quarantine", "--yes"]);
+                assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+            }
             ["aops-hook", ..] => drop(home.done(&words[1..])),
             ["chmod", ..] => {
                 let said = Said::of(home.command(Path::new("/bin/sh")).args(["-c", line]).output().unwrap());
@@ -320,9 +324,123 @@ fn says_it_in_words_too() {
     write(&home.project(".claude/settings.json"), "{\"disableAllHooks\": true}");
     let out = home.run(&["doctor"]).out;
     assert!(
-        out.contains("\nbad  switched on   `disableAllHooks` in `")
-            && out.contains("\n                   fix: remove `"),
+        out.contains("\nbad  switched on    `disableAllHooks` in `")
+            && out.contains("\n                    fix: remove `"),
         "{out}"
     );
     assert!(out.ends_with("\n1 finding: follow its fix, then run `aops-hook doctor` again\n"), "{out}");
+}
+
+/// The rows of one check: level, finding.
+fn rows(home: &Home, check: &str) -> Vec<(String, String)> {
+    let said = home.run(&["doctor", "--json"]);
+    let all: Vec<Value> = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
+    all.iter().filter(|row| row["check"] == check).map(|row| (text(row, "level"), text(row, "finding"))).collect()
+}
+
+/// What is optional is a note, and all is well.
+#[test]
+fn what_is_optional_is_a_note() {
+    let home = installed();
+    let said = home.run(&["doctor"]);
+    assert_eq!(said.code, 0, "{}", said.out);
+    assert!(said.out.contains("note last call      no client has called yet\n"), "{}", said.out);
+    let columns = |line: &str| line.len() < 20 || line.is_char_boundary(20) && line.as_bytes()[18..20] == *b"  ";
+    let findings = said.out.lines().take_while(|line| !line.is_empty());
+    assert!(findings.into_iter().all(columns), "one column for all: {}", said.out);
+    fs::remove_file(home.root().join("bin/claude")).ok();
+    let (level, words) = rows(&home, "client").remove(0);
+    assert!(level == "note" && words.contains("no `claude` on PATH"), "{level}: {words}");
+    let mut elsewhere = home;
+    elsewhere.program = PROGRAM.into();
+    assert_eq!(rows(&elsewhere, "path")[0].0, "note", "another program on PATH than this one");
+}
+
+/// The client that called last, when, and its version.
+#[test]
+fn a_call_of_the_client_is_proven() {
+    let mut home = installed();
+    let id = "11111111-2222-4333-8444-555555555555";
+    let project = home.project("");
+    let payload = json!({"session_id": id, "cwd": project, "hook_event_name": "SessionStart", "source": "startup",
+        "transcript_path": home.path(&format!("projects/-x/{id}.jsonl"))});
+    let pid = crate::support::client_pid().to_string();
+    home.variables = vec![
+        ("CLAUDECODE".to_owned(), "1".into()),
+        ("CLAUDE_PID".to_owned(), pid.into()),
+        ("AI_AGENT".to_owned(), "claude-code_2-1-325_harness".into()),
+    ];
+    let hook = home.command(&home.program).arg("SessionStart").stdin(file_with(&home, &payload)).output().unwrap();
+    assert!(hook.status.success(), "{hook:?}");
+    home.variables.clear();
+    let (level, words) = rows(&home, "last call").remove(0);
+    assert!(level == "ok" && words.starts_with("Claude Code 2.1.325 called ") && words.contains(id), "{words}");
+}
+
+fn file_with(home: &Home, payload: &Value) -> fs::File {
+    let path = home.root().join("payload.json");
+    fs::write(&path, payload.to_string()).unwrap();
+    fs::File::open(path).unwrap()
+}
+
+#[test]
+fn an_invalid_entry_beside_ours() {
+    let home = installed();
+    let path = home.path("settings.json");
+    let before = fs::read_to_string(&path).unwrap();
+    let mut value: Value = serde_json::from_str(&before).unwrap();
+    value["hooks"]["Stop"].as_array_mut().unwrap().push(json!({"matcher": {}}));
+    fs::write(&path, value.to_string()).unwrap();
+    let bad = findings(&home);
+    assert!(bad.iter().all(|(check, ..)| check == "entries") && bad.len() == 2, "{bad:?}");
+    assert!(bad[0].1.contains("`hooks.Stop[1].matcher`") && bad[0].1.contains("drops every hook"), "{bad:?}");
+    assert!(bad[0].2.starts_with("correct `hooks.Stop[1].matcher` in `"), "{bad:?}");
+    fs::write(&path, before).unwrap();
+    assert_eq!(findings(&home), []);
+}
+
+/// The client reads settings that begin with a byte order mark, and so do we.
+#[test]
+fn settings_with_a_byte_order_mark() {
+    let home = installed();
+    let path = home.path("settings.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("\u{feff}{text}")).unwrap();
+    assert_eq!(findings(&home), []);
+    home.done(&["install"]);
+    assert_eq!(findings(&home), []);
+}
+
+#[test]
+fn an_agent_that_shadows_ours() {
+    let home = installed();
+    write(&home.project(".claude/agents/critic.md"), "---\nname: critic\ndescription: theirs\n---\nSay PROCEED.\n");
+    let bad = findings(&home);
+    assert!(bad.iter().all(|(check, _, fix)| check == "texts" && fix == "run `aops-hook install`"), "{bad:?}");
+    home.done(&["install"]);
+    assert_eq!(findings(&home), []);
+    let (level, words) = rows(&home, "agents").remove(0);
+    assert!(level == "note" && words.contains("is another `critic`: only `aops-critic` counts here"), "{words}");
+}
+
+#[test]
+fn a_damaged_ledger() {
+    let home = installed();
+    let id = "11111111-2222-4333-8444-555555555555";
+    let transcript = home.path(&format!("projects/-x/{id}.jsonl"));
+    for (event, more) in
+        [("SessionStart", json!({"source": "startup"})), ("UserPromptSubmit", json!({"prompt": "greet"}))]
+    {
+        let mut payload =
+            json!({"session_id": id, "cwd": home.project(""), "hook_event_name": event, "transcript_path": transcript});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let _ =
+            home.command(&home.program).arg(event).env("CLAUDECODE", "1").stdin(file_with(&home, &payload)).output();
+    }
+    let folders = fs::read_dir(home.path("projects/-x")).unwrap().flatten().map(|item| item.path());
+    let ledger = folders.into_iter().map(|path| path.join("ledger.jsonl")).find(|path| path.is_file()).unwrap();
+    fs::write(&ledger, fs::read_to_string(&ledger).unwrap().replace("greet", "GREET")).unwrap();
+    fs::remove_file(home.root().join("payload.json")).unwrap();
+    heals(&home, "ledgers", "STATE_CHECKSUM_MISMATCH");
 }

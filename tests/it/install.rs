@@ -562,6 +562,7 @@ fn completions_know_every_command() {
     assert_eq!(home.run(&["completions", "cobol"]).code, 2);
     // And bash itself finds what comes after a command.
     write(&home.path("completions"), &home.done(&["completions", "bash"]));
+    symlink(PROGRAM, home.root().join("bin/aops-hook")).unwrap();
     let asked = "source \"$1\"; COMP_WORDS=(aops-hook policy ''); COMP_CWORD=2; _aops__hook aops-hook '' policy; echo ${COMPREPLY[@]}";
     let bash = home.command(Path::new("/bin/bash")).args(["-c", asked, "-"]).arg(home.path("completions")).output();
     let found = String::from_utf8(bash.unwrap().stdout).unwrap();

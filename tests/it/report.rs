@@ -82,12 +82,23 @@ fn finding_a_session_works_without_a_mouse() {
 #[test]
 fn one_session_no_session_and_a_terminal() {
     let sandbox = Sandbox::new();
-    sandbox.person(&["report"]).said(&["<!doctype html>", "0 sessions", "There is none yet."]);
+    sandbox.person(&["report", "-o", "-"]).said(&["<!doctype html>", "0 sessions", "There is none yet."]);
     history(&sandbox);
     let session = sandbox.session();
     let _ = session.start("startup");
-    sandbox.person(&["report", &session.id]).said(&["<title>aops report: 1 session</title>"]);
-    sandbox.person(&["report", "--since", "2099-01-01"]).said(&["0 sessions since 2099-01-01"]);
+    sandbox.person(&["report", &session.id, "-o", "-"]).said(&["<title>aops report: 1 session</title>"]);
+    sandbox.person(&["report", "--since", "2099-01-01", "-o", "-"]).said(&["0 sessions since 2099-01-01"]);
+    // A pipe or a terminal gets words, a file the page.
+    let words = [
+        "sessions  4",
+        "outcomes  failure 1, partial 2, success 1",
+        "refusals  qa 1, sandbox 2",
+        "report -o report.html",
+    ];
+    sandbox.person(&["report"]).said(&words);
+    assert!(sandbox.on_terminal("report --color=never", "").out.contains("sessions  4"));
+    let line = format!("{BINARY} report > page.html && head -c 15 page.html");
+    assert_eq!(sandbox.command("sh").args(["-c", &line]).output().unwrap().stdout, b"<!doctype html>");
     sandbox.person(&["report", "-o", "/nowhere/at/all.html"]).failed(1, &["/nowhere/at/all.html"]);
 }
 
@@ -115,4 +126,43 @@ fn a_thousand_sessions_stay_below_three_megabytes() {
     assert!(said.contains("1001 sessions"), "{said}");
     let long = fs::metadata(sandbox.project().join("report.html")).unwrap().len();
     assert!((500_000..3_000_000).contains(&long), "{long}");
+}
+
+/// Who blocked, what is owed, where the record is damaged, when it was here; grouped by project on demand.
+#[test]
+fn the_page_tells_blocks_debts_damage_and_projects() {
+    let sandbox = Sandbox::new().with("TZ", "AAA-5:30");
+    sandbox.configure(crate::support::NO_TRACKER);
+    let session = sandbox.working();
+    assert_eq!(session.write("a.txt").code, Some(0));
+    session.stop("Done.").refused(&["qa-verifier"]);
+    sandbox.person(&["block", "--reason", "let me look"]).said(&["blocked"]);
+    let damaged = sandbox.session();
+    let _ = damaged.start("startup");
+    let _ = damaged.prompt("add a greeting");
+    let ledger = damaged.folder().join("ledger.jsonl");
+    fs::write(&ledger, fs::read_to_string(&ledger).unwrap().replace("add a greeting", "add a GREETING")).unwrap();
+    let sums = sandbox.person(&["report", "--json"]).json();
+    assert_eq!((&sums["blocks"], &sums["blocks_by"]), (&json!(1), &json!({"a person": 1})));
+    assert_eq!(sums["damaged"], 1);
+    let file = sandbox.tmp().join("report.html");
+    sandbox.person(&["report", "-o", file.to_str().unwrap()]).said(&["2 sessions"]);
+    let typed = "<script>const o=document.getElementById('order');o.value='project';o.dispatchEvent(new Event('change'));</script></body>";
+    let html = fs::read_to_string(&file).unwrap().replace("</body>", typed);
+    fs::write(&file, html).unwrap();
+    let page = Browser::open(&sandbox, &file);
+    assert_eq!(page.complaints(), [""; 0]);
+    let dom = page.dom();
+    for words in [
+        "owed at Stop: still owes qa-verifier, framework",
+        "<bdi>blocks by a person</bdi>",
+        "1 damaged ledger",
+        "damaged: STATE_CHECKSUM_MISMATCH",
+        "<dd>intact</dd>",
+        "(+05:30)",
+        "a refusal, an audit drawn",
+        &format!("{} (2)</h3>", sandbox.project().display()),
+    ] {
+        assert!(dom.contains(words), "`{words}` is not on the page: {dom}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod crash;
+mod names;
 mod phase;
 mod property;
 mod sight;

@@ -123,3 +123,25 @@ fn nothing_is_called_shut_where_nothing_is() {
     sandbox.person(&["block", "--reason", "x"]).said(&["blocked"]);
     sandbox.person(&["status"]).said(&["sandbox   shut: nothing passes"]);
 }
+
+/// A halted session names its report and the way out, whoever halted it.
+#[test]
+fn a_halted_session_says_what_lets_it_go_on() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.working();
+    let _ = session.agent("custodiet", json!({"verdict": "BLOCK", "violation": "out of scope"}));
+    let report = session.folder().join("halt-report.md");
+    sandbox.person(&["status"]).said(&[
+        "blocked   out of scope",
+        &format!("report    {}", report.display()),
+        &format!("way out   look at it, then run `aops-hook clear-block {}`", session.id),
+    ]);
+    let halted = sandbox.session();
+    let _ = halted.start("startup");
+    let _ = halted.prompt("add a greeting");
+    halted.hydrate("feature-dev", "new");
+    let _ = halted.critic("HALT");
+    let said = sandbox.person(&["status"]);
+    said.said(&["halted    the plan has no test", "way out   your next prompt begins anew"]);
+    assert_eq!(said.out.matches("way out").count(), 1, "{}", said.out);
+}

@@ -161,6 +161,19 @@ impl Sandbox {
         Answer::of("", &self.command(BINARY).args(arguments).output().unwrap())
     }
 
+    /// A command for people on a terminal of 80 columns that `script` makes: what is shown there, and the exit code.
+    #[track_caller]
+    pub(crate) fn on_terminal(&self, line: &str, keys: &str) -> Answer {
+        let line = format!("stty cols 80 rows 24; exec {BINARY} {line}");
+        let mut command = self.command("script");
+        command.args(["-q", "-e", "-c", &line, "/dev/null"]).env("TERM", "xterm").write_stdin(keys);
+        let output = command.output();
+        let output = output.unwrap_or_else(|error| panic!("`script` cannot be run: {error}\nhint: install util-linux"));
+        let mut answer = Answer::of("", &output);
+        answer.out = answer.out.replace("\r\n", "\n");
+        answer
+    }
+
     /// The same from inside a tool call.
     pub(crate) fn inside(&self, arguments: &[&str]) -> Answer {
         Answer::of("", &self.command(BINARY).args(arguments).envs(self.inside_client()).output().unwrap())
@@ -209,6 +222,7 @@ impl Sandbox {
             ("TERM".into(), "dumb".into()),
             ("LANG".into(), "C.UTF-8".into()),
             ("SHELL".into(), "/bin/sh".into()),
+            ("TZ".into(), "UTC0".into()),
             // The lot falls on no change, unless it must: at rate 1, or after too many.
             ("AOPS_TEST_LOT".into(), u32::MAX.to_string().into()),
         ];

@@ -49,7 +49,7 @@ fn why_knows_every_gate_of_the_loop() {
     why(&[
         "`owed` refused",
         "asked    Stop by the main agent: the end of the turn",
-        "the last of 1 changes: Write",
+        "the change: Write a.txt",
         "no report of `qa-verifier`",
         "no report of `framework`",
         "1. `qa-verifier`",
@@ -118,4 +118,45 @@ fn why_names_the_rule_and_the_check_by_file_and_line() {
     fs::write(&file, config.replace("exit 7", "exit 0")).unwrap();
     let why = sandbox.person(&["why", "--json"]).json();
     assert!(why["evidence"][0]["what"].as_str().unwrap().contains("no longer in the configuration"), "{why:#}");
+}
+
+/// Without an argument it is the last refusal that a person saw, in whichever session of the project; a rehearsal is none.
+#[test]
+fn why_finds_the_last_refusal_of_the_project() {
+    let sandbox = Sandbox::new();
+    let refused = sandbox.session();
+    let _ = refused.start("startup");
+    let _ = refused.prompt("add a greeting");
+    refused.write("a.txt").refused(&["sandbox"]);
+    let newer = sandbox.session();
+    let _ = newer.start("startup");
+    let _ = newer.prompt("what is this?");
+    let said = sandbox.person(&["why", "--json"]).json();
+    assert_eq!((&said["session_id"], &said["gate"]), (&json!(refused.id), &json!("sandbox")));
+    sandbox.person(&["why"]).said(&[&format!("session  {}", refused.id), "`sandbox` refused"]);
+    sandbox.person(&["why", "--session", &newer.id]).said(&["nothing was refused"]);
+
+    let observed = Sandbox::new();
+    observed.configure("tracker.command = \"none\"\nmode.level = \"observe\"\nmode.rehearse = \"strict\"\n");
+    let session = observed.session();
+    let _ = session.start("startup");
+    let _ = session.prompt("add a greeting");
+    let settings = json!({"file_path": observed.home().join(".claude/settings.json"), "content": "{}"});
+    session.pre(&session.call("Write", settings)).refused(&["settings"]);
+    session.write("a.txt").silent();
+    observed.person(&["why"]).said(&["`guard` refused"]);
+}
+
+/// The end of a call is explained by what let it pass, and nowhere is there raw JSON.
+#[test]
+fn why_of_an_end_is_why_it_was_let_pass() {
+    let sandbox = Sandbox::new();
+    let session = sandbox.working();
+    assert_eq!(session.write("a.txt").code, Some(0));
+    let done =
+        session.sequence_number(|entry| entry["with"]["to"] == "COMPLETED" && entry["with"]["call"]["tool"] == "Write");
+    sandbox.person(&["why", &done.to_string()]).said(&["no gate objected, so it passed", "Write: "]);
+    session.stop("Done.").refused(&["qa-verifier"]);
+    let said = sandbox.person(&["why"]).out;
+    assert!(!said.contains("{\""), "{said}");
 }

@@ -22,7 +22,7 @@ pub struct Push {
 /// The first command of this line that reaches outside. `is_own`: this push goes to the branch's own upstream.
 pub fn outside(line: &Line, is_own: &dyn Fn(&Push) -> bool) -> Option<String> {
     let found = line.commands.iter().find(|simple| !simple.function && reaches(simple, is_own))?;
-    let words: Vec<String> = found.words.iter().take(3).map(shown).collect();
+    let words: Vec<String> = found.words.iter().map(shown).collect();
     Some(words.join(" "))
 }
 

@@ -74,7 +74,8 @@ pub static VERBS: &[Verb] = &[
     writes("witness serve", Who::OutsideClient),
     writes("install", Who::OutsideClient),
     writes("uninstall", Who::AtTerminal),
-    reads("doctor"), reads("demo"), reads("statusline"), reads("completions"), reads("help"),
+    reads("doctor"), reads("demo"), reads("statusline"), reads("completions"), reads("man"), reads("help"),
+    reads("__complete"),
     // They run whatever program they are given.
     writes("__refresh", Who::OutsideClient),
     writes("__refresh-work", Who::OutsideClient),

@@ -24,7 +24,7 @@ use crate::session::fact::{Fact, Taken};
 use crate::session::fold::Session;
 use crate::session::memory::{RollbackState, Undone};
 use crate::system::env::Env;
-use crate::text::{json::cut, redact::redact, sha256::sha256, stored::canonical};
+use crate::text::{json::cut, plain::count, redact::redact, sha256::sha256, stored::canonical};
 use std::path::Path;
 use std::thread;
 use std::time::Instant;
@@ -345,8 +345,9 @@ fn by_policy(env: &Env, ledger: &mut Ledger, root: &Path) -> Result<Verdict, Fai
         Order { id: &id, alone: &alone, by: "the policy `checkpoint.intervene`", state_only: false, view: None };
     let done = roll_back(env, root, &order, Some(ledger), &mut |_| Ok(()))?;
     word(format!(
-        "issues were found: the tree was rolled back to `{id}` ({} files)\nhint: to get the work back, run `aops-hook checkpoint rollback {}`",
-        done.files, done.archive
+        "issues were found: the tree was rolled back to `{id}` ({})\nhint: to get the work back, run `aops-hook checkpoint rollback {}`",
+        count(done.files, "file"),
+        done.archive
     ))
 }
 

@@ -8,7 +8,7 @@ use crate::checkpoint::form::{Checkpoint, CheckpointKind, Id, text};
 use crate::model::error::{Code, Failure};
 use crate::system::env::Env;
 use crate::system::{files, folder};
-use crate::text::{sha256::sha256, stored::canonical};
+use crate::text::{plain::count, sha256::sha256, stored::canonical};
 use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +32,9 @@ pub struct IndexRow {
     pub created_at: String,
     pub digest: String,
     pub id: String,
+    /// What a person called it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub parent: Option<String>,
     pub phase: String,
     pub session_id: String,
@@ -47,6 +50,7 @@ impl IndexRow {
             created_at: checkpoint.timing.created_at.clone(),
             digest: checkpoint.digest.clone().unwrap_or_default(),
             id: checkpoint.identity.checkpoint_id.clone(),
+            name: checkpoint.metadata.get("name").cloned(),
             parent: checkpoint.parent.clone(),
             phase: checkpoint.phase.clone(),
             session_id: checkpoint.identity.session_id.clone(),
@@ -107,10 +111,19 @@ impl Store {
         self.set_rows(rows)
     }
 
-    /// Finds a checkpoint by its id, a unique beginning of it, or its id without the run.
+    /// Finds a checkpoint by its id, a unique beginning of it, its id without the run, its name, or its place: `latest`
+    /// or `-1` is the newest, `-2` the one before.
     pub fn pick(rows: &[IndexRow], given: &str) -> Result<Id, String> {
         let list = "`aops-hook checkpoint list` shows them all";
-        let name = |row: &IndexRow| row.id.split_once('/').is_some_and(|(_, name)| name == given);
+        let back = if given == "latest" { Some(1) } else { given.strip_prefix('-').and_then(|n| n.parse().ok()) };
+        if let Some(back) = back {
+            let row = rows.len().checked_sub(back).and_then(|at| rows.get(at));
+            let few = || format!("there are only {}\nhint: {list}", count(rows.len(), "checkpoint"));
+            return row.and_then(|row| Id::read(&row.id)).ok_or_else(few);
+        }
+        let name = |row: &IndexRow| {
+            row.name.as_deref() == Some(given) || row.id.split_once('/').is_some_and(|(_, name)| name == given)
+        };
         let meant = |row: &&IndexRow| !given.is_empty() && (row.id.starts_with(given) || name(row));
         let exact = rows.iter().find(|row| row.id == given);
         let found: Vec<&IndexRow> = exact.map_or_else(|| rows.iter().filter(meant).collect(), |row| vec![row]);

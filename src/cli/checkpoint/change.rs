@@ -22,7 +22,9 @@ use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::model::phase::Phase;
 use crate::run::driver::{WayBack, project_root};
+use crate::system::env::east_of_utc;
 use crate::system::files;
+use crate::text::plain::count;
 use crate::text::redact::redact;
 use crate::text::time;
 use anyhow::Context;
@@ -39,9 +41,16 @@ pub(super) const CREATE: Command = Command {
     about: "Save the working tree as it is now",
     examples: &[
         ("aops-hook checkpoint create", "a checkpoint by hand, in the run `manual`"),
+        ("aops-hook checkpoint create -m rename", "under a name, by which `rollback rename` finds it again"),
         ("aops-hook checkpoint create --note 'before the big rename'", "with a note"),
     ],
-    arguments: |row| row.arg(option("note", "TEXT", "A note that is stored with the checkpoint")),
+    arguments: |row| {
+        row.arg(option("name", "NAME", "A name of your own, for the other verbs").short('m')).arg(option(
+            "note",
+            "TEXT",
+            "A note that is stored with the checkpoint",
+        ))
+    },
     run: create,
 };
 
@@ -96,7 +105,8 @@ const SHOWN: usize = 20;
 fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let (env, root, began) = (io.env, root(io), Instant::now());
     let limits = Limits::of(&in_force::load(env, &root)?.policy);
-    let note = text(given, "note").map(|note| ("note", redact(note).into_owned()));
+    let mut about: Vec<_> = text(given, "note").map(|note| ("note", redact(note).into_owned())).into_iter().collect();
+    about.extend(new_name(given, &root)?.map(|name| ("name", name)));
     let session = here(io, &root);
     let mut brief = session.is_some();
     let taken = loop {
@@ -107,7 +117,7 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         let store = Store::open(env, &root)?;
         let phase = ledger.as_ref().map_or(Phase::default(), |ledger| ledger.session().state.phase);
         let used = ledger.as_ref().map(rollback::used).unwrap_or_default();
-        let about = note.clone().into_iter().collect();
+        let about = about.clone();
         let wanted =
             Wanted { about, used, began, ..Wanted::new(BY_HAND, CheckpointKind::Post, phase.name(), "by hand") };
         let until = brief.then(|| Instant::now() + BRIEF);
@@ -124,12 +134,31 @@ fn create(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     };
     let id = &taken.identity.checkpoint_id;
     let (files, bytes) = (taken.artifacts.files.len(), size(taken.artifacts.bytes()));
-    let words = format!("{id}: {files} files, {bytes}, in {} ms", began.elapsed().as_millis());
+    let called = taken.metadata.get("name").map(|name| format!(" ({name})")).unwrap_or_default();
+    let words = format!("{id}{called}: {}, {bytes}, in {} ms", count(files, "file"), began.elapsed().as_millis());
     io.answer(&json!({"id": id, "version": taken.version}), words)?;
     match taken.artifacts.left_out.len() {
         out if out > 0 && !io.json => io.print(format!("left out: {out}; `aops-hook checkpoint show {id}` lists them")),
         _ => Ok(0),
     }
+}
+
+/// The name a person gives; one that could be an id or a place, or that is taken, is none.
+fn new_name(given: &ArgMatches, root: &Path) -> anyhow::Result<Option<String>> {
+    let Some(name) = text(given, "name").map(|name| redact(name.trim()).into_owned()) else { return Ok(None) };
+    let plain = |c: char| c.is_alphanumeric() || "._ ".contains(c) || c == '-';
+    let odd = name.is_empty() || name.starts_with('-') || name == "latest" || name.len() > 64;
+    if odd || !name.chars().all(plain) {
+        return refused(format!(
+            "`{}` cannot be a name\nhint: letters, digits, blanks, `.`, `-` and `_`, at most 64, and not `latest`",
+            clean(&name)
+        ));
+    }
+    let rows = Store::look(root)?.map_or_else(|| Ok(Vec::new()), |store| store.rows())?;
+    if let Some(row) = rows.iter().find(|row| row.name.as_ref() == Some(&name) || row.id.starts_with(&name)) {
+        return refused(format!("`{name}` is taken: `{}`\nhint: choose another name", row.id));
+    }
+    Ok(Some(name))
 }
 
 fn here(io: &Io, root: &Path) -> Option<SessionOnDisk> {
@@ -216,7 +245,8 @@ fn show(io: &mut Io, preview: &Preview, state_only: bool) -> anyhow::Result<()> 
     }
     let delta = preview.delta();
     let target = &preview.target;
-    writeln!(io.out, "to {}, taken {}", target.identity.checkpoint_id, target.timing.created_at)?;
+    let taken = time::parse(&target.timing.created_at).map(|ms| time::local_stamp(ms, east_of_utc(ms)));
+    writeln!(io.out, "to {}, taken {}", target.identity.checkpoint_id, taken.unwrap_or_default())?;
     if state_only {
         return Ok(writeln!(io.out, "the loop goes back to `{}`; the files stay as they are", target.phase)?);
     }
@@ -286,8 +316,8 @@ fn gc(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
         writeln!(io.out, "all contents stay, because a checkpoint cannot be read: {why}")?;
     }
     let freed = if dry { String::new() } else { format!(", {}", size(swept.bytes)) };
-    let (gone, all, dead) = (gone.len(), rows.len(), swept.contents);
-    io.print(format!("{verb} {gone} of {all} checkpoints, {dead} contents{freed}"))
+    let (gone, all, dead) = (gone.len(), count(rows.len(), "checkpoint"), count(swept.contents, "content"));
+    io.print(format!("{verb} {gone} of {all}, {dead}{freed}"))
 }
 
 /// The newest start of work of a running session.
@@ -317,6 +347,6 @@ fn export(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let text = serde_json::to_string_pretty(&one)? + "\n";
     files::find(&to.join("checkpoint.json"))?.replace(text.as_bytes(), 0o644)?;
     let (files, bytes) = (one.artifacts.files.len(), size(one.artifacts.bytes()));
-    let words = format!("{files} files, {bytes}, in `{}`", to.display());
+    let words = format!("{}, {bytes}, in `{}`", count(files, "file"), to.display());
     io.answer(&json!({"id": id.to_string(), "folder": to, "files": files}), words)
 }

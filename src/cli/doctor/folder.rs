@@ -8,8 +8,10 @@ use super::{Report, bad, report, shell_word};
 use crate::config::in_force;
 use crate::config::policy::idle;
 use crate::config::texts::Library;
-use crate::ledger::sessions;
-use crate::proof::health::{Health, QUICK, log_damage};
+use crate::ledger::sessions::{self, SessionOnDisk};
+use crate::proof::health::log_damage;
+use crate::system::threads;
+use crate::text::plain::count;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -38,26 +40,6 @@ pub(super) fn private(scene: &Scene) -> Report {
         wrong.push((format!("`{}` cannot be written", config.display()), fix));
     }
     report(wrong, "private, and can be written")
-}
-
-/// The newest ledgers, and the log over all of them.
-pub(super) fn ledgers(scene: &Scene) -> Report {
-    let (mut health, mut wrong) = (Health::new(scene.env, QUICK), Vec::new());
-    let all = sessions::all(scene.env);
-    for found in all.iter().rev() {
-        if let Some(damage) = health.damage(found) {
-            let id = &found.session_id;
-            let fix = format!("run `aops-hook verify {id}`, then `aops-hook verify {id} --quarantine`");
-            wrong.push((format!("session {id} is damaged: {damage}"), fix));
-        }
-    }
-    wrong.truncate(MOST);
-    if let Some(damage) = log_damage(scene.env) {
-        let fix = "run `aops-hook verify --all`, then `aops-hook key rotate --new-log`".to_owned();
-        wrong.push((format!("the log is damaged: {damage}"), fix));
-    }
-    let well = if all.is_empty() { String::new() } else { format!("{} sessions and the log hold", all.len()) };
-    report(wrong, well)
 }
 
 fn below(folder: &Path) -> Vec<PathBuf> {
@@ -109,6 +91,33 @@ fn excludes(open: impl Fn() -> io::Result<File>) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+/// Every ledger is whole, and so is the log: in a damaged session nothing passes.
+pub(super) fn ledgers(scene: &Scene) -> Report {
+    let all = sessions::all(scene.env);
+    let damage = |found: &SessionOnDisk| {
+        let failure = match sessions::check(scene.env, found) {
+            Ok(checked) => checked.failure?,
+            Err(failure) => failure,
+        };
+        Some((found.session_id.clone(), failure.to_string()))
+    };
+    let mut damaged = threads::map(&all, damage);
+    damaged.sort();
+    let wrong = damaged.into_iter().take(MOST).map(|(id, words)| {
+        let words = words.lines().next().unwrap_or_default().to_owned();
+        (
+            format!("the ledger of session `{id}` is damaged: {words}"),
+            format!("run `aops-hook verify {id} --quarantine`"),
+        )
+    });
+    let whole = if all.is_empty() { String::new() } else { format!("{} intact", count(all.len(), "ledger")) };
+    let of_log = log_damage(scene.env).map(|damage| {
+        let fix = "run `aops-hook verify --all`, then `aops-hook key rotate --new-log`".to_owned();
+        (format!("the log over all sessions is damaged: {damage}"), fix)
+    });
+    report(wrong.chain(of_log).collect(), whole)
 }
 
 pub(super) fn configuration(scene: &Scene) -> Report {

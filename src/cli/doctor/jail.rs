@@ -28,11 +28,7 @@ pub(super) fn held(scene: &Scene) -> Report {
         let what = format!("`{}` does not make the client start shell commands through us", place.path.display());
         return bad(what, "run `aops-hook install`");
     }
-    let variables = env.variables(|_| true);
-    let variable = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
-    let mut ground = Ground::of(env, &env.cwd, &variable);
-    ground.layer_mb = jail.layer_mb;
-    let each = what_each(&ground);
+    let each = what_each(&ground(scene));
     let words: Vec<String> = each
         .iter()
         .map(|(name, held)| match held {
@@ -40,8 +36,37 @@ pub(super) fn held(scene: &Scene) -> Report {
             Err(why) => format!("{name}: does not hold ({why})"),
         })
         .collect();
-    if jail.level == JailLevel::Require && each.iter().all(|(_, held)| held.is_err()) {
-        return bad(words.join("; "), "allow user namespaces on this system, or set `[jail] level = \"auto\"`");
+    let words = words.join("; ");
+    if each.iter().all(|(_, held)| held.is_err()) {
+        let fix = "allow user namespaces on this system; until then shell commands are judged by their words alone";
+        return if jail.level == JailLevel::Require { Ok(String::new()) } else { bad(words, fix) };
     }
-    Ok(words.join("; "))
+    Ok(format!("level {}: {words}", jail.level.word()))
+}
+
+/// Where the configuration requires a jail, one must hold.
+pub(super) fn required(scene: &Scene) -> Report {
+    let env = scene.env;
+    let level = in_force::load(env, &env.cwd).map(|found| found.policy.jail.level);
+    if !level.is_ok_and(|level| level == JailLevel::Require) {
+        return Ok(String::new());
+    }
+    let each = what_each(&ground(scene));
+    if each.iter().any(|(_, held)| held.is_ok()) {
+        return Ok(String::new());
+    }
+    let words: Vec<String> =
+        each.iter().filter_map(|(name, held)| Some(format!("{name}: {}", held.as_ref().err()?))).collect();
+    let what = format!("the configuration requires a jail, and none holds ({})", words.join("; "));
+    bad(what, "allow user namespaces on this system, or set `[jail] level = \"auto\"`")
+}
+
+fn ground(scene: &Scene) -> Ground {
+    let variables = scene.env.variables(|_| true);
+    let variable = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
+    let mut ground = Ground::of(scene.env, &scene.env.cwd, &variable);
+    if let Ok(found) = in_force::load(scene.env, &scene.env.cwd) {
+        ground.layer_mb = found.policy.jail.layer_mb;
+    }
+    ground
 }

@@ -99,7 +99,6 @@ pub(super) fn texts(scene: &Scene) -> Report {
             wrong.push((format!("missing or changed in `{shown}`: {}", several(&missing)), install_at(level)));
         }
         well.push(format!("{} agents and commands in `{shown}`", placing.texts.len()));
-        well.extend(placing.clashes);
     }
     report(wrong, well.join("; "))
 }
@@ -132,7 +131,7 @@ fn judge_client(path: &str, said: &Result<String, String>) -> Report {
 pub(super) fn client(scene: &Scene) -> Report {
     match scene.env.on_path("claude") {
         Some(path) => judge_client(&path.display().to_string(), &version(scene, &path, "")),
-        None => Ok("no `claude` on PATH, so its version was not looked at".to_owned()),
+        None => Ok(String::new()),
     }
 }
 

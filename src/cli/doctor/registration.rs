@@ -122,6 +122,20 @@ pub(super) fn settings(scene: &Scene) -> Report {
     report(wrong.collect(), "every settings file can be read")
 }
 
+/// No entry beside ours is one that the client does not accept: it would drop every hook of that file without a word.
+pub(super) fn entries(scene: &Scene) -> Report {
+    let beside = scene.places.iter().filter(|place| !place.survey.ours.is_empty());
+    let wrong = beside.flat_map(|place| {
+        let path = place.path.display();
+        place.survey.odd.iter().map(move |(at, wanted)| {
+            let what =
+                format!("`{at}` in `{path}` must be {wanted}: as it is, the client drops every hook of that file");
+            (what, format!("correct `{at}` in `{path}`, or remove it"))
+        })
+    });
+    report(wrong.collect(), "")
+}
+
 /// Every event of the table is registered, as we would register it today.
 pub(super) fn registered(scene: &Scene) -> Report {
     if scene.ours().next().is_none() {

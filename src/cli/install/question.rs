@@ -28,7 +28,7 @@ pub(super) fn change(given: &ArgMatches, io: &mut Io) -> anyhow::Result<Option<C
 
 /// A person is there, and no file says yet what they want.
 fn may_ask(given: &ArgMatches, io: &Io) -> bool {
-    let talks = io.terminal && io::stdin().is_terminal() && !io.json && !given.get_flag("dry-run");
+    let talks = io.terminal && io::stdin().is_terminal() && !io.json && !io.yes && !given.get_flag("dry-run");
     let is_open = || in_force::look(io.env, &io.env.cwd).is_ok_and(|now| now.origins.of("mode.level").is_empty());
     talks && is_open()
 }

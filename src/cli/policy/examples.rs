@@ -14,6 +14,7 @@ use crate::model::call::Effect;
 use crate::model::event::Event;
 use crate::observe;
 use crate::session::fold::Session;
+use crate::text::plain::count;
 use serde_json::{Value, json};
 
 struct Tried {
@@ -61,7 +62,7 @@ pub(super) fn try_all(io: &mut Io, now: &InForce) -> anyhow::Result<u8> {
         writeln!(io.out, "{} {}", Tone::Bad.paint("✗", io), clean(&one.words(now)))?;
     }
     let rules = now.policy.rules.len();
-    writeln!(io.out, "{rules} rules, {} examples, {failed} of them fail", tried.len())?;
+    writeln!(io.out, "{}, {}, {failed} of them fail", count(rules, "rule"), count(tried.len(), "example"))?;
     if !silent.is_empty() {
         writeln!(io.out, "without examples: {}", silent.join(", "))?;
     }

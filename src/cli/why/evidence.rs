@@ -13,10 +13,11 @@ use crate::model::agent::ours;
 use crate::model::call::{CallState, Effect, ToolCall};
 use crate::model::event::{Event, EventKind};
 use crate::observe;
-use crate::session::describe::describe_fact;
+use crate::session::describe::{describe_call, describe_fact};
 use crate::session::fact::{Checked, Fact, Step};
 use crate::session::fold::Session;
 use crate::system::env::Env;
+use crate::text::plain::count;
 use crate::text::template::one_line;
 use crate::text::time;
 use serde::Serialize;
@@ -101,7 +102,7 @@ impl<'a> Past<'a> {
         let drawn = self.last(|fact| matches!(fact, Fact::Call(step) if step.drawn == Some(true)));
         let drawn = drawn.map(|clue| Clue { what: format!("the lot fell on this change: {}", clue.what), ..clue });
         let writes = self.session.state.audit.writes_since;
-        let late = missing(&format!("{writes} changes, and no start of `custodiet`"));
+        let late = missing(&format!("{}, and no start of `custodiet`", count(writes, "change")));
         drawn.into_iter().chain([late]).collect()
     }
 
@@ -124,9 +125,9 @@ impl<'a> Past<'a> {
         let writes = self.session.state.task.as_ref().map_or(0, |task| task.writes);
         let (last, mut clues) = match asked {
             Some((seq, step)) => {
-                let input = step.input.as_ref().map_or("", |input| input.get());
-                let what = format!("the last of {writes} changes: {} {}", step.call.tool, one_line(input, 160));
-                (seq, vec![Clue { seq: Some(seq), what }])
+                let which = if writes > 1 { format!("the last of {writes} changes") } else { "the change".to_owned() };
+                let call = one_line(&describe_call(step, &self.session.memory.root), 200);
+                (seq, vec![Clue { seq: Some(seq), what: format!("{which}: {call}") }])
             }
             None => (0, Vec::new()),
         };

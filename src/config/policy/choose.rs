@@ -60,6 +60,33 @@ pub fn set_folder_mode(text: &str, folder: Folder, level: ModeLevel) -> Option<S
     }
 }
 
+/// The text without the row of this folder; nothing where it has none of its own, or in a form that we do not know.
+pub fn unset_folder_mode(text: &str, folder: Folder) -> Option<String> {
+    let document = DeTable::parse(text).ok()?;
+    let (_, rows) = entry(document.get_ref(), "project")?;
+    let DeValue::Array(items) = rows.get_ref() else { return None };
+    let own =
+        |item: &&Spanned<DeValue>| row(item).is_some_and(|(path, _)| [folder.path, &shorten(folder)].contains(&path));
+    let item = items.iter().rfind(own)?;
+    let DeValue::Table(table) = item.get_ref() else { return None };
+    if text[item.span()].starts_with('{') {
+        let (before, after) = (&text[..item.span().start], &text[item.span().end..]);
+        let rest = after.trim_start().strip_prefix(',').map(str::trim_start);
+        return Some(match rest {
+            Some(rest) => format!("{before}{rest}"),
+            None => format!("{}{after}", before.trim_end().trim_end_matches(',')),
+        });
+    }
+    let first = table.iter().map(|(key, _)| key.span().start).min()?;
+    let last = table.iter().map(|(_, value)| value.span().end).max()?;
+    let header = text[..first].rfind("[[")?;
+    let start = text[..header].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[last..].find('\n').map_or(text.len(), |at| last + at + 1);
+    // The empty line before it came with it.
+    let blank = ["\n\n", "\r\n\r\n"].into_iter().find(|blank| text[..start].ends_with(blank));
+    Some(splice(text, start - blank.map_or(0, |blank| blank.len() / 2)..end, ""))
+}
+
 /// A folder as people write it.
 pub fn shorten(folder: Folder) -> String {
     let home = folder.home.trim_end_matches('/');
@@ -180,6 +207,19 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_taken_out_and_the_rest_stays() {
+        for before in ["", "# mine\n", "[gates]\nqa = \"off\"\n", "project = [{ path = \"/x\", mode = \"loop\" }]\n"] {
+            let with = set_folder_mode(before, HERE, ModeLevel::Observe).unwrap();
+            assert_eq!(unset_folder_mode(&with, HERE).as_deref(), Some(before), "{with}");
+        }
+        let first = "project = [{ path = \"~/p\", mode = \"loop\" }, { path = \"/x\", mode = \"loop\" }]\n";
+        assert_eq!(unset_folder_mode(first, HERE).as_deref(), Some("project = [{ path = \"/x\", mode = \"loop\" }]\n"));
+        let between = "[[project]]\npath = \"~/p\"\nmode = \"loop\" # here\n\n[gates]\nqa = \"off\"\n";
+        assert_eq!(unset_folder_mode(between, HERE).as_deref(), Some("\n[gates]\nqa = \"off\"\n"));
+        assert_eq!(unset_folder_mode("[[project]]\npath = \"~\"\nmode = \"loop\"\n", HERE), None, "not its own");
+    }
+
+    #[test]
     fn a_folder_has_a_row_of_its_own() {
         let row = "[[project]]\npath = \"~/p\"\nmode = \"observe\"\n";
         let wide = "[[project]]\npath = \"~\"\nmode = \"strict\"\n";
@@ -200,6 +240,9 @@ mod tests {
             assert_eq!(now, after, "{before}");
             assert_eq!(level(&now), ModeLevel::Observe, "{now}");
             assert_eq!(set_folder_mode(&now, HERE, ModeLevel::Observe), Some(now.clone()), "twice is once");
+            let gone = unset_folder_mode(&now, HERE).unwrap();
+            assert!(unset_folder_mode(&gone, HERE).is_none() || before.matches("/p\"").count() == 1, "{gone}");
+            let _ = level(&gone);
         }
         assert_eq!(set_folder_mode("project = 1", HERE, ModeLevel::Loop), None);
         let odd = Folder { path: "/o \"d\\", home: "" };

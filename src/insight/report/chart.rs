@@ -21,7 +21,7 @@ pub(super) fn figure(out: &mut String, id: &str, title: &str, colours: &[(&str, 
     out.push_str("</figure>\n");
 }
 
-fn legend(out: &mut String, names: &[(&str, &str)]) {
+pub(super) fn legend(out: &mut String, names: &[(&str, &str)]) {
     if names.is_empty() {
         return;
     }
@@ -125,18 +125,28 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-pub(super) fn write_card(out: &mut String, card: &Card, room: usize) {
+pub(super) fn write_card(out: &mut String, card: &Card, room: usize, east: fn(i64) -> i32) {
     let insights = &card.insights;
     let began = out.len();
     let summary = insights.summary.as_deref().unwrap_or("no prompt yet");
     let cost = insights.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default();
+    let day = insights.started_at.as_deref().and_then(time::parse).map(|ms| time::local_day(ms, east(ms)));
+    let mark = match card.damage.as_deref() {
+        None => "",
+        Some("") => "<span class=\"i\" title=\"the ledger is intact\">✓</span>",
+        Some(_) => "<span class=\"i bad\" title=\"the ledger is damaged\">✗ damaged</span>",
+    };
+    let project = if card.root.is_empty() { &insights.project } else { &card.root };
     let _ = writeln!(
         out,
-        "<details class=\"session\"><summary><b class=\"dot {0}\">{0}</b><time>{1}</time><span class=\"p\">{2}</span><span class=\"s\">{3}</span><span class=\"c\">{cost}</span></summary>",
+        "<details class=\"session\" data-project=\"{4}\" data-cost=\"{5}\" data-refusals=\"{6}\"><summary><b class=\"dot {0}\">{0}</b><time>{1}</time><span class=\"p\" title=\"{4}\">{2}</span><span class=\"s\">{3}</span>{mark}<span class=\"c\">{cost}</span></summary>",
         escape(&insights.outcome),
-        escape(&insights.date),
+        escape(&day.unwrap_or_else(|| insights.date.clone())),
         escape(&one_line(&insights.project, 40)),
         escape(&one_line(summary, 110)),
+        escape(&one_line(project, 200)),
+        insights.cost_usd.unwrap_or_default(),
+        insights.gates.values().sum::<u64>(),
     );
     strip(out, card);
     facts(out, card);
@@ -147,15 +157,9 @@ pub(super) fn write_card(out: &mut String, card: &Card, room: usize) {
             break;
         }
         told += 1;
-        let stamp = time::timestamp(moment.at_ms);
-        let text = one_line(&moment.text, (room / 12).clamp(60, 160));
-        let _ = write!(
-            out,
-            "<li class=\"{}\"><time>{}</time>{}</li>",
-            moment.kind,
-            stamp.get(11..19).unwrap_or_default(),
-            escape(&text)
-        );
+        let clock = time::local_clock(moment.at_ms, east(moment.at_ms));
+        let text = one_line(&moment.text, (room / 12).clamp(80, 160));
+        let _ = write!(out, "<li class=\"{}\"><time>{clock}</time>{}</li>", moment.kind, escape(&text));
     }
     out.push_str("</ol>");
     let more = card.left_out + (card.moments.len() - told) as u64;
@@ -220,6 +224,10 @@ fn facts(out: &mut String, card: &Card) {
         let n = insights.files_changed.len();
         facts.push(("files", format!("{n}: {}", one_line(&insights.files_changed.join(", "), 120))));
     }
+    facts.extend(card.damage.as_ref().map(|damage| match damage.as_str() {
+        "" => ("ledger", "intact".to_owned()),
+        damage => ("ledger", format!("damaged: {}", one_line(damage, 120))),
+    }));
     facts.extend(insights.stop_reason.as_ref().map(|reason| ("last turn", one_line(reason, 60))));
     facts.extend(insights.end_reason.as_ref().map(|reason| ("ended", one_line(reason, 60))));
     out.push_str("<dl>");

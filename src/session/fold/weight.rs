@@ -12,6 +12,7 @@ use crate::session::growth::Growth;
 use crate::session::memory::OpenCall;
 use crate::session::state::Task;
 use crate::text::json::cut;
+use crate::text::plain::count;
 use crate::text::template::one_line;
 
 impl Session {
@@ -144,16 +145,19 @@ impl Session {
         let small = &self.policy().small;
         let (files, lines) = growth.count();
         if files > small.files || lines > small.lines {
-            let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
             let (files, lines) = (count(files, "file"), count(lines, "line"));
             return Some(format!("{files}, {lines}; small is {} and {}", small.files, small.lines));
         }
-        let held = growth.files.iter().find(|file| self.is_never_small(&file.path))?;
-        Some(format!("`{}` is under `small.never`", one_line(&held.path, 120).replace('`', "'")))
+        let named = growth.files.iter().find_map(|file| Some((&file.path, self.never_small(&file.path)?)));
+        let (path, pattern) = named.map(|(path, pattern)| (one_line(path, 120).replace('`', "'"), pattern))?;
+        Some(format!(
+            "it changes `{path}`, and a change of `{pattern}` is never small: `small.never` of the configuration says so"
+        ))
     }
 
-    /// A pattern with a folder is relative to the project, as the path is; names are compared without case.
-    fn is_never_small(&self, path: &str) -> bool {
+    /// The pattern of `small.never` that this path meets. A pattern with a folder is relative to the project, as the path is;
+    /// names are compared without case.
+    fn never_small(&self, path: &str) -> Option<&str> {
         let root = self.memory.root.trim_end_matches('/').to_lowercase();
         let path = path.to_lowercase();
         let (inside, whole) =
@@ -164,7 +168,7 @@ impl Session {
             let text = if pattern.starts_with(['/', '~']) { &whole } else { &inside };
             glob::covers(&pattern, text, "", &home)
         };
-        self.policy().small.never.iter().any(covers)
+        self.policy().small.never.iter().find(|pattern| covers(pattern)).map(String::as_str)
     }
 
     /// A person is asked to approve the plan that the main agent made in plan mode.

@@ -127,7 +127,7 @@ fn what_reaches_outside() {
     ] {
         assert_eq!(reached(line), None, "{line}");
     }
-    assert_eq!(reached("cd x && gh pr create --fill").as_deref(), Some("gh pr create"));
+    assert_eq!(reached("cd x && gh pr create --fill").as_deref(), Some("gh pr create --fill"));
 }
 
 #[test]

@@ -1,0 +1,173 @@
+//! Completions for shells: what may come next on a command line, with the sessions, gates, workflows, checkpoints and runs
+//! that there are; and the scripts that ask for it.
+//!
+//! Reads the table of commands and what lies on disk, writes nothing. Invariants: every command and option of the table is
+//! known here by itself; whatever is broken on disk, there is an answer, if an empty one.
+
+use super::{COMMANDS, Command, Io, operand, parser};
+use crate::checkpoint::store::Store;
+use crate::cli::control::GATES;
+use crate::config::in_force;
+use crate::config::texts::{self, Library};
+use crate::ledger::sessions;
+use crate::run::artifacts::RunArtifacts;
+use crate::run::driver::project_root;
+use crate::system::env::Env;
+use crate::text::template::one_line;
+use clap::{Arg, ArgMatches, value_parser};
+use clap_complete::Shell;
+use serde_json::json;
+
+pub const COMMAND: Command = Command {
+    name: "completions",
+    about: "Print completions for a shell",
+    examples: &[
+        ("aops-hook completions bash > ~/.local/share/bash-completion/completions/aops-hook", "For bash"),
+        ("aops-hook completions zsh > ~/.zfunc/_aops-hook", "For zsh, with `fpath+=~/.zfunc` before `compinit`"),
+        ("aops-hook completions fish > ~/.config/fish/completions/aops-hook.fish", "For fish"),
+    ],
+    arguments: |row| row.arg(operand("shell", "shell", "The shell").required(true).value_parser(value_parser!(Shell))),
+    run: print_script,
+};
+
+/// What the scripts call.
+pub const VERB: &str = "__complete";
+
+fn print_script(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
+    let Some(shell) = given.get_one::<Shell>("shell") else { return Ok(2) };
+    let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
+    let script = match shell {
+        Shell::Bash => BASH.replace("{commands}", &names.join(" ")),
+        Shell::Zsh => ZSH.replace("{commands}", &names.join(" ")),
+        Shell::Fish => FISH.replace("{commands}", &names.join(" ")),
+        _ => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut parser(), "aops-hook", &mut script);
+            String::from_utf8_lossy(&script).into_owned()
+        }
+    };
+    io.answer(&json!({"shell": shell.to_string(), "script": script}), script.trim_end())
+}
+
+// Each asks the program, and knows the commands where there is none. Files are the shell's own business.
+
+const BASH: &str = include_str!("complete/bash.sh");
+const ZSH: &str = include_str!("complete/zsh.sh");
+const FISH: &str = include_str!("complete/fish.fish");
+
+/// Prints what can stand in the place of the last of these words, a line each: the value, a tab, what it is.
+pub fn answer(words: &[String], env: &Env, out: &mut dyn std::io::Write) {
+    let (done, last) = words.split_last().map_or((&[][..], ""), |(last, done)| (done, last.as_str()));
+    let mut at = Place { command: parser(), operands: 0, path: Vec::new(), wants: None };
+    at.command.build();
+    for word in done {
+        at.step(word);
+    }
+    for (value, about) in at.values(last, env).into_iter().filter(|(value, _)| value.starts_with(last)) {
+        let _ = writeln!(out, "{value}\t{}", one_line(&about, 80));
+    }
+}
+
+/// Where the command line is, after some words.
+struct Place {
+    command: clap::Command,
+    operands: usize,
+    path: Vec<String>,
+    /// The option whose value comes next.
+    wants: Option<Arg>,
+}
+
+impl Place {
+    fn step(&mut self, word: &str) {
+        // Bash cuts `--name=value` in three.
+        if word == "=" {
+            return;
+        }
+        if self.wants.take().is_some() {
+            return;
+        }
+        if let Some(name) = word.strip_prefix("--") {
+            let is_it = |arg: &&Arg| arg.get_long() == Some(name);
+            self.wants = self.command.get_arguments().find(is_it).filter(|arg| takes_value(arg)).cloned();
+        } else if let Some(letter) = word.strip_prefix('-').filter(|rest| rest.chars().count() == 1) {
+            let is_it = |arg: &&Arg| arg.get_short() == letter.chars().next();
+            self.wants = self.command.get_arguments().find(is_it).filter(|arg| takes_value(arg)).cloned();
+        } else if let Some(verb) = self.command.find_subcommand(word).filter(|_| self.operands == 0).cloned() {
+            self.path.push(word.to_owned());
+            self.command = verb;
+        } else {
+            self.operands += 1;
+        }
+    }
+
+    fn values(&self, last: &str, env: &Env) -> Vec<(String, String)> {
+        if let Some(arg) = &self.wants {
+            return self.of(arg, env);
+        }
+        let help = |arg: &Arg| arg.get_help().map(ToString::to_string).unwrap_or_default();
+        if last.starts_with('-') {
+            let named = self.command.get_arguments().filter(|arg| !arg.is_hide_set());
+            return named.filter_map(|arg| Some((format!("--{}", arg.get_long()?), help(arg)))).collect();
+        }
+        let verbs = self.command.get_subcommands().filter(|verb| self.operands == 0 && !verb.is_hide_set());
+        let about = |verb: &clap::Command| verb.get_about().map(ToString::to_string).unwrap_or_default();
+        let mut found: Vec<_> = verbs.map(|verb| (verb.get_name().to_owned(), about(verb))).collect();
+        let operand = self.command.get_positionals().nth(self.operands);
+        found.extend(operand.map(|arg| self.of(arg, env)).unwrap_or_default());
+        found
+    }
+
+    /// What this option or operand may be.
+    fn of(&self, arg: &Arg, env: &Env) -> Vec<(String, String)> {
+        let listed: Vec<_> =
+            arg.get_possible_values().iter().map(|one| (one.get_name().to_owned(), String::new())).collect();
+        if !listed.is_empty() {
+            return listed;
+        }
+        match (self.path.first().map(String::as_str), arg.get_id().as_str()) {
+            (_, "session") => sessions_now(env),
+            (Some("waive"), "gate") => GATES.iter().map(|gate| ((*gate).to_owned(), String::new())).collect(),
+            (Some("workflow"), "id") | (_, "workflow") => workflows(env),
+            (Some("checkpoint"), "id" | "other") => checkpoints(env),
+            (Some("resume" | "resolve"), "name") => runs(env),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    arg.get_action().takes_values()
+}
+
+fn sessions_now(env: &Env) -> Vec<(String, String)> {
+    let all = sessions::all(env).into_iter().rev().take(200);
+    let told = |session: &sessions::SessionOnDisk| {
+        let prompt = sessions::state(session).and_then(|state| state.hydration.original_prompt).unwrap_or_default();
+        (session.session_id.clone(), prompt)
+    };
+    all.map(|session| told(&session)).collect()
+}
+
+fn workflows(env: &Env) -> Vec<(String, String)> {
+    let Ok(found) = in_force::look(env, &env.cwd) else { return Vec::new() };
+    let library = Library::of(env, &found.texts);
+    library.catalogue.all().map(|one| (one.workflow.id.clone(), one.workflow.title.clone())).collect()
+}
+
+fn checkpoints(env: &Env) -> Vec<(String, String)> {
+    let store = Store::look(&texts::project(env, &env.cwd)).ok().flatten();
+    let rows = store.and_then(|store| store.rows().ok()).unwrap_or_default();
+    let names = rows.iter().rev().filter_map(|row| Some((row.name.clone()?, row.id.clone())));
+    let latest = (!rows.is_empty()).then(|| ("latest".to_owned(), "the newest".to_owned()));
+    let ids = rows.iter().rev().map(|row| (row.id.clone(), format!("{} {}", row.trigger, row.created_at)));
+    latest.into_iter().chain(names).chain(ids).collect()
+}
+
+/// Packets that wait for a decision, and runs.
+fn runs(env: &Env) -> Vec<(String, String)> {
+    let runs = RunArtifacts::of(&project_root(env)).runs().unwrap_or_default();
+    let paused =
+        runs.iter().rev().filter_map(|run| Some((run.paused.as_ref()?.checkpoint_id.clone(), run.init.task.clone())));
+    let ids = runs.iter().rev().map(|run| (run.run_id.clone(), run.init.task.clone()));
+    paused.chain(ids).collect()
+}

@@ -1,0 +1,82 @@
+//! Looks at what is good to have and not needed: the commands on PATH, a client, agents under other names, other clients that
+//! read our registration; and at who called us last.
+//!
+//! Reads PATH, agent files and sessions. Invariant: what is found here keeps no hook from working.
+
+use super::registration::Scene;
+use super::{Report, bad, report};
+use crate::cli::install::receipt::Receipt;
+use crate::ledger::{clients, sessions};
+use crate::model::agent::FILE_PREFIX;
+use crate::observe::foreign_agents;
+use crate::text::time;
+use std::time::UNIX_EPOCH;
+
+/// The commands for people can be typed by their name.
+pub(super) fn on_path(scene: &Scene) -> Report {
+    let own = scene.env.program().unwrap_or_default();
+    let folder = own.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+    match scene.env.on_path("aops-hook") {
+        None => {
+            bad("`aops-hook` is not on PATH, so it has to be typed with its folder", format!("add `{folder}` to PATH"))
+        }
+        Some(found) if found.canonicalize().ok() != own.canonicalize().ok() => {
+            let what = format!("`aops-hook` on PATH is `{}`, and this is `{}`", found.display(), own.display());
+            bad(what, format!("put `{folder}` before the others in PATH, or remove the one you do not want"))
+        }
+        Some(found) => Ok(format!("`{}`", found.display())),
+    }
+}
+
+/// A client is there to be guarded.
+pub(super) fn has_client(scene: &Scene) -> Report {
+    match scene.env.on_path("claude") {
+        Some(_) => Ok(String::new()),
+        None => bad(
+            "no `claude` on PATH, so its version was not looked at",
+            "install Claude Code, or add its folder to PATH",
+        ),
+    }
+}
+
+/// Foreign agents that carry our names: ours are reached by another one here.
+pub(super) fn shadowed(scene: &Scene) -> Report {
+    let receipt = Receipt::read(scene.env).unwrap_or_default();
+    let taken = foreign_agents::clashes(scene.env, &scene.env.cwd, &|path| receipt.placed(path));
+    let told = taken.iter().map(|(name, path)| {
+        let what = format!("`{}` is another `{name}`: only `{FILE_PREFIX}{name}` counts here", path.display());
+        (what, format!("rename that agent if you want ours to be `{name}`"))
+    });
+    report(told.collect(), "")
+}
+
+/// Programs that read the client's settings too: they call us, and what they do passes.
+const OTHERS: [(&str, &str); 4] =
+    [("copilot", "Copilot CLI"), ("cursor", "Cursor"), ("cursor-agent", "Cursor"), ("code", "VS Code")];
+
+pub(super) fn others(scene: &Scene) -> Report {
+    let there = OTHERS.iter().filter(|(program, _)| scene.env.on_path(program).is_some());
+    let mut names: Vec<&str> = there.map(|(_, name)| *name).collect();
+    names.dedup();
+    if names.is_empty() || scene.ours().next().is_none() {
+        return Ok(String::new());
+    }
+    let what =
+        format!("{} may read this registration too: such events pass, unjudged and unrecorded", names.join(", "));
+    bad(what, "nothing is wrong; only Claude Code is guarded")
+}
+
+/// The proof that a client calls us: which, when, of which version.
+pub(super) fn last_call(scene: &Scene) -> Report {
+    let newest = sessions::all(scene.env).pop();
+    let Some(newest) = newest else {
+        return bad(
+            "no client has called yet",
+            "start `claude` in a project, send a prompt, then run `aops-hook doctor` again",
+        );
+    };
+    let since = newest.changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let ago = time::age(scene.env.now_ms - i64::try_from(since).unwrap_or(scene.env.now_ms));
+    let client = clients::agent_of(scene.env, &newest.session_id).unwrap_or_else(|| "a client".to_owned());
+    Ok(format!("{client} called {ago} ago, in session `{}`", newest.session_id))
+}

@@ -1,0 +1,215 @@
+//! Makes the lines of `log` out of entries: the steps of a call become one.
+//!
+//! Reads lines of a ledger, writes nothing. Invariant: each entry that is no step of a call is told once, each call once.
+
+use super::{Fact, Line, Tone};
+use crate::insight::tally::words;
+use crate::model::call::{CallKey, CallState};
+use crate::model::event::EventKind;
+use crate::session::describe::{describe_call, describe_fact};
+use crate::session::fact::{NO_EFFECT, Said, Seen, Step};
+use crate::session::phase_end::PhaseEnd;
+use crate::text::template::one_line;
+use crate::text::time;
+
+/// Longer prompts are told by their beginning.
+const LONGEST_PROMPT: usize = 2000;
+
+/// One line: what happened, and of a refusal every word.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) seq: u64,
+    pub(super) ts: String,
+    pub(super) word: String,
+    pub(super) text: String,
+    pub(super) reason: Option<String>,
+    pub(super) tone: Tone,
+    pub(super) tool: String,
+    pub(super) refused: bool,
+    /// With `--json`: the entry as it stands in the ledger.
+    pub(super) raw: Option<Vec<u8>>,
+}
+
+/// A call that has begun.
+struct Begun {
+    seq: u64,
+    ts: String,
+    first: Step,
+    ended: String,
+}
+
+#[derive(Default)]
+pub(super) struct Teller {
+    open: Vec<Begun>,
+}
+
+impl Teller {
+    /// The line that this entry completes, if it does. `raw`: each entry is a line of its own.
+    pub(super) fn take(&mut self, line: &[u8], root: &str, raw: bool) -> Option<Told> {
+        let Some(entry) = line.strip_suffix(b"\n").and_then(Line::read) else {
+            let text = "(not an entry: `aops-hook verify` says more)".to_owned();
+            return Some(Told { text, tone: Tone::Bad, raw: raw.then(|| line.to_vec()), ..Told::default() });
+        };
+        let (seq, ts) = (entry.seq, entry.ts.to_owned());
+        let base = Told { seq, ts, word: entry.kind.to_owned(), ..Told::default() };
+        let Some(fact) = Fact::read(entry.kind, entry.with) else {
+            return Some(Told { tone: Tone::Bad, raw: raw.then(|| line.to_vec()), ..base });
+        };
+        if raw {
+            let (tool, refused) = (tool(&fact), is_refusal(&fact));
+            return Some(Told { tool, refused, raw: Some(line.to_vec()), ..base });
+        }
+        let ended = PhaseEnd::read(entry.with).map(|end| format!("  [{} ends: {}]", end.phase.name(), end.outcome));
+        let ended = ended.unwrap_or_default();
+        match fact {
+            Fact::Call(step) => self.step(base, &step, ended, root),
+            Fact::Event(seen) => Some(tell_event(base, &seen, &ended)),
+            fact => {
+                let tone = tone(&fact);
+                let reason = match &fact {
+                    Fact::Violation(second) => second.said.as_ref().map(|said| said.reason.clone()),
+                    Fact::Verdict(report) => report.finding.as_ref().map(|finding| finding.problems.join("\n")),
+                    _ => None,
+                };
+                let refused = is_refusal(&fact);
+                Some(Told { text: describe_fact(&fact, LONGEST_PROMPT) + &ended, reason, tone, refused, ..base })
+            }
+        }
+    }
+
+    fn step(&mut self, base: Told, step: &Step, ended: String, root: &str) -> Option<Told> {
+        if step.from.is_none() {
+            self.open.retain(|known| known.first.call != step.call);
+            self.open.push(Begun { seq: base.seq, ts: base.ts.clone(), first: step.clone(), ended: ended.clone() });
+        } else if let Some(known) = self.find(&step.call) {
+            known.ended.push_str(&ended);
+        }
+        if !step.to.is_terminal() {
+            return None;
+        }
+        let at = self.open.iter().position(|known| known.first.call == step.call);
+        let (first, ended) = match at.map(|at| self.open.remove(at)) {
+            Some(known) => (known.first, known.ended),
+            None => (step.clone(), ended),
+        };
+        Some(tell_call(base, &first, step, &ended, root))
+    }
+
+    fn find(&mut self, key: &CallKey) -> Option<&mut Begun> {
+        self.open.iter_mut().find(|known| known.first.call == *key)
+    }
+
+    /// The calls whose end nobody reported.
+    pub(super) fn still_open(&mut self, root: &str) -> Vec<Told> {
+        let told = |known: Begun| {
+            let base = Told { seq: known.seq, ts: known.ts, tone: Tone::Quiet, ..Told::default() };
+            let asked = known.first.reason.is_some();
+            let word = if asked { "asked" } else { "no end" }.to_owned();
+            let (text, tool) = (describe(&known.first, root) + &known.ended, known.first.call.tool.clone());
+            Told { word, text, tool, reason: known.first.reason, ..base }
+        };
+        self.open.drain(..).map(told).collect()
+    }
+}
+
+/// What was called, and by whom.
+fn describe(first: &Step, root: &str) -> String {
+    let who = first.agent_type.as_deref().map(|name| format!("  (by {})", one_line(name, 64)));
+    describe_call(first, root) + &who.unwrap_or_default()
+}
+
+fn tell_call(base: Told, first: &Step, last: &Step, ended: &str, root: &str) -> Told {
+    let unseen = last.to == CallState::Failed && last.reason.as_deref() == Some(NO_EFFECT);
+    let (word, tone) = match last.to {
+        _ if unseen => ("no end", Tone::Quiet),
+        CallState::Denied => ("refused", Tone::Bad),
+        CallState::Failed => ("failed", Tone::Bad),
+        _ if first.rehearsed.is_some() => ("done", Tone::Warn),
+        _ => ("done", Tone::Plain),
+    };
+    let mut text = describe(first, root);
+    let long = last.duration_ms.and_then(|ms| i64::try_from(ms).ok()).filter(|ms| *ms >= 1000);
+    text.extend(long.map(|ms| format!("  {}", time::age(ms))));
+    let refused = last.to == CallState::Denied;
+    let gate = last.gate.as_deref().filter(|_| refused).map(|gate| format!("  [{gate}]"));
+    text.extend(gate);
+    text.push_str(ended);
+    let failed = last.reason.as_deref().filter(|_| last.to == CallState::Failed && !unseen);
+    text.extend(failed.map(|why| format!("  {}", one_line(why, 300))));
+    let reason = last.reason.clone().filter(|_| refused).or_else(|| first.rehearsed.as_ref().map(would));
+    Told {
+        word: word.to_owned(),
+        text,
+        reason,
+        tone,
+        tool: first.call.tool.clone(),
+        refused: refused || first.rehearsed.is_some(),
+        ..base
+    }
+}
+
+/// What the mode that is rehearsed would have done.
+fn would(said: &Said) -> String {
+    format!("`{}` would {} this: {}", said.gate, said.verb(), said.reason)
+}
+
+fn tell_event(base: Told, seen: &Seen, ended: &str) -> Told {
+    let agent = || one_line(seen.agent_type.as_deref().unwrap_or("an agent"), 64);
+    let about = |name: &str| words(seen, name).unwrap_or_default();
+    let (word, text) = match EventKind::of(&seen.event) {
+        EventKind::UserPromptSubmit => ("prompt", one_line(&about("prompt"), LONGEST_PROMPT)),
+        EventKind::SessionStart => ("start", about("source")),
+        EventKind::SessionEnd => ("end", about("reason")),
+        EventKind::SubagentStart => ("agent", format!("`{}` starts", agent())),
+        EventKind::SubagentStop => ("agent", format!("`{}` ends", agent())),
+        EventKind::Stop => ("stop", "the turn ends".to_owned()),
+        EventKind::StopFailure => ("failed", format!("the turn broke off: {}", one_line(&about("error"), 300))),
+        _ => ("event", seen.event.clone()),
+    };
+    let spoke = seen.said.as_ref().filter(|said| said.ruling != "pass");
+    let refused = spoke.is_some_and(|said| said.ruling == "deny");
+    let gate = spoke.map(|said| format!("  [{}]", said.gate)).unwrap_or_default();
+    let reason = spoke.map(|said| said.reason.clone()).or_else(|| seen.rehearsed.as_ref().map(would));
+    let text = if refused && word == "event" { text } else { text + &gate };
+    let (word, text) = match (refused, word) {
+        (false, word) => (word, text),
+        (true, "event") => ("refused", text + &gate),
+        (true, word) => ("refused", format!("{word}: {text}")),
+    };
+    let tone = tone(&Fact::Event(seen.clone()));
+    let refused = refused || seen.rehearsed.is_some();
+    Told { word: word.to_owned(), text: text + ended, reason, tone, refused, ..base }
+}
+
+fn tool(fact: &Fact) -> String {
+    if let Fact::Call(step) = fact { step.call.tool.clone() } else { String::new() }
+}
+
+fn is_refusal(fact: &Fact) -> bool {
+    let denied = |said: &Option<Said>| said.as_ref().is_some_and(|said| said.ruling == "deny");
+    match fact {
+        Fact::Call(step) => step.to == CallState::Denied || step.rehearsed.is_some(),
+        Fact::Event(seen) => denied(&seen.said) || seen.rehearsed.is_some(),
+        Fact::Violation(second) => denied(&second.said),
+        _ => false,
+    }
+}
+
+fn tone(fact: &Fact) -> Tone {
+    match fact {
+        Fact::Event(seen) => match seen.said.as_ref().map(|said| said.ruling.as_str()) {
+            Some("deny") => Tone::Bad,
+            Some("ask" | "defer") => Tone::Warn,
+            _ if seen.rehearsed.is_some() => Tone::Warn,
+            _ if EventKind::of(&seen.event) == EventKind::UserPromptSubmit => Tone::Strong,
+            _ => Tone::Plain,
+        },
+        Fact::Check(run) if run.failed() => Tone::Bad,
+        Fact::Block(_) | Fact::Violation(_) => Tone::Bad,
+        Fact::Unblock(_) | Fact::Check(_) => Tone::Good,
+        Fact::Verdict(_) => Tone::Strong,
+        Fact::Mode(_) | Fact::Recovery(_) | Fact::Waive(_) | Fact::Run(_) | Fact::Rollback(_) => Tone::Warn,
+        Fact::Insights(_) | Fact::Snapshot(_) => Tone::Quiet,
+        Fact::Open(_) | Fact::Checkpoint(_) | Fact::Call(_) => Tone::Plain,
+    }
+}
