@@ -91,11 +91,8 @@ fn show(_: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let value = json!({
         "key": key.to_string(), "origin": key.name, "signed": size, "leaves": leaves, "epoch": epoch, "old": old,
     });
-    let mut words = format!("{key}\nlog {}, {size} entries signed, {epoch} seals", key.name);
-    if !old.is_empty() {
-        words += &format!("\nbefore it: {}", old.join(", "));
-    }
-    io.answer(&value, words)
+    let before = if old.is_empty() { String::new() } else { format!("\nbefore it: {}", old.join(", ")) };
+    io.answer(&value, format!("{key}\nlog {}, {size} entries signed, {epoch} seals{before}", key.name))
 }
 
 fn rotate(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {

@@ -189,15 +189,12 @@ impl<'a> Writer<'a> {
                 Some(at) => new.iter().zip(&there[at..]).take_while(|((sum, ..), leaf)| sum == *leaf).count(),
                 None => new.len(),
             };
-            let leaf = match found {
-                Some(at) => {
-                    from = at + count;
-                    known + at as u64
-                }
-                None => {
-                    self.fresh.extend(new.iter().map(|(sum, ..)| *sum));
-                    self.size + self.fresh.len() as u64 - count as u64
-                }
+            let leaf = if let Some(at) = found {
+                from = at + count;
+                known + at as u64
+            } else {
+                self.fresh.extend(new.iter().map(|(sum, ..)| *sum));
+                self.size + self.fresh.len() as u64 - count as u64
             };
             let (taken, rest) = new.split_at(count);
             if let Some((sum, seq, bytes, last)) = taken.last() {
@@ -219,7 +216,7 @@ impl<'a> Writer<'a> {
     /// An entry of the log's own.
     pub fn say(&mut self, kind: &str, with: &Value) -> Result<(), Failure> {
         let text = self.store.text(EVENTS)?.unwrap_or_default();
-        let last = text.lines().filter_map(|line| Line::read(line.as_bytes())).last();
+        let last = text.lines().rev().find_map(|line| Line::read(line.as_bytes()));
         let (prev, seq) = last.map_or((NO_DIGEST, 0), |line| (line.digest, line.seq));
         let (ts, with, origin) = (timestamp(self.env.now_ms), canonical(with), self.keys.origin());
         let mark = Some(Mark { state: NO_DIGEST, memory: NO_DIGEST });
@@ -258,7 +255,9 @@ impl<'a> Writer<'a> {
             self.seal(&checkpoint)?;
         }
         self.store.keep_checkpoint(&note)?;
-        self.done.iter().for_each(|note| drop(fs::remove_file(note)));
+        for note in &self.done {
+            let _ = fs::remove_file(note);
+        }
         self.store.grow_tiles(old, size)?;
         Ok(Added::Signed(size))
     }

@@ -94,7 +94,7 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
     let last = state.map(|state| state.frontier.size());
     let head = look.checkpoint(&store, &known, last, &mut claims)?;
     look.witnessed(&store, &known, trust, &mut claims)?;
-    let seen = look.kept_elsewhere(&trust.seen, &known, &mut claims);
+    let seen = kept_elsewhere(&trust.seen, &known, &mut claims);
     let seals = look.seals(&store, head.as_ref(), trust.seal.as_ref(), &mut claims)?;
     let size = store.size()?;
     let leaves = store.leaves(0, size)?;
@@ -118,6 +118,16 @@ pub fn examine(env: &Env, trust: &Trust) -> Result<Option<Examined>, Failure> {
         examined.read_events(&store)?;
     }
     Ok(Some(examined))
+}
+
+/// Each that our key signed must be of this log.
+fn kept_elsewhere(seen: &[Note], known: &[PublicKey], claims: &mut Claims) -> u64 {
+    let ours = |note: &&Note| note.signers(known).is_ok_and(|signers| !signers.is_empty());
+    let heads: Vec<_> = seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
+    for head in &heads {
+        claims.entry(head.size).or_default().push(("a checkpoint in git".to_owned(), head.root));
+    }
+    heads.len() as u64
 }
 
 #[derive(Default)]
@@ -188,7 +198,7 @@ impl Look {
         match note.signers(&trust.witnesses) {
             Err(why) => self.faults.push(format!("the witnessed checkpoint: {why}")),
             Ok(_) if ours != Ok(true) => {
-                self.unwitnessed = Some("the witnessed checkpoint is not signed by our key".to_owned())
+                self.unwitnessed = Some("the witnessed checkpoint is not signed by our key".to_owned());
             }
             Ok(signers) if (signers.len() as u64) < trust.quorum.max(1) => {
                 let (has, wants) = (signers.len(), trust.quorum.max(1));
@@ -201,16 +211,6 @@ impl Look {
             }
         }
         Ok(())
-    }
-
-    /// Each that our key signed must be of this log.
-    fn kept_elsewhere(&mut self, seen: &[Note], known: &[PublicKey], claims: &mut Claims) -> u64 {
-        let ours = |note: &&Note| note.signers(known).is_ok_and(|signers| !signers.is_empty());
-        let heads: Vec<_> = seen.iter().filter(ours).filter_map(|note| Checkpoint::parse(&note.text).ok()).collect();
-        for head in &heads {
-            claims.entry(head.size).or_default().push(("a checkpoint in git".to_owned(), head.root));
-        }
-        heads.len() as u64
     }
 
     /// How many seals there are. Each is of a root; with the exported key each is also known to be ours.
@@ -266,7 +266,9 @@ impl Look {
                 self.faults.push(format!("the log has {} leaves, but {who} covers {size}", leaves.len()));
                 return self.distrust(right as u64);
             };
-            more.iter().for_each(|leaf| tree.push(leaf_hash(&leaf.0)));
+            for leaf in more {
+                tree.push(leaf_hash(&leaf.0));
+            }
             if let Some((who, _)) = said.iter().find(|(_, root)| *root != tree.root()) {
                 self.faults.push(format!("leaves below {size} are not those of {who}"));
                 return self.distrust(right as u64);

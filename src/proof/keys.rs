@@ -90,7 +90,7 @@ impl Keys {
         make_all(&path)?;
         let storage = |e| Failure::storage(path.display(), e);
         if !old.is_empty() {
-            let lines: String = old.iter().map(|key| format!("{key}\n")).collect();
+            let lines = lines(&old);
             replace_private(&path.join(OLD), lines.as_bytes()).map_err(storage)?;
         }
         replace_private(&path.join(NOTE), format!("{}\n", note.stored()).as_bytes()).map_err(storage)?;
@@ -143,7 +143,7 @@ impl Keys {
     /// Moves the keys into the folder of the log that they signed; its secrets are gone.
     pub fn give_up(self, log: &Path) -> Result<(), Failure> {
         let storage = |e| Failure::storage(self.path.display(), e);
-        let lines: String = self.known().iter().map(|key| format!("{key}\n")).collect();
+        let lines = lines(&self.known());
         replace_private(&log.join(OLD), lines.as_bytes()).map_err(storage)?;
         for name in [NOTE, SEAL, SPARE, OLD] {
             match std::fs::remove_file(self.path.join(name)) {
@@ -153,6 +153,12 @@ impl Keys {
         }
         Ok(())
     }
+}
+
+/// One key a line.
+fn lines(keys: &[PublicKey]) -> String {
+    let lines: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    lines.join("\n") + "\n"
 }
 
 fn read(dir: &OwnedFd, name: &str) -> Result<Option<String>, Failure> {

@@ -59,7 +59,7 @@ pub fn begin_anew(env: &Env) -> Result<(PublicKey, PathBuf), Failure> {
     let lock = append::lock(env)?;
     let keys = Keys::open(env)?;
     let here = store::path(env);
-    let aside = (1_u32..).map(|n| here.with_extension(format!("old-{n}"))).find(|path| !path.exists());
+    let aside = (1..10_000).map(|n| here.with_extension(format!("old-{n}"))).find(|path| !path.exists());
     let aside = aside.unwrap_or_default();
     fs::rename(&here, &aside).map_err(|e| Failure::storage(here.display(), e))?;
     if let Some(keys) = keys {

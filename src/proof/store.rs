@@ -70,12 +70,11 @@ impl Store {
     /// For a writer; `None` where another process has it for longer than this.
     pub fn lock(env: &Env, patience: Duration) -> Result<Option<Self>, Failure> {
         let path = path(env);
-        let dir = match folder::enter(CWD, &path, false)? {
-            Some(dir) => dir,
-            None => {
-                make_all(&path)?;
-                folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?
-            }
+        let dir = if let Some(dir) = folder::enter(CWD, &path, false)? {
+            dir
+        } else {
+            make_all(&path)?;
+            folder::enter(CWD, &path, false)?.ok_or_else(|| Failure::storage(path.display(), "is gone"))?
         };
         let (file, _) = folder::open_or_make(&dir, LOCK, OFlags::RDWR)?;
         Ok(lock::take(file, LOCK, patience).ok().map(|lock| Self { path, dir, _lock: Some(lock) }))

@@ -66,7 +66,9 @@ fn hmac(key: &Hash, message: &[&[u8]]) -> Hash {
         hash
     };
     let (mut inner, mut outer) = (begin(0x36), begin(0x5c));
-    message.iter().for_each(|piece| inner.update(piece));
+    for piece in message {
+        inner.update(piece);
+    }
     outer.update(inner.finalize());
     padded.zeroize();
     outer.finalize().into()

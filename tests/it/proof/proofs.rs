@@ -96,8 +96,8 @@ fn every_entry_can_be_proven_offline() {
     assert_eq!(second(&["--proof", text(&file), "--key", &other])["ok"], false);
     for (n, line) in good.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
         let changed = line.replace('A', "B").replace("index 1", "index 2").replace('e', "d");
-        let bad: String =
-            good.lines().enumerate().map(|(at, own)| format!("{}\n", if at == n { &changed } else { own })).collect();
+        let lines = good.lines().enumerate().map(|(at, own)| if at == n { changed.as_str() } else { own });
+        let bad = lines.collect::<Vec<_>>().join("\n") + "\n";
         fs::write(&file, bad).unwrap();
         let said = second(&["--proof", text(&file), "--key", &key]);
         assert!(said["ok"] == false || changed == line, "line {n}: {said}");
