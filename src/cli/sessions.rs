@@ -1,6 +1,7 @@
 //! `sessions`: every session on this machine; `sessions gc` removes old ones.
 //!
-//! Reads session folders; only `gc` writes. Invariant: a session that cannot be read is listed all the same.
+//! Reads session folders; only `gc` writes. Invariant: a session that cannot be read, or of which only the exported head is left,
+//! is listed all the same.
 
 mod remove;
 
@@ -10,6 +11,7 @@ use super::{Command, Io, allowed, flag, option, text, who_may, yes};
 use crate::config::policy::{Folder, choose::shorten};
 use crate::config::texts;
 use crate::ledger::clients;
+use crate::ledger::heads::Head;
 use crate::ledger::session_folder::dashed;
 use crate::ledger::sessions::{self, SessionOnDisk};
 use crate::model::phase::Phase;
@@ -74,13 +76,15 @@ fn list_sessions(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
             && here.as_ref().is_none_or(|here| row.is_in(here))
     };
     let (boot, rows) = (boot_id(), all.into_iter().rev().map(row).filter(wanted).collect::<Vec<Row>>());
+    let lost = lost_sessions(given, io, since, here.as_deref());
     if io.json {
-        return io.print(rows.iter().map(|row| session_to_json(row, &boot)).collect::<Value>());
+        let there = rows.iter().map(|row| session_to_json(row, &boot));
+        return io.print(there.chain(lost.iter().map(lost_to_json)).collect::<Value>());
     }
-    if rows.is_empty() {
+    if rows.is_empty() && lost.is_empty() {
         return if io.terminal { io.print("no session like that yet") } else { Ok(0) };
     }
-    let rows = rows.iter().map(|row| session_row(io, row, &boot)).collect();
+    let rows = rows.iter().map(|row| session_row(io, row, &boot)).chain(lost.iter().map(lost_row)).collect();
     io.table(["session", "began", "state", "mode", "phase", "would refuse", "project", "prompt"], rows)
 }
 
@@ -121,8 +125,30 @@ fn session_to_json(row: &Row, boot: &str) -> Value {
         "date": state.map(|state| &state.date), "phase": state.map(|state| state.phase),
         "blocked": state.is_some_and(|state| state.state.custodiet_blocked),
         "outcome": state.map(outcome), "ended_at": state.map(|state| &state.ended_at),
-        "mode": session.map(|session| session.policy().mode.level()), "rehearsed": state.map(rehearsed),
+        "lost": false, "mode": session.map(|session| session.policy().mode.level()), "rehearsed": state.map(rehearsed),
     })
+}
+
+/// Sessions of which only the exported head is left, as far as they are asked for.
+fn lost_sessions(given: &ArgMatches, io: &Io, since: Option<i64>, here: Option<&Path>) -> Vec<Head> {
+    let mut lost = sessions::lost(io.env);
+    lost.retain(|head| {
+        (!given.get_flag("blocked") || head.blocked)
+            && since.is_none_or(|since| time::parse(&head.ts).is_some_and(|then| then >= since))
+            && here.is_none_or(|here| head.project.starts_with(&dashed(&here.to_string_lossy())))
+    });
+    lost
+}
+
+fn lost_to_json(head: &Head) -> Value {
+    json!({"session_id": head.session_id, "folder": null, "date": head.ts.get(..10), "blocked": head.blocked, "lost": true})
+}
+
+fn lost_row(head: &Head) -> [Cell; 8] {
+    let gone = if head.blocked { "lost, blocked: `aops-hook verify ID`" } else { "lost: `aops-hook verify ID`" };
+    let empty = || Cell::from("");
+    let (id, project) = (head.session_id.as_str().into(), head.project.as_str().into());
+    [id, empty(), Cell::new(gone, Tone::Bad), empty(), empty(), empty(), project, empty()]
 }
 
 fn insights(state: &State) -> Option<Value> {

@@ -12,7 +12,7 @@ use crate::config::in_force;
 use crate::ledger::heads::Head;
 use crate::ledger::lock::Lock;
 use crate::ledger::open::Ledger;
-use crate::ledger::session_folder::{self, guard};
+use crate::ledger::session_folder::{self, dashed, guard};
 use crate::ledger::sessions::{self, Checked, SessionOnDisk};
 use crate::model::error::{Code, Failure};
 use crate::proof::append;
@@ -111,7 +111,10 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     if quarantine {
         allowed("verify --quarantine", who_may("verify --quarantine"), io)?;
     }
-    let exported = text(given, "session").and_then(|name| sessions::exported(io.env, name));
+    let named = text(given, "session");
+    let gone = if named.is_none() { sessions::lost(io.env) } else { Vec::new() };
+    let here: Vec<&Head> = gone.iter().filter(|head| is_here(io, head)).collect();
+    let exported = named.and_then(|name| sessions::exported(io.env, name)).or_else(|| here.last().copied().cloned());
     let found = match (session(given, io), exported) {
         (Ok(found), _) => found,
         (Err(_), Some(head)) if head.seq > 0 => lost(io, &head),
@@ -129,12 +132,17 @@ fn run(given: &ArgMatches, io: &mut Io) -> anyhow::Result<u8> {
     let log = check::examine(io.env, &trusted(given, io)?.0)?;
     let tier = prove(io, log.as_ref(), &found, &mut checked)?;
     let faults = log.map(|log| log.faults).unwrap_or_default();
-    report(io, &found, &checked, Some((&tier, &faults)))?;
+    report(io, &found, &checked, &gone, Some((&tier, &faults)))?;
     if checked.failure.is_some() && !io.json {
         let id = &found.session_id;
         io.print(format!("hint: `aops-hook verify {id} --quarantine` sets it aside and begins a new one"))?;
     }
-    Ok(if checked.failure.is_some() || !faults.is_empty() { 4 } else { 0 })
+    Ok(if checked.failure.is_some() || !faults.is_empty() || !here.is_empty() { 4 } else { 0 })
+}
+
+/// A session of the project around the working directory.
+fn is_here(io: &Io, head: &Head) -> bool {
+    io.env.cwd.ancestors().any(|folder| dashed(&folder.to_string_lossy()) == head.project)
 }
 
 /// Under two locks: of the project, so that no hook makes a new folder, and of the session, so that none appends.
@@ -145,7 +153,7 @@ fn set_aside_damaged(io: &mut Io, found: &SessionOnDisk) -> anyhow::Result<u8> {
     let mut checked = check(io, found, true);
     let log = check::examine(io.env, &Trust::default())?;
     prove(io, log.as_ref(), found, &mut checked)?;
-    report(io, found, &checked, None)?;
+    report(io, found, &checked, &[], None)?;
     let said = if checked.failure.is_some() {
         let aside = set_aside(io, found, &checked)?;
         explain(io, log.as_ref(), found, &aside)?;
@@ -174,7 +182,11 @@ fn lost(io: &Io, head: &Head) -> SessionOnDisk {
 }
 
 fn check(io: &Io, found: &SessionOnDisk, locked: bool) -> Checked {
-    sessions::check_locked(io.env, found, locked).unwrap_or_else(|failure| {
+    let whole = sessions::check_locked(io.env, found, locked).map(|checked| match &checked.failure {
+        Some(_) => checked,
+        None => Checked { failure: sessions::check_heads(io.env, found, &checked.session).err(), ..checked },
+    });
+    whole.unwrap_or_else(|failure| {
         let head = sessions::exported(io.env, &found.session_id).filter(|head| head.seq > 0);
         let what = |head: Head| format!("the ledger is gone, but entry {} was exported", head.seq);
         let failure = head.map_or(failure, |head| Failure::new(Code::RecoveryFailed, what(head)));
@@ -187,15 +199,18 @@ fn report(
     io: &mut Io,
     found: &SessionOnDisk,
     checked: &Checked,
+    gone: &[Head],
     proven: Option<(&Tier, &[String])>,
 ) -> anyhow::Result<u8> {
     let code = checked.failure.as_ref().map(|failure| failure.code.name());
     let entries = checked.session.seq;
     if io.json {
         let faults = proven.map(|(_, faults)| faults).unwrap_or_default();
+        let ok = code.is_none() && faults.is_empty() && !gone.iter().any(|head| is_here(io, head));
         let mut value = json!({
-            "ok": code.is_none() && faults.is_empty(), "entries": entries, "code": code, "seq": checked.seq,
+            "ok": ok, "entries": entries, "code": code, "seq": checked.seq,
             "torn_bytes": checked.torn_bytes, "session_id": found.session_id,
+            "lost": gone.iter().map(|head| &head.session_id).collect::<Vec<_>>(),
         });
         if let (Some((tier, _)), Some(fields)) = (proven, value.as_object_mut()) {
             fields.insert("log_faults".to_owned(), json!(faults));
@@ -216,6 +231,10 @@ fn report(
     }
     if let Some((tier, faults)) = proven {
         print_tier(io, tier, faults)?;
+    }
+    for head in gone.iter().filter(|head| head.session_id != found.session_id) {
+        let (lost, id) = (Tone::Bad.paint("lost:", io), &head.session_id);
+        writeln!(io.out, "{lost} session {id}, known only by its exported head: `aops-hook verify {id}`")?;
     }
     match checked.torn_bytes {
         0 => Ok(0),

@@ -6,6 +6,7 @@ use crate::model::error::Failure;
 use crate::system::env::Env;
 use crate::system::files::make_all;
 use aops_ledger::heads::Heads;
+use std::collections::BTreeMap;
 
 fn heads(env: &Env) -> Heads {
     Heads::at(&env.config.join("aops"), env.dry_run)
@@ -29,6 +30,11 @@ pub fn proving(env: &Env, trace: &str, boot: &str) -> Result<(Option<Head>, u64)
 /// Every head of a session that is left, oldest first.
 pub fn all(env: &Env, trace: &str) -> Result<Vec<Head>, Failure> {
     Ok(heads(env).all(trace)?)
+}
+
+/// The newest head of every session, by its id.
+pub fn every(env: &Env) -> Result<BTreeMap<String, Head>, Failure> {
+    Ok(heads(env).every()?)
 }
 
 pub fn blocked(env: &Env) -> Result<Vec<Head>, Failure> {

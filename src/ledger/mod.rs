@@ -8,6 +8,7 @@ pub mod chain;
 pub mod session_folder;
 pub mod heads;
 pub mod recover;
+pub mod exporting;
 pub mod index;
 pub mod sessions;
 pub mod clients;

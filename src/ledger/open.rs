@@ -9,9 +9,10 @@ use super::lock::Lock;
 use super::recover::{self, LEDGER_FILE, Loaded, STATE_FILE, SessionFiles, StateFile};
 use crate::ledger::chain::Walk;
 use crate::ledger::entry::{Frame, Line, Mark};
+use crate::ledger::exporting::exports;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::session_folder::{self, SessionFolder, SessionKey};
-use crate::model::call::{CallKey, CallState};
+use crate::model::call::CallKey;
 use crate::model::error::{Code, Failure};
 use crate::session::fact::{Blocked, Fact, Snapshot, Step};
 use crate::session::fold::Session;
@@ -403,22 +404,6 @@ impl Ledger {
             session_id: self.trace.clone(),
             ts: timestamp(env.now_ms),
         }
-    }
-}
-
-/// The head is exported with everything that would be worth taking back: a refusal, a block and its end, a verdict, a
-/// waiver, a violation; and at the end of a turn.
-fn exports(fact: &Fact) -> bool {
-    match fact {
-        Fact::Block(_)
-        | Fact::Unblock(_)
-        | Fact::Verdict(_)
-        | Fact::Waive(_)
-        | Fact::Violation(_)
-        | Fact::Insights(_) => true,
-        Fact::Call(step) => step.to == CallState::Denied,
-        Fact::Event(seen) => seen.ends_turn() || seen.said.as_ref().is_some_and(|said| said.ruling == "deny"),
-        _ => false,
     }
 }
 

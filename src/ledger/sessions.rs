@@ -5,6 +5,7 @@
 
 use crate::ledger::chain::{Ready, Walk, end_of_last_batch, prepare};
 use crate::ledger::entry::Line;
+use crate::ledger::exporting;
 use crate::ledger::heads::{self, Head};
 use crate::ledger::lock::Lock;
 use crate::ledger::recover::{self, LEDGER_FILE, SessionFiles, StateFile};
@@ -15,10 +16,10 @@ use crate::session::state::State;
 use crate::system::env::{Env, boot_id};
 use crate::system::folder;
 use crate::text::json;
-use crate::text::sha256::trace_id;
+use crate::text::sha256::{sha256, trace_id};
 use crate::text::time;
 use rustix::fs::OFlags;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -240,6 +241,37 @@ pub fn check_locked(env: &Env, found: &SessionOnDisk, locked: bool) -> Result<Ch
     };
     let seq = failure.as_ref().map(|_| bad.unwrap_or(walk.folded.seq + 1));
     Ok(Checked { session: walk.folded, torn_bytes, failure, seq })
+}
+
+/// The exported heads of a ledger that is intact must be there too.
+pub fn check_heads(env: &Env, found: &SessionOnDisk, session: &Session) -> Result<(), Failure> {
+    let newest = heads::all(env, &found.session_id)?.last().map_or(0, |head| head.seq);
+    if newest >= session.memory.synced {
+        return Ok(());
+    }
+    let place = session_folder::existing(&found.path)?;
+    match folder::open(&place.dir, LEDGER_FILE, OFlags::RDONLY)? {
+        Some((file, long)) => exporting::check_heads(&file, long, newest),
+        None => Ok(()),
+    }
+}
+
+/// Sessions of which only the exported head is left, oldest first. One that a person removed is none of them.
+pub fn lost(env: &Env) -> Vec<Head> {
+    let names: BTreeSet<String> = all(env).iter().filter_map(|found| hash_in(&found.path)).collect();
+    let is_there = |head: &Head| {
+        let digest = sha256(&[head.session_id.as_bytes()]);
+        [8, 16].iter().any(|width| names.contains(&digest[..*width]))
+    };
+    let every = heads::every(env).unwrap_or_default().into_values();
+    let mut gone: Vec<Head> = every.filter(|head| head.seq > 0 && !is_there(head)).collect();
+    gone.sort_by(|one, other| one.ts.cmp(&other.ts));
+    gone
+}
+
+/// What stands for the id in a folder's name.
+fn hash_in(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_str()?.split_once('-')?.1.to_owned())
 }
 
 /// Walks every entry up to `long`, a megabyte at a time. Returns the number of torn bytes after the last mark. `bad` is the

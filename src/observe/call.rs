@@ -195,7 +195,7 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
     let (effect, why, touches_tree) = (class.effect, class.why, class.touches_tree);
     let outside = outside::of(env, session, event, line.as_ref(), effect);
     let (unknown, unjailed, alone) = jailed::look(session, call, line.as_ref(), &around, effect);
-    let dangers = danger::of(tool, input, line.as_ref(), &ground);
+    let dangers = danger::of(tool, input, line.as_ref(), &ground, Some(statements));
     let grows = growth::of_edit(env, session, event);
     let executable = executable::written(env, &protected, call, &reach);
     let shut = session.is_shut() || session.memory.run.is_some();
@@ -226,6 +226,13 @@ fn call(env: &Env, session: &Session, event: &Event) -> Option<CallContext> {
         saves,
         commits,
     })
+}
+
+/// What a short file holds.
+fn statements(path: &str) -> Option<String> {
+    const LONGEST: u64 = 1 << 20;
+    std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= LONGEST)?;
+    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The file that an edit tool is about to save.

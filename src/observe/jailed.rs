@@ -103,7 +103,8 @@ pub fn look(
     let unjailed = programs.iter().find(|word| leaves(word)).cloned();
     let setting = line_setting(around);
     let reads = |part: &str| class(&cut(part, &setting.ground), &setting).effect == Effect::Read;
-    let leads = |part: &str| part.split_whitespace().find(assigns).is_some_and(|word| leaves(&word.to_owned()));
+    // A variable before it may bring anything into what is not held: `LD_PRELOAD=… podman`.
+    let leads = |part: &str| part.split_whitespace().next().is_some_and(|word| leaves(&word.to_owned()));
     let apart = |part: &str| leads(part) || reads(part);
     let alone = unjailed.is_some() && is_followed(&line.text) && commands(&line.text).all(apart);
     (unknown, unjailed, alone)
@@ -119,7 +120,9 @@ fn assigns(word: &&str) -> bool {
 }
 
 fn first_words(text: &str) -> Vec<String> {
-    let firsts = commands(text).filter_map(|part| part.split_whitespace().find(assigns));
+    const BEFORE: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "!", "time"];
+    let command = |word: &&str| assigns(word) && !BEFORE.contains(word);
+    let firsts = commands(text).filter_map(|part| part.split_whitespace().find(command));
     firsts.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect()
 }
 

@@ -14,9 +14,16 @@ use serde_json::Value;
 /// Strings of one call that are looked at.
 const STRINGS: usize = 2_000;
 
-pub fn of(tool: &str, input: &str, line: Option<&Line>, ground: &Ground) -> Vec<Danger> {
+/// `read`: what a file holds that a command is fed with.
+pub fn of(
+    tool: &str,
+    input: &str,
+    line: Option<&Line>,
+    ground: &Ground,
+    read: Option<fn(&str) -> Option<String>>,
+) -> Vec<Danger> {
     let project = ground.variables.iter().find(|(name, _)| name == "CLAUDE_PROJECT_DIR").map(|(_, path)| path.as_str());
-    let place = Place { cwd: ground.cwd, home: ground.home, project };
+    let place = Place { cwd: ground.cwd, home: ground.home, project, read };
     if let Some(line) = line {
         return dangers(line, &place);
     }

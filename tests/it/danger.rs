@@ -185,6 +185,19 @@ fn secret_files_count_for_every_tool() {
     }
 }
 
+/// A file of statements is looked into where the line runs.
+#[test]
+fn statements_that_a_file_holds_are_found() {
+    let sandbox = guarding("");
+    sandbox.put("db/drop.sql", "BEGIN;\nDROP TABLE users;\nCOMMIT;\n");
+    sandbox.put("db/seed.sql", "INSERT INTO users VALUES (1);\n");
+    let session = begun(&sandbox);
+    session.ask_bash("psql -f db/drop.sql").refused(&["sql-destroy"]);
+    session.ask_bash("cd db && mysql app < drop.sql").refused(&["sql-destroy"]);
+    session.ask_bash("psql -f db/seed.sql").silent();
+    session.ask_bash("psql -f db/none.sql").silent();
+}
+
 #[test]
 fn every_mode_but_observe_holds_them() {
     for mode in ["guard", "loop", "strict"] {

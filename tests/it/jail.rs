@@ -161,6 +161,9 @@ fn a_program_that_cannot_be_jailed_runs_by_itself_or_not_at_all() {
     let session = world.prompted();
     session.inner.hydrate("minor-edit", "new");
     session.inner.ask_bash("sudo true && make").refused(&["`sudo` cannot run inside the jail", "a line of its own"]);
+    for line in ["if sudo true; then make; fi", "while ! sudo true; do ls; done", "LD_PRELOAD=./x.so podman ps"] {
+        session.inner.ask_bash(line).refused(&["cannot run inside the jail", "a line of its own"]);
+    }
     session.inner.ask_bash("make; env").refused(&["`env` cannot run inside the jail"]);
     let ran = session.ran("env");
     assert_eq!((ran.code, ran.profile().as_str()), (Some(0), "none"), "{ran:?}");

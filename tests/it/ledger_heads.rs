@@ -1,7 +1,7 @@
 //! Exported heads: what they prove, and what they cost when there are many.
 
 use crate::faults::{LEDGER, STATE, passed};
-use crate::support::{BINARY, Sandbox};
+use crate::support::{Answer, BINARY, Sandbox, Session};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -100,4 +100,65 @@ fn a_cut_ledger_is_noticed_among_many() {
     }
     let kept = fs::read_to_string(sandbox.config().join("aops/heads.jsonl")).unwrap();
     assert!(kept.lines().count() > 3000, "no head was lost");
+}
+
+/// Two turns of a session: what each of them came to is exported.
+fn two_turns(sandbox: &Sandbox) -> Session<'_> {
+    let session = sandbox.session();
+    passed(&session.start("startup"));
+    for prompt in ["go", "go on"] {
+        passed(&session.prompt(prompt));
+        passed(&session.stop("done"));
+    }
+    assert_eq!(sandbox.person(&["verify", &session.id]).code, Some(0));
+    session
+}
+
+fn damaged(answer: &Answer, words: &[&str]) {
+    assert!(answer.code == Some(4) && words.iter().all(|word| answer.out.contains(word)), "{words:?}: {answer:#?}");
+}
+
+/// Without heads a cut tail would be invisible, so it is said that they are missing: all of them, or the newest.
+#[test]
+fn removed_heads_are_noticed() {
+    let sandbox = Sandbox::new();
+    let session = two_turns(&sandbox);
+    let heads = sandbox.config().join("aops/heads.jsonl");
+    let text = fs::read_to_string(&heads).unwrap();
+    let verify = || sandbox.person(&["verify", &session.id]);
+    let missed = |words: &str| damaged(&verify(), &["damaged", "heads.jsonl", words, "--quarantine"]);
+    fs::remove_file(&heads).unwrap();
+    missed("holds none of this session");
+    fs::write(&heads, "").unwrap();
+    missed("holds none of this session");
+    // A hook that is killed between its entry and its head leaves the last one out.
+    let first = text.lines().next().unwrap().to_owned() + "\n";
+    fs::write(&heads, &first).unwrap();
+    assert_eq!(verify().code, Some(0), "{first}");
+    passed(&session.prompt("and on"));
+    passed(&session.stop("done"));
+    fs::write(&heads, &first).unwrap();
+    missed("ends at entry");
+    // The session goes on, and its next head proves it again.
+    passed(&session.prompt("once more"));
+    passed(&session.stop("done"));
+    assert_eq!(verify().code, Some(0));
+}
+
+/// A session whose folder is gone is named where nobody asks for it.
+#[test]
+fn sessions_known_only_by_their_heads_are_named() {
+    let sandbox = Sandbox::new();
+    let (gone, kept) = (two_turns(&sandbox), two_turns(&sandbox));
+    sandbox.person(&["verify"]).said(&["intact", &kept.id]);
+    fs::remove_dir_all(gone.folder()).unwrap();
+    damaged(&sandbox.person(&["verify"]), &["intact", &kept.id, "lost:", &gone.id, "exported head"]);
+    let said: Value = serde_json::from_str(&sandbox.person(&["verify", "--json"]).out).unwrap();
+    assert_eq!((&said["ok"], &said["lost"]), (&json!(false), &json!([gone.id])), "{said}");
+    sandbox.person(&["sessions"]).said(&[&gone.id, "lost: `aops-hook verify ID`"]);
+    let listed = sandbox.person(&["sessions", "--json"]).json();
+    let lost: Vec<&Value> = listed.as_array().unwrap().iter().filter(|row| row["lost"] == true).collect();
+    assert_eq!((lost.len(), &lost[0]["session_id"]), (1, &json!(gone.id)), "{listed}");
+    fs::remove_dir_all(kept.folder()).unwrap();
+    damaged(&sandbox.person(&["verify"]), &["is gone, but entry"]);
 }

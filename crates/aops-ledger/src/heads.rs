@@ -12,7 +12,7 @@ use crate::sha256::short;
 use crate::stored::canonical;
 use rustix::fs::{AtFlags, CWD, OFlags};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -94,6 +94,17 @@ impl Heads {
             Some(())
         })?;
         Ok(found)
+    }
+
+    /// The newest head of every ledger, by its id.
+    pub fn every(&self) -> Result<BTreeMap<String, Head>, Failure> {
+        let Some((_, lines, long)) = self.open()? else { return Ok(BTreeMap::new()) };
+        let mut newest = BTreeMap::new();
+        each_line(&lines, 0, long, |_, line| {
+            newest.extend(read(line).map(|head| (head.session_id.clone(), head)));
+            Some(())
+        })?;
+        Ok(newest)
     }
 
     pub fn blocked(&self) -> Result<Vec<Head>, Failure> {

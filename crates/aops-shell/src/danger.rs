@@ -14,9 +14,11 @@ mod secret;
 mod forms;
 mod table;
 mod sql;
-mod files;
-mod git;
 mod system;
+mod swept;
+mod files;
+mod rights;
+mod git;
 mod remote;
 mod cloud;
 mod carrier;
@@ -36,11 +38,16 @@ use call::Call;
 
 /// Lines inside lines.
 const DEEPEST: usize = 4;
+/// A longer line that is no program is not looked at.
+const LONGEST: usize = 1024;
 
 /// What is dangerous in this line, in the order of its commands; each rule once.
 pub fn dangers(line: &Line, place: &Place) -> Vec<Danger> {
     let mut search = Search { place, found: Vec::new(), shown: Vec::new(), links: Vec::new(), depth: 0 };
     search.line(line);
+    if line.unclear && line.commands.is_empty() && line.text.len() < LONGEST {
+        search.pieces(&line.text);
+    }
     search.found
 }
 
@@ -77,6 +84,9 @@ impl Search<'_> {
         for word in &simple.writes {
             files::written(self, simple, word);
         }
+        if !simple.writes.is_empty() {
+            swept::redirected(self, simple);
+        }
         if simple.words.is_empty() {
             // `$(< .env)`
             return secret::arriving(self, simple, "");
@@ -92,7 +102,14 @@ impl Search<'_> {
             let line: Vec<String> = simple.words.iter().map(call::code).collect();
             return self.text(&line.join(" "), simple);
         }
-        let Some(name) = simple.name() else { return };
+        let Some(name) = simple.name() else { return files::unnamed(self, simple) };
+        if simple.words[0].shifts == Some(0) {
+            files::unnamed(self, simple);
+        }
+        if name.contains('=') {
+            // `1A=2 rm -rf /`: no variable is called so, but somebody meant it.
+            return self.words(&simple.words[1..], simple);
+        }
         if name == "{}" || name.contains('…') {
             // `xargs -I{} sh -c {}`, `echo "$x" | sh`
             self.add("unknown-code", simple);
@@ -102,12 +119,28 @@ impl Search<'_> {
         if let Some(judge) = programs::judge(name) {
             let call = Call::new(name, simple);
             // Asked about itself, or told to change nothing.
-            if !call.only_tells() {
+            if !call.only_tells() || call.name == "find" {
                 judge(self, &call);
             }
         }
         if !simple.arriving.is_empty() {
             secret::arriving(self, simple, name);
+        }
+    }
+
+    /// A line that is no program, at least none of bash. What each of its parts would do on its own.
+    fn pieces(&mut self, text: &str) {
+        const SIGNS: [char; 9] = ['\n', ';', '&', '|', '(', ')', '{', '}', '`'];
+        const WORDS: [&str; 8] = ["coproc ", "then ", "do ", "else ", "if ", "while ", "until ", "! "];
+        let mut whole = Simple::default();
+        whole.words.push(Word::of(text));
+        code::judge(self, &whole, text);
+        for piece in text.split(SIGNS) {
+            let piece = WORDS.iter().fold(piece.trim(), |piece, word| piece.strip_prefix(word).unwrap_or(piece).trim());
+            let ground = Ground { cwd: self.place.cwd, home: self.place.home, variables: &[] };
+            let line = cut(piece, &ground);
+            let line = if line.unclear { cut(&piece.replace(['"', '\''], ""), &ground) } else { line };
+            self.line(&line);
         }
     }
 

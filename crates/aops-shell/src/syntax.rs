@@ -62,6 +62,8 @@ pub struct Simple {
     /// The program and its arguments. Empty for a bare redirection.
     pub words: Vec<Word>,
     pub writes: Vec<Word>,
+    /// One of them is emptied first: `>`, not `>>`.
+    pub empties: bool,
     /// Folders it may run in. More than one when a `cd` may have failed.
     pub folders: Rc<Vec<Word>>,
     /// What earlier stages of the pipe name: it may arrive on standard input.
@@ -70,6 +72,8 @@ pub struct Simple {
     pub script: Option<String>,
     /// The programs whose output is its standard input: earlier stages of the pipe.
     pub fed: Vec<Rc<str>>,
+    /// What it prints becomes variables of the shell: `export $(cat .env)`.
+    pub exported: bool,
     /// The name is a function of this line, whatever it looks like.
     pub function: bool,
     /// Variables set for this command alone, and the value of each.
@@ -85,6 +89,19 @@ impl Simple {
     /// The program's name without its folder; `None` if the line does not say it.
     pub fn name(&self) -> Option<&str> {
         self.called.as_deref().filter(|_| !self.words.is_empty())
+    }
+
+    /// `ln -s`, `cp -s`: what it makes leads elsewhere.
+    pub fn makes_links(&self) -> bool {
+        let symbolic = |word: &Word| {
+            let text = word.lossy();
+            text.starts_with("--sy") || text.starts_with('-') && !text.starts_with("--") && text.contains('s')
+        };
+        match self.name() {
+            Some("ln" | "gln") => true,
+            Some("cp" | "gcp") => self.words.iter().any(symbolic),
+            _ => false,
+        }
     }
 
     /// Everybody asks for the name: it is read once, when the words are complete.

@@ -13,7 +13,7 @@ const TARGETS: usize = 20_000;
 const LINES: usize = 128 * 1024;
 /// Lines in arguments of lines; links behind links; names that may stand for an unknown head.
 const DEEPEST: usize = 4;
-const LINKS: usize = 4;
+const LINKS: usize = 16;
 const HEADS: usize = 16;
 
 /// Not files; they occur in every other line.
@@ -104,8 +104,7 @@ impl Targets {
         }
         let touched = commands::touched(simple, line);
         // A command that makes a link does not go through it.
-        let makes = simple.name().is_some_and(|name| name == "ln" || name == "gln");
-        let links = if makes { std::mem::take(&mut self.links) } else { Vec::new() };
+        let links = if simple.makes_links() { std::mem::take(&mut self.links) } else { Vec::new() };
         for (word, act) in &touched.files {
             self.touch(simple, word, *act);
         }
@@ -146,16 +145,20 @@ impl Targets {
 
     /// The same path behind the links of this line.
     fn followed(&mut self, path: &Word, act: Act) {
-        let mut path = path.tidied();
+        let mut waiting = vec![path.tidied()];
         for _ in 0..LINKS {
+            let Some(path) = waiting.pop() else { return };
             let leads = |(link, to): &(Word, Word)| {
                 let rest = path.bits.strip_prefix(link.bits.as_slice())?;
                 let ends = rest.first().is_none_or(|bit| *bit == Bit::Char('/'));
                 ends.then(|| Word { bits: [&to.bits[..], rest].concat(), ..Word::default() })
             };
-            let Some(next) = self.links.iter().find_map(leads) else { return };
-            path = next.tidied();
-            self.push(path.clone(), act);
+            // More than one may be meant: whether `ln -s a b` makes `b` or `b/a`, the line does not say.
+            let next: Vec<Word> = self.links.iter().filter_map(leads).map(|path| path.tidied()).collect();
+            for path in &next {
+                self.push(path.clone(), act);
+            }
+            waiting.extend(next);
         }
     }
 

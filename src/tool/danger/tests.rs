@@ -12,7 +12,7 @@ fn found(line: &str) -> Vec<&'static str> {
     let variables = [("CLAUDE_PROJECT_DIR".to_owned(), "/home/u/proj".to_owned())];
     let ground = ground(&variables);
     let line = cut(&line.replace('␤', "\n"), &ground);
-    of("Bash", "{}", Some(&line), &ground).into_iter().map(|danger| danger.rule.id()).collect()
+    of("Bash", "{}", Some(&line), &ground, None).into_iter().map(|danger| danger.rule.id()).collect()
 }
 
 fn rows(corpus: &'static str) -> Vec<&'static str> {

@@ -152,7 +152,6 @@ static TABLE: &[(&str, Row)] = &[
     ("printf", row("", Rule(builtin::printf), Nothing)),
     ("read", row("-rse -a= -d= -n= -N= -p= -t= -u= -i=", Rule(builtin::read), Nothing)),
     ("rg", row(RG, Rule(find::rg), Outputs)),
-    ("rpm", row("-qalifcdRp --query --all --list --info --file --whatprovides --queryformat= --last --changelog", Needs(&["-q", "--query"]), Runs)),
     ("sdiff", row("-o> --output>", Unknown, Outputs)),
     ("sed", row(scripts::SED, Rule(scripts::sed), ChangesBy(scripts::sed_touched))),
     ("set", row("", Rule(builtin::set), Nothing)),

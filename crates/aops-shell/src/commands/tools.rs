@@ -159,7 +159,15 @@ fn looks(command: &Invocation, arguments: &[Word], globals: &str, verbs: &[Verb]
         }
     }
     let Some((verb, options)) = found(rest) else { return false };
+    if locks(command.name, verb) && !rest.iter().any(|word| is(word, "--locked") || is(word, "--frozen")) {
+        return false;
+    }
     may_follow(command, &rest[verb.split(' ').count()..], options)
+}
+
+/// Verbs that look, and write a lock file where there is none or it is old.
+fn locks(name: &str, verb: &str) -> bool {
+    matches!((name, verb), ("cargo", "tree" | "pkgid") | ("uv", "tree"))
 }
 
 fn begins(words: &[Word], verb: &str) -> bool {

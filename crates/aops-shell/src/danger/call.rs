@@ -22,8 +22,13 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn only_tells(&self) -> bool {
+        // In the middle it may be a value: `aws … --version 1`.
+        let asks = |at: Option<&String>| at.is_some_and(|text| text == "--version" || text == "--help");
+        if asks(self.texts.first()) || asks(self.texts.last()) {
+            return true;
+        }
         let tells = |text: &String| {
-            matches!(text.as_str(), "--help" | "--version" | "--dry-run" | "--dryrun" | "--what-if" | "--whatif")
+            matches!(text.as_str(), "--dry-run" | "--dryrun" | "--what-if" | "--whatif")
                 || text.starts_with("--dry-run=") && text != "--dry-run=none" && text != "--dry-run=false"
         };
         self.options().any(tells)

@@ -3,7 +3,34 @@
 use super::Search;
 use super::call::{Call, code};
 use super::cloud;
+use super::place::below;
 use crate::syntax::Word;
+
+/// `scp` to a folder of the other machine's system.
+pub(super) fn scp(search: &mut Search, call: &Call) {
+    const HELD: &[&str] = &["/etc", "/bin", "/sbin", "/usr", "/lib", "/lib64", "/boot", "/var/lib", "/dev"];
+    super::system::option_lines(search, call);
+    let target = call.operands().last().map(|(_, word)| word.lossy()).unwrap_or_default();
+    let path = target.split_once(':').map_or("", |(_, path)| path);
+    if path == "/" || HELD.iter().any(|root| below(path, root).is_some()) {
+        search.add("system-write", call.simple);
+    }
+    super::secret::sends(search, call);
+}
+
+/// `cmd /c del /f x`
+pub(super) fn cmd(search: &mut Search, call: &Call) {
+    lines(search, call);
+    let first = call.texts.iter().position(|text| !text.starts_with('/')).unwrap_or(call.texts.len());
+    search.words(call.from(first), call.simple);
+}
+
+/// `lvm lvremove x`, `watch -n 5 ls`: the first operand is the program.
+pub(super) fn direct(search: &mut Search, call: &Call) {
+    let value = |at: usize| at > 0 && matches!(call.texts[at - 1].as_str(), "-n" | "--interval");
+    let first = call.operands().into_iter().find(|(at, _)| !value(*at)).map_or(call.words.len(), |(at, _)| at);
+    search.words(call.from(first), call.simple);
+}
 
 /// The lines or words behind `ssh host`.
 pub(super) fn ssh(search: &mut Search, call: &Call) {
@@ -15,6 +42,7 @@ pub(super) fn ssh(search: &mut Search, call: &Call) {
     while call.texts.get(at).is_some_and(|text| text.starts_with('-')) {
         at += if VALUED.contains(&call.texts[at].as_str()) { 2 } else { 1 };
     }
+    super::system::option_lines(search, call);
     super::secret::sends(search, call);
     // The first operand is the host; what follows is joined by blanks and read by its shell.
     let line: Vec<String> = call.from(at + 1).iter().map(code).collect();
@@ -84,6 +112,7 @@ pub(super) fn kubectl(search: &mut Search, call: &Call) {
 /// `poetry run x`, `npx x`, `bundle exec x`, `uv run x`, `op run -- x`: the command behind them.
 pub(super) fn environment(search: &mut Search, call: &Call) {
     cloud::formed(search, call);
+    super::remote::installs(search, call);
     if let Some(at) = call.texts.iter().position(|text| text == "--") {
         return search.words(call.from(at + 1), call.simple);
     }
@@ -129,7 +158,10 @@ pub(super) fn environment(search: &mut Search, call: &Call) {
             .map_or(usize::MAX, |at| at + 1)
     };
     let rest = call.words.get(begin.min(call.words.len())..).unwrap_or_default();
-    let first = rest.iter().position(|word| !word.is_option()).unwrap_or(rest.len());
+    let valued = ["--unit", "-p", "--property", "--uid", "--gid", "--slice", "--description", "-E", "--setenv"];
+    let is_value =
+        |at: usize| call.name == "systemd-run" && at > 0 && valued.iter().any(|option| rest[at - 1].is(option));
+    let first = (0..rest.len()).find(|at| !rest[*at].is_option() && !is_value(*at)).unwrap_or(rest.len());
     search.words(&rest[first..], call.simple);
 }
 

@@ -4,6 +4,7 @@ use super::Search;
 use super::call::{Call, code};
 use super::table::FORMS;
 use super::{forms, remote, secret, sql};
+use crate::syntax::Word;
 
 /// A program of the table of forms.
 pub(super) fn formed(search: &mut Search, call: &Call) {
@@ -17,11 +18,16 @@ pub(super) fn formed(search: &mut Search, call: &Call) {
 /// A shell of SQL: statements among its arguments and on its standard input.
 pub(super) fn sql(search: &mut Search, call: &Call) {
     formed(search, call);
+    // Nothing of `sqlite3 :memory:` is there before or after.
+    if call.texts.iter().any(|text| text == ":memory:") {
+        return;
+    }
     let words = call.words.iter().map(code);
     let glued = call.texts.iter().filter_map(|text| Some(text.split_once('=')?.1.to_owned()));
     let given: Vec<String> = words.chain(glued).chain(call.simple.script.clone()).collect();
     let short =
         call.texts.iter().filter(|text| text.starts_with("-e") || text.starts_with("-c")).map(|text| &text[2..]);
+    let given: Vec<String> = given.into_iter().chain(files(search, call)).collect();
     if given.iter().any(|text| sql::destroys(text) || sql::drops_documents(text))
         || short.into_iter().any(sql::destroys)
     {
@@ -29,13 +35,23 @@ pub(super) fn sql(search: &mut Search, call: &Call) {
     }
 }
 
+/// What is in the files that it runs: `psql -f x.sql`, `mysql < x.sql`. One that is not there is nothing.
+fn files(search: &Search, call: &Call) -> Vec<String> {
+    let Some(read) = search.place.read else { return Vec::new() };
+    let here = Word::of(search.place.cwd);
+    let folder = call.simple.folders.first().unwrap_or(&here);
+    let glued = call.words.iter().filter(|word| word.starts_with("--file=")).filter_map(|word| word.past('='));
+    let fed = call.simple.arriving.iter().filter(|_| call.simple.fed.is_empty()).cloned();
+    let named = call.values(&["-f", "--file", "-i", "--input-file"]).cloned().chain(glued).chain(fed);
+    let paths = named.filter_map(|word| word.from_folder(folder).tidied().literal());
+    paths.filter_map(|path| read(&path)).collect()
+}
+
 /// Keys found by one `redis-cli` and deleted by another.
 pub(super) fn redis(search: &mut Search, call: &Call) {
     formed(search, call);
-    let deletes = call.texts.iter().any(|text| matches!(text.to_lowercase().as_str(), "del" | "unlink"));
-    let arrives = call.words.last().is_some_and(|word| word.splits && word.shifts == Some(0));
     let flushes = call.simple.script.as_ref().is_some_and(|text| sql::destroys(text));
-    if deletes && arrives || flushes {
+    if flushes {
         search.add("database-drop", call.simple);
     }
 }
@@ -64,9 +80,15 @@ pub(super) fn request(search: &mut Search, call: &Call) {
     if (method || glued) && remote::is_addressed_away(call) {
         search.add("http-delete", call.simple);
     }
+    let changes = call.texts.iter().any(|text| {
+        matches!(text.to_lowercase().trim_start_matches("-x").trim_start_matches("--request="), "post" | "put")
+    });
     let body = call.texts.iter().any(|text| {
         let text = text.to_lowercase();
-        text.contains("mutation") && text.contains("delete")
+        let path = text.split('?').next().unwrap_or_default();
+        let ends = ["/dodelete", "/delete", "/delete-batch", "/_close", "/_cluster/settings"];
+        changes && ends.iter().any(|end| path.ends_with(end))
+            || text.contains("mutation") && text.contains("delete")
             || text.contains("_delete_by_query")
             || text.contains("delete_series")
     });

@@ -23,11 +23,14 @@ struct Program {
     texts: Vec<String>,
     /// Commands between backquotes.
     quoted: Vec<String>,
+    /// It asks for the home folder.
+    homes: bool,
 }
 
 pub(super) fn interpreted(search: &mut Search, call: &Call) {
     super::cloud::formed(search, call);
     remote::interpreter(search, call);
+    remote::installs(search, call);
     match call.name {
         "perl" | "ruby" => {
             secret::named(search, call.simple, call.operands().into_iter().map(|(_, word)| word), "secret-file");
@@ -40,6 +43,10 @@ pub(super) fn interpreted(search: &mut Search, call: &Call) {
     programs.extend(call.simple.script.clone().filter(|_| reads_input));
     for program in &programs {
         judge(search, call.simple, program);
+        // A line for the shell, given to something else.
+        if !program.contains('(') && !call.name.ends_with("awk") {
+            search.text(program, call.simple);
+        }
     }
     if let Some(id) = tool(call) {
         search.add(id, call.simple);
@@ -80,12 +87,12 @@ fn tool(call: &Call) -> Option<&'static str> {
     let module = call.texts.windows(2).find(|pair| pair[0] == "-m").map(|pair| pair[1].as_str());
     match module {
         Some("twine") if has("upload") => Some("publish-package"),
-        Some("pip") if has("uninstall") => Some("package-remove"),
+        Some("pip") if remote::installs_from_elsewhere(call) => Some("remote-code"),
         _ => (setup && has("upload")).then_some("publish-package"),
     }
 }
 
-fn judge(search: &mut Search, simple: &Simple, text: &str) {
+pub(super) fn judge(search: &mut Search, simple: &Simple, text: &str) {
     let program = read(text);
     for called in &program.calls {
         one(search, simple, called, &program);
@@ -98,17 +105,27 @@ fn judge(search: &mut Search, simple: &Simple, text: &str) {
     let fetches = calls(&["urlopen", "urlretrieve", "fetch", "get", "get_response"])
         && ["urllib", "requests", "httpx", "http", "lwp", "aiohttp"].iter().any(|name| lower.contains(name));
     let evaluates = calls(&["exec", "eval", "compile", "instance_eval", "function", "runincontext", "execfile"]);
-    let decodes =
-        calls(&["b64decode", "a85decode", "unhexlify", "fromhex", "atob", "decode64", "base64_decode", "loads"])
-            && (lower.contains("b64")
-                || lower.contains("marshal")
-                || lower.contains("pickle")
-                || lower.contains("hex")
-                || lower.contains("atob"));
+    let decodes = calls(&[
+        "b64decode",
+        "urlsafe_b64decode",
+        "a85decode",
+        "unhexlify",
+        "fromhex",
+        "atob",
+        "decode64",
+        "base64_decode",
+        "loads",
+    ]) && (lower.contains("b64")
+        || lower.contains("marshal")
+        || lower.contains("pickle")
+        || lower.contains("hex")
+        || lower.contains("atob"));
     if evaluates && fetches {
         search.add("remote-code", simple);
     }
-    if evaluates && decodes {
+    let runs = calls(&["system", "popen", "call", "check_call", "check_output", "exec", "execsync"])
+        || text.contains("shell=True");
+    if (evaluates || runs) && decodes {
         search.add("decoded-code", simple);
     }
     let shell = lower.contains("/bin/sh")
@@ -173,7 +190,9 @@ fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program)
         }
     }
     if TREES.contains(&name) && (name != "rm" || called.whole.contains('.')) {
-        if words.is_empty() {
+        if called.texts.is_empty() && program.homes {
+            removed(search, simple, [&Word::of("~")]);
+        } else if words.is_empty() {
             let all: Vec<Word> = program.texts.iter().filter(|text| is_path(text)).map(|text| Word::of(text)).collect();
             removed(search, simple, &all);
             if all.is_empty() && !makes_temporary(program) {
@@ -196,6 +215,10 @@ fn one(search: &mut Search, simple: &Simple, called: &Called, program: &Program)
     }
     if READS.contains(&name) || name == "path" {
         secret::named(search, simple, &words, "secret-file");
+    }
+    let pays = ["gateway.", "braintree.", "stripe."].iter().any(|begin| called.whole.to_lowercase().starts_with(begin));
+    if matches!(name, "deleteindex" | "clearobjects" | "clearindex") || pays && matches!(name, "delete" | "cancel") {
+        search.add("cloud-delete", simple);
     }
     if matches!(name, "execute" | "query" | "raw" | "executescript" | "executemany")
         && called.texts.iter().any(|text| sql::destroys(text))
@@ -256,6 +279,9 @@ fn read(text: &str) -> Program {
             }
         };
     }
+    let lower = text.to_lowercase();
+    let homes = ["homedir(", "path.home(", "dir.home", "env.home", "environ['home']", "getenv('home')"];
+    reader.program.homes = homes.iter().any(|word| lower.contains(word));
     reader.program
 }
 

@@ -1,10 +1,10 @@
-//! Files lost or overwritten: `rm`, `find -delete`, `mv`, `truncate`, `shred`, `dd`, `rsync --delete`, redirections; and
-//! permissions changed for whole trees.
+//! Files lost or overwritten: `rm`, `find -delete`, `mv`, `truncate`, `shred`, `dd`, `rsync --delete`, redirections.
 
 use super::Search;
 use super::call::Call;
 use super::place::{Spot, below};
-use super::secret;
+use super::swept::{arrives_unknown, is_found, is_made_again, sweeps_sources};
+use super::{secret, system};
 use crate::syntax::{Bit, Simple, Word};
 
 /// A recursive removal of what these words name.
@@ -12,7 +12,9 @@ pub(super) fn removed<'w>(search: &mut Search, simple: &Simple, words: impl Into
     for word in words {
         let holder = word.lossy().contains("{}");
         let spot = if holder { Spot::Unknown } else { behind_link(search, simple, word) };
+        guarded_name(search, simple, word, true);
         let rule = match spot {
+            _ if sweeps_sources(search, simple, word) => "rm-source",
             Spot::Scratch | Spot::Inside => continue,
             Spot::Source => "rm-source",
             Spot::Unknown => "rm-unknown",
@@ -33,24 +35,6 @@ fn behind_link(search: &Search, simple: &Simple, word: &Word) -> Spot {
     to.map(|to| search.place.spot(simple, to)).fold(spot, Spot::max)
 }
 
-/// Every path that a search finds: `find … | xargs rm`.
-fn is_found(search: &Search, simple: &Simple, word: &Word) -> bool {
-    let deep = |named: &Word| named.bits.windows(2).any(|pair| pair == [Bit::Star, Bit::Star]);
-    let kept = |named: &Word| {
-        let spot = search.place.spot(simple, named);
-        deep(named) && !is_made_again(&named.last_part().lossy(), spot) && spot != Spot::Scratch
-    };
-    word.named.iter().any(kept)
-}
-
-/// Files of this name are made again by a tool, or left over in the project by one.
-fn is_made_again(name: &str, spot: Spot) -> bool {
-    const GENERATED: &[&str] = &["*.pyc", "*.pyo", "__pycache__", ".DS_Store", "node_modules", ".pytest_cache"];
-    const LEFT_OVER: &[&str] = &["*.orig", "*.rej", "*.bak", "*.tmp", "*.log", "*.swp", "*~"];
-    let ours = matches!(spot, Spot::Scratch | Spot::Inside | Spot::Source | Spot::Project);
-    GENERATED.contains(&name) || ours && LEFT_OVER.contains(&name)
-}
-
 /// The removal of single files: their number is known, but not what they are worth.
 pub(super) fn unlinked<'w>(search: &mut Search, simple: &Simple, words: impl IntoIterator<Item = &'w Word>) {
     for word in words {
@@ -65,6 +49,10 @@ pub(super) fn unlinked<'w>(search: &mut Search, simple: &Simple, words: impl Int
         }
         if is_found(search, simple, word) {
             search.add("find-delete", simple);
+        } else if arrives_unknown(search, simple, word) {
+            search.add("rm-unknown", simple);
+        } else if sweeps_sources(search, simple, word) {
+            search.add("rm-source", simple);
         }
         guarded_name(search, simple, word, true);
     }
@@ -84,12 +72,23 @@ pub(super) fn rm(search: &mut Search, call: &Call) {
     secret::named(search, call.simple, words, "secret-file");
 }
 
+/// A program whose name only the running shell knows, called as nobody calls anything but `rm`: `"$TOOL" -rf /`. Or one
+/// whose name is an assignment to no variable: `1A=2 rm -rf /`.
+pub(super) fn unnamed(search: &mut Search, simple: &Simple) {
+    let words = &simple.words[1..];
+    let sweeps = |word: &Word| matches!(word.lossy().as_str(), "-rf" | "-fr" | "-Rf" | "-fR");
+    if words.iter().any(sweeps) {
+        removed(search, simple, words.iter().filter(|word| !word.is_option()));
+    }
+}
+
 pub(super) fn unlink(search: &mut Search, call: &Call) {
     unlinked(search, call.simple, call.words.iter().filter(|word| !word.is_option()));
 }
 
 pub(super) fn find(search: &mut Search, call: &Call) {
-    let deletes = call.texts.iter().any(|text| text == "-delete");
+    let named = |at: usize| at > 0 && matches!(call.texts[at - 1].as_str(), "-name" | "-iname" | "-path" | "echo");
+    let deletes = (0..call.texts.len()).any(|at| call.texts[at] == "-delete" && !named(at));
     let fd_removes = ["-x", "-X", "--exec", "--exec-batch"];
     let executes = |at: usize| {
         let flags = ["-exec", "-execdir", "-ok", "-okdir"];
@@ -135,6 +134,8 @@ fn only_made_again(call: &Call, spot: Spot) -> bool {
 pub(super) fn mv(search: &mut Search, call: &Call) {
     let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
     let into: Vec<&Word> = call.values(&["-t", "--target-directory"]).collect();
+    let glued = call.words.iter().find(|word| word.starts_with("--target-directory=")).and_then(|word| word.past('='));
+    let into: Vec<&Word> = into.into_iter().chain(&glued).collect();
     let Some((last, sources)) = operands.split_last() else { return };
     let (target, sources) = if into.is_empty() { (*last, sources) } else { (into[0], &operands[..]) };
     if target.is("/dev/null") {
@@ -179,7 +180,10 @@ pub(super) fn truncate(search: &mut Search, call: &Call) {
     let size = call.values(&["-s", "--size"]).map(Word::lossy).next();
     let glued = call.texts.iter().find_map(|text| text.strip_prefix("--size=").or_else(|| text.strip_prefix("-s")));
     let size = size.or_else(|| glued.map(str::to_owned)).unwrap_or_default();
-    if size.starts_with('+') {
+    // What grows loses nothing, and who names a size like `10M` makes an image.
+    if size.starts_with(['+', '>', '%'])
+        || size.starts_with(|c: char| c.is_ascii_digit()) && size.ends_with(char::is_alphabetic)
+    {
         return;
     }
     for (at, word) in call.operands() {
@@ -222,7 +226,12 @@ pub(super) fn tee(search: &mut Search, call: &Call) {
 pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
     let in_place = |text: &String| text.starts_with("--in-place") || text.starts_with("-i") || text.starts_with("-pi");
     if call.options().any(in_place) {
-        for (_, word) in call.operands() {
+        let operands = call.operands();
+        // `sed -i d file`: every line goes.
+        if operands.iter().any(|(_, word)| matches!(word.lossy().as_str(), "d" | "1,$d" | "D")) {
+            operands.iter().skip(1).for_each(|(_, word)| wiped(search, call, word));
+        }
+        for (_, word) in operands {
             written(search, call.simple, word);
         }
     }
@@ -230,15 +239,25 @@ pub(super) fn edited_in_place(search: &mut Search, call: &Call) {
 }
 
 pub(super) fn rsync(search: &mut Search, call: &Call) {
-    let deletes = |text: &String| text.starts_with("--del") || text == "--remove-source-files";
-    if call.options().any(deletes) && !call.has(&["-n"]) {
+    let deletes = |text: &String| text.starts_with("--del");
+    let target = call.operands().last().map(|(_, word)| *word);
+    let scratch = |word: &Word| !word.lossy().contains(':') && search.place.is_scratch(call.simple, word);
+    let lost = call.options().any(deletes) && !target.is_some_and(scratch);
+    if (lost || call.has(&["--remove-source-files"])) && !call.has(&["-n"]) {
         search.add("sync-delete", call.simple);
     }
+    system::option_lines(search, call);
     secret::sends(search, call);
 }
 
 pub(super) fn tar(search: &mut Search, call: &Call) {
-    if call.has(&["--remove-files"]) {
+    system::option_lines(search, call);
+    let moves = match call.name {
+        "zip" => call.has(&["-m", "--move"]),
+        "7z" => call.texts.iter().any(|text| text == "-sdel"),
+        _ => call.has(&["--remove-files"]),
+    };
+    if moves {
         let kept = |(_, word): &(usize, &Word)| search.place.is_scratch(call.simple, word);
         let operands = call.operands();
         // The first operands are letters and the archive.
@@ -247,48 +266,6 @@ pub(super) fn tar(search: &mut Search, call: &Call) {
         }
     }
     secret::named(search, call.simple, call.operands().into_iter().map(|(_, word)| word), "secret-file");
-}
-
-pub(super) fn chmod(search: &mut Search, call: &Call) {
-    let whole = call.has(&["-R", "--recursive"]);
-    let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
-    let Some((mode, files)) = operands.split_first() else { return };
-    let mode = mode.lossy();
-    let open = mode.ends_with("777") || mode.ends_with("666") || opens(&mode);
-    let sets_id = mode.len() == 4 && mode.starts_with(['2', '4', '6']) || mode.contains("+s") || mode.contains("=s");
-    let grave = files.iter().map(|word| search.place.spot(call.simple, word)).max().unwrap_or(Spot::Inside);
-    let shuts_one = matches!(mode.as_str(), "000" | "0" | "a-rwx" | "-rwx" | "a=");
-    let shuts = whole && shuts_one;
-    let scratch = grave == Spot::Scratch && !whole;
-    let tree = whole && matches!(grave, Spot::Root | Spot::System | Spot::Project | Spot::Unknown);
-    let broad = tree && !(grave == Spot::Project && !open && !shuts) && (grave != Spot::Unknown || open);
-    let hides = shuts_one && matches!(grave, Spot::Outside | Spot::Project);
-    if open && !scratch || sets_id || shuts || hides || broad || matches!(grave, Spot::Root | Spot::System) && !whole {
-        search.add("permission-change", call.simple);
-    }
-}
-
-/// `a+w`, `o+rw`, `ugo=rwx`: others may write.
-fn opens(mode: &str) -> bool {
-    mode.split(',').any(|part| {
-        let at = part.find(['+', '=']).unwrap_or(part.len());
-        let (who, what) = part.split_at(at);
-        what.contains('w') && (who.contains(['o', 'a']) || who == "ugo")
-    })
-}
-
-/// `chown`, `chgrp`, `setfacl` over a tree of the system, or of somebody's home.
-pub(super) fn chown(search: &mut Search, call: &Call) {
-    let whole = call.has(&["-R", "--recursive"]);
-    let operands: Vec<&Word> = call.operands().into_iter().map(|(_, word)| word).collect();
-    // `chattr -i file`: no owner stands first.
-    let skipped = usize::from(call.name != "chattr").min(operands.len());
-    let root = whole && operands.first().is_some_and(|word| word.starts_with("root"));
-    let files = &operands[skipped..];
-    let grave = files.iter().map(|word| search.place.spot(call.simple, word)).max().unwrap_or(Spot::Inside);
-    if root || matches!(grave, Spot::Root | Spot::System) || whole && matches!(grave, Spot::Outside | Spot::Unknown) {
-        search.add("permission-change", call.simple);
-    }
 }
 
 /// A file that a redirection, `tee`, `cp` or an editor writes.
@@ -304,10 +281,23 @@ pub(super) fn written(search: &mut Search, simple: &Simple, word: &Word) {
     if word.bits.is_empty() || free || path == "-" || path.contains("://") {
         return;
     }
-    if search.place.spot(simple, word) == Spot::System {
+    let spot = search.place.spot(simple, word);
+    if spot == Spot::System {
         search.add("system-write", simple);
     }
     guarded_name(search, simple, word, false);
+}
+
+/// `ssh-keygen -f ~/.ssh/id_rsa`: a new key in the place of the old one. Other verbs look, or change `known_hosts`.
+pub(super) fn ssh_keygen(search: &mut Search, call: &Call) {
+    if call.has(&["-l", "-F", "-R", "-H", "-y", "-e", "-i", "-Y", "-B", "-L", "-Q"]) {
+        return;
+    }
+    let usual = Word::of(&format!("{}/.ssh/id", search.place.home));
+    let file = call.values(&["-f"]).next().unwrap_or(&usual);
+    if file.last_part().starts_with("id") {
+        written(search, call.simple, file);
+    }
 }
 
 /// A disk, not one of the harmless devices.
@@ -321,7 +311,8 @@ pub(super) fn is_device(path: &str) -> bool {
 
 /// Files of the shell's start, of credentials and of git's own, wherever they are.
 fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool) {
-    const GUARDED: &[&str] = &["HEAD", "config", "hooks", "index", "logs", "objects", "packed-refs", "refs"];
+    const GUARDED: &[&str] =
+        &["HEAD", "config", "hooks", "index", "logs", "objects", "packed-refs", "refs", "worktrees"];
     #[rustfmt::skip]
     const STARTS: &[&str] = &[
         ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
@@ -347,7 +338,7 @@ fn guarded_name(search: &mut Search, simple: &Simple, word: &Word, removed: bool
         if in_home.is_some_and(|path| TRUSTED.iter().any(|name| at_home(path, name))) && !known_hosts {
             return search.add("credential-write", simple);
         }
-        let inside = path.split_once("/.git/").map(|(_, inside)| inside);
+        let inside = path.split_once(".git/").map(|(_, inside)| inside);
         if inside.is_some_and(|rest| GUARDED.iter().any(|name| below(rest, name).is_some())) {
             return search.add("git-internals", simple);
         }

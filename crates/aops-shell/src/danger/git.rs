@@ -2,8 +2,8 @@
 
 use super::Search;
 use super::call::{Call, is_option};
-use super::secret;
-use crate::syntax::Word;
+use super::{files, secret};
+use crate::syntax::{Bit, Word, globbed};
 
 /// Options before the verb that take the next word.
 const VALUED: &[&str] =
@@ -24,12 +24,21 @@ impl Verb<'_> {
     }
 
     fn has(&self, wanted: &[&str]) -> bool {
-        self.before().iter().any(|text| wanted.iter().any(|option| is_option(text, option)))
+        self.before().iter().any(|text| wanted.iter().any(|option| is_option(self.letters(text), option)))
+    }
+
+    /// `-bfix` names a branch: what is glued to the letter is no option.
+    fn letters<'t>(&self, text: &'t str) -> &'t str {
+        let names = matches!(self.name, "checkout" | "switch") && !text.starts_with("--");
+        let end = text.find(['b', 'B', 'c', 'C']).filter(|_| names).map_or(text.len(), |at| at + 1);
+        &text[..end]
     }
 
     fn operands(&self) -> Vec<&str> {
-        let plain = self.texts.iter().filter(|text| *text != "--").filter(|text| !text.starts_with('-'));
-        plain.map(String::as_str).collect()
+        const VALUED: &[&str] = &["--conflict", "--unified", "-U", "--inter-hunk-context", "--pathspec-from-file"];
+        let valued = |at: usize| at > 0 && VALUED.contains(&self.texts[at - 1].as_str());
+        let plain = self.texts.iter().enumerate().filter(|(at, text)| !text.starts_with('-') && !valued(*at));
+        plain.map(|(_, text)| text.as_str()).collect()
     }
 
     fn first(&self) -> &str {
@@ -48,9 +57,10 @@ pub(super) fn git(search: &mut Search, call: &Call) {
         at += if VALUED.contains(&call.texts[at].as_str()) { 2 } else { 1 };
     }
     aliases(search, call, at);
-    let Some(name) = call.texts.get(at) else { return };
-    let verb = Verb { name, words: call.from(at + 1), texts: &call.texts[at + 1..] };
-    if verb.has(&["--help"]) {
+    let Some(name) = call.texts.get(at).map(|name| name.to_lowercase()) else { return };
+    configured(search, call, at, &name);
+    let verb = Verb { name: &name, words: call.from(at + 1), texts: &call.texts[at + 1..] };
+    if verb.texts.first().is_some_and(|text| text == "--help") {
         return;
     }
     if let Some(id) = judge(&verb) {
@@ -58,6 +68,16 @@ pub(super) fn git(search: &mut Search, call: &Call) {
     }
     match verb.name {
         "push" => pushed(search, call, &verb),
+        "rm" if !verb.has(&["--cached", "-n", "--dry-run"]) => {
+            let paths = verb.words.iter().filter(|word| !word.is_option());
+            // Git reads patterns of its own, and asks for `-r` where a folder is meant.
+            let named: Vec<Word> = paths.map(globbed).filter(|word| word.bits != [Bit::Any]).collect();
+            if verb.has(&["-r"]) {
+                files::removed(search, call.simple, &named);
+            } else {
+                files::unlinked(search, call.simple, &named);
+            }
+        }
         "add" | "stage" => secret::named(search, call.simple, verb.words, "secret-file"),
         "show" | "cat-file" | "diff" | "blame" | "annotate" => {
             let after = |word: &Word| word.past(':').unwrap_or_else(|| word.clone());
@@ -72,6 +92,21 @@ pub(super) fn git(search: &mut Search, call: &Call) {
                 search.text(&line.join(" "), call.simple);
             }
         }
+        _ => {}
+    }
+}
+
+/// `git -c gc.pruneExpire=now gc`: an option that is given as a setting.
+fn configured(search: &mut Search, call: &Call, verb: usize, name: &str) {
+    let set = |key: &str, values: &[&str]| {
+        call.texts[..verb].windows(2).filter(|pair| pair[0] == "-c").any(|pair| {
+            let (known, value) = pair[1].split_once('=').unwrap_or((&pair[1], "true"));
+            known.eq_ignore_ascii_case(key) && values.contains(&value.to_lowercase().as_str())
+        })
+    };
+    match name {
+        "gc" if set("gc.pruneexpire", &["now", "all"]) => search.add("git-history", call.simple),
+        "clean" if set("clean.requireforce", &["false", "no", "off", "0"]) => search.add("git-clean", call.simple),
         _ => {}
     }
 }
@@ -93,7 +128,7 @@ fn judge(verb: &Verb) -> Option<&'static str> {
     let force = &["-f", "--force"][..];
     let is = |holds: bool, id: &'static str| holds.then_some(id);
     match verb.name {
-        "reset" => is(verb.has(&["--hard", "--har", "--ha", "--merge", "--keep"]), "git-discard"),
+        "reset" => is(verb.has(&["--hard", "--har", "--ha", "--h", "--merge", "--keep"]), "git-discard"),
         "checkout" => is(checkout_discards(verb), "git-discard"),
         "restore" => {
             let staged = verb.has(&["--staged", "-S"]) && !verb.has(&["--worktree", "-W"]);
@@ -109,17 +144,24 @@ fn judge(verb: &Verb) -> Option<&'static str> {
         }
         "branch" => {
             let deletes = verb.has(&["-d", "--delete"]) && verb.has(force);
-            is(verb.has(&["-D"]) || deletes || verb.has(force) && !verb.has(&["-m", "-M"]), "git-delete-branch")
+            // `git branch -M main` after `git init`: only the branch that one is on.
+            let named = verb.has(&["-m", "--move"]) && verb.operands().len() < 2;
+            let over = verb.has(&["-M", "-C"]) && verb.operands().len() > 1;
+            is(verb.has(&["-D"]) || deletes || over || verb.has(force) && !named, "git-delete-branch")
         }
-        "tag" => is(verb.has(&["-d", "--delete"]), "git-delete-branch"),
+        "tag" => is(verb.has(&["-d", "--delete", "-f", "--force"]), "git-delete-branch"),
         "stash" => is(matches!(verb.first(), "drop" | "clear"), "git-drop-stash"),
         "reflog" => is(matches!(verb.first(), "expire" | "delete" | "drop"), "git-history"),
         "gc" => {
-            let now = |text: &String| text.starts_with("--prune=") && !text.contains("week") && !text.contains("day");
+            let now = |text: &String| {
+                (text.starts_with("--prune=") || text.starts_with("--p") && text.ends_with("=now"))
+                    && !text.contains("week")
+                    && !text.contains("day")
+            };
             is(verb.texts.iter().any(now), "git-history")
         }
         "prune" | "filter-branch" | "filter-repo" | "fast-import" => is(!verb.has(&["-n"]), "git-history"),
-        "update-ref" => is(verb.has(&["-d", "--delete", "--stdin"]), "git-history"),
+        "update-ref" => is(verb.has(&["-d", "--delete", "--stdin"]) || verb.operands().len() > 1, "git-history"),
         "symbolic-ref" => is(verb.has(&["-d", "--delete"]), "git-history"),
         "lfs" => is(matches!(verb.first(), "migrate" | "prune" | "uninstall"), "git-history"),
         "worktree" => is(verb.first() == "remove" && verb.has(force), "git-remove-worktree"),
@@ -160,10 +202,14 @@ fn pushed(search: &mut Search, call: &Call, verb: &Verb) {
     if verb.has(&["-n", "--dry-run"]) {
         return;
     }
-    let exact = |text: &String| text == "--force" || text.starts_with("--force=");
+    let lease = |text: &str| text == "--force-if-includes" || text.split('=').next() == Some("--force-with-lease");
+    let exact = |text: &String| text.starts_with("--force") && !lease(text);
     let short = |text: &String| text.starts_with('-') && !text.starts_with("--") && text[1..].contains('f');
     let forced = verb.before().iter().any(|text| exact(text) || short(text));
     let operands = verb.operands();
+    // `--force-with-lease=main:` expects that nothing is there, and looks at nothing.
+    let blind = |text: &String| text.starts_with("--force-with-lease=") && text.ends_with(':');
+    let forced = forced || verb.before().iter().any(blind);
     let plus = operands.iter().skip(1).any(|word| word.starts_with('+'));
     if forced || plus {
         search.add("git-force-push", call.simple);

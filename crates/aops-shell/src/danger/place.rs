@@ -9,6 +9,8 @@ pub struct Place<'a> {
     pub home: &'a str,
     /// The root of the working tree.
     pub project: Option<&'a str>,
+    /// Reads a file of this path that a command is fed with, if it is there and not too long.
+    pub read: Option<fn(&str) -> Option<String>>,
 }
 
 /// In rising order of what is lost when it is removed with all that is below it.
@@ -55,7 +57,7 @@ const GENERATED: &[&str] = &[
     ".mypy_cache", ".next", ".nox", ".nuxt", ".nyc_output", ".output", ".parcel-cache", ".pytest_cache", ".ruff_cache",
     ".sass-cache", ".serverless", ".svelte-kit", ".terraform", ".tmp", ".tox", ".turbo", ".venv", ".vite", ".webpack",
     "__pycache__", "_build", "bazel-bin", "bazel-out", "bin", "build", "cache", "cmake-build-debug", "coverage",
-    "deriveddata", "dist", "htmlcov", "logs", "node_modules", "obj", "out", "output", "pods", "site", "storybook-static",
+    "deriveddata", "dist", "gen", "generated", "htmlcov", "logs", "node_modules", "obj", "out", "output", "pods", "site", "storybook-static",
     "target", "temp", "test-results", "playwright-report", "tmp", "vendor", "venv",
 ];
 /// The same, unmistakable wherever they are.
@@ -78,7 +80,14 @@ impl Place<'_> {
     pub(super) fn spot(&self, simple: &Simple, word: &Word) -> Spot {
         let here = Word::of(self.cwd);
         let folders: &[Word] = if simple.folders.is_empty() { std::slice::from_ref(&here) } else { &simple.folders };
-        folders.iter().map(|folder| self.from(folder, word)).max().unwrap_or(Spot::Inside)
+        let spot = folders.iter().map(|folder| self.from(folder, word)).max().unwrap_or(Spot::Inside);
+        // `TMPDIR=/x rm -rf $TMPDIR/y`: whoever writes that means something else than the shell does.
+        let elsewhere = |value: &Word| self.text(&value.tidied().lossy()) != Spot::Scratch;
+        let set = |name: &String| {
+            let value = simple.assigned.iter().position(|set| set == name).and_then(|at| simple.values.get(at));
+            SCRATCH_VARIABLES.contains(&name.as_str()) && value.is_some_and(elsewhere)
+        };
+        if word.unknown.iter().chain(&word.filled).any(set) { spot.max(Spot::Unknown) } else { spot }
     }
 
     fn from(&self, folder: &Word, word: &Word) -> Spot {
@@ -97,8 +106,19 @@ impl Place<'_> {
         let path = word.from_folder(folder);
         match path.bits.iter().position(|bit| *bit == Bit::Any) {
             Some(at) => self.partly(word, &path, at),
-            None => self.text(&path.tidied().lossy()),
+            None if word.starts_with("/") => self.text(&path.tidied().lossy()),
+            None => self.beside(&path.tidied().lossy()),
         }
+    }
+
+    /// `../other` beside a project that is itself below a temporary folder is somebody's.
+    fn beside(&self, path: &str) -> Spot {
+        let spot = self.text(path);
+        let folder = path.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
+        let beside = spot == Spot::Scratch
+            && self.holds_project(folder)
+            && !self.projects().any(|root| below(path, root).is_some());
+        if beside && !TEMPORARY.contains(&folder) { Spot::Outside } else { spot }
     }
 
     /// A path of which only the beginning is known.
@@ -169,13 +189,13 @@ impl Place<'_> {
     /// A path below the project's root, or that itself.
     fn inside(&self, rest: &str, whole: &str) -> Spot {
         let last = rest.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-        if rest.is_empty() || rest == ".git" || self.holds_project(whole) {
+        if rest.is_empty() || is_like(rest, ".git") || self.holds_project(whole) {
             return Spot::Project;
         }
         match last.as_str() {
             "*" | ".*" | "**" | "*.*" if !rest.contains('/') => Spot::Project,
             _ if rest.split('/').any(|part| GENERATED.contains(&part.to_ascii_lowercase().as_str())) => Spot::Scratch,
-            _ if SOURCES.contains(&last.as_str()) => Spot::Source,
+            _ if SOURCES.iter().any(|name| is_like(&last, name)) => Spot::Source,
             _ => Spot::Inside,
         }
     }
@@ -190,6 +210,26 @@ impl Place<'_> {
 fn is_top(path: &str) -> bool {
     let homes = |root: &&str| below(path, root).is_some_and(|rest| !rest.contains('/'));
     path.is_empty() || SYSTEM.contains(&path) || HOLDS_HOMES.iter().any(homes)
+}
+
+/// It is this name, or a pattern of it: `.git*`. Linear in both for one star, never worse than their product.
+fn is_like(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let (mut at, mut read, mut star) = (0, 0, None);
+    while read < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == name[read] => (at, read) = (at + 1, read + 1),
+            _ => {
+                let Some((back, from)) = star else { return false };
+                (at, read, star) = (back + 1, from + 1, Some((back, from + 1)));
+            }
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
 fn is_generated(path: &str, names: &[&str]) -> bool {

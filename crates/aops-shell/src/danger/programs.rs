@@ -2,7 +2,7 @@
 
 use super::Search;
 use super::call::Call;
-use super::{carrier, cloud, code, files, git, remote, secret, system, table};
+use super::{carrier, cloud, code, files, git, remote, rights, secret, system, table};
 
 type Judge = fn(&mut Search, &Call);
 
@@ -13,7 +13,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "unlink" | "gunlink" => files::unlink,
         "find" | "fd" | "fdfind" | "gfind" => files::find,
         "mv" | "gmv" => files::mv,
-        "cp" | "install" | "ln" | "gcp" => files::copy,
+        "cp" | "install" | "ln" | "link" | "gcp" => files::copy,
         "truncate" => files::truncate,
         "shred" | "gshred" | "wipe" => files::shred,
         "dd" | "gdd" | "dcfldd" => files::dd,
@@ -21,23 +21,47 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         "sed" | "gsed" => files::edited_in_place,
         "rsync" => files::rsync,
         "tar" | "zip" | "7z" | "gzip" | "bzip2" | "xz" | "zstd" => files::tar,
-        "chmod" => files::chmod,
-        "chown" | "chgrp" | "setfacl" | "chattr" => files::chown,
+        "chmod" => rights::chmod,
+        "chown" | "chgrp" | "setfacl" | "chattr" => rights::chown,
         "kill" => system::kill,
         "pkill" | "killall" | "killall5" | "skill" => system::pkill,
         "nc" | "ncat" | "netcat" | "socat" => system::netcat,
         "history" => system::history,
+        "fallocate" | "mkfile" => system::fallocate,
+        "ssh-keygen" => files::ssh_keygen,
+        "pip" | "pip3" | "pipx" | "cargo" => |search, call| {
+            cloud::formed(search, call);
+            let from_git = call.name == "cargo" && call.has(&["--git"]);
+            if from_git && call.texts.first().is_some_and(|verb| verb == "install") {
+                search.add("remote-code", call.simple);
+            }
+            remote::installs(search, call);
+        },
         "cat" | "bat" | "batcat" | "less" | "more" | "most" | "head" | "tail" | "tac" | "nl" | "od" | "xxd"
         | "hexdump" | "strings" | "base64" | "base32" | "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack"
         | "jq" | "yq" | "cut" | "sort" | "uniq" | "diff" | "colordiff" | "cmp" | "vi" | "vim" | "nvim" | "nano"
-        | "emacs" | "code" | "ed" | "paste" | "column" | "fold" | "rev" | "split" | "csplit" | "pbcopy" | "xclip"
-        | "openssl" | "view" | "pr" | "fmt" | "glow" | "comm" | "join" | "iconv" | "dos2unix" | "hd" | "zcat"
-        | "open" | "xdg-open" | "micro" | "hx" | "subl" | "gedit" => secret::reads,
+        | "emacs" | "code" | "ed" | "paste" | "column" | "fold" | "rev" | "csplit" | "pbcopy" | "xclip" | "openssl"
+        | "view" | "pr" | "fmt" | "glow" | "comm" | "join" | "iconv" | "dos2unix" | "hd" | "zcat" | "open"
+        | "xdg-open" | "micro" | "hx" | "subl" | "gedit" => secret::reads,
         "echo" | "printf" | "print" => secret::printed,
         "printenv" => secret::environment,
         "curl" | "wget" | "http" | "https" | "xh" | "httpie" | "aria2c" | "fetch" | "lwp-request" => cloud::request,
-        "scp" | "sftp" | "ftp" | "telnet" | "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "rcp"
-        | "magic-wormhole" | "wormhole" | "croc" | "transfer" => secret::sends,
+        "scp" | "rcp" => carrier::scp,
+        "split" => |search, call| {
+            cloud::formed(search, call);
+            secret::reads(search, call);
+        },
+        "drop" | "delete" | "grant" | "alter" => |search, call| {
+            let line: Vec<String> = call.simple.words.iter().map(crate::syntax::Word::lossy).collect();
+            // `DELETE FROM \`users\``: what stands between backquotes is unknown here.
+            if super::sql::destroys(&line.join(" ").replace('…', "x")) {
+                search.add("sql-destroy", call.simple);
+            }
+        },
+        "cmd" => carrier::cmd,
+        "lvm" | "watch" => carrier::direct,
+        "sftp" | "ftp" | "telnet" | "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "magic-wormhole"
+        | "wormhole" | "croc" | "transfer" => secret::sends,
         "ssh" | "mosh" | "sshpass" | "autossh" => carrier::ssh,
         "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish" | "yash" | "rbash" | "csh" | "tcsh" => {
             remote::interpreter
@@ -62,7 +86,7 @@ pub(super) fn judge(name: &str) -> Option<Judge> {
         | "systemd-run" | "runuser" | "setpriv" | "cross-env" | "nix" | "vagrant" | "heroku" | "fly" | "flyctl"
         | "railway" | "chamber" | "aws-vault" | "wsl" | "pkexec" | "gosu" | "su-exec" | "numactl" | "cpulimit"
         | "prlimit" | "watchexec" | "entr" | "summon" | "teller" | "vercel" | "netlify" => carrier::environment,
-        "tmux" | "screen" | "at" | "batch" | "hyperfine" | "zellij" | "pueue" | "tsp" | "cmd" | "concurrently" => {
+        "tmux" | "screen" | "at" | "batch" | "hyperfine" | "zellij" | "pueue" | "tsp" | "concurrently" => {
             carrier::lines
         }
         "ansible" => carrier::ansible,

@@ -44,7 +44,7 @@ fn any(names: &[Rc<str>], known: &[&str]) -> bool {
 }
 
 /// The rule for a program that these programs print.
-fn by_source(names: &[Rc<str>]) -> &'static str {
+pub(super) fn by_source(names: &[Rc<str>]) -> &'static str {
     if any(names, DOWNLOADERS) {
         "remote-code"
     } else if any(names, DECODERS) {
@@ -70,13 +70,21 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
                 search.add(by_source(from), call.simple);
             }
             // What `xargs` adds is the program.
-            None if shell => search.add(by_source(&call.simple.fed), call.simple),
+            None if shell && !call.simple.fed.is_empty() => search.add(by_source(&call.simple.fed), call.simple),
             _ => {}
         }
         return;
     }
-    let operand = call.operands().first().map(|(_, word)| *word);
+    // `bash -euo pipefail`: the value of an option.
+    let valued = |at: usize| {
+        shell && at > 0 && call.texts[at - 1].starts_with(['-', '+']) && call.texts[at - 1].ends_with(['o', 'O'])
+    };
+    let operand = call.operands().into_iter().find(|(at, _)| !valued(*at)).map(|(_, word)| word);
+    if call.simple.arriving.iter().any(|word| word.starts_with("/dev/tcp/") || word.starts_with("/dev/udp/")) {
+        search.add("remote-code", call.simple);
+    }
     match operand {
+        Some(word) if is_descriptor(word) => return search.add("unknown-code", call.simple),
         Some(word) if word.bits.len() == 1 && !word.printed.is_empty() && is_unknown(word) => {
             return search.add(by_source(&word.printed), call.simple);
         }
@@ -95,6 +103,37 @@ pub(super) fn interpreter(search: &mut Search, call: &Call) {
     }
 }
 
+/// `pip install git+https://…`, `npm i https://….tgz`, `deno run https://…`: what comes from there runs at once.
+pub(super) fn installs(search: &mut Search, call: &Call) {
+    if installs_from_elsewhere(call) {
+        search.add("remote-code", call.simple);
+    }
+}
+
+/// A package that is named by its address and not by its name in a registry.
+pub(super) fn installs_from_elsewhere(call: &Call) -> bool {
+    const VERBS: &[&str] = &["install", "i", "add", "run", "dlx", "x", "exec", "create"];
+    const SOURCES: &[&str] = &["http://", "https://", "git://", "ssh://", "github:", "gitlab:", "bitbucket:", "git@"];
+    #[rustfmt::skip]
+    const OTHER: &[&str] = &[
+        "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry", "--proxy", "--index", "-c",
+        "--constraint", "--default-index", "--cert", "--trusted-host",
+    ];
+    let installs = call.texts.iter().any(|text| VERBS.contains(&text.as_str()));
+    let is_source = |at: usize| {
+        let text = call.texts[at].as_str();
+        let value = at > 0 && OTHER.contains(&call.texts[at - 1].as_str());
+        !value && (text.contains("git+") || SOURCES.iter().any(|source| text.starts_with(source)))
+    };
+    let elsewhere = (0..call.texts.len()).any(is_source);
+    elsewhere && (installs || matches!(call.name, "npx" | "uvx" | "bunx" | "pnpx"))
+}
+
+/// `/dev/fd/3`, `/proc/self/fd/3`: what another command put there.
+fn is_descriptor(word: &Word) -> bool {
+    word.starts_with("/dev/fd/") || word.starts_with("/proc/") && word.lossy().contains("/fd/")
+}
+
 fn is_c(text: &str) -> bool {
     text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
 }
@@ -104,6 +143,12 @@ pub(super) fn evaluated(search: &mut Search, call: &Call) {
     let printed: Vec<Rc<str>> = call.words.iter().flat_map(|word| word.printed.iter().cloned()).collect();
     let reads_file = call.name != "eval";
     if reads_file {
+        if call.words.iter().any(is_descriptor) {
+            search.add("unknown-code", call.simple);
+        }
+        if call.simple.arriving.iter().any(|word| word.starts_with("/dev/tcp/")) {
+            search.add("remote-code", call.simple);
+        }
         let fetched = any(&printed, DOWNLOADERS) || any(&printed, DECODERS);
         if fetched || call.words.iter().any(|word| word.is("/dev/stdin")) && any(&call.simple.fed, DOWNLOADERS) {
             search.add(by_source(&printed), call.simple);
@@ -116,18 +161,61 @@ pub(super) fn evaluated(search: &mut Search, call: &Call) {
     }
 }
 
-/// A file that a command of this line downloads, and another one runs.
+/// A file that a command of this line downloads, decodes or writes, and another one runs.
 pub(super) fn run_after_download(search: &mut Search, line: &Line) {
-    let mut kept: Vec<String> = Vec::new();
+    let mut kept: Vec<(String, &'static str)> = Vec::new();
+    let mut written: Vec<(String, String)> = Vec::new();
     for simple in &line.commands {
         let Some(name) = simple.name() else { continue };
-        if DOWNLOADERS.contains(&name) {
-            kept.extend(downloads(simple));
-            continue;
+        if let Some(file) = runs(simple, name).filter(|_| !kept.is_empty() || !written.is_empty()) {
+            if let Some((_, rule)) = kept.iter().find(|(kept, _)| *kept == file) {
+                search.add(rule, simple);
+            }
+            for (_, text) in written.iter().filter(|(name, _)| *name == file) {
+                search.text(text, simple);
+            }
         }
-        if !kept.is_empty() && runs(simple, name).is_some_and(|file| kept.contains(&file)) {
-            search.add("remote-code", simple);
+        left(simple, name, &mut kept);
+        if let Some(text) = says(simple, name) {
+            written.extend(simple.writes.iter().map(|word| (word.last_part().lossy(), text.clone())));
         }
+    }
+}
+
+/// Adds the files that this command leaves, where what is in them comes from elsewhere.
+fn left(simple: &Simple, name: &str, kept: &mut Vec<(String, &'static str)>) {
+    let operands: Vec<&Word> = simple.words.iter().skip(1).filter(|word| !word.is_option()).collect();
+    let last = |word: &Word| word.last_part().lossy().rsplit(':').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = match name {
+        _ if DOWNLOADERS.contains(&name) => downloads(simple),
+        "rsync" | "scp" if operands.iter().rev().skip(1).any(|word| word.lossy().contains(':')) => {
+            operands.iter().map(|word| last(word)).collect()
+        }
+        "tee" => operands.iter().map(|word| last(word)).collect(),
+        _ => simple.writes.iter().map(last).collect(),
+    };
+    let fetched = DOWNLOADERS.contains(&name) || matches!(name, "rsync" | "scp") || any(&simple.fed, DOWNLOADERS);
+    let decoders = ["base64", "base32", "xxd", "uudecode"];
+    let decoded = decoders.contains(&name) || any(&simple.fed, &decoders);
+    let moved = operands.split_last().filter(|_| matches!(name, "mv" | "cp" | "install" | "ln" | "link" | "rsync"));
+    let from = moved.and_then(|(to, from)| {
+        let (_, rule) = kept.iter().find(|(known, _)| from.iter().any(|word| last(word) == *known))?;
+        Some((last(to), *rule))
+    });
+    kept.extend(from);
+    if fetched || decoded {
+        let rule = if fetched { "remote-code" } else { "decoded-code" };
+        kept.extend(names.into_iter().map(|name| (name, rule)));
+    }
+}
+
+/// The program text that this command writes, where the line holds it.
+fn says(simple: &Simple, name: &str) -> Option<String> {
+    match name {
+        _ if simple.writes.is_empty() => None,
+        "echo" | "printf" => Some(simple.words.iter().skip(1).map(Word::lossy).collect::<Vec<_>>().join(" ")),
+        "cat" => simple.script.clone(),
+        _ => None,
     }
 }
 
@@ -163,8 +251,8 @@ fn runs(simple: &Simple, name: &str) -> Option<String> {
     if path.contains('/') {
         return Some(name.to_owned());
     }
-    let interpreted =
-        SHELLS.contains(&name) || matches!(name, "source" | "." | "node" | "perl" | "ruby" | "php" | "deno" | "bun");
+    let interpreted = SHELLS.contains(&name)
+        || matches!(name, "pwsh" | "powershell" | "source" | "." | "node" | "perl" | "ruby" | "php" | "deno" | "bun");
     let installs = matches!(name, "dpkg" | "rpm" | "installer");
     if !(interpreted || installs || name.starts_with("python")) {
         return None;

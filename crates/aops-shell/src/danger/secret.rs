@@ -27,7 +27,7 @@ const PATHS: &[&str] = &[
     "/.docker/config.json", "/.kube/config", "/.config/gh/hosts.yml", "/.aws/config", "/.cargo/credentials.toml",
     "/.m2/settings.xml", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/master.passwd", "/.gem/credentials",
     "/.config/hub", "/.terraform.d/credentials.tfrc.json", "/.composer/auth.json", "/.ssh/config.secret",
-    "/etc/krb5.keytab", "/.claude/.credentials.json", "/.codex/auth.json",
+    "/etc/krb5.keytab", "/etc/kubernetes/admin.conf", "/.config/pypoetry/auth.toml", "/.config/glab-cli/config.yml", "/.claude/.credentials.json", "/.codex/auth.json",
 ];
 /// Folders with nothing but secrets, and what in them is none.
 #[rustfmt::skip]
@@ -38,6 +38,11 @@ const FOLDERS: &[&str] = &[
 ];
 const PLAIN: &[&str] =
     &["known_hosts", "known_hosts.old", "authorized_keys", "config", "gpg.conf", "gpg-agent.conf", ".pub"];
+
+/// Folders whose name says that there are keys in them.
+const KEY_FOLDERS: &[&str] = &["certs", "/.ssh", "/.gnupg", "/.aws", "secrets", "private-keys"];
+/// Commands that print the whole environment, or all that was typed.
+const DUMPS: &[&str] = &["env", "printenv", "set", "export", "declare", "history"];
 
 /// Whether the file of this path holds secrets, by its name alone.
 pub fn is_secret(path: &str) -> bool {
@@ -106,6 +111,7 @@ fn names(word: &Word) -> Vec<String> {
     let mut all = vec![text.to_owned()];
     for sign in ['@', '=', ':'] {
         if let Some((_, rest)) = text.rsplit_once(sign) {
+            let rest = rest.split(',').next().unwrap_or_default();
             all.push(rest.trim_matches(['"', '\'', ';', '<']).to_owned());
         }
     }
@@ -119,7 +125,8 @@ fn holds_secret(word: &Word) -> bool {
         let bare = text.replace('…', "");
         // `.env*` may be `.env`, `*.pem` is some name.
         is_secret(&bare)
-            || bare.contains('*') && (is_secret(&bare.replace('*', "")) || is_secret(&bare.replace('*', "x")))
+            || bare.contains(['*', '?'])
+                && (is_secret(&bare.replace(['*', '?'], "")) || is_secret(&bare.replace(['*', '?'], "x")))
     })
 }
 
@@ -130,6 +137,9 @@ pub(super) fn named<'w>(
     words: impl IntoIterator<Item = &'w Word>,
     id: &'static str,
 ) {
+    if simple.exported {
+        return;
+    }
     let found = words.into_iter().find(|word| holds_secret(word) || word.named.iter().take(8).any(holds_secret));
     if found.is_some() {
         search.add(id, simple);
@@ -149,7 +159,7 @@ pub(super) fn reads(search: &mut Search, call: &Call) {
         let read: Vec<&Word> = call.values(&["-in"]).filter(|_| shows).collect();
         return named(search, call.simple, read, "secret-file");
     }
-    let dumps = |name: &Rc<str>| matches!(&**name, "env" | "printenv" | "set" | "export" | "declare");
+    let dumps = |name: &Rc<str>| DUMPS.contains(&&**name);
     let asked = |text: &String| {
         !text.starts_with('-') && is_secret_name(&text.to_uppercase().replace(['^', '.', '*', '|'], "_"))
     };
@@ -185,8 +195,19 @@ pub(super) fn sends(search: &mut Search, call: &Call) {
     if words.iter().any(|word| names(word).iter().any(|name| name == "/etc/passwd")) && !copies {
         search.add("secret-send", call.simple);
     }
+    let looks = call.simple.fed.iter().any(|name| matches!(&**name, "grep" | "rg" | "ag" | "ack"));
+    if looks && call.simple.arriving.iter().any(|word| word.starts_with("AKIA") || word.lossy().contains("PRIVATE KEY"))
+    {
+        search.add("secret-send", call.simple);
+    }
+    let keys = |word: &&Word| {
+        KEY_FOLDERS.iter().any(|name| word.lossy().trim_end_matches("/*").trim_end_matches('/').ends_with(name))
+    };
+    if words.iter().copied().chain(&call.simple.arriving).any(|word| keys(&word)) {
+        search.add("secret-send", call.simple);
+    }
     named(search, call.simple, words, "secret-send");
-    let dumps = |name: &Rc<str>| matches!(&**name, "env" | "printenv" | "set" | "export" | "declare");
+    let dumps = |name: &Rc<str>| DUMPS.contains(&&**name);
     let given = call.words.iter().any(|word| word.printed.iter().any(dumps));
     if call.simple.fed.iter().any(dumps) || given {
         search.add("secret-send", call.simple);

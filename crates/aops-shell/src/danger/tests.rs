@@ -2,7 +2,12 @@
 
 use super::*;
 
-const HERE: Place = Place { cwd: "/home/u/proj", home: "/home/u", project: Some("/home/u/proj") };
+const HERE: Place = Place { cwd: "/home/u/proj", home: "/home/u", project: Some("/home/u/proj"), read: Some(read) };
+
+/// The one file that is there.
+fn read(path: &str) -> Option<String> {
+    (path == "/home/u/proj/drop.sql").then(|| "-- all\nBEGIN; DROP TABLE users;".to_owned())
+}
 
 fn found(text: &str) -> Vec<&'static str> {
     let line = cut(text, &Ground { cwd: HERE.cwd, home: HERE.home, variables: &[] });
@@ -35,6 +40,17 @@ fn every_example_is_found_by_its_rule_and_no_counter_example_by_any() {
 }
 
 /// What a hint says to do is not asked about again, and is no look that unlocks nothing.
+/// A file of statements is looked into, if it is there.
+#[test]
+fn statements_in_a_file_count() {
+    for line in ["psql -f drop.sql", "psql --file=./drop.sql", "mysql app < drop.sql", "sqlite3 a.db < drop.sql"] {
+        assert_eq!(found(line), ["sql-destroy"], "{line}");
+    }
+    for line in ["psql -f create.sql", "psql -f \"$x\"", "cat drop.sql", "sqlite3 :memory: < drop.sql"] {
+        assert_eq!(found(line), Vec::<&str>::new(), "{line}");
+    }
+}
+
 #[test]
 fn every_hint_can_be_followed() {
     for rule in RULES {

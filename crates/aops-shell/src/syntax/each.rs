@@ -47,6 +47,20 @@ impl Walk {
     }
 }
 
+/// Values of `parallel … ::: a b c` that are looked at.
+pub(super) const FOR_EACH: usize = 16;
+
+/// A command with a value in the place of each `{}`, or behind it.
+pub(super) fn filled(words: &[Word], value: &Word) -> Vec<Word> {
+    let put = |word: &Word| {
+        let parts: Vec<Vec<Bit>> = word.lossy().split("{}").map(|part| part.chars().map(Bit::Char).collect()).collect();
+        Word { bits: parts.join(&value.bits[..]), ..word.clone() }
+    };
+    let is_mark = |word: &&Word| word.lossy().contains("{}");
+    let behind = (!words.iter().any(|word| is_mark(&word))).then(|| value.clone());
+    words.iter().map(|word| if is_mark(&word) { put(word) } else { word.clone() }).chain(behind).collect()
+}
+
 /// The mark that `xargs` replaces: the value of `-I`, `-J` or `--replace`, or `{}`.
 pub(super) fn replaced(rest: &[Word], name: &str) -> Option<String> {
     let text = rest[0].lossy();

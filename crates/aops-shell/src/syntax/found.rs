@@ -109,14 +109,54 @@ pub(super) fn add_names(names: &mut Vec<Rc<str>>, commands: &[Simple]) {
     }
 }
 
+/// `printf '%s' rm ' -rf'`: the format is used for each of the other words.
+fn formatted(words: &[String]) -> Option<String> {
+    let (format, rest) = words.split_first().filter(|(_, rest)| !rest.is_empty())?;
+    let sign = ["%s", "%b"].into_iter().find(|sign| format.contains(sign))?;
+    Some(rest.iter().map(|word| format.replacen(sign, word, 1)).collect())
+}
+
+/// `\n`, `\x72`, `\162` and `\u0072` as `printf` and `echo -e` print them.
+fn unescaped(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        all.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let (radix, skipped, most) = match rest.bytes().next() {
+            Some(b'x') => (16, 1, 2),
+            Some(b'u') => (16, 1, 4),
+            Some(b'0'..=b'7') => (8, 0, if rest.starts_with('0') { 4 } else { 3 }),
+            _ => (0, 0, 0),
+        };
+        let digits =
+            rest[skipped.min(rest.len())..].bytes().take(most).take_while(|b| (*b as char).is_digit(radix.max(2)));
+        let end = skipped + digits.count();
+        let code = (end > skipped && radix > 0).then(|| u32::from_str_radix(&rest[skipped..end], radix).ok()).flatten();
+        // A byte has eight bits: `\\562` is `r`.
+        match code.and_then(|code| char::from_u32(if radix == 8 { code & 0xff } else { code })) {
+            Some(letter) => {
+                all.push(letter);
+                rest = &rest[end..];
+            }
+            None if rest.starts_with('n') => {
+                all.push('\n');
+                rest = &rest[1..];
+            }
+            None => all.push('\\'),
+        }
+    }
+    all + rest
+}
+
 fn said(simple: &Simple) -> Option<String> {
     match simple.name()? {
         "echo" | "printf" => {
             // Only what stands first is an option: `echo git reset --hard`.
             let first = |word: &&Word| word.is_option() && word.bits.len() < 4;
             let words = simple.words.iter().skip(1).skip_while(first);
-            let text = words.map(Word::lossy).collect::<Vec<_>>().join(" ");
-            Some(text.replace("\\n", "\n"))
+            let words: Vec<String> = words.map(Word::lossy).collect();
+            Some(unescaped(&formatted(&words).unwrap_or_else(|| words.join(" "))))
         }
         "cat" | "tee" | "head" | "tail" | "envsubst" => simple.script.clone(),
         _ => None,

@@ -30,6 +30,8 @@ pub(super) struct Scope {
     pub(super) fed: Vec<Rc<str>>,
     /// The script is all of the command's standard input, letter by letter.
     pub(super) sure: bool,
+    /// What is printed here becomes variables of the shell.
+    pub(super) exported: bool,
     /// Programs around this one.
     pub(super) depth: usize,
 }

@@ -17,7 +17,9 @@ impl Walk {
         let mut simple = Simple::default();
         let assigned: Vec<_> =
             command.assignments.iter().map(|assignment| self.assignment(assignment, scope)).collect();
-        command.words.iter().for_each(|word| self.word(word, &mut simple.words, scope));
+        let exports = command.words.first().is_some_and(|word| matches!(word.text, "export" | "readonly"));
+        let inner = Scope { exported: exports || scope.exported, ..scope.clone() };
+        command.words.iter().for_each(|word| self.word(word, &mut simple.words, &inner));
         simple.writes = self.redirects(&command.redirects, &mut own);
         if simple.words.is_empty() {
             // Nothing runs that could see them, and whoever shares variables makes setting one copy them all.
@@ -37,6 +39,8 @@ impl Walk {
         simple.arriving.clone_from(&own.arriving);
         simple.script.clone_from(&own.script);
         simple.fed.clone_from(&own.fed);
+        simple.exported = own.exported;
+        simple.empties = empties(&command.redirects);
         self.run(simple, scope, &own);
     }
 
@@ -56,7 +60,7 @@ impl Walk {
         if !self.look_inside(&simple, scope, own) {
             self.found.push(simple);
         } else if !simple.writes.is_empty() || !simple.assigned.is_empty() {
-            self.found.push(Simple { words: Vec::new(), ..simple });
+            self.found.push(Simple { words: Vec::new(), empties: false, ..simple });
         }
     }
 
@@ -101,7 +105,7 @@ impl Walk {
         let copies = matches!(sign, "<&" | ">&");
         scope.lists_files &= !sign.starts_with('<');
         if let Some(list) = raw.process().filter(|_| !copies) {
-            let word = self.sublist(list, scope);
+            let word = self.process(raw, list, scope);
             scope.arriving.extend(word.named);
             scope.fed.extend(word.printed);
             scope.script = word.said.or(scope.script.take());
@@ -112,7 +116,12 @@ impl Walk {
         scope.sure &= !copies && sign != "<";
         match sign {
             "<" => scope.arriving = std::mem::take(&mut words),
-            "<&" => words.clear(),
+            "<&" => {
+                // A shell that reads from there runs what another command wrote.
+                let other = words.iter().any(|word| !matches!(word.lossy().as_str(), "0" | "-"));
+                scope.fed.extend(other.then(|| Rc::from("descriptor")));
+                words.clear();
+            }
             ">&" => words.retain(|word| !is_descriptor(word)),
             _ => {}
         }
@@ -134,18 +143,28 @@ impl Walk {
         (assignment.name.to_owned(), values)
     }
 
-    /// `ln -s to link`: whoever writes to the link later writes to what it leads to.
+    /// `ln -s to link`, `ln -s to other folder`: whoever writes to the link later writes to what it leads to.
     fn link(&mut self, simple: &Simple) {
-        let given = operands(simple);
-        let (Some(to), Some(folder)) = (given.first(), simple.folders.first()) else { return };
-        let last = given.get(1).map_or_else(|| Word::of("."), |word| (*word).clone());
-        for link in [last.clone(), to.last_part().from_folder(&last)] {
-            let link = link.from_folder(folder).tidied();
-            let leads = to.from_folder(&link.folder());
-            if self.line.links.len() < LINKS && link != leads {
-                self.line.links.push((link, leads));
-            } else {
-                self.line.unclear |= self.line.links.len() >= LINKS;
+        let Some(folder) = simple.folders.first() else { return };
+        let mut given = operands(simple);
+        let into = simple.words.iter().position(|word| word.is("-t") || word.is("--target-directory"));
+        let into = into.and_then(|at| simple.words.get(at + 1)).cloned();
+        let glued = simple.words.iter().find(|word| word.starts_with("--target-directory="));
+        let into = into.or_else(|| glued.and_then(|word| word.past('=')));
+        given.retain(|word| Some(*word) != into.as_ref());
+        let is_folder = into.is_some() || given.len() > 2;
+        let last = into.or_else(|| if given.len() > 1 { given.pop().cloned() } else { None });
+        let last = last.unwrap_or_else(|| Word::of("."));
+        for to in given {
+            let alone = Some(last.clone()).filter(|_| !is_folder);
+            for link in alone.into_iter().chain([to.last_part().from_folder(&last)]) {
+                let link = link.from_folder(folder).tidied();
+                let leads = to.from_folder(&link.folder());
+                if self.line.links.len() < LINKS && link != leads {
+                    self.line.links.push((link, leads));
+                } else {
+                    self.line.unclear |= self.line.links.len() >= LINKS;
+                }
             }
         }
     }
@@ -178,7 +197,7 @@ impl Walk {
                     scope.also_in(&there.map(|base| target.from_folder(&base)).collect::<Vec<_>>());
                 }
             }
-            "ln" | "gln" => self.link(simple),
+            _ if simple.makes_links() => self.link(simple),
             "popd" => scope.back(),
             "read" | "mapfile" | "readarray" => {
                 for name in filled(simple, name) {
@@ -212,6 +231,10 @@ impl Walk {
             _ => {}
         }
     }
+}
+
+fn empties(redirects: &[Redirect]) -> bool {
+    redirects.iter().any(|redirect| matches!(redirect, Redirect::File(">" | ">|" | "&>" | ">&", _)))
 }
 
 fn operands(simple: &Simple) -> Vec<&Word> {

@@ -230,7 +230,7 @@ impl Walk {
     /// The words a raw one becomes, its substitutions walked.
     pub(super) fn words(&mut self, raw: &Raw, scope: &Scope) -> Vec<Word> {
         if let Some(list) = raw.process() {
-            return vec![self.sublist(list, scope)];
+            return vec![self.process(raw, list, scope)];
         }
         let mut read = expand(raw, scope);
         let first = self.found.len();
@@ -294,8 +294,15 @@ impl Walk {
         }
     }
 
+    /// `<(…)`, or `>(…)`, which gets what is written to it.
+    pub(super) fn process(&mut self, raw: &Raw, list: &List, scope: &Scope) -> Word {
+        let mut inner = scope.clone();
+        inner.fed.extend(raw.text.starts_with('>').then(|| Rc::from("output")));
+        self.sublist(list, &inner)
+    }
+
     /// A word that stands for what this list prints.
-    pub(super) fn sublist(&mut self, list: &List, scope: &Scope) -> Word {
+    fn sublist(&mut self, list: &List, scope: &Scope) -> Word {
         let first = self.found.len();
         self.list(list, &mut scope.clone(), false);
         let (named, said) = found::printed(&self.found[first..]);

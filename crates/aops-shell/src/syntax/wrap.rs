@@ -1,7 +1,7 @@
 //! Looks inside commands that run other commands: `sudo`, `env`, `xargs`, `sh -c`, `eval`, `find -exec` and kin. What they
 //! run is walked at once, in the scope it would see.
 
-use super::each::{arriving, placeholder, replaced};
+use super::each::{FOR_EACH, arriving, filled, placeholder, replaced};
 use super::scope::Scope;
 use super::tree::is_name_byte;
 use super::walk::Walk;
@@ -54,7 +54,7 @@ static WRAPPERS: &[Wrapper] = &[
     acting(&["taskset", "chrt", "chroot", "setarch"], "", 1),
     acting(&["strace", "ltrace"], "-e= -p= -s= -u= -o= --output=", 0),
     acting(&["flock"], "-w= -E=", 1),
-    acting(&["parallel"], "-j= --jobs= -n= -N= -a=", 0),
+    acting(&["parallel"], "-j= --jobs= -n= -N= -a= --results= --joblog= --tmpdir= --colsep= --delimiter= --sshlogin=", 0),
 ];
 
 impl Wrapper {
@@ -198,7 +198,7 @@ impl Walk {
             let text = word.lossy();
             let assigned = text.split_once('=').map(|(name, _)| name);
             let mut count = 1;
-            if text == "--" {
+            if text == "--" || text == "-" && name == "env" {
             } else if word.is_option() {
                 if name == "command" && text.contains(['v', 'V']) {
                     return false;
@@ -220,6 +220,13 @@ impl Walk {
                 break;
             }
             rest = &rest[count.min(rest.len())..];
+        }
+        if let Some(at) = rest.iter().position(|word| name == "parallel" && word.is(":::")) {
+            for value in rest[at + 1..].iter().take(FOR_EACH) {
+                let each = Simple { words: filled(&rest[..at], value), ..inner.clone() };
+                self.unwrapped(each, scope, own, (name, apart.clone(), false));
+            }
+            return true;
         }
         inner.words = match &mark {
             // What arrives stands for the mark, wherever it is.
@@ -286,7 +293,8 @@ impl Walk {
         let text = word.lossy();
         let known = wrapper.value(rest);
         let is_known = known.is_some();
-        let (value, count) = known.unwrap_or((None, 1));
+        // `env -P path`: programs are looked for elsewhere.
+        let (value, count) = known.unwrap_or((None, 1 + usize::from(name == "env" && text == "-P")));
         let replaces = name == "xargs" && (text.contains(['I', 'J', 'i']) || text.starts_with("--replace"));
         let bends = word.splits || value.as_ref().is_some_and(|value| value.splits);
         self.guess_if(!is_known || bends || replaces && runs_code(rest), name);
